@@ -14,7 +14,7 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
+from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
 from oochub.models.mode import PredictedData, mode_of
 from oochub.models.model_source import ModelSource
 from oochub.models.smooth_grad_cam import SmoothGradCam
@@ -77,7 +77,7 @@ def seen_maps(
     answers = torch.from_numpy(predictions.prediction.astype(np.int64))
     ids, start = part["example_id"][:], 0
     pictures = part.select_columns(["image"])
-    files = undecoded(pictures)
+    files = keep_encoded(pictures)
     with tqdm(total=len(part), desc=f"Mapping {predictions.metadata.model.id}", unit=" image", disable=None) as bar:
         for batch in inputs.batches(pictures, batch_size=_BATCH, device=device):
             count = len(batch.inputs["pixel_values"])

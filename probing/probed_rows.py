@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oochub.context_finder import OpenedPicture
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
+from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
 from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_pictures import Mask, Pixels, background_alone
 from oochub.probing.object_area import ObjectArea, RowOfObject
@@ -170,7 +170,7 @@ class ProbedRows:
     def _parts(self) -> dict[str, Any]:
         """The splits with pictures as the bytes of their files, and the columns that the area reads."""
         names = {split for split, _ in self._found}
-        return {split: undecoded(self.splits[split].select_columns(["image", *self.area.needs])) for split in names}
+        return {split: keep_encoded(self.splits[split].select_columns(["image", *self.area.needs])) for split in names}
 
     @cached_property
     def _light(self) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from datasets import Image as ImageFeature
 from PIL import Image, ImageDraw
 from torch.utils.data import DataLoader
 
-from oochub.inputs.pictures.picture_batches import batches, uint8_cache
+from oochub.inputs.pictures.image_threads import cache_pixels, read_batches
 from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing
 
 ROUNDS, PICTURES, BATCH = 5, 600, 64
@@ -88,11 +88,11 @@ def main() -> None:
             pass
 
     def ours(workers: int) -> None:
-        for _ in batches(data, PREPROCESSING, batch_size=BATCH, num_workers=workers):
+        for _ in read_batches(data, PREPROCESSING, batch_size=BATCH, num_workers=workers):
             pass
 
     with tempfile.TemporaryDirectory() as folder:
-        cached = uint8_cache(data, PREPROCESSING, cache_dir=Path(folder))
+        cached = cache_pixels(data, PREPROCESSING, cache_dir=Path(folder))
         normalizer = Normalizer(PREPROCESSING)
 
         def epoch() -> None:

@@ -134,7 +134,7 @@ def _prediction(rows: int, classes: int, folder: Path) -> object:
     from transformers.modeling_outputs import ImageClassifierOutput
 
     import oochub
-    from oochub.processors.array_processor import ArrayProcessor
+    from oochub.processors.stored_processors import ArrayProcessor
 
     disable_progress_bars()
 

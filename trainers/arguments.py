@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, unknown_name
-from oochub.inputs.pictures.augmentation import parts_of
+from oochub.inputs.pictures.augmentation import split_augmentation
 from oochub.records.parameters import check_parameters
 from oochub.trainers.samplers import SAMPLERS
 
@@ -70,7 +70,7 @@ class RobustTrainingArguments:
     Pictures:
         normalize: Subtract the image processor's mean and divide by its deviation; False leaves pixels in [0, 1].
         augment: "none", or of "flip", "shift", "crop" and "color" those wanted, joined: "flip_crop_color"; drawn for
-            each picture, see `augmentation`.
+            each picture, see `augment_images`.
 
     Model:
         affine_after_blocks: A scale and a shift of every channel, learned, after each block of a ResNet (NOOCH,
@@ -181,7 +181,7 @@ class RobustTrainingArguments:
         self._check_number("warmup_ratio", below=1.0)
         self._check_number("lr_decay", above=0.0)
         self._check_number("auxiliary_weight")
-        parts_of(self.augment)
+        split_augmentation(self.augment)
         for name in ("normalize", "affine_after_blocks", "full_determinism", "overwrite_output_dir"):
             if not isinstance(getattr(self, name), bool):
                 raise OochubError(f"{name} must be True or False, got {getattr(self, name)!r}.")

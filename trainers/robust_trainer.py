@@ -67,7 +67,7 @@ class RobustTrainer:
         image_processor: The processor of the model, for pictures.
         tokenizer: The tokenizer of the model, for texts.
         processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an
-            `oochub.processors.array_processor.ArrayProcessor`.
+            `oochub.processors.stored_processors.ArrayProcessor`.
         processing_class: The same, by the name that transformers' Trainer has for it.
         environment_column: As in the arguments, over which it wins.
         metrics: Names of metrics computed on the validation split after each epoch.

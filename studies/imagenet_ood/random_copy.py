@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from oochub.inputs.pictures.image_processor import image_processor
+from oochub.inputs.pictures.image_processor import load_image_processor
 from oochub.models.model_config import model_config
 from oochub.models.opening import opening
 from oochub.studies.imagenet_ood.model_list import StudiedModel
@@ -33,7 +33,7 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
     source = str(Path(model.source).expanduser())
     config = model_config(source)
     with opening(source, words="an image classifier"):
-        processor = image_processor(source)
+        processor = load_image_processor(source)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(model.seed or 0)
             model_copy = AutoModelForImageClassification.from_config(config)

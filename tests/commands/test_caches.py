@@ -10,7 +10,7 @@ from model_folders import pictures, resnet
 
 import oochub
 from oochub.commands._caches import caches, remove
-from oochub.inputs.pictures.picture_batches import uint8_cache
+from oochub.inputs.pictures.image_threads import cache_pixels
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.storage.cache_folder import cache_folder
 
@@ -25,7 +25,7 @@ def filled(tmp_path, monkeypatch, spawrious):
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "ours"))
     monkeypatch.setattr(config, "HF_DATASETS_CACHE", tmp_path / "datasets")
     oochub.predict(resnet(tmp_path / "model"), pictures(), features=True)
-    uint8_cache(pictures(), Preprocessing(resize=(8, 8)), cache_dir=cache_folder("pixels"))
+    cache_pixels(pictures(), Preprocessing(resize=(8, 8)), cache_dir=cache_folder("pixels"))
     build = load_dataset(
         "spawrious", "o2o_hard", data_dir=str(spawrious), split="test", cache_dir=tmp_path / "datasets"
     )
@@ -81,7 +81,7 @@ def test_what_lay_there_before_the_folder_was_named_is_listed_too(filled, monkey
     """Fault planted: $OOCHUB_CACHE alone."""
     root, _ = filled
     monkeypatch.setenv("OOCHUB_CACHE", "")
-    uint8_cache(pictures(), Preprocessing(resize=(8, 8)), cache_dir=cache_folder("pixels"))
+    cache_pixels(pictures(), Preprocessing(resize=(8, 8)), cache_dir=cache_folder("pixels"))
     assert cache_folder("pixels") == root / "datasets" / "oochub" / "pixels"
     monkeypatch.setenv("OOCHUB_CACHE", str(root / "ours"))
     assert [len(cache.entries) for cache in caches("pixels")] == [1, 1]

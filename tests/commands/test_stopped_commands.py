@@ -132,7 +132,7 @@ def test_the_program_imports_next_to_nothing():
 _IN_A_WORKER = """
 import os, sys, threading, time
 import oochub.builder
-import oochub.inputs.pictures.picture_batches as batches
+import oochub.inputs.pictures.image_threads as batches
 from oochub.cli import main
 def wait(*_):
     if os.getpid() != os.getsid(0) or threading.current_thread() is not threading.main_thread():

@@ -18,8 +18,7 @@ from mutations import bytes_cases, json_text_cases, place_cases
 
 from oochub import Predictions
 from oochub.inputs.token_ids import TokenIds
-from oochub.processors.graph_processor import GraphProcessor
-from oochub.processors.token_processor import TokenProcessor
+from oochub.processors.stored_processors import GraphProcessor, TokenProcessor
 
 _FILE, _ANSWERS = "predictions.parquet", "answers.parquet"
 _ROWS = 12

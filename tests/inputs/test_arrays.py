@@ -12,7 +12,7 @@ from input_rows import ROWS
 
 from oochub.errors import OochubError
 from oochub.inputs.arrays import Arrays
-from oochub.processors.array_processor import ArrayProcessor
+from oochub.processors.stored_processors import ArrayProcessor
 
 CPU = torch.device("cpu")
 

@@ -17,8 +17,7 @@ from PIL import Image
 
 import oochub
 from oochub.errors import OochubError
-from oochub.inputs.pictures.fused_check import FusedCheck, fused_check
-from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
+from oochub.inputs.pictures.preprocessing import FusedCheck, Preprocessing, check_fused, normalize
 
 CPU = torch.device("cpu")
 SHAPES = ((60, 45), (60, 45), (45, 60), (80, 40), (33, 33), (60, 45), (50, 40), (90, 70), (45, 61), (70, 41), (64, 48))
@@ -110,7 +109,7 @@ def off_by(levels: float, picture: Image.Image) -> dict[str, torch.Tensor]:
 
 def checked(network: Any, part: Any, processed: Any = own_pixels) -> FusedCheck:
     fused = Preprocessing.from_processor(CROPPED)
-    return fused_check(fused, processed, network, part, batch_size=3, device=CPU)
+    return check_fused(fused, processed, network, part, batch_size=3, device=CPU)
 
 
 def test_levels_are_those_of_a_loop():

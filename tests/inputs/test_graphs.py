@@ -11,7 +11,7 @@ from input_rows import ROWS
 
 from oochub.errors import OochubError
 from oochub.inputs.graphs import Graphs
-from oochub.processors.graph_processor import GraphProcessor
+from oochub.processors.stored_processors import GraphProcessor
 
 CPU = torch.device("cpu")
 _PROCESSOR = GraphProcessor(column="graph", node_sizes=(9, 4), edge_sizes=(5,))

@@ -16,7 +16,7 @@ from input_rows import ROWS, encoded, photograph
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.inputs.pictures.picture_batches import batches, uint8_cache
+from oochub.inputs.pictures.image_threads import cache_pixels, read_batches
 from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
 
 SHAPES = [(500, 375), (375, 500), (333, 251), (301, 1200), (64, 48), (97, 101), (640, 427), (224, 224)]
@@ -211,7 +211,7 @@ def pictures() -> list[bytes]:
 def test_batches_are_in_order_and_whole(pictures: list[bytes], workers: int, streaming: bool) -> None:
     dataset = dataset_of(pictures)
     source = dataset.to_iterable_dataset() if streaming else dataset.with_format("torch")
-    found = list(batches(source, PREPROCESSING, batch_size=4, num_workers=workers))
+    found = list(read_batches(source, PREPROCESSING, batch_size=4, num_workers=workers))
     assert [len(batch.rows) for batch in found] == [4, 4, 3]
     assert np.concatenate([batch.rows for batch in found]).tolist() == list(range(11))
     assert [label for batch in found for label in batch.columns["label"]] == list(range(11))
@@ -225,7 +225,7 @@ def test_batches_are_in_order_and_whole(pictures: list[bytes], workers: int, str
 def test_a_broken_picture_among_many_is_named_without_a_worker_traceback(pictures: list[bytes], workers: int) -> None:
     broken = [*pictures[:9], pictures[9][:600], pictures[10]]
     with pytest.raises(OochubError, match=r"^example id9: the picture cannot be read"):
-        list(batches(dataset_of(broken), PREPROCESSING, batch_size=4, num_workers=workers))
+        list(read_batches(dataset_of(broken), PREPROCESSING, batch_size=4, num_workers=workers))
 
 
 def test_pictures_by_path_and_missing_ones(tmp_path: Path, pictures: list[bytes]) -> None:
@@ -233,28 +233,28 @@ def test_pictures_by_path_and_missing_ones(tmp_path: Path, pictures: list[bytes]
     features = Features({"image": ImageFeature()})
     paths = [str(tmp_path / "a.png"), str(tmp_path / "b.png")]
     dataset = Dataset.from_dict({"image": paths}, features)
-    batch = next(batches(dataset.select([0]), PREPROCESSING, batch_size=2))
+    batch = next(read_batches(dataset.select([0]), PREPROCESSING, batch_size=2))
     assert np.array_equal(batch.pixels[0].numpy(), PREPROCESSING.pixels(pictures[0], ""))
     with pytest.raises(OochubError, match=r"example 1 \(.*/b\.png\): Cannot read .*b\.png"):
-        list(batches(dataset, PREPROCESSING, batch_size=2))
+        list(read_batches(dataset, PREPROCESSING, batch_size=2))
     with pytest.raises(OochubError, match="no column 'image'"):
-        list(batches(Dataset.from_dict({"x": [1]}), PREPROCESSING, batch_size=2))
+        list(read_batches(Dataset.from_dict({"x": [1]}), PREPROCESSING, batch_size=2))
 
 
 def test_cache_equals_the_pixels_and_is_read_again(pictures: list[bytes], tmp_path: Path) -> None:
     dataset = dataset_of(pictures)
-    cached = uint8_cache(dataset, PREPROCESSING, cache_dir=tmp_path)
+    cached = cache_pixels(dataset, PREPROCESSING, cache_dir=tmp_path)
     assert isinstance(cached, np.memmap)
     assert np.array_equal(cached, np.stack([PREPROCESSING.pixels(data, "") for data in pictures]))
     (file,) = tmp_path.glob("*.npy")
     before = file.stat().st_mtime_ns
-    uint8_cache(dataset, PREPROCESSING, cache_dir=tmp_path)
+    cache_pixels(dataset, PREPROCESSING, cache_dir=tmp_path)
     assert file.stat().st_mtime_ns == before
-    uint8_cache(dataset.select([1, 0]), PREPROCESSING, cache_dir=tmp_path)  # another fingerprint
+    cache_pixels(dataset.select([1, 0]), PREPROCESSING, cache_dir=tmp_path)  # another fingerprint
     other_mean = Preprocessing(resize=20, crop=(16, 16), mean=(0.5,) * 3)  # the same pixels
-    uint8_cache(dataset, other_mean, cache_dir=tmp_path)
+    cache_pixels(dataset, other_mean, cache_dir=tmp_path)
     assert len(list(tmp_path.glob("*.npy"))) == 2
-    uint8_cache(dataset, Preprocessing(resize=21, crop=(16, 16)), cache_dir=tmp_path)
+    cache_pixels(dataset, Preprocessing(resize=21, crop=(16, 16)), cache_dir=tmp_path)
     assert len(list(tmp_path.glob("*.npy"))) == 3
 
 
@@ -262,15 +262,15 @@ def test_cache_of_a_killed_process_is_written_anew(pictures: list[bytes], tmp_pa
     """The process kills itself after its first batch; what it leaves is never taken for the cache."""
     dataset_of(pictures).save_to_disk(tmp_path / "data")
     script = (
-        "import os, signal, sys\nimport oochub.inputs.pictures.picture_batches as images\n"
+        "import os, signal, sys\nimport oochub.inputs.pictures.image_threads as images\n"
         "from datasets import load_from_disk\nfrom oochub.inputs.pictures.preprocessing import Preprocessing\n"
-        "real = images.batches\n"
+        "real = images.read_batches\n"
         "def dying(*a, **k):\n"
         "    yield next(real(*a, **k | {'batch_size': 4}))\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
-        "images.batches = dying\n"
+        "images.read_batches = dying\n"
         "p = Preprocessing(resize=20, crop=(16, 16))\n"
-        "images.uint8_cache(load_from_disk(sys.argv[1] + '/data'), p, cache_dir=sys.argv[1] + '/cache')\n"
+        "images.cache_pixels(load_from_disk(sys.argv[1] + '/data'), p, cache_dir=sys.argv[1] + '/cache')\n"
     )
     run = subprocess.run(
         [sys.executable, "-c", script, str(tmp_path)], check=False, env=os.environ | {"HF_HUB_OFFLINE": "1"}
@@ -279,6 +279,6 @@ def test_cache_of_a_killed_process_is_written_anew(pictures: list[bytes], tmp_pa
     assert list((tmp_path / "cache").glob(".*.npy")), "the kill came too early to leave a draft"
     from datasets import load_from_disk
 
-    cached = uint8_cache(load_from_disk(tmp_path / "data"), PREPROCESSING, cache_dir=tmp_path / "cache")
+    cached = cache_pixels(load_from_disk(tmp_path / "data"), PREPROCESSING, cache_dir=tmp_path / "cache")
     assert np.array_equal(cached, np.stack([PREPROCESSING.pixels(data, "") for data in pictures]))
     assert not list((tmp_path / "cache").glob(".*.npy"))

@@ -8,7 +8,7 @@ from input_rows import ROWS
 
 from oochub.errors import OochubError
 from oochub.inputs.token_ids import TokenIds
-from oochub.processors.token_processor import TokenProcessor
+from oochub.processors.stored_processors import TokenProcessor
 
 
 def example() -> tuple[Any, list[Any], Any]:

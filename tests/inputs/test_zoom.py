@@ -14,9 +14,9 @@ from transformers import AutoModelForImageClassification, BitImageProcessor, Res
 
 import oochub
 from oochub.cli import main
-from oochub.inputs.pictures.picture_batches import batches
+from oochub.inputs.pictures.image_threads import read_batches
 from oochub.inputs.pictures.preprocessing import Preprocessing
-from oochub.inputs.pictures.zoom import BesideZoomed, zoomed
+from oochub.inputs.pictures.zoom import BesideZoomed, zoom_in
 from oochub.prediction.stored_head import head_file
 
 _CONFIG = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=4)
@@ -60,9 +60,9 @@ def test_the_center_is_kept():
     Planted fault seen: cut from the upper left corner.
     """
     array = np.arange(60 * 30, dtype=np.int32).reshape(30, 60)
-    found = np.asarray(zoomed(Pillow.fromarray(array), 1.2))
+    found = np.asarray(zoom_in(Pillow.fromarray(array), 1.2))
     np.testing.assert_array_equal(found, array[2:27, 5:55])
-    assert zoomed(Pillow.new("L", (3, 2)), 100.0).size == (1, 1)
+    assert zoom_in(Pillow.new("L", (3, 2)), 100.0).size == (1, 1)
 
 
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
@@ -97,10 +97,10 @@ def test_streamed_pictures_are_zoomed_alike():
 def test_both_in_one_batch_and_a_broken_picture_is_named():
     data = _data(_pictures())
     both = BesideZoomed(Preprocessing.from_processor(_processor()), 2.0)
-    (batch,) = batches(data, both, batch_size=8)
+    (batch,) = read_batches(data, both, batch_size=8)
     plain, large = both.parts(batch.pixels)
     assert plain.shape == large.shape == (5, 20, 20, 3)
-    (alone,) = batches(data, both.preprocessing, batch_size=8)
+    (alone,) = read_batches(data, both.preprocessing, batch_size=8)
     assert torch.equal(plain, alone.pixels)
     broken = data.cast_column("image", Image(decode=False)).map(
         lambda row: {"image": {"bytes": row["image"]["bytes"][:90], "path": None}}, features=None

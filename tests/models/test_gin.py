@@ -8,7 +8,7 @@ from datasets import Dataset, load_dataset
 import oochub
 from oochub.inputs.graphs import Graphs
 from oochub.models.gin import GinConfig, GinForGraphClassification
-from oochub.processors.graph_processor import GraphProcessor
+from oochub.processors.stored_processors import GraphProcessor
 
 
 def _model():

@@ -15,7 +15,7 @@ from transformers.modeling_outputs import ImageClassifierOutput
 import oochub
 from oochub.errors import OochubError
 from oochub.inputs.arrays import Arrays
-from oochub.processors.array_processor import ArrayProcessor
+from oochub.processors.stored_processors import ArrayProcessor
 from oochub.trainers.backbone import backbone
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.samplers import UniformSampler

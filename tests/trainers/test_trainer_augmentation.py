@@ -9,14 +9,14 @@ import torch
 from PIL import Image, ImageEnhance
 
 from oochub.errors import OochubError
-from oochub.inputs.pictures.augmentation import augmentation, parts_of
+from oochub.inputs.pictures.augmentation import augment_images, split_augmentation
 from oochub.trainers.arguments import RobustTrainingArguments
 
 PICTURES = np.random.default_rng(0).integers(0, 256, (60, 14, 18, 3), np.uint8)
 
 
 def changed(kind: str, seed: int = 1, pictures: np.ndarray = PICTURES) -> np.ndarray:
-    return augmentation(torch.tensor(pictures), kind, generator=torch.Generator().manual_seed(seed)).numpy()
+    return augment_images(torch.tensor(pictures), kind, generator=torch.Generator().manual_seed(seed)).numpy()
 
 
 def test_a_crop_is_a_resized_rectangle() -> None:
@@ -73,6 +73,6 @@ def test_each_picture_is_drawn_for_itself() -> None:
 
 
 def test_unknown_parts_are_named() -> None:
-    assert parts_of("none") == [] and parts_of("crop_flip") == ["crop", "flip"]
+    assert split_augmentation("none") == [] and split_augmentation("crop_flip") == ["crop", "flip"]
     with pytest.raises(OochubError, match=r"No augment named 'crops'\. Did you mean 'crop'"):
         RobustTrainingArguments(output_dir="x", augment="flip_crops")

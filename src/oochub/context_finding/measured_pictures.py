@@ -18,7 +18,7 @@ from tqdm import tqdm
 from oochub.context_finder import ContextWay, OpenedPicture
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
+from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
 from oochub.storage.picture_file import open_picture
@@ -55,7 +55,7 @@ def measured_pictures(
         raise OochubError(f"Split {split} has no rows. Leave it out.")
     tables: list[pa.Table] = []
     readable: list[NDArray[np.bool_]] = []
-    raw = undecoded(part).select_columns(["image"])
+    raw = keep_encoded(part).select_columns(["image"])
     ids = part["example_id"][:] if "example_id" in part.column_names else list(range(len(part)))
     with (
         ThreadPoolExecutor(max_workers=os.cpu_count()) as threads,

@@ -7,8 +7,8 @@ import datasets
 import numpy as np
 import pyarrow as pa
 
-from oochub.inputs._arrow_column import ArrowColumn
-from oochub.processors.array_processor import ArrayProcessor, array_values
+from oochub.inputs._columns import ArrowColumn
+from oochub.processors.stored_processors import ArrayProcessor, read_arrays
 from oochub.records.schema import to_json
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Arrays(ArrowColumn):
         """See `ArrowColumn.tensors`: float32, a copy, for the file is mapped read-only."""
         import torch
 
-        values = array_values(table, self.column, self.processor.shape, names=names)
+        values = read_arrays(table, self.column, self.processor.shape, names=names)
         return {"array": torch.from_numpy(np.array(values, np.float32))}
 
     def ready(

@@ -8,8 +8,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.inputs._arrow_column import ArrowColumn
-from oochub.processors.graph_processor import GraphProcessor, graph_values
+from oochub.inputs._columns import ArrowColumn
+from oochub.processors.stored_processors import GraphProcessor, read_graphs
 from oochub.records.schema import to_json
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Graphs(ArrowColumn):
 
     def tensors(self, table: pa.Table, names: Sequence[str]) -> "dict[str, torch.Tensor]":
         """See `ArrowColumn.tensors`."""
-        nodes, edges, features = graph_values(table, self.column, names=names)
+        nodes, edges, features = read_graphs(table, self.column, names=names)
         node_sizes, edge_sizes = self.processor.node_sizes, self.processor.edge_sizes
         return {
             "nodes": _padded([_known(each, node_sizes, "nodes") for each in nodes], len(node_sizes)),
@@ -115,7 +115,7 @@ class Graphs(ArrowColumn):
         """See `Input.lines`: how large each graph is, and of a molecule the column `smiles`."""
         read = [self.column, *(name for name in (_SMILES,) if name in part.column_names)]
         table = part.select_columns(read).with_format("arrow")[list(rows)]
-        nodes, edges, _ = graph_values(table, self.column, names=[f"row {row}" for row in rows])
+        nodes, edges, _ = read_graphs(table, self.column, names=[f"row {row}" for row in rows])
         sizes = [f"{len(own):,} nodes, {len(pairs):,} edges" for own, pairs in zip(nodes, edges, strict=True)]
         if _SMILES not in read:
             return list(sizes)

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
-from oochub.inputs._padded import padded
+from oochub.inputs._columns import pad_tokens
 from oochub.remote.model_folder import model_folder
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Texts(Input):
             if None in texts:
                 ids = columns.get("example_id", range(len(texts)))
                 raise OochubError(f"split {part.split}, example {ids[texts.index(None)]}: no text. Drop the row.")
-            tokens = padded([np.asarray(ids) for ids in self._tokens(texts)], self.processor.pad_token_id)
+            tokens = pad_tokens([np.asarray(ids) for ids in self._tokens(texts)], self.processor.pad_token_id)
             yield InputBatch({name: values.to(device) for name, values in tokens.items()}, columns)
 
     def probe(self) -> dict[str, "torch.Tensor"]:
@@ -137,4 +137,4 @@ class _Tokenized:
         self._tokens, self._padding = tokens, padding
 
     def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor]":
-        return padded([self._tokens[row] for row in rows], self._padding)
+        return pad_tokens([self._tokens[row] for row in rows], self._padding)

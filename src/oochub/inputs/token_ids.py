@@ -10,9 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.inputs._arrow_column import ArrowColumn
-from oochub.inputs._padded import padded
-from oochub.processors.token_processor import TokenProcessor
+from oochub.inputs._columns import ArrowColumn, pad_tokens
+from oochub.processors.stored_processors import TokenProcessor
 from oochub.records.schema import to_json
 from oochub.remote.model_folder import model_folder
 
@@ -73,7 +72,7 @@ class TokenIds(ArrowColumn):
 
     def tensors(self, table: pa.Table, names: Sequence[str]) -> "dict[str, torch.Tensor]":
         """See `ArrowColumn.tensors`."""
-        return padded(_rows(table, names), self.processor.padding)
+        return pad_tokens(_rows(table, names), self.processor.padding)
 
     def ready(
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"

@@ -82,7 +82,7 @@ def predict(
         splits: Splits of a DatasetDict; None takes all but "train".
         image_processor: The same as `processor`, for pictures.
         processor: Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its
-            `oochub.processors.array_processor.ArrayProcessor`, or the folder or Hub id of one; a model object without
+            `oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one; a model object without
             any takes arrays as they are.
         preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor"
             is the model's own; "auto" takes the first where a few pictures and noise show pixels within one level and

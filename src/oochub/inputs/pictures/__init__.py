@@ -12,13 +12,11 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.input import CHANGES, BrokenRow, Fetch, Input, InputBatch
-from oochub.inputs.pictures.fused_check import FusedCheck, fused_check
-from oochub.inputs.pictures.image_processor import check_image_processor, image_processor
-from oochub.inputs.pictures.made_rows import made_rows
-from oochub.inputs.pictures.picture_batches import PictureRows, batches, uint8_cache
-from oochub.inputs.pictures.preprocessing import Normalizer, Preprocessing, decode, normalize
-from oochub.inputs.pictures.stored_pictures import picture_bytes, undecoded
-from oochub.inputs.pictures.zoom import BesideZoomed, zoomed
+from oochub.inputs.pictures.image_processor import check_image_processor, load_image_processor
+from oochub.inputs.pictures.image_threads import PictureRows, cache_pixels, map_images, read_batches
+from oochub.inputs.pictures.preprocessing import FusedCheck, Normalizer, Preprocessing, check_fused, decode, normalize
+from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
+from oochub.inputs.pictures.zoom import BesideZoomed, zoom_in
 
 if TYPE_CHECKING:
     import torch
@@ -90,7 +88,7 @@ class Pictures(Input):
             return ViTImageProcessorPil(size={"height": _SQUARE, "width": _SQUARE})
         if source is None:
             raise OochubError("A model object needs image_processor=, the processor of its pictures.")
-        return image_processor(source)
+        return load_image_processor(source)
 
     @classmethod
     def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "Pictures":
@@ -104,7 +102,7 @@ class Pictures(Input):
         """See `Input.fetch`; with a folder, all pictures are decoded once into a memory-mapped file in it."""
         fused = self._trained_on()
         if cache_dir is not None:
-            return _Cached(uint8_cache(dataset, fused, cache_dir=cache_dir))
+            return _Cached(cache_pixels(dataset, fused, cache_dir=cache_dir))
         present = [name for name in ("example_id", "image") if name in dataset.column_names]
         return _Decoded(PictureRows(dataset.select_columns(present), fused))
 
@@ -112,10 +110,10 @@ class Pictures(Input):
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
     ) -> dict[str, "torch.Tensor"]:
         """See `Input.ready`; the values are in memory that the next call uses again."""
-        from oochub.inputs.pictures.augmentation import augmentation
+        from oochub.inputs.pictures.augmentation import augment_images
 
         assert self._normalize is not None  # noqa: S101  fetch() comes first
-        return {"pixel_values": self._normalize(augmentation(batch["pixels"], augment, generator=generator))}
+        return {"pixel_values": self._normalize(augment_images(batch["pixels"], augment, generator=generator))}
 
     def batches(
         self,
@@ -141,7 +139,8 @@ class Pictures(Input):
             yield from super().sent(part, batch_size=batch_size, zoom=zoom, broken=broken)
             return
         fused, both = self._fused, None if zoom is None else BesideZoomed(self._fused, zoom)
-        for batch in batches(part, both or fused, batch_size=batch_size, num_workers=self.num_workers, broken=broken):
+        workers = self.num_workers
+        for batch in read_batches(part, both or fused, batch_size=batch_size, num_workers=workers, broken=broken):
             kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
             plain, *large = ({"pixel_values": pixels} for pixels in kinds)
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
@@ -160,7 +159,7 @@ class Pictures(Input):
         """See `Input.settle`: the fused path where it is as good as the processor, else that."""
         if self._is_settled or self._fused is None:
             return False
-        check = fused_check(self._fused, self._processed, network, part, batch_size=batch_size, device=device)
+        check = check_fused(self._fused, self._processed, network, part, batch_size=batch_size, device=device)
         self._is_settled, self._check = True, check
         if not check.holds:
             self._fused = None
@@ -199,7 +198,7 @@ class Pictures(Input):
 
     def thumbnails(self, part: Any, rows: Sequence[int]) -> list[bytes | None]:
         """See `Input.thumbnails`: at most 224 pixels wide and high."""
-        pictures = undecoded(part.select_columns(["image"]))
+        pictures = keep_encoded(part.select_columns(["image"]))
         return [_thumbnail(pictures[row]["image"], f"row {row}") for row in rows]
 
     def _trained_on(self) -> Preprocessing:
@@ -217,9 +216,10 @@ class Pictures(Input):
     ) -> Iterator[InputBatch]:
         def make(data: bytes, where: str) -> list[Mapping[str, "torch.Tensor"]]:
             picture = decode(data, where)
-            return [self._processed(each) for each in ([picture] if zoom is None else [picture, zoomed(picture, zoom)])]
+            seen = [picture] if zoom is None else [picture, zoom_in(picture, zoom)]
+            return [self._processed(each) for each in seen]
 
-        read = made_rows(part, make, batch_size=batch_size, num_workers=self.num_workers, broken=broken)
+        read = map_images(part, make, batch_size=batch_size, num_workers=self.num_workers, broken=broken)
         for batch in read:
             for few in _alike(batch.made):
                 plain, *large = (_stacked(list(each), device) for each in zip(*batch.made[few], strict=True))

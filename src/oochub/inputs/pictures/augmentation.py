@@ -16,7 +16,7 @@ _JITTER = 0.3  # brightness, contrast and saturation are multiplied by 1 - 0.3 t
 _GRAY = (0.299, 0.587, 0.114)  # luma of red, green, blue, as in Pillow
 
 
-def augmentation(pixels: Tensor, kind: str, *, generator: torch.Generator) -> Tensor:
+def augment_images(pixels: Tensor, kind: str, *, generator: torch.Generator) -> Tensor:
     """A batch of which each picture is changed at random.
 
     Args:
@@ -34,11 +34,11 @@ def augmentation(pixels: Tensor, kind: str, *, generator: torch.Generator) -> Te
         OochubError: An unknown part.
 
     >>> row = torch.arange(6, dtype=torch.uint8).view(1, 1, 6, 1)
-    >>> augmentation(row, "flip", generator=torch.Generator().manual_seed(0)).flatten().tolist() in (
+    >>> augment_images(row, "flip", generator=torch.Generator().manual_seed(0)).flatten().tolist() in (
     ...     [0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0])
     True
     """
-    parts = parts_of(kind)
+    parts = split_augmentation(kind)
     if "flip" in parts or "shift" in parts:
         pixels = _moved(pixels, parts, generator)
     if "crop" in parts:
@@ -46,13 +46,13 @@ def augmentation(pixels: Tensor, kind: str, *, generator: torch.Generator) -> Te
     return _colored(pixels, generator) if "color" in parts else pixels
 
 
-def parts_of(kind: str) -> list[str]:
+def split_augmentation(kind: str) -> list[str]:
     """The parts of an augmentation; none for "none".
 
     Raises:
         OochubError: An unknown part.
 
-    >>> parts_of("flip_color")
+    >>> split_augmentation("flip_color")
     ['flip', 'color']
     """
     parts = [] if kind == "none" else kind.split("_")

@@ -20,7 +20,7 @@ _FILES = ("preprocessor_config.json", "processor_config.json")
 _NEXT = "Take the file of the model, or write it with save_pretrained of its image processor."
 
 
-def image_processor(source: str) -> Any:
+def load_image_processor(source: str) -> Any:
     """The image processor of a folder or Hub id.
 
     transformers fills what the files leave out with numbers of its own: the model would then see other pictures than

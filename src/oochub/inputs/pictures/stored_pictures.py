@@ -49,7 +49,7 @@ def picture_place(of: str, example: Any, picture: Mapping[str, Any] | None) -> s
     return f"{of}example {example}{file}"
 
 
-def undecoded(dataset: Any) -> Any:
+def keep_encoded(dataset: Any) -> Any:
     """The data set with pictures as the bytes of their files.
 
     Args:

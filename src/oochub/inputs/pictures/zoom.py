@@ -37,12 +37,12 @@ def check_zoom(factor: Any) -> float:
     return float(factor)
 
 
-def zoomed(picture: Image.Image, factor: float) -> Image.Image:
+def zoom_in(picture: Image.Image, factor: float) -> Image.Image:
     """The center of a picture, 1 / factor of each side: what then fills the model's input looks factor times as large.
 
     Sides are rounded to whole pixels, at least one; the corner is rounded down.
 
-    >>> zoomed(Image.new("RGB", (60, 30)), 1.2).size
+    >>> zoom_in(Image.new("RGB", (60, 30)), 1.2).size
     (50, 25)
     """
     width, height = (max(1, round(side / factor)) for side in picture.size)
@@ -56,7 +56,7 @@ class BesideZoomed:
 
     Attributes:
         preprocessing: What the model does to either.
-        factor: See `zoomed`.
+        factor: See `zoom_in`.
     """
 
     preprocessing: Preprocessing
@@ -71,7 +71,7 @@ class BesideZoomed:
     def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
         """uint8 (2 height, width, 3) of one picture; see `Preprocessing.pixels`."""
         picture = decode(data, where)
-        both = (picture, zoomed(picture, self.factor))
+        both = (picture, zoom_in(picture, self.factor))
         return np.concatenate([self.preprocessing.fitted(each) for each in both])
 
     def parts(self, pixels: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:

@@ -11,7 +11,7 @@ from datasets import Dataset, Features, IterableDataset, Value
 from datasets import Image as ImageFeature
 
 from oochub.errors import OochubError
-from oochub.inputs.pictures.made_rows import made_rows
+from oochub.inputs.pictures.image_threads import map_images
 
 FEATURES = Features({"image": ImageFeature(), "example_id": Value("string")})
 
@@ -39,7 +39,7 @@ def slow_first(data: bytes, where: str) -> int:
 @pytest.mark.parametrize("batch_size", [1, 7, 20, 300])
 def test_rows_are_in_order(form: str, workers: int | None, batch_size: int) -> None:
     """Reference: counting. Planted fault seen: tasks taken as they end."""
-    found = list(made_rows(rows(101, form=form), slow_first, batch_size=batch_size, num_workers=workers))
+    found = list(map_images(rows(101, form=form), slow_first, batch_size=batch_size, num_workers=workers))
     assert [len(batch.made) for batch in found] == [batch_size] * (101 // batch_size) + [101 % batch_size] * (
         101 % batch_size > 0
     )
@@ -61,9 +61,9 @@ def refusing(data: bytes, where: str) -> int:
 def test_the_first_error_is_that_of_the_first_row(form: str, workers: int) -> None:
     """Though it comes last; or all are left out, in order. Planted: the error that comes first is raised."""
     with pytest.raises(OochubError, match="example id3: refused"):
-        list(made_rows(rows(50, form=form), refusing, batch_size=6, num_workers=workers))
+        list(map_images(rows(50, form=form), refusing, batch_size=6, num_workers=workers))
     broken: list[Any] = []
-    found = list(made_rows(rows(50, form=form), refusing, batch_size=3, num_workers=workers, broken=broken))
+    found = list(map_images(rows(50, form=form), refusing, batch_size=3, num_workers=workers, broken=broken))
     assert [row.example for row in broken] == ["id3", "id9", "id10", "id11", "id40"]
     kept = [row for row in range(50) if row not in (3, 9, 10, 11, 40)]
     assert [each for batch in found for each in batch.rows] == kept == [each for b in found for each in b.made]
@@ -85,7 +85,7 @@ def test_a_stream_is_read_a_few_batches_ahead(workers: int) -> None:
 
     stream = IterableDataset.from_generator(long, features=FEATURES)
     before = threading.active_count()
-    batches = made_rows(stream, slow_first, batch_size=4, num_workers=workers)
+    batches = map_images(stream, slow_first, batch_size=4, num_workers=workers)
     assert next(batches).made == [0, 1, 2, 3] and next(batches).made == [4, 5, 6, 7]
     assert len(read) <= 8 + 4 * (1 + 8 * workers) + 8
     batches.close()
@@ -101,5 +101,5 @@ def test_all_threads_decode_at_once() -> None:
             together.wait(timeout=20)
         return int(data)
 
-    (batch,) = made_rows(rows(32), wait, batch_size=32, num_workers=4)
+    (batch,) = map_images(rows(32), wait, batch_size=32, num_workers=4)
     assert np.array_equal(batch.made, range(32))

@@ -1,11 +1,13 @@
-"""A kind of input that is read straight from its Arrow column, as a table has it."""
+"""From a column to a batch: a kind of input read straight from its Arrow column, as a table has it; tokens padded."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
@@ -72,3 +74,15 @@ class _Read:
             return self._inputs.tensors(self._dataset[rows], [f"row {row}" for row in rows])
         except OochubError as error:  # raised in a worker process it would arrive with that process's traceback
             return error
+
+
+def pad_tokens(tokens: Sequence[NDArray[np.integer]], padding: int) -> "dict[str, torch.Tensor]":
+    """int64 (n, longest) of arrays of numbers: `input_ids`, and `attention_mask`, 1 where there is a token."""
+    import torch
+
+    ids = torch.full((len(tokens), max(map(len, tokens))), padding, dtype=torch.int64)
+    mask = torch.zeros_like(ids)
+    for place, own in enumerate(tokens):
+        ids[place, : len(own)] = torch.from_numpy(own)
+        mask[place, : len(own)] = 1
+    return {"input_ids": ids, "attention_mask": mask}
