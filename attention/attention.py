@@ -13,11 +13,11 @@ from oochub.attention.attention_map import AttentionMap
 from oochub.attention.chosen_mistakes import chosen_mistakes
 from oochub.attention.object_masks import ObjectMasks
 from oochub.attention.seen_maps import seen_maps
+from oochub.attention.smooth_grad_cam import Variant, check_saliency
 from oochub.data.load import declaration_for
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.declaration import declaration
-from oochub.models.chosen_device import chosen_device
-from oochub.models.smooth_grad_cam import Variant, check_saliency
+from oochub.models.acceleration import choose_device
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.selected_rows import selected_rows
@@ -95,7 +95,7 @@ def attention(
         masks: A folder of masks of the object, see `oochub.attention.object_masks`; then also up to `most` other
             pictures out of context, right or wrong, are mapped, for the mean share on the object.
         most: Of those pictures, drawn by a fixed seed.
-        samples: See `oochub.models.smooth_grad_cam.SmoothGradCam`; so are `noise`, `variant` and `seed`.
+        samples: See `oochub.attention.smooth_grad_cam.SmoothGradCam`; so are `noise`, `variant` and `seed`.
         noise: Of the maps.
         variant: Of the maps.
         seed: Of the maps.
@@ -143,7 +143,7 @@ def attention(
             some,
             data,
             taken,
-            device=chosen_device(device),
+            device=choose_device(device),
             mask=None if read is None else read.mask,
             settings=settings,
             **opening,

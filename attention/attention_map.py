@@ -19,7 +19,7 @@ class AttentionMap:
         probability: Of that answer, in [0, 1].
         shown: Whether the row is one of those to look at; the others are for the mean share alone.
         picture: uint8 (h, w, 3), as the model saw it: resized and cut.
-        map: float32 (h, w) in [0, 1], see `oochub.models.smooth_grad_cam`.
+        map: float32 (h, w) in [0, 1], see `oochub.attention.smooth_grad_cam`.
         mask: (h, w) True on the object; None where no mask was given.
 
     >>> corner = np.zeros((4, 4), np.float32)

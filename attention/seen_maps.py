@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from PIL import Image
 from tqdm import tqdm
 
+from oochub.attention.smooth_grad_cam import SmoothGradCam
 from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
-from oochub.models.mode import PredictedData, mode_of
+from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
-from oochub.models.smooth_grad_cam import SmoothGradCam
 from oochub.prediction.predictions import Predictions
 
 _BATCH = 8
@@ -70,7 +70,7 @@ def seen_maps(
     way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
     inputs = source.inputs(part, processor=processor, preprocessing=way)
     data = PredictedData(part, splits, device, _BATCH, cache)
-    opened = mode_of(source, mode, settings)(source, inputs, data, **settings)
+    opened = choose_mode(source, mode, settings)(source, inputs, data, **settings)
     probe = {name: values.to(device) for name, values in inputs.probe().items()}
     saliency_of = SmoothGradCam(opened.network, probe, **saliency)
     black, white = _extremes(inputs, device)

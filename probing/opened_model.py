@@ -7,10 +7,8 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.models.chosen_device import chosen_device
-from oochub.models.folded import folded
-from oochub.models.in_dtype import DTYPES, InDtype
-from oochub.models.mode import PredictedData, mode_of
+from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_batch_norm
+from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
 
@@ -52,18 +50,18 @@ def opened_model(
     """
     import torch
 
-    source, place = ModelSource(model), chosen_device(device)
+    source, place = ModelSource(model), choose_device(device)
     way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
     inputs = source.inputs(part, processor=image_processor if processor is None else processor, preprocessing=way)
     inputs.num_workers = num_workers
     size = batch_size or (128 if place.type == "cuda" else 16)
     data = PredictedData(part, splits, place, size, cache, skip_broken)
-    opened = mode_of(source, mode, settings)(source, inputs, data, **settings)
-    network = opened.network if DTYPES[dtype] == torch.float32 else InDtype(opened.network, DTYPES[dtype])
+    opened = choose_mode(source, mode, settings)(source, inputs, data, **settings)
+    network = opened.network if DTYPES[dtype] == torch.float32 else Autocast(opened.network, DTYPES[dtype])
     probe = {name: values.to(place) for name, values in inputs.probe().items()}
 
     def answer(pictures: datasets.Dataset) -> NDArray[np.float32]:
-        with torch.inference_mode(), folded(opened.network, probe):
+        with torch.inference_mode(), fold_batch_norm(opened.network, probe):
             batches = inputs.batches(pictures, batch_size=size, device=place)
             logits = [network(**batch.inputs).logits.float().cpu().numpy() for batch in batches]
         return opened.finished(np.concatenate(logits), {})

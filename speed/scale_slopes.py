@@ -19,9 +19,8 @@ from datasets import Image as ImageFeature
 
 import oochub
 from oochub.input import InputBatch
+from oochub.models.acceleration import Autocast, fold_batch_norm
 from oochub.models.extraction import Extraction
-from oochub.models.folded import folded
-from oochub.models.in_dtype import InDtype
 
 SCRATCH = Path(tempfile.gettempdir())
 
@@ -93,8 +92,8 @@ def _forward(network: Any, dtype: torch.dtype, rows: int) -> Callable[[], object
     passes = [InputBatch({"pixel_values": batch}, {}) for batch in pixels.split(8)]
 
     def run() -> None:
-        with folded(network, {"pixel_values": pixels[:1]}):
-            extraction = Extraction(network if dtype == torch.float32 else InDtype(network, dtype))
+        with fold_batch_norm(network, {"pixel_values": pixels[:1]}):
+            extraction = Extraction(network if dtype == torch.float32 else Autocast(network, dtype))
             for each in passes:
                 extraction(each)
 

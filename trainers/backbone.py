@@ -9,11 +9,9 @@ import torch
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes
-from oochub.models.built_in_model import BuiltInModel, built_in_model, fitting_model
-from oochub.models.check_squeezed import check_squeezed
-from oochub.models.model_config import model_config
-from oochub.models.opening import opening
-from oochub.models.pretrained import pretrained as open_weights
+from oochub.models.built_in_model import BuiltInModel, choose_built_in, find_built_in
+from oochub.models.detector_boxes import check_whole_images
+from oochub.models.open_model import model_load_errors, open_pretrained, read_model_config
 from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
 
 _LARGEST = 4096  # pixels
@@ -71,8 +69,8 @@ def backbone(
     if problem_type == TOKENS:
         labels = {}
     boxes = problem_type == BOXES
-    name = fitting_model(name, kind, boxes=boxes)
-    made = built_in_model(name)
+    name = choose_built_in(name, kind, boxes=boxes)
+    made = find_built_in(name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if made is not None:
@@ -109,10 +107,10 @@ def _loaded(
     import transformers
 
     made = getattr(transformers, kind.auto_model if plain is None else "AutoModelForObjectDetection")
-    small = fitting_model(None, kind, boxes=plain is not None)
+    small = choose_built_in(None, kind, boxes=plain is not None)
     words, hint = "a classifier", f"Check the name, the connection, or take {small!r}."
-    config = model_config(name, words=words, hint=hint)
-    with opening(name, words=words, hint=hint):
+    config = read_model_config(name, words=words, hint=hint)
+    with model_load_errors(name, words=words, hint=hint):
         processor = kind.load_processor(name, dataset, training=True)
     if plain is not None:
         processor = plain(processor)
@@ -120,12 +118,12 @@ def _loaded(
     changes = labels | kind.config(processor)
     if pretrained:
         probe = kind.of(processor).probe
-        model = open_weights(made, name, probe=probe, words=words, hint=hint, changes=changes).model
+        model = open_pretrained(made, name, probe=probe, words=words, hint=hint, changes=changes).model
         model.is_pretrained = True  # for the recipe: a model from the config of the same name does not say
         return model, processor
-    config = model_config(name, words=words, hint=hint, changes=changes)
+    config = read_model_config(name, words=words, hint=hint, changes=changes)
     config.name_or_path = ""  # nothing of it was loaded
-    with opening(name, words=words, hint=hint):
+    with model_load_errors(name, words=words, hint=hint):
         return made.from_config(config), processor
 
 
@@ -134,9 +132,10 @@ def _check_input(network: Any, name: str, inputs: Input) -> None:
     networks = network if isinstance(network, tuple) else (network,)
     read, given = {each.main_input_name for each in networks if each}, [*inputs.probe()]
     if read and not read.intersection(given):
+        of_these = choose_built_in(None, type(inputs), boxes=False)
         raise OochubError(
             f"{name} is a network that reads {', '.join(sorted(read))}, and the rows are {inputs.words()}, "
-            f"{', '.join(given)}. Take a network of these, such as {fitting_model(None, type(inputs), boxes=False)!r}."
+            f"{', '.join(given)}. Take a network of these, such as {of_these!r}."
         )
 
 
@@ -151,7 +150,7 @@ def _squeezing(model: Any, processor: Any, size: int) -> Any:
 def _whole(processor: Any, *, size: int | None) -> Any:
     """The image processor of a detector without padding: it squeezes whole pictures to its size, or `size`."""
     if size is None:
-        check_squeezed(processor)
+        check_whole_images(processor)
     return _plain(processor, {side: size or processor.size[side] for side in ("height", "width")})
 
 

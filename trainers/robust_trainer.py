@@ -9,7 +9,7 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.input import Input, check_changes, check_config, kind_of_processor
-from oochub.models.pretrained import pretrained
+from oochub.models.open_model import open_pretrained
 from oochub.records.metadata import HeldOut
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
@@ -183,7 +183,7 @@ class RobustTrainer:
                 loop.wait()
         else:
             folder.clear()  # left over when the run was killed in its last moment
-            self.model = pretrained(type(self.model), str(folder.path), probe=self._inputs.probe).model
+            self.model = open_pretrained(type(self.model), str(folder.path), probe=self._inputs.probe).model
         selection, history = folder.recipe["selection"], folder.history
         return TrainResult(
             folder.path, selection["best_epoch"], selection["value"], history[-1]["global_step"], history

@@ -100,18 +100,18 @@ def train(
         check_hold_out(declared, None, source=source)
     _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
 
-    from oochub.models.built_in_model import built_in_model, check_fits, typed_names
-    from oochub.models.model_source import input_of
+    from oochub.models.built_in_model import check_built_in, find_built_in, list_model_names
+    from oochub.models.model_source import choose_input
     from oochub.trainers.backbone import backbone
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.trainers.rows.targets import task_of
 
-    is_place = model is not None and built_in_model(model) is None
+    is_place = model is not None and find_built_in(model) is None
     if model is not None and is_place:
         hint = "Check the name, or take one of `oochub list model`, which are untrained."
-        check_source(model, kind="model", hint=hint, also=typed_names())
+        check_source(model, kind="model", hint=hint, also=list_model_names())
     columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
-    check = None if is_place else partial(check_fits, model)
+    check = None if is_place else partial(check_built_in, model)
     data = load_columns(source, columns, config=config, data_dir=data_dir, options=options, in_place=True, check=check)
     declared = declared or declaration_for(data)
     if hold_out:
@@ -135,7 +135,7 @@ def train(
             f"{source} has no column label, which training needs, only {', '.join(train.column_names)}. Name the one "
             f"that holds it with {names}."
         )
-    kind = input_of(train, model if is_place else None)
+    kind = choose_input(train, model if is_place else None)
     known = column in train.column_names
     if not known and (environments or method.needs_environments):
         named = either("context= or group=", "--context-column or --group-column")

@@ -89,12 +89,12 @@ def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
     Raises:
         OochubError: Models that cannot, each named.
     """
-    from oochub.models.model_config import model_config
+    from oochub.models.open_model import read_model_config
 
     wrong = []
     for model in models:
         try:
-            config = model_config(str(Path(model.source).expanduser()))
+            config = read_model_config(str(Path(model.source).expanduser()))
         except OochubError as error:
             wrong.append(str(error).rstrip("."))
             continue

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from oochub.inputs.pictures.image_processor import load_image_processor
-from oochub.models.model_config import model_config
-from oochub.models.opening import opening
+from oochub.models.open_model import model_load_errors, read_model_config
 from oochub.studies.imagenet_ood.model_list import StudiedModel
 
 
@@ -31,8 +30,8 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
     from transformers import AutoModelForImageClassification
 
     source = str(Path(model.source).expanduser())
-    config = model_config(source)
-    with opening(source, words="an image classifier"):
+    config = read_model_config(source)
+    with model_load_errors(source, words="an image classifier"):
         processor = load_image_processor(source)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(model.seed or 0)

@@ -19,11 +19,11 @@ from oochub.attention.attention_map import AttentionMap
 from oochub.attention.chosen_mistakes import chosen_mistakes
 from oochub.attention.object_masks import ObjectMasks
 from oochub.attention.object_share import object_shares
+from oochub.attention.smooth_grad_cam import SmoothGradCam
 from oochub.builders.sources.coco_categories import THINGS
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.errors import OochubError
 from oochub.figures.saliency import saliency
-from oochub.models.smooth_grad_cam import SmoothGradCam
 from oochub.prediction.predictions import Predictions
 
 _CONFIG = "spawrious/o2o_hard"

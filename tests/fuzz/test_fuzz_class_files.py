@@ -9,9 +9,9 @@ import pytest
 from fuzz_case import CHANGED, REFUSED, SAME, Case, Format, Used
 from mutations import json_cases, json_text_cases, place_cases, text_cases
 
-from oochub.models.label_map_file import read_label_map
-from oochub.models.matched_classes import matched_classes
-from oochub.models.prompts import prompts, read_prompts, read_templates
+from oochub.models.dual_encoder import read_prompts, read_templates, write_prompts
+from oochub.models.label_map import read_label_map
+from oochub.models.match_classes import match_classes
 
 _MODEL = ["tabby", "Siamese", "beagle", "pug", "goldfish"]
 _CLASSES = ["cat", "dog"]
@@ -23,7 +23,7 @@ _ANY = frozenset({REFUSED, SAME, CHANGED})  # other words are other texts, which
 
 def _labels(file: str) -> Callable[[Path, Path], Used]:
     def use(folder: Path, out: Path) -> Used:
-        found = matched_classes(_MODEL, _CLASSES, given=read_label_map(folder / file))
+        found = match_classes(_MODEL, _CLASSES, given=read_label_map(folder / file))
         assert list(found.class_names) == _CLASSES and all(found.outputs)
         return Used(numbers=[list(several) for several in found.outputs])
 
@@ -31,7 +31,7 @@ def _labels(file: str) -> Callable[[Path, Path], Used]:
 
 
 def _texts(folder: Path, out: Path) -> Used:
-    given = prompts(_CLASSES, (), given=read_prompts(folder / "prompts.json"))
+    given = write_prompts(_CLASSES, (), given=read_prompts(folder / "prompts.json"))
     assert len(given) == len(_CLASSES) and all(given)
     return Used(numbers=[list(several) for several in given])
 

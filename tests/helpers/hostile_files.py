@@ -186,7 +186,7 @@ def _read_card(path: Path) -> Any:
 
 
 def _read_trained_on(path: Path) -> Any:
-    from oochub.models.trained_on import trained_on
+    from oochub.models.model_source import _trained_on as trained_on
 
     return trained_on(path)
 

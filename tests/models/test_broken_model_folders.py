@@ -17,7 +17,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures.image_processor import check_image_processor
 from oochub.models.model_source import ModelSource
-from oochub.models.training_record import training_record
+from oochub.models.model_source import _training_record as training_record
 from oochub.trainers.backbone import backbone
 
 CONFIG, PROCESSOR, RECIPE, WEIGHTS = "config.json", "preprocessor_config.json", "recipe.json", "model.safetensors"
@@ -122,7 +122,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_broken_folder_is_an_error(fault: str, tmp_path: Path) -> None:
-    """Faults planted: each check of `model_config`, `pretrained`, `image_processor` and `training_record` left out."""
+    """Faults planted: each check of the config, weights, image processor and recipe left out."""
     folder = resnet(tmp_path / "resnet")
     damage, words = FAULTS[fault]
     damage(folder)

@@ -9,7 +9,7 @@ from datasets import Array3D, Dataset, Features
 import oochub
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.models.built_in_model import built_in_model, fitting_model, typed_names
+from oochub.models.built_in_model import choose_built_in, find_built_in, list_model_names
 from oochub.trainers.backbone import backbone
 from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
 
@@ -38,10 +38,10 @@ def made(name, inputs, boxes=False):
     )
 
 
-@pytest.mark.parametrize("name", typed_names())
+@pytest.mark.parametrize("name", list_model_names())
 def test_each_reads_its_inputs_and_no_others(name):
     """Of every built-in model and kind of input. Fault planted: resnet18 for graphs too."""
-    own = built_in_model(name)
+    own = find_built_in(name)
     for inputs in ROWS:
         for boxes in (False, True)[: 1 + (inputs == "pictures")]:
             fits = own.fits(catalog.get("input", inputs), boxes=boxes)
@@ -53,11 +53,11 @@ def test_each_reads_its_inputs_and_no_others(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "inputs"), [(name, each) for name in typed_names() for each in built_in_model(name).inputs]
+    ("name", "inputs"), [(name, each) for name in list_model_names() for each in find_built_in(name).inputs]
 )
 def test_each_learns(name, inputs):
     """Its answers to two rows of noise are finite, of the right shape, and every weight has a gradient but few."""
-    own = built_in_model(name)
+    own = find_built_in(name)
     kind, model, processor = made(name, inputs, own.is_detector)
     probe = kind.of(processor).probe()
     said = model.train()(**probe)
@@ -75,9 +75,9 @@ def test_each_kind_of_input_has_one_default(inputs):
     kind = catalog.get("input", inputs)
     for boxes in (False, True)[: 1 + (inputs == "pictures")]:
         defaults = [
-            name for name in typed_names() if (m := built_in_model(name)).fits(kind, boxes=boxes) and m.is_default
+            name for name in list_model_names() if (m := find_built_in(name)).fits(kind, boxes=boxes) and m.is_default
         ]
-        assert [fitting_model(None, kind, boxes=boxes)] == defaults
+        assert [choose_built_in(None, kind, boxes=boxes)] == defaults
 
 
 def test_sizes_are_those_of_the_papers():
@@ -128,11 +128,11 @@ def test_rows_are_not_built_for_a_model_that_does_not_fit(raw, tmp_path, monkeyp
 def test_names_and_folders(tmp_path, monkeypatch):
     """- or _; a model's folder of the same name comes first, another folder does not."""
     monkeypatch.chdir(tmp_path)
-    assert built_in_model("resnet_tiny") is built_in_model("resnet-tiny") is oochub.get("model", "resnet_tiny")
+    assert find_built_in("resnet_tiny") is find_built_in("resnet-tiny") is oochub.get("model", "resnet_tiny")
     (tmp_path / "resnet18").mkdir()
-    assert built_in_model("resnet18") is not None
+    assert find_built_in("resnet18") is not None
     (tmp_path / "resnet18" / "config.json").write_text("{}")
-    assert built_in_model("resnet18") is None
+    assert find_built_in("resnet18") is None
 
 
 def test_a_tokenizer_of_the_words_of_training():

@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score
 from trainings import arguments
 
 import oochub
-from oochub.models.model_source import input_of
+from oochub.models.model_source import choose_input
 from oochub.trainers.backbone import backbone
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.rows.targets import task_of
@@ -100,7 +100,7 @@ def trained(request: Any, tmp_path_factory: Any) -> tuple[str, str, Path, Datase
     data = DatasetDict({part: split(inputs, output, n, s) for part, n, s in (("train", 64, 1), ("test", 24, 2))})
     task = task_of(data["train"])
     name = bert(folder / "bert") if inputs == "texts" else "resnet-tiny"
-    kind = input_of(data["train"], None)
+    kind = choose_input(data["train"], None)
     model, processor = backbone(
         name, class_names=task.names or [], problem_type=task.problem_type, kind=kind, dataset=data["train"]
     )

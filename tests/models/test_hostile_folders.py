@@ -8,14 +8,13 @@ from model_folders import resnet
 from safetensors.torch import load_file
 
 from oochub.errors import OochubError
-from oochub.models.model_config import model_config
-from oochub.models.pretrained import pretrained
+from oochub.models.open_model import open_pretrained, read_model_config
 
 
 def _open(folder):
     import transformers
 
-    return pretrained(
+    return open_pretrained(
         transformers.AutoModelForImageClassification,
         str(folder),
         probe=lambda: {"pixel_values": torch.zeros(1, 3, 32, 32)},
@@ -72,4 +71,4 @@ def test_attention_by_code_of_the_hub_is_refused(tmp_path, said):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, **said}))
     with pytest.raises(OochubError, match="names code of the Hub"):
-        model_config(str(folder))
+        read_model_config(str(folder))

@@ -18,11 +18,10 @@ from tiny_classifiers import TINY, tiny_processor
 
 import oochub
 from oochub.inputs.pictures import Pictures
-from oochub.models import stored_features
 from oochub.models.encoder import Encoder
-from oochub.models.logistic_regression import GRID
 from oochub.models.model_source import ModelSource
-from oochub.models.served import served_models
+from oochub.models.modes.linear_probe import _GRID as GRID
+from oochub.models.supported_models import list_supported_models
 
 _SIZE = 32
 _VISION = {
@@ -234,7 +233,7 @@ def test_features_are_kept_and_damage_is_made_again(encoder, data, monkeypatch):
         raise AssertionError("the encoder saw the training rows again")
 
     with monkeypatch.context() as context:
-        context.setattr(stored_features, "_extracted", fails)
+        context.setattr("oochub.models.modes.linear_probe._extracted", fails)
         again = _predict(folder, data, batch_size=None, images=True)  # another key of predictions
         assert "cached" not in again.metadata.provenance["when"] and (again.logits == first.logits).all()
         for other in ({"pooling": "mean"}, {"cache": False}):
@@ -339,14 +338,14 @@ def test_every_type_that_is_served():
     Planted fault: a masked autoencoder that masks (ViTMAE, above), the vectors of one picture for all (a mean over
     the rows).
     """
-    served = {each.model_type for each in served_models() if "linear_probe" in each.modes} & set(TINY)
+    served = {each.model_type for each in list_supported_models() if "linear_probe" in each.modes} & set(TINY)
     assert len(served) > 30
     alike = set()
     for model_type in sorted(served - {"hgnet_v2", "perceiver"}):
         torch.manual_seed(0)
         model = transformers.AutoModel.from_config(transformers.CONFIG_MAPPING[model_type](**TINY[model_type])).eval()
         inputs = Pictures.of(tiny_processor(model_type), preprocessing="processor")
-        encoder = Encoder.opened(ModelSource(model), inputs)
+        encoder = Encoder.open(ModelSource(model), inputs)
         with torch.no_grad():
             first, again = encoder(**inputs.probe()), encoder(**inputs.probe())
         assert first.ndim == 2 and len(first) == 2 and torch.equal(first, again), model_type

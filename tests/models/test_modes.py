@@ -14,7 +14,7 @@ from torch import nn
 import oochub
 from oochub import catalog
 from oochub.models.extraction import Extraction
-from oochub.models.mode import Mode, PredictedData, mode_of
+from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.models.modes.head import HeadMode
 from oochub.output import Output
@@ -152,7 +152,7 @@ def test_auto_has_one_answer(example):
         check_ranks({"head": HeadMode, "twin": twin})
     for name, mode in modes.items():
         assert mode.architectures(), f"{name} serves nothing"
-        chosen = mode_of(ModelSource(str(example(name).model)), "auto", {})
+        chosen = choose_mode(ModelSource(str(example(name).model)), "auto", {})
         assert chosen.rank <= mode.rank and ModelSource(str(example(name).model)).architecture in chosen.architectures()
 
 

@@ -13,7 +13,7 @@ from transformers import AutoModelForImageClassification as AutoModel
 from transformers import ResNetConfig, ViTConfig, ViTImageProcessor
 
 import oochub
-from oochub.models.perturbation import Perturbation
+from oochub.models.extraction import Perturbation
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import PredictedBy
 from oochub.records.schema import to_json

@@ -19,7 +19,7 @@ from transformers import pipeline
 
 import oochub
 from oochub.errors import OochubError
-from oochub.models.served import served_models
+from oochub.models.supported_models import list_supported_models
 from oochub.records.build_record import BuildRecord
 
 BREEDS = ["labrador", "corgi", "bulldog"]
@@ -217,7 +217,7 @@ def test_what_is_said_to_be_served_is(tmp_path: Path) -> None:
 
     Planted: BLIP 2 in the table of those served.
     """
-    served = {each.model_type for each in served_models() if "zero_shot" in each.modes}
+    served = {each.model_type for each in list_supported_models() if "zero_shot" in each.modes}
     assert served == {*tiny_zero_shot.TYPES}
     size = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     config = transformers.Blip2Config(

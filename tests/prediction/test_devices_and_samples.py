@@ -11,8 +11,7 @@ from transformers import ResNetConfig, ResNetForImageClassification, ViTImagePro
 
 import oochub
 from oochub.errors import OochubError, OochubWarning
-from oochub.models.chosen_device import chosen_device
-from oochub.models.in_dtype import InDtype, warn_of_slow_dtype
+from oochub.models.acceleration import Autocast, choose_device, warn_of_slow_dtype
 from oochub.outputs.classes import Classes
 from oochub.prediction.dtype_check import dtype_check
 from oochub.prediction.sampled import sampled
@@ -38,9 +37,9 @@ def test_an_absent_device_is_said_before_anything_is_read(device):
 
 
 def test_devices_that_are_there():
-    assert chosen_device("cpu") == chosen_device(torch.device("cpu")) == torch.device("cpu")
+    assert choose_device("cpu") == choose_device(torch.device("cpu")) == torch.device("cpu")
     expected = "cuda" if torch.cuda.is_available() else "cpu"
-    assert chosen_device("auto").type == expected
+    assert choose_device("auto").type == expected
     found = predicted(device="cpu")
     assert found.logits.shape == (6, 2) and found.metadata.provenance["device"] == "cpu"
 
@@ -105,7 +104,7 @@ def test_a_dtype_that_overflows_is_an_error():
 
     large = {"pixel_values": torch.full((2, 3, 16, 16), 100.0)}
     with pytest.raises(OochubError, match=r'With dtype="float16" the logits are not finite'):
-        dtype_check("float16", InDtype(Large(), torch.float16), Large(), large, Classes())
+        dtype_check("float16", Autocast(Large(), torch.float16), Large(), large, Classes())
     with pytest.raises(OochubError, match=r"No dtype named 'half'\. .*bfloat16"):
         predicted(dtype="half")
 

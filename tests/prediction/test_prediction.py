@@ -21,7 +21,7 @@ from transformers import (
 
 import oochub
 from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.models.linear_head import find_head
+from oochub.models.extraction import find_head
 from oochub.prediction.stored_head import head_file
 from oochub.records.schema import to_json
 

@@ -16,7 +16,7 @@ from array_rows import array_data, array_model
 
 import oochub
 from oochub.errors import OochubError
-from oochub.models.chosen_device import chosen_device
+from oochub.models.acceleration import choose_device
 from oochub.prediction import parts
 from oochub.prediction.predictions import Predictions
 from oochub.process.ranks import Ranks
@@ -172,12 +172,12 @@ def test_each_rank_has_its_device(monkeypatch):
     """Fault planted: every rank takes the first GPU."""
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
-    assert str(chosen_device("auto")) == "cuda"
+    assert str(choose_device("auto")) == "cuda"
     monkeypatch.setenv("LOCAL_RANK", "1")
-    assert str(chosen_device("auto")) == "cuda:1"
+    assert str(choose_device("auto")) == "cuda:1"
     monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(OochubError, match=r"No device 'cuda:2' here. There are: cpu, cuda:0, cuda:1"):
-        chosen_device("auto")
+        choose_device("auto")
 
 
 def test_ranks_are_those_of_torchrun(monkeypatch):

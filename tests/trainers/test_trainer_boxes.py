@@ -10,7 +10,7 @@ from datasets import Dataset, load_dataset
 from scipy.optimize import linear_sum_assignment
 
 import oochub
-from oochub.models.drawn_boxes import drawn_boxes
+from oochub.models.detector_boxes import draw_boxes
 from oochub.trainers.box_losses import box_losses
 from oochub.trainers.rows.box_targets import box_targets
 
@@ -106,7 +106,7 @@ def test_boxes_of_a_detector_without_no_object_have_sigmoids():
     """By hand: of two classes sigmoid(0) = 1/2 and sigmoid(log 3) = 3/4."""
     logits = torch.tensor([[[0.0, -1.0], [-1.0, math.log(3.0)]]])
     boxes = torch.tensor([[[0.5, 0.5, 0.2, 0.4], [0.25, 0.5, 0.5, 1.0]]])
-    drawn = drawn_boxes(logits, boxes, [0, 1], classes=2)[0]
+    drawn = draw_boxes(logits, boxes, [0, 1], classes=2)[0]
     torch.testing.assert_close(drawn, torch.tensor([[0.4, 0.3, 0.6, 0.7, 0.5], [0.0, 0.0, 0.5, 1.0, 0.75]]))
 
 
@@ -117,7 +117,7 @@ def test_drawn_boxes_are_those_of_the_post_processing():
     processor = transformers.YolosImageProcessorPil()
     output = type("Output", (), {"logits": logits, "pred_boxes": boxes})
     expected = processor.post_process_object_detection(output, threshold=0, target_sizes=[(1, 1)] * 3)
-    for own, theirs in zip(drawn_boxes(logits, boxes, [1], classes=2), expected, strict=True):
+    for own, theirs in zip(draw_boxes(logits, boxes, [1], classes=2), expected, strict=True):
         asked = theirs["labels"] == 1
         torch.testing.assert_close(own[own[:, 4] >= 0][:, :4], theirs["boxes"][asked])
         torch.testing.assert_close(own[own[:, 4] >= 0][:, 4], theirs["scores"][asked])

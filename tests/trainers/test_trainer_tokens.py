@@ -10,7 +10,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 
 import oochub
 from oochub.errors import OochubError
-from oochub.models.next_tokens import NextTokens
+from oochub.models.modes.head import _NextTokens as NextTokens
 from oochub.trainers.losses import example_losses
 
 

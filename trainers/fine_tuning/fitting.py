@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from oochub.errors import OochubError
-from oochub.models.check_squeezed import check_squeezed
-from oochub.models.linear_head import find_head
+from oochub.models.detector_boxes import check_whole_images
+from oochub.models.extraction import find_head
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.stages import stage_epochs
 from oochub.trainers.objective import Objective
@@ -65,7 +65,7 @@ def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *,
             f"Boxes need a detector that has DETR's loss, one class more for no object, such as YOLOS or DETR; "
             f"{type(model).__name__} is none. Take one with model=."
         )
-    check_squeezed(processor)
+    check_whole_images(processor)
     if args.augment != "none":
         raise OochubError(
             f"augment={args.augment!r} changes pictures and not their boxes. Leave it out, or set augment='none'."

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
-from oochub.models.drawn_boxes import drawn_boxes
+from oochub.models.detector_boxes import draw_boxes
 from oochub.output import output_of
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.sides import GroupsOfRows
@@ -224,7 +224,7 @@ class Validation:
 def _boxes(said: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
     """What metrics of boxes get, in fractions of the pictures: the overlap of boxes is that of pixels."""
     classes = said.shape[-1] - 5
-    drawn = drawn_boxes(said[..., :-4], said[..., -4:], range(classes), classes=classes).numpy()
+    drawn = draw_boxes(said[..., :-4], said[..., -4:], range(classes), classes=classes).numpy()
     half = truth[..., 3:] / 2
     corners = torch.cat([truth[..., 1:3] - half, truth[..., 1:3] + half], -1).numpy()
     arrays = {name: np.empty(len(drawn), object) for name in ("boxes", "scores", "true_boxes")}

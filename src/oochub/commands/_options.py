@@ -36,9 +36,9 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
 def check_device(device: str) -> str:
     """The name as it is, after a look whether there is such a device: before the command does anything."""
     if device != "auto":
-        from oochub.models.chosen_device import chosen_device
+        from oochub.models.acceleration import choose_device
 
-        chosen_device(device)
+        choose_device(device)
     return device
 
 

@@ -58,9 +58,9 @@ def _named(name: str) -> tuple[str, str]:
 
 def _show_models(name: str | None, as_json: bool) -> None:
     """The modes, a line each; what each serves by model_type of transformers; what is not served, and why."""
-    from oochub.models.served import served_models
+    from oochub.models.supported_models import list_supported_models
 
-    models = served_models()
+    models = list_supported_models()
     modes = {mode: catalog.summary("mode", mode) for mode in catalog.names("mode")}
     if name is not None:
         known = [each.model_type for each in models]

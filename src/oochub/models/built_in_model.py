@@ -1,9 +1,14 @@
-"""The form of a built-in model: a network that training makes from scratch by its name, without a folder."""
+"""The form of a built-in model: a network that training makes from scratch by its name, without a folder.
+
+Of a model of tokens, the vocabulary and the length follow from the rows: `measure_token_rows`.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
+
+import pyarrow.compute as pc
 
 from oochub import catalog
 from oochub.errors import OochubError
@@ -59,28 +64,28 @@ class BuiltInModel(ABC):
         return kind.words() in cls.inputs and cls.is_detector == boxes
 
 
-def typed_names() -> list[str]:
+def list_model_names() -> list[str]:
     """The built-in models as users write them.
 
-    >>> "resnet-tiny" in typed_names()
+    >>> "resnet-tiny" in list_model_names()
     True
     """
     return [name.replace("_", "-") for name in catalog.names("model")]
 
 
-def built_in_model(name: str) -> type[BuiltInModel] | None:
+def find_built_in(name: str) -> type[BuiltInModel] | None:
     """The built-in model of a name; None for a folder or Hub id, and where a model's folder has this very name.
 
-    >>> built_in_model("gin-virtual").inputs, built_in_model("runs/erm")
+    >>> find_built_in("gin-virtual").inputs, find_built_in("runs/erm")
     (('graphs',), None)
     """
-    if name.replace("_", "-") not in typed_names() or Path(name, "config.json").is_file():
+    if name.replace("_", "-") not in list_model_names() or Path(name, "config.json").is_file():
         return None
     made: type[BuiltInModel] = catalog.get("model", name.replace("-", "_"))
     return made
 
 
-def fitting_model(name: str | None, kind: type[Input], *, boxes: bool) -> str:
+def choose_built_in(name: str | None, kind: type[Input], *, boxes: bool) -> str:
     """The name of the model to train: the one that was asked for, else the default for such rows.
 
     Args:
@@ -91,16 +96,16 @@ def fitting_model(name: str | None, kind: type[Input], *, boxes: bool) -> str:
     Raises:
         OochubError: A built-in model of other rows.
 
-    >>> fitting_model(None, catalog.get("input", "graphs"), boxes=False)
+    >>> choose_built_in(None, catalog.get("input", "graphs"), boxes=False)
     'gin-virtual'
     """
-    every = {each: catalog.get("model", each.replace("-", "_")) for each in typed_names()}
+    every = {each: catalog.get("model", each.replace("-", "_")) for each in list_model_names()}
     fitting = {each: made for each, made in every.items() if made.fits(kind, boxes=boxes)}
     if name is None:
         name = next((each for each, made in fitting.items() if made.is_default), None)
         if name is None:
             raise OochubError(f"There is no built-in model for {kind.words()}. Name a folder or Hub id as the model.")
-    made = built_in_model(name)
+    made = find_built_in(name)
     if made is not None and not made.fits(kind, boxes=boxes):
         reads = f"reads {' or '.join(made.inputs)}"
         fault = reads if kind.words() not in made.inputs else "draws boxes" if made.is_detector else "draws no boxes"
@@ -112,18 +117,18 @@ def fitting_model(name: str | None, kind: type[Input], *, boxes: bool) -> str:
     return name
 
 
-def check_fits(name: str | None, features: Mapping[str, Any]) -> None:
+def check_built_in(name: str | None, features: Mapping[str, Any]) -> None:
     """Checks that a built-in model, or the default, reads rows of these features; they need not be built yet.
 
     Args:
-        name: See `fitting_model`.
+        name: See `choose_built_in`.
         features: Of a data set.
 
     Raises:
         OochubError: It does not, or no column is of a kind of input.
 
     >>> from datasets import Features, Value
-    >>> check_fits("gin-virtual", Features({"text": Value("string")}))
+    >>> check_built_in("gin-virtual", Features({"text": Value("string")}))
     Traceback (most recent call last):
     oochub.errors.OochubError: 'gin-virtual' reads graphs, and the rows are of texts. Built-in models for them: ...
     """
@@ -131,4 +136,25 @@ def check_fits(name: str | None, features: Mapping[str, Any]) -> None:
 
     known = datasets.Features(features)
     rows = datasets.Dataset.from_dict({column: [] for column in known}, features=known)
-    fitting_model(name, kinds_of(rows)[0], boxes=output_of_features(known) == "boxes")
+    choose_built_in(name, kinds_of(rows)[0], boxes=output_of_features(known) == "boxes")
+
+
+_READ_TOGETHER = 4096  # rows
+_PLACES = 1024  # of GPT-2, where no row is longer
+
+
+def measure_token_rows(dataset: Any) -> dict[str, int]:
+    """What the config of a new GPT-2 must say of rows of tokens.
+
+    Args:
+        dataset: With `input_ids`, lists of numbers of tokens, and `tokens`, what comes next.
+
+    >>> from datasets import Dataset
+    >>> measure_token_rows(Dataset.from_dict({"input_ids": [[7, 8], [9]], "tokens": [[8, -100], [11]]}))
+    {'vocab_size': 12, 'n_positions': 1024}
+    """
+    largest, longest = 0, _PLACES
+    for table in dataset.select_columns(["input_ids", "tokens"]).with_format("arrow").iter(_READ_TOGETHER):
+        largest = max(largest, *(pc.max(pc.list_flatten(column)).as_py() or 0 for column in table.columns))
+        longest = max(longest, pc.max(pc.list_value_length(table.column("input_ids"))).as_py() or 0)
+    return {"vocab_size": largest + 1, "n_positions": longest}

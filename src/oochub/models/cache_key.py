@@ -15,7 +15,8 @@ from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.records.provenance import provenance, without_when_and_where
 
-_CODE = ("*.py", "builders/**/*.py", "inputs/**/*.py", "models/**/*.py", "outputs/**/*.py", "prediction/**/*.py")
+_ROOMS = "builders class_names inputs models outputs prediction processors records stats storage".split()
+"""The rooms, beside the modules at the root, whose code the answers of a model depend on."""
 _READ = ("*.json", "*.txt", "*.model", "*.jinja")  # what transformers reads of a model's folder beside the weights
 
 
@@ -113,7 +114,7 @@ def _is_file(value: str | Path) -> bool:
 def _own_code() -> str:
     """A digest of the code of ours that answers depend on, which changes more often than its version."""
     folder = Path(__file__).parents[1]
-    files = sorted(file for pattern in _CODE for file in folder.glob(pattern))
+    files = sorted([*folder.glob("*.py"), *(file for room in _ROOMS for file in (folder / room).rglob("*.py"))])
     return hashlib.sha256("".join(map(_bytes, files)).encode()).hexdigest()
 
 

@@ -9,10 +9,8 @@ from PIL import Image
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.models.model_config import model_config
 from oochub.models.model_source import ModelSource
-from oochub.models.opening import opening
-from oochub.models.pretrained import pretrained
+from oochub.models.open_model import model_load_errors, open_pretrained, read_model_config
 from oochub.remote.model_folder import model_folder
 
 _BEAMS, _LONGEST = 4, 16  # of generate_dataset.py
@@ -36,12 +34,12 @@ class Captioner:
         import transformers
 
         self.check_kind(source)
-        with opening(source, words=_WORDS, hint=_HINT):
+        with model_load_errors(source, words=_WORDS, hint=_HINT):
             self._processor = catalog.get("input", "pictures").load_processor(source, None)
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(model_folder(source), trust_remote_code=False)
         self._source, self._device = source, torch.device(device)
         auto = transformers.AutoModelForImageTextToText
-        self._model = pretrained(auto, source, probe=self._probe, words=_WORDS, hint=_HINT).model.to(self._device)
+        self._model = open_pretrained(auto, source, probe=self._probe, words=_WORDS, hint=_HINT).model.to(self._device)
 
     @staticmethod
     def check_kind(source: str) -> None:
@@ -50,7 +48,7 @@ class Captioner:
         Raises:
             OochubError: No such model, or one that makes no text of pictures alone.
         """
-        kind = model_config(source, words=_WORDS, hint=_HINT).model_type
+        kind = read_model_config(source, words=_WORDS, hint=_HINT).model_type
         if kind not in _KINDS:
             raise OochubError(
                 f"{source} is a {kind}, which makes no text of pictures alone. Take one of {', '.join(_KINDS)}. {_HINT}"
@@ -71,7 +69,7 @@ class Captioner:
             return []
         return self._said(pictures, num_beams=_BEAMS, do_sample=False, num_return_sequences=1)
 
-    def drawn(self, picture: Image.Image, *, count: int, top_p: float, seed: int) -> list[str]:
+    def sample(self, picture: Image.Image, *, count: int, top_p: float, seed: int) -> list[str]:
         """Several captions of one picture, in RGB, word by word drawn from the most probable ones.
 
         The numbers are the picture's own, so that it has the same captions in any company.
@@ -97,5 +95,5 @@ class Captioner:
         side = 64
         gray = Image.new("RGB", (side, side), (128, 128, 128))
         inputs: dict[str, Any] = {"pixel_values": self._processor(images=[gray], return_tensors="pt").pixel_values}
-        is_pair = model_config(self._source).model_type == "vision-encoder-decoder"
+        is_pair = read_model_config(self._source).model_type == "vision-encoder-decoder"
         return {**inputs, "decoder_input_ids" if is_pair else "input_ids": torch.ones(1, 2, dtype=torch.long)}

@@ -9,10 +9,10 @@ from torch import nn
 
 from oochub.errors import OochubError, unknown_name
 from oochub.input import Input
-from oochub.models.architectures import architectures
-from oochub.models.linear_head import Head, find_head
+from oochub.models.extraction import Head, find_head
 from oochub.models.model_source import ModelSource
-from oochub.models.pretrained import Answers
+from oochub.models.open_model import Answers
+from oochub.models.supported_models import list_architectures
 
 POOLINGS = ("auto", "pooler", "cls", "mean")
 """How the vectors of tokens or places become one."""
@@ -32,7 +32,7 @@ class Encoder(nn.Module):  # type: ignore[misc]
         self.model, self._vectors, self.pooling, self.unexpected = model, vectors, pooling, unexpected
 
     @classmethod
-    def opened(cls, source: ModelSource, inputs: Input, *, pooling: str = "auto") -> "Encoder":
+    def open(cls, source: ModelSource, inputs: Input, *, pooling: str = "auto") -> "Encoder":
         """The encoder of a model of any kind.
 
         "auto" takes what the head of a classifier sees, the image embedding of a model of pictures and texts, the
@@ -48,15 +48,15 @@ class Encoder(nn.Module):  # type: ignore[misc]
         """
         if pooling not in POOLINGS:
             raise unknown_name("pooling", pooling, POOLINGS)
-        if pooling == "auto" and source.architecture in architectures(inputs.auto_model):
-            model, unexpected = source.opened(inputs.auto_model, inputs)
+        if pooling == "auto" and source.architecture in list_architectures(inputs.auto_model):
+            model, unexpected = source.open(inputs.auto_model, inputs)
             return cls(model, _before(find_head(model, _probe(model, inputs))), "the input of the head", unexpected)
-        if pooling == "auto" and source.architecture in architectures("AutoModelForZeroShotImageClassification"):
-            model, unexpected = source.opened("AutoModel", inputs, logits=_embedding)
+        if pooling == "auto" and source.architecture in list_architectures("AutoModelForZeroShotImageClassification"):
+            model, unexpected = source.open("AutoModel", inputs, logits=_embedding)
             return cls(model, _embedding, "image embeddings", unexpected)
         for way in ("pooler", "mean") if pooling == "auto" else (pooling,):
             try:
-                model, unexpected = source.opened("AutoModel", inputs, logits=_POOLED[way])
+                model, unexpected = source.open("AutoModel", inputs, logits=_POOLED[way])
                 if source.path is None:
                     with torch.inference_mode():
                         _POOLED[way](model, _probe(model, inputs))

@@ -1,14 +1,198 @@
-"""Everything that is stored of what a model says: logits, features, and both of changed pictures."""
+"""Everything that is stored of what a model says: logits, features, and both of changed pictures.
 
-from collections.abc import Mapping
-from typing import Any
+Features are what the last linear layer sees, which is found by what it computes, never by what it is called. The
+perturbed input of ODIN is a small step that makes the model surer of what it says, larger for known classes.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
+from torch import nn
 
+from oochub.errors import OochubError, either
 from oochub.input import InputBatch
-from oochub.models.linear_head import Head, features_of, recorded
-from oochub.models.perturbation import Perturbation
-from oochub.records.metadata import VECTORS
+from oochub.records.metadata import VECTORS, OdinSettings
+
+TEMPERATURE = 1000.0
+"""The temperature of Liang, Li and Srikant 2018, and of ImageNet-OOD's ODIN."""
+
+
+class Perturbation:
+    """x' = x - epsilon sign(grad_x CE(l(x) / T, argmax l(x))) / std.
+
+    x is what the model sees: pixels scaled, usually to [0, 1], less a mean, divided by `std`. The step in that space
+    is epsilon / std of each channel, so epsilon itself is a step of the scaled pixels before they are normalized, as
+    in the released code of ODIN: 0.0014 is about a third of one of 255 gray levels. The sign of a gradient of 0 is 0
+    (the released code takes +1).
+
+    Each picture is perturbed by its own gradient: neither the size of the batch nor its other pictures matter, beyond
+    the rounding of the model itself.
+
+    Args:
+        epsilon: The step, above 0.
+        temperature: T, above 0. The score of `odin` is at the same temperature.
+        std: What the model's processor divides each channel by.
+
+    Raises:
+        OochubError: An epsilon or temperature that is not a finite number above 0.
+
+    Source: Liang, Li and Srikant 2018 (arXiv 1706.02690), Section 3, Equation 2.
+    """
+
+    def __init__(self, epsilon: float, *, temperature: float = TEMPERATURE, std: Sequence[float] = (1.0,) * 3) -> None:
+        self.epsilon, self.temperature = check_perturbation(epsilon, temperature)
+        self.std = [float(deviation) for deviation in std]
+
+    @property
+    def settings(self) -> OdinSettings:
+        """What predictions say of their `odin_logits`.
+
+        >>> Perturbation(0.0014).settings
+        OdinSettings(epsilon=0.0014, temperature=1000.0, std=(1.0, 1.0, 1.0))
+        """
+        return OdinSettings(epsilon=self.epsilon, temperature=self.temperature, std=tuple(self.std))
+
+    def __call__(self, model: Any, pixel_values: torch.Tensor | None) -> torch.Tensor:
+        """The perturbed x' (b, 3, h, w) of x; the model's parameters get no gradient.
+
+        Args:
+            model: In evaluation mode; its output has `logits` (b, c).
+            pixel_values: x, on the model's device; None for a model that is called with something else.
+
+        Raises:
+            OochubError: The model does not read pixels of such channels, but patches of a picture or color numbers.
+        """
+        if pixel_values is None or pixel_values.ndim != 4 or pixel_values.shape[1] != len(self.std):
+            raise OochubError(
+                f"ODIN perturbs the pixels of a picture, and {type(model).__name__} is called with something else. "
+                f"Leave out {either('odin=', '--odin')}."
+            )
+        with torch.enable_grad():
+            x = pixel_values.detach().clone().requires_grad_(True)
+            logits = model(pixel_values=x).logits
+            loss = torch.nn.functional.cross_entropy(
+                logits / self.temperature, logits.detach().argmax(1), reduction="sum"
+            )
+            (gradient,) = torch.autograd.grad(loss, x)
+        std = torch.tensor(self.std, dtype=x.dtype, device=x.device).view(1, -1, 1, 1)
+        return x.detach() - self.epsilon * gradient.sign() / std
+
+
+def check_perturbation(epsilon: Any, temperature: Any = TEMPERATURE) -> tuple[float, float]:
+    """Both as floats.
+
+    Raises:
+        OochubError: One of them is not a finite number above 0.
+
+    >>> check_perturbation(0.0014)
+    (0.0014, 1000.0)
+    """
+    for name, value, usual in (("odin", epsilon, 0.0014), ("odin_temperature", temperature, TEMPERATURE)):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+            raise OochubError(f"{name} must be a number above 0, got {value!r}. Usual is {usual:g}.")
+    return float(epsilon), float(temperature)
+
+
+class Head(NamedTuple):
+    """The layers whose mean output is the logits: `mean(f_k @ W_k.T + b_k)`, and the features they see.
+
+    `weight` (c, d) and `bias` (c,) act on the concatenated inputs of the layers, so that
+    `features @ weight.T + bias` equals the logits.
+    """
+
+    layers: tuple[nn.Module, ...]
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+
+def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
+    """The head of a Hugging Face classifier or regressor, found with one probe batch in evaluation mode.
+
+    Hooks on every linear layer and 1x1 convolution record what goes in and out. The head is the last layer whose
+    output equals the logits; else the linear layers with one output a class whose mean equals them (a classifier
+    with a distillation head).
+
+    Args:
+        model: A model whose output has `logits` (n, c).
+        probe: What the model is called with, of at least two rows that differ: `pixel_values` (n, 3, h, w), ...
+
+    Raises:
+        OochubError: No such layer; features cannot be stored for this model.
+
+    >>> from transformers import ResNetConfig, ResNetForImageClassification
+    >>> config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=3)
+    >>> head = find_head(ResNetForImageClassification(config).eval(), {"pixel_values": torch.randn(2, 3, 32, 32)})
+    >>> tuple(head.weight.shape)
+    (3, 16)
+    """
+    with record_calls(model, _linear_layers(model)) as calls, torch.inference_mode():
+        logits = model(**probe).logits
+    n = len(logits)
+    for layer, (_, output) in reversed(calls.items()):
+        if output.reshape(n, -1).shape == logits.shape and torch.equal(output.reshape(n, -1), logits):
+            return _checked(Head((layer,), *_parameters(layer)), calls, logits)
+    parts = [layer for layer, (_, output) in calls.items() if output.shape == logits.shape]
+    if len(parts) > 1 and torch.allclose(torch.stack([calls[p][1] for p in parts]).mean(0), logits, atol=1e-5):
+        weights, biases = zip(*map(_parameters, parts), strict=True)
+        return _checked(
+            Head(tuple(parts), torch.cat(weights, 1) / len(parts), torch.stack(biases).mean(0)), calls, logits
+        )
+    raise OochubError(
+        f"{type(model).__name__} has no linear layer whose output is its logits, so its features are unknown. "
+        f"Predict without {either('features=True', '--features')}."
+    )
+
+
+def take_features(head: Head, calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+    """The input of the head (n, d) from recorded calls."""
+    return torch.cat([calls[layer][0].flatten(1) for layer in head.layers], dim=1)
+
+
+class record_calls:
+    """Records the input and output of the last call of each layer while the block runs."""
+
+    def __init__(self, model: nn.Module, layers: list[nn.Module] | tuple[nn.Module, ...]) -> None:
+        self._layers = layers
+        self._calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]] = {}
+        self._handles: list[Any] = []
+
+    def __enter__(self) -> dict[nn.Module, tuple[torch.Tensor, torch.Tensor]]:
+        def record(layer: nn.Module, inputs: Any, output: torch.Tensor) -> None:
+            self._calls.pop(layer, None)  # the order of the dict is that of the last calls
+            self._calls[layer] = (inputs[0].detach(), output.detach())
+
+        self._handles = [layer.register_forward_hook(record) for layer in self._layers]
+        return self._calls
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+
+def _linear_layers(model: nn.Module) -> list[nn.Module]:
+    return [
+        layer
+        for layer in model.modules()
+        if isinstance(layer, nn.Linear) or (isinstance(layer, nn.Conv2d) and layer.kernel_size == (1, 1))
+    ]
+
+
+def _parameters(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    weight: torch.Tensor = layer.weight.detach().flatten(1)
+    bias = torch.zeros(len(weight), device=weight.device) if layer.bias is None else layer.bias.detach()
+    return weight, bias
+
+
+def _checked(head: Head, calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]], logits: torch.Tensor) -> Head:
+    rebuilt = take_features(head, calls) @ head.weight.T + head.bias
+    error = (rebuilt - logits).abs().max().item()
+    if error > 1e-4 * max(1.0, logits.abs().max().item()):
+        raise OochubError(
+            f"The head found does not give the logits back (off by {error:.2g}); predict without features."
+        )
+    return head
 
 
 class Extraction:
@@ -34,10 +218,10 @@ class Extraction:
 
     def _columns(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         columns = {}
-        with torch.inference_mode(), recorded(self._network, self._head.layers if self._head else ()) as calls:
+        with torch.inference_mode(), record_calls(self._network, self._head.layers if self._head else ()) as calls:
             columns["logits"] = self._logits(inputs)
             if self._head:
-                columns["features"] = features_of(self._head, calls).float().cpu()
+                columns["features"] = take_features(self._head, calls).float().cpu()
         if self._perturbation is not None:
             perturbed = self._perturbation(self._network, inputs.get("pixel_values"))
             with torch.inference_mode():

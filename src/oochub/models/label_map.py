@@ -1,10 +1,13 @@
-"""Which outputs of a model answer for each class of a data set."""
+"""Which outputs of a model answer for each class of a data set, in a message, and as a user wrote it in a file."""
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from oochub.models.class_lists import listed_outputs
+from oochub.errors import OochubError
+from oochub.storage.reading import parse_json, read_text
 
 _SHOWN = 6
 
@@ -25,7 +28,7 @@ class Answering(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelMap:
-    """The outputs of a model for the classes of a data set; made by `matched_classes`.
+    """The outputs of a model for the classes of a data set; made by `match_classes`.
 
     Attributes:
         model_names: Names of the model's classes.
@@ -87,7 +90,7 @@ class LabelMap:
                 f"answers are among the {len(self.answering):,} classes of the data set, not the model's {every:,}"
             )
         if self._renamed:
-            shown = [f"{each.name} by {listed_outputs(each.outputs, self.model_names)}" for each in self._renamed]
+            shown = [f"{each.name} by {list_outputs(each.outputs, self.model_names)}" for each in self._renamed]
             more = ["..."] * (len(shown) > _SHOWN)
             notes.append(f"classes are matched with the model's: {'; '.join(shown[:_SHOWN] + more)}")
         return tuple(notes)
@@ -96,3 +99,95 @@ class LabelMap:
     def _renamed(self) -> list[Answering]:
         named = [each for each in self.answering if each.rule != "order"]
         return [each for each in named if tuple(self.model_names[k] for k in each.outputs) != (each.name,)]
+
+
+_SHOWN_CLASSES = 6
+
+
+def list_names(names: Sequence[str], between: str = ", ") -> str:
+    """The first names of classes.
+
+    >>> list_names(["tabby, tabby cat", "beagle"])
+    'tabby, beagle'
+    """
+    shown = [name.split(",")[0] for name in names[:_SHOWN_CLASSES]]
+    return between.join(shown + ["..."] * (len(names) > _SHOWN_CLASSES))
+
+
+def list_outputs(numbers: Sequence[int], names: Sequence[str]) -> str:
+    """Outputs of a model, with their numbers; of many, how many they are.
+
+    >>> list_outputs([0, 2], ["crane", "hen", "crane"])
+    '0 (crane), 2 (crane)'
+    """
+    if len(numbers) > _SHOWN_CLASSES:
+        return f"{len(numbers)} of them"
+    return ", ".join(f"{k} ({list_names([names[k]])})" for k in numbers)
+
+
+_FORMS = 'CSV with lines "data class,model class", repeatable; or JSON {"data class": ["model class", ...]}'
+
+
+def read_label_map(given: Any) -> dict[str, list[str | int]]:
+    r"""A label map from a file or a mapping.
+
+    Args:
+        given: A path that ends in .csv or .json, or a mapping. A class of the model is its name, the number of its
+            output, or of ImageNet's a word or a wnid: the thing and all kinds of it. A CSV has two columns or more and
+            no header; cells after the first are classes of the model, a class with a comma is in quotes.
+
+    Raises:
+        OochubError: No such file, another ending, or content of another form; the line or class is named.
+
+    >>> read_label_map({"cat": "tabby", "dog": ["beagle", 7]})
+    {'cat': ['tabby'], 'dog': ['beagle', 7]}
+    """
+    if isinstance(given, Mapping):
+        return _checked(given, "label_map")
+    if not isinstance(given, str | Path):
+        raise OochubError(f"label_map is a mapping, or a path of a file: {_FORMS}; got {type(given).__name__}.")
+    path = Path(given).expanduser()
+    if path.suffix.lower() == ".json":
+        content = parse_json(read_text(path), name=str(path))
+        if not isinstance(content, Mapping):
+            raise OochubError(f"{path} is no label map: {_FORMS}.")
+        return _checked(content, str(path))
+    if path.suffix.lower() == ".csv":
+        return _checked(_lines(path), str(path))
+    raise OochubError(f"A label map is a .csv or .json file, got {path.name}: {_FORMS}.")
+
+
+def _lines(path: Path) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    reader = csv.reader(read_text(path).splitlines(), skipinitialspace=True, strict=True)
+    try:
+        for cells in reader:
+            name, *classes = [cell.strip() for cell in cells] or [""]
+            if name or classes:
+                if not name or not any(classes):
+                    raise OochubError(
+                        f"{path}, line {reader.line_num}: a data class and a model class are needed. {_FORMS}."
+                    )
+                found.setdefault(name, []).extend(filter(None, classes))
+    except csv.Error as error:
+        raise OochubError(f"{path}, line {reader.line_num}: {error}. A label map is {_FORMS}.") from None
+    return found
+
+
+def _checked(content: Mapping[Any, Any], what: str) -> dict[str, list[str | int]]:
+    if not content:
+        raise OochubError(f"{what} is empty. A label map is {_FORMS}.")
+    checked: dict[str, list[str | int]] = {}
+    for name, classes in content.items():
+        several = [classes] if isinstance(classes, str | int) else classes
+        is_list = isinstance(several, Sequence) and len(several) > 0
+        if not isinstance(name, str) or not is_list or not all(map(_is_class, several)):
+            raise OochubError(
+                f"{what}: {name!r} must have one or more classes of the model, names or numbers, got {classes!r}."
+            )
+        checked[name] = list(several)
+    return checked
+
+
+def _is_class(one: Any) -> bool:
+    return isinstance(one, str | int) and not isinstance(one, bool)

@@ -13,9 +13,9 @@ from torch import nn
 from oochub import catalog
 from oochub.errors import unknown_name
 from oochub.input import Input
-from oochub.models.architectures import architectures
-from oochub.models.linear_head import Head, find_head
+from oochub.models.extraction import Head, find_head
 from oochub.models.model_source import ModelSource
+from oochub.models.supported_models import list_architectures
 from oochub.output import Output
 from oochub.records.metadata import PredictedBy, Training
 from oochub.records.parameters import check_parameters
@@ -105,7 +105,7 @@ class Mode(ABC):
     @classmethod
     def architectures(cls) -> frozenset[str]:
         """The names of the classes of transformers whose models it serves."""
-        return frozenset().union(*map(architectures, cls.auto_models))
+        return frozenset().union(*map(list_architectures, cls.auto_models))
 
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
         """The last layer of the network, whose input are the features and whose rows are the classes.
@@ -119,7 +119,7 @@ class Mode(ABC):
         return find_head(self.network, probe)
 
 
-def mode_of(source: ModelSource, name: str, settings: Mapping[str, Any]) -> type[Mode]:
+def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any]) -> type[Mode]:
     """The mode of that name; of "auto" the one that serves the model's architecture, else its own head.
 
     Args:
@@ -132,7 +132,7 @@ def mode_of(source: ModelSource, name: str, settings: Mapping[str, Any]) -> type
 
     >>> from transformers import ResNetConfig, ResNetForImageClassification
     >>> model = ResNetForImageClassification(ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1]))
-    >>> mode_of(ModelSource(model), "auto", {}).__name__
+    >>> choose_mode(ModelSource(model), "auto", {}).__name__
     'HeadMode'
     """
     names = catalog.names("mode")

@@ -1,6 +1,11 @@
-"""A model as the user gave it: a folder, a Hub id or an object; what is known of it before its weights are read."""
+"""A model as the user gave it: a folder, a Hub id or an object; what is known of it before its weights are read.
+
+That is its config, what its card says that it was trained on, and how it was trained, from the recipe that `oochub
+train` leaves beside it.
+"""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,13 +16,11 @@ import torch
 
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes, check_config, kind_of_processor, kinds_of
-from oochub.models.model_config import model_config
-from oochub.models.opening import opening
-from oochub.models.pretrained import Answers, Pretrained, pretrained
-from oochub.models.trained_on import trained_on
-from oochub.models.training_record import training_record
-from oochub.records.metadata import PredictedBy, Training
+from oochub.models.open_model import Answers, Pretrained, model_load_errors, open_pretrained, read_model_config
+from oochub.records.metadata import HeldOut, PredictedBy, Training
+from oochub.records.schema import from_json, optional, to_json
 from oochub.remote.model_folder import model_folder
+from oochub.storage.reading import read_bytes, read_json
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class ModelSource:
                 f"{type(self.given).__name__}, which has no config. What another program says of the rows goes to "
                 "Predictions.from_arrays."
             )
-        return self.given.config if self.path is None else model_config(self.path)
+        return self.given.config if self.path is None else read_model_config(self.path)
 
     @cached_property
     def architecture(self) -> str:
@@ -68,7 +71,7 @@ class ModelSource:
         Raises:
             OochubError: A recipe that is none.
         """
-        return None if self.path is None else training_record(Path(model_folder(self.path)) / "recipe.json")
+        return None if self.path is None else _training_record(Path(model_folder(self.path)) / "recipe.json")
 
     @cached_property
     def revision(self) -> str | None:
@@ -100,7 +103,7 @@ class ModelSource:
         folder = Path(self.path)
         name = folder.name if folder.is_absolute() else str(self.given)
         card = Path(model_folder(self.path)) / "README.md"
-        return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=trained_on(card))
+        return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_trained_on(card))
 
     def inputs(self, dataset: Any, *, processor: Any = None, preprocessing: str = "fused", **changes: Any) -> Input:
         """How the rows of a data set become what the model is called with.
@@ -121,22 +124,22 @@ class ModelSource:
         """
         place = self.path if processor is None else processor
         is_given = processor is not None and not isinstance(processor, str | Path)
-        kind = kind_of_processor(processor) if is_given else input_of(dataset, self.path)
+        kind = kind_of_processor(processor) if is_given else choose_input(dataset, self.path)
         check_changes(kind, **changes)
         words = f"a model of {kind.words()}"
         if self.path is not None:
-            model_config(self.path, words=words)  # said with these words
+            read_model_config(self.path, words=words)  # said with these words
         if place is None:
             processor = kind.load_processor(None, dataset)
         elif not is_given:
             place = str(Path(place).expanduser())
-            with opening(place, words=words if processor is None else f"a processor of {kind.words()}"):
+            with model_load_errors(place, words=words if processor is None else f"a processor of {kind.words()}"):
                 processor = kind.load_processor(place, dataset)
         inputs = kind.of(processor, preprocessing=preprocessing)
         check_config(inputs, self.config)
         return inputs
 
-    def opened(
+    def open(
         self,
         auto_model: str,
         inputs: Input,
@@ -151,8 +154,8 @@ class ModelSource:
             auto_model: The class of transformers that opens it, such as "AutoModelForImageClassification".
             inputs: Makes what the model is called with.
             beside: What else it must be called with, such as the tokens of a text.
-            logits: See `pretrained`.
-            whole: Whether no weight may miss, see `pretrained`.
+            logits: See `open_pretrained`.
+            whole: Whether no weight may miss, see `open_pretrained`.
 
         Raises:
             OochubError: Weights that do not fit.
@@ -163,12 +166,12 @@ class ModelSource:
             return Pretrained(self.given.eval(), ())
         words = f"a model of {inputs.words()}"
         auto, others = getattr(transformers, auto_model), beside or {}
-        return pretrained(
+        return open_pretrained(
             auto, self.path, probe=lambda: {**inputs.probe(), **others}, words=words, logits=logits, whole=whole
         )
 
 
-def input_of(dataset: Any, model: str | None) -> type[Input]:
+def choose_input(dataset: Any, model: str | None) -> type[Input]:
     """The kind of input of a data set; where it has columns of several, the first that a model reads.
 
     Args:
@@ -184,7 +187,7 @@ def input_of(dataset: Any, model: str | None) -> type[Input]:
     if len(kinds) == 1 or model is None:
         return kinds[0]
     try:
-        config = type(model_config(model))
+        config = type(read_model_config(model))
     except OochubError:  # said with more words when the model is loaded
         return kinds[0]
     suitable = [kind for kind in kinds if config in getattr(transformers, kind.auto_model)._model_mapping]
@@ -197,3 +200,116 @@ def _digest(state: Mapping[str, torch.Tensor]) -> str:
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.ndim else b"")
     return digest.hexdigest()[:40]
+
+
+_HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+_CARD_FIELDS = ("datasets", "trained_on")
+_CARD = 10**6  # characters that are looked at: YAML is read slowly
+_LONGEST, _MOST = 200, 100  # characters of a name, names
+
+
+def _trained_on(card: Path) -> tuple[str, ...] | None:
+    """The data sets that a model card names in its metadata, under `datasets` or `trained_on`, in their order.
+
+    A card is no input of a computation: one that is broken says nothing, and the model is used all the same.
+
+    Args:
+        card: The file `README.md` beside a model.
+
+    Returns:
+        The names, 100 at most; None where there is no card, or where it does not say.
+
+    >>> _trained_on(Path("nowhere/README.md")) is None
+    True
+    """
+    import yaml
+
+    if not card.is_file():
+        return None
+    try:
+        header = _HEADER.match(read_bytes(card).decode("utf-8", "replace")[:_CARD])
+        content = yaml.safe_load(header[1]) if header else None
+    except (OochubError, yaml.YAMLError, ValueError, RecursionError):  # ValueError: a day that no calendar has
+        return None
+    fields = content if isinstance(content, dict) else {}
+    names = dict.fromkeys(name for field in _CARD_FIELDS for name in _card_names(fields.get(field)))
+    return tuple(names)[:_MOST] or None
+
+
+def _card_names(value: Any) -> list[str]:
+    given = value if isinstance(value, list) else [value]
+    return [each.strip() for each in given if isinstance(each, str) and 0 < len(each.strip()) <= _LONGEST]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Objective:
+    name: str
+    hyperparameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Data:
+    benchmark: str | None
+    config: str | None
+    version: str | None
+    rows: Mapping[str, int]
+    environment_column: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Selection:
+    rule: str
+    held_out: HeldOut | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Model:
+    architecture: str | None = optional()
+    base: str | None = optional()
+    pretrained: bool | None = optional()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Recipe:
+    """What of `trainers.recipe.recipe` is read again."""
+
+    objective: _Objective
+    arguments: Mapping[str, Any]
+    data: _Data
+    selection: _Selection
+    model: _Model = optional(_Model())
+
+
+def _training_record(recipe: Path) -> Training | None:
+    """What a report says of the training; None where there is no recipe: `oochub train` did not make the model.
+
+    Args:
+        recipe: The file `recipe.json` of a model.
+
+    Raises:
+        OochubError: The file is no recipe; a field that is missing or of another type is named.
+
+    >>> _training_record(Path("nowhere/recipe.json")) is None
+    True
+    """
+    if not recipe.exists():
+        return None
+    content: _Recipe = from_json(_Recipe, read_json(recipe), what=str(recipe))
+    data, arguments = content.data, content.arguments
+    known = {
+        "objective": content.objective.name,
+        "hyperparameters": content.objective.hyperparameters,
+        "environments": data.environment_column,
+        "seed": arguments.get("seed"),
+        "epochs": arguments.get("num_train_epochs"),
+        "selection": content.selection.rule,
+        "arguments": arguments,
+        "data": {"benchmark": data.benchmark, "config": data.config, "version": data.version, "rows": data.rows},
+        "architecture": content.model.architecture,
+        "base": content.model.base,
+        "pretrained": content.model.pretrained,
+    }
+    if content.selection.held_out is not None:
+        known["held_out"] = to_json(content.selection.held_out)
+    record: Training = from_json(Training, known, what=str(recipe))
+    return record

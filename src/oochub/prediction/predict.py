@@ -8,13 +8,11 @@ import datasets
 import torch
 
 from oochub.errors import OochubError, either, unknown_name
+from oochub.models.acceleration import choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key
-from oochub.models.chosen_device import chosen_device
-from oochub.models.folded import folded
-from oochub.models.in_dtype import warn_of_slow_dtype
-from oochub.models.mode import PredictedData, mode_of
+from oochub.models.extraction import TEMPERATURE
+from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
-from oochub.models.perturbation import TEMPERATURE
 from oochub.prediction.answered_rows import answered_rows
 from oochub.prediction.checked_data_set import checked_data_set
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
@@ -90,7 +88,7 @@ def predict(
             pictures alone.
         images: Keep a small JPEG of the worst mistakes of each group, for the report.
         odin: Epsilon of ODIN, such as 0.0014: store `odin_logits` too, of pictures perturbed by it. A step of the
-            scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.perturbation`.
+            scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.extraction`.
         odin_temperature: Temperature of ODIN's gradient, that of the detector `odin` which reads the column.
         zoom: Factor above 1, such as 1.2: store `zoom_logits` too (and with `features` `zoom_features`, with `odin`
             `zoom_odin_logits`), of the center of each picture, 1 / zoom of each side; for `oochub evaluate --probe
@@ -125,7 +123,7 @@ def predict(
             or for a model that does not read pictures, a device that is not here, a dtype whose logits overflow.
     """
     asked = PredictionSettings(
-        device=chosen_device(device),
+        device=choose_device(device),
         dtype=dtype,
         preprocessing=preprocessing,
         features=features,
@@ -166,7 +164,7 @@ def predict(
         skip_broken=skip_broken or None,
     )
     inputs.num_workers = num_workers
-    chosen = mode_of(source, mode, settings)
+    chosen = choose_mode(source, mode, settings)
     parts = checked_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "splits": list(parts), **settings}
@@ -188,7 +186,7 @@ def predict(
     answered = answered_rows(parts, opened.left_out)
     notes = (*sample.notes, *answered.notes)
     probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
-    with folded(opened.network, probe) as pairs:
+    with fold_batch_norm(opened.network, probe) as pairs:
         computed = {"folded": pairs} | ({"key": key} if cache and key is not None else {})
         predictions = predicted(
             opened,

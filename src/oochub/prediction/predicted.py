@@ -13,11 +13,9 @@ from datasets.distributed import split_dataset_by_node
 
 from oochub.errors import OochubError
 from oochub.input import BrokenRow, Input, InputBatch
-from oochub.models.compiled import Compiled
-from oochub.models.extraction import Extraction
-from oochub.models.in_dtype import InDtype
+from oochub.models.acceleration import Autocast, Compiled
+from oochub.models.extraction import Extraction, Perturbation
 from oochub.models.mode import Mode
-from oochub.models.perturbation import Perturbation
 from oochub.prediction.data_metadata import data_metadata
 from oochub.prediction.dtype_check import dtype_check
 from oochub.prediction.extracted_parts import extracted_parts
@@ -84,7 +82,7 @@ def predicted(
         network = Compiled(mode.network, size)
         computed |= {"compiled": dtype_check("float32", network, mode.network, few, mode.kind)}
     if is_short:
-        network = InDtype(network, asked.torch_dtype)
+        network = Autocast(network, asked.torch_dtype)
         check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
         computed |= {"dtype": asked.dtype, "dtype_check": check}
         notes = (*notes, f"the network computed in {asked.dtype}: on the first rows {check} from float32")

@@ -7,9 +7,8 @@ import torch
 
 from oochub.errors import OochubError, either, unknown_name
 from oochub.inputs.pictures.zoom import check_zoom
-from oochub.models.compiled import check_compiler
-from oochub.models.in_dtype import DTYPES
-from oochub.models.perturbation import TEMPERATURE, check_perturbation
+from oochub.models.acceleration import DTYPES, check_compiler
+from oochub.models.extraction import TEMPERATURE, check_perturbation
 
 _PREPROCESSING = ("auto", "fused", "processor")
 

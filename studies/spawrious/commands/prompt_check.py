@@ -56,8 +56,8 @@ def prompt_check(
     if source != "spawrious":
         catalog.get("benchmark", source)  # an unknown name is said to be one
         raise OochubError(f"{source} has no prompts; spawrious has.")
+    from oochub.models.acceleration import choose_device
     from oochub.models.captioner import Captioner
-    from oochub.models.chosen_device import chosen_device
     from oochub.studies.spawrious.cleanliness.prompt_check import checked_job
     from oochub.studies.spawrious.cleanliness.prompt_check import prompt_check as check
     from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
@@ -78,7 +78,7 @@ def prompt_check(
     )
     checked_job(plan, number, images)
     without_weight_bars()
-    place = chosen_device(device)
+    place = choose_device(device)
     maker = PictureMaker(model, device=place, dtype=dtype, unchecked=unchecked)
     job = check(out, plan, number, maker, Captioner(captioner, device=place), images=images, bar=_bar)
     if not as_json:

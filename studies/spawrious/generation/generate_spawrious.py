@@ -58,7 +58,7 @@ def generate_spawrious(
     Args:
         folder: New, or of an earlier run with the same models, form, seed, steps, dtype and number of prompts.
         plan: What to make.
-        device: See `chosen_device`.
+        device: See `choose_device`.
         bar: Is given the jobs that are left, to show how many are done.
 
     Returns:
@@ -70,7 +70,7 @@ def generate_spawrious(
 
     Source: Lynch et al., Spawrious, Section 4.1 and Appendix E.
     """
-    from oochub.models.chosen_device import chosen_device
+    from oochub.models.acceleration import choose_device
 
     folder = check_writable(Path(folder), kind=GENERATION)
     before, ranks = read_record(folder), Ranks.here()
@@ -79,7 +79,7 @@ def generate_spawrious(
     left = jobs_left(folder, plan)
     if before is not None and before.shares and not left:
         return before
-    place = chosen_device(device)
+    place = choose_device(device)
     ranks.join(place.type)
     ranks.values(None)  # all have listed what is left
     lock: AbstractContextManager[None] = sole_writer(folder) if ranks.is_first else nullcontext()

@@ -7,7 +7,7 @@ from itertools import product
 from typing import NamedTuple, get_args
 
 from oochub.errors import OochubError, either, unknown_name
-from oochub.models.in_dtype import DTYPES
+from oochub.models.acceleration import DTYPES
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS, NEGATIVE_PROMPT, Form, dog_prompts
 
 MINIBATCH = 4

@@ -13,8 +13,8 @@ from PIL import Image
 from safetensors import safe_open
 
 from oochub.errors import OochubError, either
-from oochub.models.in_dtype import DTYPES
-from oochub.models.opening import opening
+from oochub.models.acceleration import DTYPES
+from oochub.models.open_model import model_load_errors
 from oochub.remote.check_source import check_source
 
 _WORDS = "a text-to-image pipeline of diffusers"
@@ -54,7 +54,7 @@ class PictureMaker:
         diffusers.logging.disable_progress_bar()
         diffusers.logging.set_verbosity_error()  # a flagged picture is counted, a missing weight refused below
         options = {"use_safetensors": True, "trust_remote_code": False}
-        with opening(source, words=_WORDS, hint=_HINT):
+        with model_load_errors(source, words=_WORDS, hint=_HINT):
             self._folder = Path(source).expanduser()
             if not self._folder.is_dir():
                 self._folder = Path(diffusers.DiffusionPipeline.download(source, **options))

@@ -120,7 +120,7 @@ class Captions(ContextWay):
         for picture in pictures:
             digest = hashlib.sha256(f"{self._seed} ".encode() + picture.content).digest()
             own = int.from_bytes(digest[:8], "big") >> 1
-            said.append(captioner.drawn(picture.image, count=self._count, top_p=self._top_p, seed=own))
+            said.append(captioner.sample(picture.image, count=self._count, top_p=self._top_p, seed=own))
         return pa.table({"captions": pa.array(said, pa.list_(pa.string()))})
 
     def name(
@@ -211,11 +211,11 @@ class Captions(ContextWay):
     def _ready(self) -> "Captioner":
         """The captioner on its device, opened with the first pictures."""
         if self._opened is None:
+            from oochub.models.acceleration import choose_device
             from oochub.models.captioner import Captioner
-            from oochub.models.chosen_device import chosen_device
 
             image_embeddings({0: ["a photo"]}, encoder=self._encoder)  # what is wrong with it is said before all work
-            self._opened = Captioner(self._path, device=chosen_device(self._device_name))
+            self._opened = Captioner(self._path, device=choose_device(self._device_name))
         return self._opened
 
 

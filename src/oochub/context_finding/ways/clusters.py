@@ -58,7 +58,7 @@ class Clusters(ContextWay):
         k: How many clusters, 2 or more; None chooses 2 to 10 by the silhouette.
         region: What the model is shown: "rim", a sixth of the height at top and bottom and of the width left and right;
             or "picture".
-        pooling: Of the features, see `oochub.models.encoder.Encoder.opened`.
+        pooling: Of the features, see `oochub.models.encoder.Encoder.open`.
         image_processor: Of another model, where this one has none.
         device: "auto", "cpu", "cuda", ...
         seed: Of k-means.
@@ -200,11 +200,11 @@ class Clusters(ContextWay):
     def _ready(self) -> "tuple[Input, Encoder, torch.device]":
         """The encoder on its device, opened with the first pictures."""
         if self._opened is None:
-            from oochub.models.chosen_device import chosen_device
+            from oochub.models.acceleration import choose_device
             from oochub.models.encoder import Encoder
 
-            device, inputs = chosen_device(self._device_name), self._inputs
-            encoder = Encoder.opened(self._source, inputs, pooling=self._pooling).to(device).eval()
+            device, inputs = choose_device(self._device_name), self._inputs
+            encoder = Encoder.open(self._source, inputs, pooling=self._pooling).to(device).eval()
             self._opened = inputs, encoder, device
         return self._opened
 

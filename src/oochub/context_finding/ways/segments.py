@@ -26,7 +26,7 @@ from oochub.context_finding.picture_rows import picture_rows
 from oochub.data.one_chunk import one_chunk
 from oochub.data.true_columns import true_columns
 from oochub.errors import OochubError, unknown_name
-from oochub.models.class_words import class_words
+from oochub.models.match_classes import class_words
 from oochub.records.build_record import BuildFacts, presence_class
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Segments(ContextWay):
         model: Folder or Hub id of a model for semantic or universal segmentation, or the model itself with
             `image_processor`.
         label_map: A class of the data to the classes of the segmenter that are it, where names differ, by name or
-            number: a mapping, {"bulldog": ["dog"]}, or a .csv or .json file, see `oochub.models.label_map_file`.
+            number: a mapping, {"bulldog": ["dog"]}, or a .csv or .json file, see `oochub.models.label_map`.
         alpha: What a context takes of the picture more than the object, on average.
         beta: The fraction of the picture above which a context is there.
         image_processor: Of another model, where this one has none.
@@ -76,7 +76,7 @@ class Segments(ContextWay):
         image_processor: Any = None,
         device: str = "auto",
     ) -> None:
-        from oochub.models.label_map_file import read_label_map
+        from oochub.models.label_map import read_label_map
         from oochub.models.model_source import ModelSource
 
         if not (alpha >= 0 and 0 <= beta < 1):
@@ -222,25 +222,25 @@ class Segments(ContextWay):
     def _ready(self) -> "tuple[Input, Any, torch.device]":
         """The segmenter on its device, opened with the first pictures."""
         if self._opened is None:
-            from oochub.models.chosen_device import chosen_device
+            from oochub.models.acceleration import choose_device
 
-            device, inputs = chosen_device(self._device_name), self._inputs
+            device, inputs = choose_device(self._device_name), self._inputs
             if not hasattr(inputs.processor, "post_process_semantic_segmentation"):
                 raise OochubError(
                     f"{type(inputs.processor).__name__} makes no map of classes, so it is no processor of a segmenter. "
                     "Pass the one that the model was published with, image_processor=."
                 )
-            network = self._source.opened(self._auto, inputs, logits=_answers, whole=True).model.to(device)
+            network = self._source.open(self._auto, inputs, logits=_answers, whole=True).model.to(device)
             self._opened = inputs, network, device
         return self._opened
 
 
 def _auto_model(source: Any) -> str:
-    from oochub.models.auto_model import auto_model
+    from oochub.models.supported_models import choose_auto_model
 
     fault = None
     try:
-        name = auto_model(source, _AUTO, mode="segments")
+        name = choose_auto_model(source, _AUTO, mode="segments")
     except OochubError as error:
         fault = error
     if fault or source.config.model_type in _OTHERS:

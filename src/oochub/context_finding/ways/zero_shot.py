@@ -23,7 +23,7 @@ from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
 from oochub.context_finding.picture_rows import picture_rows
 from oochub.data.one_chunk import one_chunk
 from oochub.errors import OochubError, either
-from oochub.models.class_words import class_words
+from oochub.models.match_classes import class_words
 
 if TYPE_CHECKING:
     from oochub.input import Input
@@ -45,7 +45,7 @@ class ZeroShot(ContextWay):
             `image_processor` and `tokenizer`.
         names: Of the contexts, such as ["grass", "beach", "road"].
         templates: Texts with {} for the name, the name of a set ("photo", "imagenet_7") or a file, see
-            `oochub.models.prompts`.
+            `oochub.models.dual_encoder`.
         threshold: None gives each picture one name, the most similar. A number in (0, 1) gives it every name that is
             this probable beside the neutral texts: 0.5 is as like the name as like nothing.
         neutral: Texts that name nothing. With them a picture may have no name; None takes "a photo." where there is a
@@ -72,9 +72,8 @@ class ZeroShot(ContextWay):
         tokenizer: Any = None,
         device: str = "auto",
     ) -> None:
-        from oochub.models.dual_encoder import DualEncoder
+        from oochub.models.dual_encoder import DualEncoder, read_templates, write_prompts
         from oochub.models.model_source import ModelSource
-        from oochub.models.prompts import prompts, read_templates
 
         self._names = _checked(names)
         if threshold is not None and not (isinstance(threshold, int | float) and 0 < threshold < 1):
@@ -86,7 +85,7 @@ class ZeroShot(ContextWay):
         if named := [text for text in beside if "{}" in text]:
             raise OochubError(f"neutral texts name nothing, got {named[0]!r}. Give one without {{}}: {_NEUTRAL!r}.")
         self._threshold, self._has_neutral = threshold, bool(beside)
-        self._texts = [*prompts(self._names, used), *([beside] if beside else [])]
+        self._texts = [*write_prompts(self._names, used), *([beside] if beside else [])]
         self._source = ModelSource(model)
         _check_kind(self._source)
         self._processor, self._device_name = image_processor, device
@@ -113,7 +112,7 @@ class ZeroShot(ContextWay):
         embeddings = []
         with torch.inference_mode():
             for batch in inputs.batches(picture_rows(pictures), batch_size=batch_size, device=encoder.model.device):
-                embeddings.append(encoder.of_pictures(encoder.model, batch.inputs).cpu().numpy())
+                embeddings.append(encoder.embed_pictures(encoder.model, batch.inputs).cpu().numpy())
         values = np.concatenate(embeddings)
         if not np.isfinite(values).all():
             raise OochubError(f"The model {self.model} gives embeddings that are not finite. Its weights are damaged.")
@@ -126,7 +125,7 @@ class ZeroShot(ContextWay):
         _, encoder = self._ready
         column = one_chunk(measures.column("embedding"))
         embedding = column.flatten().to_numpy().reshape(len(column), -1)
-        similarity = embedding @ encoder.of_texts(self._texts).cpu().numpy().T
+        similarity = embedding @ encoder.embed_texts(self._texts).cpu().numpy().T
         k = len(self._names)
         own = similarity[:, :k]
         if self._threshold is None:
@@ -158,12 +157,12 @@ class ZeroShot(ContextWay):
     def _ready(self) -> "tuple[Input, DualEncoder]":
         """The model on its device, opened with the first pictures."""
         if self._opened is None:
-            from oochub.models.chosen_device import chosen_device
+            from oochub.models.acceleration import choose_device
             from oochub.models.dual_encoder import DualEncoder
 
             inputs = self._inputs
-            device = chosen_device(self._device_name)
-            self._opened = inputs, DualEncoder.opened(self._source, inputs, self._reader, device=device)
+            device = choose_device(self._device_name)
+            self._opened = inputs, DualEncoder.open(self._source, inputs, self._reader, device=device)
         return self._opened
 
 

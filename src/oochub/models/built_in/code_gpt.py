@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from oochub.models.built_in_model import BuiltInModel
-from oochub.models.token_rows import token_rows
+from oochub.models.built_in_model import BuiltInModel, measure_token_rows
 
 
 class CodeGpt(BuiltInModel):
@@ -22,4 +21,4 @@ class CodeGpt(BuiltInModel):
         """See `BuiltInModel.config`."""
         from transformers import GPT2Config
 
-        return GPT2Config(bos_token_id=0, eos_token_id=0, **token_rows(dataset), **said)
+        return GPT2Config(bos_token_id=0, eos_token_id=0, **measure_token_rows(dataset), **said)

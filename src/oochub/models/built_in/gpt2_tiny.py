@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from oochub.models.built_in_model import BuiltInModel
-from oochub.models.token_rows import token_rows
+from oochub.models.built_in_model import BuiltInModel, measure_token_rows
 
 
 class Gpt2Tiny(BuiltInModel):
@@ -18,4 +17,6 @@ class Gpt2Tiny(BuiltInModel):
         """See `BuiltInModel.config`."""
         from transformers import GPT2Config
 
-        return GPT2Config(n_embd=64, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0, **token_rows(dataset), **said)
+        return GPT2Config(
+            n_embd=64, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=0, **measure_token_rows(dataset), **said
+        )

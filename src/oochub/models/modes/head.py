@@ -1,8 +1,11 @@
-"""The model's own head: a classifier or regressor answers as it was trained to."""
+"""The model's own head: a classifier or regressor answers as it was trained to.
+
+A causal language model is asked which token comes next at each place, and gives no logits.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import nn
@@ -11,20 +14,18 @@ from transformers.modeling_outputs import ImageClassifierOutput
 from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.input import Input
-from oochub.models.label_map import LabelMap
-from oochub.models.label_map_file import read_label_map
-from oochub.models.linear_head import Head, find_head
-from oochub.models.matched_classes import matched_classes
+from oochub.models.extraction import Head, find_head
+from oochub.models.label_map import LabelMap, read_label_map
+from oochub.models.match_classes import match_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.models.next_tokens import NextTokens
 from oochub.output import Output, output_of, output_of_features
 
 
 class HeadMode(Mode):
     """A model of transformers with a trained head, whose outputs answer for the classes of the data set.
 
-    Where label sets differ, `oochub.models.matched_classes` finds the outputs that answer for a class. The logit of one
+    Where label sets differ, `oochub.models.match_classes` finds the outputs that answer for a class. The logit of one
     with several is the logsumexp of theirs, so its probability is the sum of their probabilities; the softmax over the
     classes of the data set renormalizes what is left when other outputs are dropped. Such logits are no linear
     function of the features: these are stored, and no head.
@@ -34,7 +35,7 @@ class HeadMode(Mode):
         inputs: See `Mode`.
         data: See `Mode`.
         label_map: A class of the data set to the classes of the model that answer for it: a mapping, or a .csv or .json
-            file; see `oochub.models.label_map_file`. It wins over names.
+            file; see `oochub.models.label_map`. It wins over names.
         restrict: Leave out the rows of classes that the model does not know, instead of an error.
 
     Raises:
@@ -66,11 +67,11 @@ class HeadMode(Mode):
                 f"A model of {inputs.words()} answers with {what}, and the rows have {truth}. Take another."
             )
         self._map = _label_map(source.config, data.part, self.kind, given, restrict)
-        model, unexpected = source.opened(inputs.auto_model, inputs)
+        model, unexpected = source.open(inputs.auto_model, inputs)
         self._model = model.to(data.device)
         self.class_names, self.left_out = self._map.class_names, self._map.left_out
         network = self._model if self._map.is_identity else _Mapped(self._model, self._map.outputs)
-        network = NextTokens(self._model) if says_tokens else network
+        network = _NextTokens(self._model) if says_tokens else network
         self.network = network.eval()
         self.about, self.training = source.about("head"), source.training
         self.is_linear, self.notes = not self._map.has_sums, self._map.notes
@@ -82,7 +83,7 @@ class HeadMode(Mode):
 
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
         """See `Mode.head`; of the first output of each class."""
-        if isinstance(self.network, NextTokens):
+        if isinstance(self.network, _NextTokens):
             raise OochubError(
                 "Features are of rows with one answer, and these have one for each token. Leave them out."
             )
@@ -132,10 +133,54 @@ def _label_map(
         raise OochubError(f"{options} are about classes with names, and the data set has none. Leave them out.")
     if not kind.has_classes:
         return LabelMap.in_order([kind.label_column])
-    found = LabelMap.in_order(own) if names is None else matched_classes(own, names, given=given, restrict=restrict)
+    found = LabelMap.in_order(own) if names is None else match_classes(own, names, given=given, restrict=restrict)
     if not kind.one_answer and (found.has_sums or found.left_out):
         raise OochubError(
             f"Several classes of a model for one, and rows left out, are of data with one class a row; these rows have "
             f"{kind.name}. Give each class one class of the model."
         )
     return found
+
+
+class _Said(NamedTuple):
+    logits: torch.Tensor
+
+
+class _NextTokens(nn.Module):  # type: ignore[misc]
+    """Answers with the most probable next token: `logits` are numbers of tokens, int64 (b, t), -1 where there is none.
+
+    Args:
+        model: Of transformers; its logits are (b, t, vocabulary).
+
+    >>> from transformers import GPT2Config, GPT2LMHeadModel
+    >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_positions=4, n_embd=8, n_layer=1, n_head=1)).eval()
+    >>> ids = torch.tensor([[3, 4], [5, 0]])
+    >>> _NextTokens(model)(input_ids=ids, attention_mask=torch.tensor([[1, 1], [1, 0]])).logits[1, 1].item()
+    -1
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+        config: Any = model.config
+        self._vocabulary: int = config.vocab_size
+        self._longest: int = getattr(config, "max_position_embeddings", None) or 2**31
+
+    def forward(self, *, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> _Said:
+        """The answers to a batch, see `Extraction`.
+
+        Raises:
+            OochubError: A token that the model does not know, or more of them than it reads.
+        """
+        largest, length = int(input_ids.max()), input_ids.shape[1]
+        if largest >= self._vocabulary:
+            raise OochubError(
+                f"The data set has the token {largest}, and the model knows those from 0 to {self._vocabulary - 1}. "
+                "Take a model of the same tokenizer."
+            )
+        if length > self._longest:
+            raise OochubError(f"A row has {length} tokens, and the model reads at most {self._longest}. Cut the rows.")
+        logits = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+        if not logits.isfinite().all():
+            raise OochubError("The model gives logits that are not finite. It diverged, or needs more bits.")
+        return _Said(logits.argmax(-1).masked_fill(attention_mask == 0, -1))

@@ -1,21 +1,31 @@
-"""A linear probe: logistic regression on what an encoder sees of the training split."""
+"""A linear probe: logistic regression on what an encoder sees of the training split.
 
+Its penalty is chosen on rows that it is not fitted on. The features are kept in a cache: the second probe on them is
+trained in seconds.
+"""
+
+import warnings
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
+from tqdm import tqdm
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError, either
-from oochub.input import Input
+from oochub.errors import OochubError, OochubWarning, either
+from oochub.input import BrokenRow, Input
+from oochub.models.cache_key import cache_key
 from oochub.models.encoder import Encoder
-from oochub.models.logistic_regression import GRID, logistic_regression
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.models.stored_features import stored_features
 from oochub.output import output_of, output_of_features
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.files import written_whole
+from oochub.storage.tensor_file import load_tensors, save_tensors
 
 _TRAIN, _VALIDATION = "train", "validation"
 
@@ -23,16 +33,15 @@ _TRAIN, _VALIDATION = "train", "validation"
 class LinearProbeMode(Mode):
     """Logistic regression on the features of any image encoder, trained on the split train.
 
-    The penalty is chosen on the split validation, else on a held-out fifth of train; see
-    `oochub.models.logistic_regression`. Groups and environments are not used. The standardization of the features is
-    folded into the weights: the network is the encoder and one linear layer on its features, so that all detectors
-    run. The features of train and validation are kept, see docs/cache.md.
+    The penalty is chosen on the split validation, else on a held-out fifth of train. Groups and environments are not
+    used. The standardization of the features is folded into the weights: the network is the encoder and one linear
+    layer on its features, so that all detectors run. The features of train and validation are kept, see docs/cache.md.
 
     Args:
         source: A model that `transformers.AutoModel` opens, a classifier, or a model of pictures and texts.
         inputs: Of pictures or arrays.
         data: With a split train, which has a row of every class.
-        pooling: Where the features are from: "auto", see `oochub.models.encoder.Encoder.opened`, or "pooler", "cls",
+        pooling: Where the features are from: "auto", see `oochub.models.encoder.Encoder.open`, or "pooler", "cls",
             "mean".
 
     Raises:
@@ -45,8 +54,8 @@ class LinearProbeMode(Mode):
 
     def __init__(self, source: ModelSource, inputs: Input, data: PredictedData, *, pooling: str = "auto") -> None:
         self.class_names = _class_names(inputs, data)
-        encoder = Encoder.opened(source, inputs, pooling=pooling).to(data.device).eval()
-        train = stored_features(encoder, source, inputs, data, _TRAIN)
+        encoder = Encoder.open(source, inputs, pooling=pooling).to(data.device).eval()
+        train = _stored_features(encoder, source, inputs, data, _TRAIN)
         missing = [name for k, name in enumerate(self.class_names) if not (train.label == k).any()]
         if missing:
             raise OochubError(
@@ -55,9 +64,9 @@ class LinearProbeMode(Mode):
             )
         held_out = None
         if _VALIDATION in data.splits:
-            rows = stored_features(encoder, source, inputs, data, _VALIDATION)
+            rows = _stored_features(encoder, source, inputs, data, _VALIDATION)
             held_out = rows if len(rows.label) else None
-        probe = logistic_regression(*train, classes=len(self.class_names), validation=held_out)
+        probe = _logistic_regression(*train, classes=len(self.class_names), validation=held_out)
         self.kind = output_of("classes")
         self.network = _Probed(encoder, probe.weight, probe.bias).to(data.device).eval()
         self.about, self.training = source.about("linear_probe"), source.training
@@ -65,7 +74,7 @@ class LinearProbeMode(Mode):
         self.details = {
             "linear_probe": {
                 **{"rows": len(train.label), "features": encoder.pooling, "dimensions": train.features.shape[1]},
-                **{"c": probe.c, "grid": list(GRID), "chosen_on": chosen_on, "chosen_on_rows": probe.chosen_on},
+                **{"c": probe.c, "grid": list(_GRID), "chosen_on": chosen_on, "chosen_on_rows": probe.chosen_on},
                 **{"accuracy": probe.accuracy, "converged": probe.has_converged},
             },
             **({"unexpected_weights": list(encoder.unexpected)} if encoder.unexpected else {}),
@@ -135,3 +144,197 @@ def _class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     if len(names) < 2:
         raise OochubError(f"A linear probe tells classes apart, and the data set has one, {names[0]}.")
     return tuple(names)
+
+
+class _LabelledFeatures(NamedTuple):
+    """Features float32 (n, d) and classes int64 (n,) of the rows of a split that have a class."""
+
+    features: NDArray[np.float32]
+    label: NDArray[np.int64]
+
+
+def _stored_features(
+    encoder: Encoder, source: ModelSource, inputs: Input, data: PredictedData, split: str
+) -> _LabelledFeatures:
+    """What an encoder sees of a split, from the cache where it was seen before.
+
+    Args:
+        encoder: On the device of the data.
+        source: The model that it is of.
+        inputs: How rows are read.
+        data: Whose split it is.
+        split: Its name.
+
+    Raises:
+        OochubError: A row that cannot be read, or features that are not finite.
+
+    Warns:
+        OochubWarning: The cache cannot be written.
+    """
+    part = data.splits[split]
+    part = part.select_columns([name for name in (inputs.column, "label", "example_id") if name in part.column_names])
+    settings = {"pooling": encoder.pooling, "batch_size": data.batch_size, "device": data.device.type}
+    settings["skip_broken"] = data.skip_broken
+    key = cache_key(source, inputs, {split: part}, mode=Encoder, settings=settings) if data.cache else None
+    file = None if key is None else cache_folder("features") / f"{key}.safetensors"
+    if file is not None:
+        try:
+            stored = load_tensors(file)
+            if stored.about.get("key") == key:  # one without a digest says nothing of itself
+                file.touch()
+                return _LabelledFeatures(**stored.arrays)
+        except (OSError, OochubError):  # none, or one that is not whole: it is made again
+            pass
+    made = _extracted(encoder, inputs, data, part, split)
+    if file is not None:
+        try:
+            with written_whole(file) as draft:
+                save_tensors(made._asdict(), draft, about={"key": key})
+        except OochubError as error:
+            warnings.warn(
+                f"The features of {split} are not kept for the next time. {error}", OochubWarning, stacklevel=2
+            )
+    return made
+
+
+def _extracted(encoder: Encoder, inputs: Input, data: PredictedData, part: Any, split: str) -> _LabelledFeatures:
+    features, labels = [], []
+    broken: list[BrokenRow] | None = [] if data.skip_broken else None
+    total = len(part) if hasattr(part, "__len__") else None
+    with tqdm(total=total, desc=f"Extracting {split}", unit=inputs.unit, disable=None) as bar:
+        for batch in inputs.batches(part, batch_size=data.batch_size, device=data.device, broken=broken):
+            with torch.inference_mode():
+                features.append(encoder(**batch.inputs).cpu().numpy())
+            labels += [-1 if label is None else label for label in batch.columns["label"]]
+            bar.update(len(features[-1]))
+    if not features:
+        raise OochubError(f"The split {split} has no example that can be read, and the linear probe learns from it.")
+    values, label = np.concatenate(features), np.asarray(labels, dtype=np.int64)
+    if not np.isfinite(values).all():
+        raise OochubError(f"The model gives features of {split} that are not finite. Its weights are damaged.")
+    return _LabelledFeatures(np.ascontiguousarray(values[label >= 0]), label[label >= 0])
+
+
+_GRID = tuple(round(10 ** (half / 2), 6) for half in range(-8, 5))
+"""Inverse penalties that are tried, the strongest penalty first."""
+_SHARE = 0.2  # of the training rows, held out where there is no validation split
+_ITERATIONS = 2000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _FittedProbe:
+    """A linear layer on raw features: `features @ weight.T + bias` are the logits.
+
+    Attributes:
+        weight: float64 (c, d).
+        bias: float64 (c,).
+        c: The inverse penalty that was chosen, of `_GRID`.
+        accuracy: On the rows that it was chosen on.
+        chosen_on: How many they are.
+        has_converged: Whether the optimum was reached.
+    """
+
+    weight: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    c: float
+    accuracy: float
+    chosen_on: int
+    has_converged: bool
+
+
+def _logistic_regression(
+    features: NDArray[np.float32],
+    label: NDArray[np.int64],
+    *,
+    classes: int,
+    validation: tuple[NDArray[np.float32], NDArray[np.int64]] | None,
+) -> _FittedProbe:
+    """A multinomial logistic regression with an L2 penalty on standardized features, the deviation folded back.
+
+    The inverse penalty C is the one of `_GRID` with the largest mean log-likelihood of the validation rows, the
+    smaller of equals. Kornblith, Shlens and Le 2019 (arXiv 1805.08974, appendix A.6) and Radford et al. 2021 (arXiv
+    2103.00020, appendix A.3) choose it on validation rows too, by accuracy, which on few rows ties and jumps. Without
+    validation rows a fifth of each class is held out (a fixed draw), and the last fit is on all rows. Two classes have
+    logits of -z / 2 and z / 2.
+
+    Args:
+        features: (n, d) of the training rows.
+        label: Their classes (n,), 0 to `classes` - 1; every one occurs.
+        classes: How many.
+        validation: Features and labels of other rows; None holds some out.
+
+    Raises:
+        OochubError: Too few rows to hold some out.
+
+    >>> features = np.array([[0.0], [1.0], [10.0], [11.0]] * 5, dtype=np.float32)
+    >>> label = np.array([0, 0, 1, 1] * 5)
+    >>> probe = _logistic_regression(features, label, classes=2, validation=(features, label))
+    >>> ((features @ probe.weight.T + probe.bias).argmax(1) == label).all(), probe.accuracy
+    (np.True_, 1.0)
+    """
+    if validation is None:
+        held = _held_out(label, classes)
+        fits = _fits(features[~held], label[~held], classes)
+        on = (features[held], label[held])
+    else:
+        fits, on = _fits(features, label, classes), validation
+    likelihoods = [_log_likelihood(*fit[:2], *on) for fit in fits]
+    best = int(np.argmax(likelihoods))
+    if validation is None:
+        weight, bias, has_converged = _fits(features, label, classes, grid=_GRID[best : best + 1])[0]
+        chosen_on_weight, chosen_on_bias, _ = fits[best]
+    else:
+        weight, bias, has_converged = fits[best]
+        chosen_on_weight, chosen_on_bias = weight, bias
+    right = (on[0] @ chosen_on_weight.T + chosen_on_bias).argmax(1) == on[1]
+    return _FittedProbe(
+        weight=weight,
+        bias=bias,
+        c=_GRID[best],
+        accuracy=float(right.mean()),
+        chosen_on=len(right),
+        has_converged=has_converged,
+    )
+
+
+def _held_out(label: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
+    held, generator = np.zeros(len(label), dtype=bool), np.random.default_rng(0)
+    for number in range(classes):
+        rows = np.flatnonzero(label == number)
+        held[generator.permutation(rows)[: round(len(rows) * _SHARE)]] = True
+    if not held.any():
+        raise OochubError(
+            f"A linear probe chooses its penalty on rows that it is not trained on, and {len(label)} rows of {classes} "
+            "classes are too few to hold some out. Add a split validation, or more rows to train."
+        )
+    return held
+
+
+def _fits(
+    features: NDArray[np.float32], label: NDArray[np.int64], classes: int, grid: tuple[float, ...] = _GRID
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64], bool]]:
+    """(weight, bias, whether it converged) for each C, on raw features."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
+    scaler = StandardScaler().fit(features.astype(np.float64))
+    standardized, fits = scaler.transform(features.astype(np.float64)), []
+    for c in grid:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted = LogisticRegression(C=c, max_iter=_ITERATIONS).fit(standardized, label)
+        weight, bias = fitted.coef_, fitted.intercept_
+        if classes == 2:
+            weight, bias = np.concatenate([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
+        weight = weight / scaler.scale_
+        fits.append((weight, bias - weight @ scaler.mean_, bool(fitted.n_iter_.max() < _ITERATIONS)))
+    return fits
+
+
+def _log_likelihood(
+    weight: NDArray[np.float64], bias: NDArray[np.float64], features: NDArray[np.float32], label: NDArray[np.int64]
+) -> float:
+    from scipy.special import log_softmax
+
+    return float(log_softmax(features @ weight.T + bias, axis=1)[np.arange(len(label)), label].mean())

@@ -12,14 +12,13 @@ from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, either
 from oochub.input import Input
-from oochub.models.auto_model import auto_model
-from oochub.models.check_squeezed import check_squeezed
-from oochub.models.drawn_boxes import drawn_boxes
-from oochub.models.label_map_file import read_label_map
-from oochub.models.linear_head import Head
-from oochub.models.matched_classes import matched_classes
+from oochub.models.detector_boxes import check_whole_images, draw_boxes
+from oochub.models.extraction import Head
+from oochub.models.label_map import read_label_map
+from oochub.models.match_classes import match_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
+from oochub.models.supported_models import choose_auto_model
 from oochub.output import output_of, output_of_features
 from oochub.records.build_record import BuildFacts, BuildRecord, PresenceClass, presence_class
 
@@ -44,7 +43,7 @@ class PresenceMode(Mode):
         inputs: Of the pictures.
         data: Two classes of which one says "no" ("no_car", "car"), or several labels a row.
         label_map: The thing to the classes of the model that are it, where names differ: a mapping, or a .csv or .json
-            file; see `oochub.models.label_map_file`.
+            file; see `oochub.models.label_map`.
 
     Raises:
         OochubError: A model of another kind, a task that asks for no thing, a thing that the model does not know.
@@ -67,7 +66,7 @@ class PresenceMode(Mode):
         *,
         label_map: str | Path | Mapping[str, Any] | None = None,
     ) -> None:
-        auto = auto_model(source, self.auto_models, mode="presence")
+        auto = choose_auto_model(source, self.auto_models, mode="presence")
         given = None if label_map is None else read_label_map(label_map)
         features = data.part.features or {}
         self.kind = output_of(output_of_features(features) or "classes")
@@ -78,11 +77,11 @@ class PresenceMode(Mode):
         config = source.config
         own = [str(config.id2label[number]) for number in range(config.num_labels)]
         asked = self.class_names if thing is None else (thing.name,)
-        found = matched_classes(own, asked, given=given, can_restrict=False)
-        model, unexpected = source.opened(auto, inputs, logits=_answers, whole=True)
+        found = match_classes(own, asked, given=given, can_restrict=False)
+        model, unexpected = source.open(auto, inputs, logits=_answers, whole=True)
         model = model.to(data.device)
         if self.kind.name == "boxes":
-            check_squeezed(inputs.processor)
+            check_whole_images(inputs.processor)
             self.network = _Drawn(model, [number for own in found.outputs for number in own]).eval()
         else:
             self.network = _Present(model, found.outputs, None if thing is None else thing.present).eval()
@@ -148,7 +147,7 @@ class _Drawn(nn.Module):  # type: ignore[misc]
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
         said = self.model(**inputs)
-        drawn = drawn_boxes(said.logits, said.pred_boxes, self._asked, classes=self.model.config.num_labels)
+        drawn = draw_boxes(said.logits, said.pred_boxes, self._asked, classes=self.model.config.num_labels)
         return ImageClassifierOutput(logits=drawn.flatten(1))
 
 

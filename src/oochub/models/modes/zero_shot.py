@@ -13,11 +13,17 @@ from transformers.modeling_outputs import ImageClassifierOutput
 from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.input import Input
-from oochub.models.dual_encoder import DualEncoder
+from oochub.models.dual_encoder import (
+    TEMPLATE_SETS,
+    DualEncoder,
+    Given,
+    Templates,
+    read_prompts,
+    read_templates,
+    write_prompts,
+)
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.models.prompts import TEMPLATE_SETS, Given, Templates, read_prompts, read_templates
-from oochub.models.prompts import prompts as class_texts
 from oochub.output import Output, output_of, output_of_features
 from oochub.records.build_record import BuildFacts, BuildRecord, presence_class
 
@@ -73,17 +79,17 @@ class ZeroShotMode(Mode):
         self.kind, self.class_names = _classes(data.part, given)
         thing = presence_class(self.class_names, record.facts if record else BuildFacts())
         if given is not None or thing is None:
-            texts = class_texts(self.class_names, used, given=given)
+            texts = write_prompts(self.class_names, used, given=given)
         else:
-            texts = [class_texts([thing.name], each)[0] for each in (absent, used)]
+            texts = [write_prompts([thing.name], each)[0] for each in (absent, used)]
             texts = texts if thing.present else texts[::-1]
-        against = class_texts(self.class_names, absent) if self.kind.name == "labels" else []
+        against = write_prompts(self.class_names, absent) if self.kind.name == "labels" else []
         reader = DualEncoder.text_encoder(source, inputs, data.part, tokenizer=tokenizer)
         reader.tokens(texts[0])  # one that is too long is said before weights are read
-        encoder = DualEncoder.opened(source, inputs, reader, device=data.device)
-        weight, bias = encoder.of_texts(texts), encoder.bias
+        encoder = DualEncoder.open(source, inputs, reader, device=data.device)
+        weight, bias = encoder.embed_texts(texts), encoder.bias
         if against:
-            weight, bias = weight - encoder.of_texts(against), torch.zeros_like(bias)
+            weight, bias = weight - encoder.embed_texts(against), torch.zeros_like(bias)
         self.network = _Cosines(encoder.model, encoder.scale * weight, bias).eval()
         unexpected = encoder.unexpected
         self.about, self.training = source.about("zero_shot"), source.training
@@ -106,7 +112,7 @@ class _Cosines(nn.Module):  # type: ignore[misc]
         self.head.requires_grad_(False)
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        return ImageClassifierOutput(logits=self.head(DualEncoder.of_pictures(self.model, inputs)))
+        return ImageClassifierOutput(logits=self.head(DualEncoder.embed_pictures(self.model, inputs)))
 
 
 def _templates(record: BuildRecord | None) -> tuple[str, ...]:

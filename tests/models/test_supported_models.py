@@ -1,4 +1,4 @@
-"""What `served_models` says holds: what it names is served, what it refuses fails for the reason that it gives."""
+"""What `list_supported_models` says: what it names is served, what it refuses fails for the reason that it gives."""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
 from oochub.models.encoder import Encoder
 from oochub.models.model_source import ModelSource
-from oochub.models.served import served_models
+from oochub.models.supported_models import list_supported_models
 
 TOWER = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 WORDS = {**TOWER, "vocab_size": 64, "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1}
@@ -67,7 +67,7 @@ AUTO = {"head": "AutoModelForImageClassification", "zero_shot": "AutoModelForZer
 @pytest.mark.parametrize("mode", TRIED)
 def test_what_is_served_is_tried(mode: str) -> None:
     """`test_every_classifier` and `test_zero_shot` run each type; planted fault seen: a type refused no more."""
-    types = served_models()
+    types = list_supported_models()
     assert {each.model_type for each in types if mode in each.modes} == set(TRIED[mode])
     reasons = {each.model_type for each in types if f"{mode}: " in each.reason}
     assert reasons == {model_type for refused, model_type in REFUSED if refused == mode}
@@ -95,7 +95,7 @@ def test_types_whose_image_processor_needs_torchvision(monkeypatch: pytest.Monke
         pytest.skip("torchvision is installed")
     planted = {"torchvision": "DINOv3ViTImageProcessor"}
     monkeypatch.setitem(IMAGE_PROCESSOR_MAPPING_NAMES, "vit", planted)
-    served = {each.model_type: each for each in served_models()}
+    served = {each.model_type: each for each in list_supported_models()}
     assert served["vit"].modes == () and served["vit"].reason == "its image processor needs the package torchvision"
     with pytest.raises(ImportError, match="Torchvision"):
         getattr(transformers, planted["torchvision"])()
@@ -105,7 +105,7 @@ def test_types_whose_image_processor_needs_torchvision(monkeypatch: pytest.Monke
 
 
 ENCODERS = sorted(
-    each.model_type for each in served_models() if "linear_probe" in each.modes and each.model_type not in TINY
+    each.model_type for each in list_supported_models() if "linear_probe" in each.modes and each.model_type not in TINY
 )
 
 
@@ -116,7 +116,7 @@ def test_an_encoder_that_is_served_gives_a_vector_a_picture(model_type: str) -> 
     Planted fault seen: a type of films refused no more.
     """
     inputs = Pictures(transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}))
-    encoder = Encoder.opened(ModelSource(tiny_encoder(model_type)), inputs).eval()
+    encoder = Encoder.open(ModelSource(tiny_encoder(model_type)), inputs).eval()
     pixels = inputs.probe()["pixel_values"]
     with torch.inference_mode():
         vectors, first = encoder(pixel_values=pixels), encoder(pixel_values=pixels[:1])

@@ -1,21 +1,29 @@
-"""Finds the classes of a model that answer for each class of a data set: by name, by WordNet, by a file."""
+"""Finds the classes of a model that answer for each class of a data set: by name, by WordNet, by a file.
 
+Names are compared by their words, so that writings of one name are equal. Outputs that are classes of ImageNet, and
+which of them are kinds of a thing, are known by WordNet.
+"""
+
+import re
+import unicodedata
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 
 from oochub import catalog
+from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
+from oochub.class_names.wordnet_facts import wordnet_facts
 from oochub.errors import OochubError, either, unknown_name
-from oochub.models.class_lists import listed_outputs, read_names
-from oochub.models.class_words import class_words
-from oochub.models.imagenet_outputs import ImagenetOutputs
-from oochub.models.label_map import Answering, LabelMap
+from oochub.models.label_map import Answering, LabelMap, list_names, list_outputs
 from oochub.records.build_record import ABSENCE
 
 Given = Mapping[str, Sequence[str | int]]
 
 
-def matched_classes(
+def match_classes(
     model_names: Sequence[str],
     class_names: Sequence[str],
     *,
@@ -41,7 +49,7 @@ def matched_classes(
         OochubError: A class that the model does not know, a word that may mean several things, an output for two
             classes, or a class in `given` that is not there. All that is wrong is in one message.
 
-    >>> found = matched_classes(["tabby, tabby cat", "Egyptian cat", "beagle"], ["egyptian_cat", "tabby"])
+    >>> found = match_classes(["tabby, tabby cat", "Egyptian cat", "beagle"], ["egyptian_cat", "tabby"])
     >>> found.outputs, found.notes[0]
     (((1,), (0,)), "answers are among the 2 classes of the data set, not the model's 3")
     """
@@ -128,7 +136,7 @@ class _Names:
             return {
                 self._imagenet.sense(wnid): (outputs, self._rule(wnid, outputs)) for wnid, outputs in senses.items()
             }
-        return {listed_outputs([k], self._own): ((k,), "name") for k in self._called(name)}
+        return {list_outputs([k], self._own): ((k,), "name") for k in self._called(name)}
 
     def _rule(self, wnid: str, outputs: tuple[int, ...]) -> str:
         return "synonym" if len(outputs) == 1 and self._imagenet.wnids[outputs[0]] == wnid else "WordNet"
@@ -149,7 +157,7 @@ def _check_disjoint(found: Mapping[str, Answering], own: tuple[str, ...]) -> Non
         classes = sorted({" and ".join(names) for names in shared.values()})
         raise OochubError(
             f"An output of the model can answer for one class, and {'; '.join(classes)} share "
-            f"{listed_outputs(list(shared), own)}. What you can do: {_file()}."
+            f"{list_outputs(list(shared), own)}. What you can do: {_file()}."
         )
 
 
@@ -178,8 +186,8 @@ def _unmatched(
         ways.append(f"answer another way: {either('mode=', '--mode ')}{' or '.join(modes)}")
     ways.append("train a head: `oochub train --model MODEL`")
     return OochubError(
-        f"The model tells {len(own):,} classes apart ({read_names(own)}), the data set has {len(wanted):,} "
-        f"({read_names(wanted)}). {' '.join(problems)} What you can do: {'; '.join(ways)}."
+        f"The model tells {len(own):,} classes apart ({list_names(own)}), the data set has {len(wanted):,} "
+        f"({list_names(wanted)}). {' '.join(problems)} What you can do: {'; '.join(ways)}."
     )
 
 
@@ -195,3 +203,113 @@ def _file() -> str:
         f"name classes of the model for them (ImageNet's by wnid too) in {either('label_map=', '--label-map FILE')}, "
         'JSON {"data class": ["model class", ...]} or CSV'
     )
+
+
+_WNID = re.compile(r"n\d{8}(?!\d)")
+
+
+@dataclass(frozen=True)
+class ImagenetOutputs:
+    """What ImageNet and WordNet say of the classes of a model or data set.
+
+    Args:
+        names: Of the classes, in order. ImageNet's are known by wnids ("n02123045", "n02123045_tabby"), or as the
+            1,000 of ImageNet-1K in the standard order, most of them by a word of theirs ("tabby, tabby cat", "tabby",
+            "tabby_cat"); a class "background" may stand before these.
+
+    >>> outputs = ImagenetOutputs(["n02123045_tabby", "n02124075", "n02085620"])
+    >>> outputs.senses("cat"), outputs.senses("Domestic_Dog"), outputs.senses("car")
+    ({'n02121620': (0, 1)}, {'n02084071': (2,)}, {})
+    """
+
+    names: Sequence[str]
+
+    @cached_property
+    def wnids(self) -> tuple[str | None, ...]:
+        """The wnid of each class; None for one that is not known."""
+        tree = wordnet_facts()
+        found = [_WNID.match(name) for name in self.names]
+        if any(found):
+            return tuple(match[0] if match and match[0] in tree else None for match in found)
+        for before in (0, 1):
+            classes = self.names[before:]
+            if len(classes) == len(IMAGENET_1K_WNIDS):
+                known = zip(classes, IMAGENET_1K_WNIDS, IMAGENET_1K_NAMES, strict=True)
+                fitting = [class_words(name) & _words(wnid, listed) for name, wnid, listed in known]
+                if sum(map(bool, fitting)) > len(classes) / 2:  # another thousand classes agree at no place
+                    return (None,) * before + IMAGENET_1K_WNIDS
+        return (None,) * len(self.names)
+
+    def senses(self, name: str) -> Mapping[str, tuple[int, ...]]:
+        """What a name may mean, and the numbers of the classes that are it or a kind of it.
+
+        Args:
+            name: Words, or a wnid.
+
+        Returns:
+            A wnid to the numbers, () never; several where the word is ambiguous. Of concepts that have one parent and
+            all bear the word, the one that is called so is meant: the cat, not the "big cat, cat".
+        """
+        if _WNID.fullmatch(name):
+            return {name: self._below[name]} if name in self._below else {}
+        shared: dict[str, int] = defaultdict(int)
+        for word in class_words(name):
+            for wnid in self._concepts.get(word, ()):
+                shared[wnid] += 1
+        most = max(shared.values(), default=0)
+        senses = {wnid: self._below[wnid] for wnid, count in sorted(shared.items()) if count == most}
+        if len(set(senses.values())) == 1:
+            return dict([next(iter(senses.items()))])
+        tree = wordnet_facts()
+        called = [wnid for wnid in senses if class_words(tree.name(wnid)) & class_words(name)]
+        parents = [set(tree.hypernyms[wnid]) for wnid in senses]
+        if len(called) == 1 and set.intersection(*parents):
+            return {called[0]: senses[called[0]]}
+        return senses
+
+    @staticmethod
+    def sense(wnid: str) -> str:
+        """A concept in words.
+
+        >>> ImagenetOutputs.sense("n02012849")
+        'n02012849 (crane, a kind of wading bird)'
+        """
+        tree = wordnet_facts()
+        above = next(iter(tree.hypernyms[wnid]), None)
+        kind = "" if above is None else f", a kind of {tree.name(above)}"
+        return f"{wnid} ({tree.name(wnid)}{kind})"
+
+    @cached_property
+    def _below(self) -> dict[str, tuple[int, ...]]:
+        """A concept to the classes at or below it."""
+        below: dict[str, list[int]] = defaultdict(list)
+        for number, wnid in enumerate(self.wnids):
+            for concept in () if wnid is None else {wnid, *wordnet_facts().ancestors(wnid)}:
+                below[concept].append(number)
+        return {concept: tuple(numbers) for concept, numbers in below.items()}
+
+    @cached_property
+    def _concepts(self) -> dict[str, list[str]]:
+        """A word to the concepts that bear it."""
+        concepts: dict[str, list[str]] = defaultdict(list)
+        for wnid in self._below:
+            for word in _words(wnid):
+                concepts[word].append(wnid)
+        return concepts
+
+
+def _words(wnid: str, *more: str) -> frozenset[str]:
+    return frozenset().union(*map(class_words, (*wordnet_facts().lemmas[wnid], *more)))
+
+
+def class_words(name: str) -> frozenset[str]:
+    """The name of a class and its synonyms, which have commas between, without case, spaces, "_" and "-".
+
+    >>> sorted(class_words("Polar_bear")), sorted(class_words("hotdog, hot dog"))
+    (['polarbear'], ['hotdog', 'hotdog,hotdog'])
+    """
+    return frozenset(filter(None, (_plain(name), *map(_plain, name.split(",")))))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]+", "", unicodedata.normalize("NFKC", name).casefold())

@@ -9,9 +9,8 @@ from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
 from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
 from oochub.class_names.wordnet_facts import wordnet_facts
 from oochub.errors import OochubError, speaking_shell
-from oochub.models.imagenet_outputs import ImagenetOutputs
-from oochub.models.label_map_file import read_label_map
-from oochub.models.matched_classes import matched_classes
+from oochub.models.label_map import read_label_map
+from oochub.models.match_classes import ImagenetOutputs, match_classes
 
 HUB = ["crane" if name == "crane2" else name for name in IMAGENET_1K_NAMES]  # as models of the Hub call the machine
 WRITINGS = {
@@ -31,7 +30,7 @@ BIRDS = (*range(7, 25), *range(80, 101), *range(127, 147))
 def test_imagenet_s_classes_in_every_usual_writing(writing):
     """Planted faults: `ancestors` without the class itself; a background that does not move the numbers."""
     names = WRITINGS[writing]
-    found = matched_classes(names, ["bird", "Domestic_Dog", "tabby", "n02123394"])
+    found = match_classes(names, ["bird", "Domestic_Dog", "tabby", "n02123394"])
     before = len(names) - 1000
     assert [[k - before for k in outputs] for outputs in found.outputs] == [[*BIRDS], [*DOGS], [281], [283]]
     used = len(BIRDS) + len(DOGS) + 2
@@ -66,10 +65,10 @@ def test_a_word_of_several_things_is_never_decided():
     }.items():
         assert ImagenetOutputs(HUB).senses(word) == senses
         with pytest.raises(OochubError, match=f"{word} may be {min(senses)} .* or {max(senses)}"):
-            matched_classes(HUB, [word, "beagle"])
+            match_classes(HUB, [word, "beagle"])
     with pytest.raises(OochubError, match=r"crane may be n02012849 \(crane, a kind of wading bird\) or n03126707"):
-        matched_classes(HUB, ["crane", "beagle", "tabby"], restrict=True)
-    cat = matched_classes(HUB, ["cat", "beagle"]).outputs[0]
+        match_classes(HUB, ["crane", "beagle", "tabby"], restrict=True)
+    cat = match_classes(HUB, ["cat", "beagle"]).outputs[0]
     assert [HUB[k].split(",")[0] for k in cat] == [
         *("tabby", "tiger cat", "Persian cat", "Siamese cat", "Egyptian cat", "cougar", "lynx")
     ]
@@ -77,15 +76,15 @@ def test_a_word_of_several_things_is_never_decided():
 
 def test_two_classes_of_one_name_keep_apart_by_their_numbers():
     """Planted fault: `own.index(name)`, which takes the first."""
-    assert matched_classes(HUB, HUB).is_identity and matched_classes(HUB, IMAGENET_1K_NAMES).is_identity
-    assert matched_classes(HUB, IMAGENET_1K_WNIDS).is_identity
+    assert match_classes(HUB, HUB).is_identity and match_classes(HUB, IMAGENET_1K_NAMES).is_identity
+    assert match_classes(HUB, IMAGENET_1K_WNIDS).is_identity
     own = ["crane", "hen", "crane"]
-    assert matched_classes(own, own).is_identity
+    assert match_classes(own, own).is_identity
     with pytest.raises(OochubError, match=r"crane may be 0 \(crane\) or 2 \(crane\)"):
-        matched_classes(own, ["hen", "crane", "drake"], restrict=True)
+        match_classes(own, ["hen", "crane", "drake"], restrict=True)
     with pytest.raises(OochubError, match=r"'crane', which may be 0 \(crane\) or 2 \(crane\)\. Give the number of an"):
-        matched_classes(own, ["hen", "crane"], given={"crane": ["crane"]})
-    assert matched_classes(own, ["hen", "crane"], given={"crane": ["2"]}).outputs == ((1,), (2,))
+        match_classes(own, ["hen", "crane"], given={"crane": ["crane"]})
+    assert match_classes(own, ["hen", "crane"], given={"crane": ["2"]}).outputs == ((1,), (2,))
 
 
 def test_names_and_synonyms_without_case_spaces_and_hyphens():
@@ -93,22 +92,22 @@ def test_names_and_synonyms_without_case_spaces_and_hyphens():
     own = [f"{a}-one {b}, the {a}" for a in string.ascii_lowercase for b in "xy"]
     wanted = [f"{a.upper()}_ONE{b}" for a in reversed(string.ascii_lowercase) for b in "yx"]
     with pytest.raises(OochubError, match="does not know 1 of these: zebra"):
-        matched_classes(own, [*wanted[:-1], "zebra"])
-    found = matched_classes([name.split(",")[0] for name in own], wanted)
+        match_classes(own, [*wanted[:-1], "zebra"])
+    found = match_classes([name.split(",")[0] for name in own], wanted)
     assert found.outputs == tuple((k,) for k in reversed(range(52)))
     with pytest.raises(OochubError, match=r"the a may be 0 \(a-one x\) or 1 \(a-one y\)"):
-        matched_classes(own, ["the a", "B-one x"])
+        match_classes(own, ["the a", "B-one x"])
 
 
 def test_a_data_set_that_names_a_part_of_the_model_s_classes_as_the_model_does():
     """Equal lists of names win over WordNet: "plane" is the tool among these classes."""
-    found = matched_classes(WRITINGS["first words"], ["plane", "beagle"])
+    found = match_classes(WRITINGS["first words"], ["plane", "beagle"])
     assert found.outputs == ((726,), (162,)) and not found.details
 
 
 def test_all_that_does_not_fit_is_in_one_message():
     with pytest.raises(OochubError) as caught:
-        matched_classes(HUB, ["bulldog", "corgi", "dachshund", "labrador", "crane"])
+        match_classes(HUB, ["bulldog", "corgi", "dachshund", "labrador", "crane"])
     words = str(caught.value)
     for part in (
         "1,000 classes apart (tench, goldfish,",
@@ -119,41 +118,41 @@ def test_all_that_does_not_fit_is_in_one_message():
     ):
         assert part in words
     with speaking_shell(), pytest.raises(OochubError, match=r"--label-map FILE.*leave out its rows: --restrict"):
-        matched_classes(HUB, ["bulldog", "corgi", "labrador"])
+        match_classes(HUB, ["bulldog", "corgi", "labrador"])
     with pytest.raises(OochubError) as caught:
-        matched_classes(HUB, ["no_jeep", "jeep"])
+        match_classes(HUB, ["no_jeep", "jeep"])
     assert "no_jeep is the absence of a thing" in str(caught.value) and "restrict" not in str(caught.value)
     for wanted in (["yeti", "unicorn"], ["yeti", "unicorn", "beagle"]):  # nothing to tell apart would be left
         with pytest.raises(OochubError, match="does not know 2 of these") as caught:
-            matched_classes(HUB, wanted, restrict=True)
+            match_classes(HUB, wanted, restrict=True)
         assert "restrict" not in str(caught.value)
-    assert matched_classes(HUB, ["yeti", "tabby", "beagle"], restrict=True).left_out == ("yeti",)
+    assert match_classes(HUB, ["yeti", "tabby", "beagle"], restrict=True).left_out == ("yeti",)
 
 
 def test_an_output_answers_for_one_class():
     """Planted fault: the check left out, so that the dogs count twice."""
     with pytest.raises(OochubError, match="dog and animal share 118 of them"):
-        matched_classes(HUB, ["dog", "animal"])
+        match_classes(HUB, ["dog", "animal"])
     with pytest.raises(OochubError, match=r"a and b share 1 \(y\)"):
-        matched_classes(["x", "y"], ["a", "b"], given={"a": ["y"], "b": ["y"]})
+        match_classes(["x", "y"], ["a", "b"], given={"a": ["y"], "b": ["y"]})
 
 
 def test_a_file_wins_over_names():
     given = {"crane": ["n03126707"], "animal": ["n02084071", "tabby"], "pet": ["Persian_cat", "hen"]}
-    found = matched_classes(HUB, ["animal", "bird", "crane", "jeep", "pet"], given={**given, "bird": [9, "10"]})
+    found = match_classes(HUB, ["animal", "bird", "crane", "jeep", "pet"], given={**given, "bird": [9, "10"]})
     assert found.outputs == ((*DOGS, 281), (9, 10), (517,), (609,), (8, 283))
     assert found.details["bird"] == {"rule": "file", "outputs": {"9": HUB[9], "10": HUB[10]}}
-    assert matched_classes(HUB, ["beast"], given={"beast": ["domestic dog"]}).outputs == ((*DOGS,),)
+    assert match_classes(HUB, ["beast"], given={"beast": ["domestic dog"]}).outputs == ((*DOGS,),)
     with pytest.raises(OochubError, match=r"'plane', which may be n02691156 .* or n03954731 .* Give a wnid, or the"):
-        matched_classes(HUB, ["plane"], given={"plane": ["plane"]})
+        match_classes(HUB, ["plane"], given={"plane": ["plane"]})
     for wrong, words in {
         "animl": "No class of the data set named 'animl'. Did you mean 'animal'",
     }.items():
         with pytest.raises(OochubError, match=words):
-            matched_classes(HUB, ["animal"], given={wrong: ["tabby"]})
+            match_classes(HUB, ["animal"], given={wrong: ["tabby"]})
     for wrong in ("tabbi", 1000, "1000", -1, "n00000000"):
         with pytest.raises(OochubError, match=f"No class of the model named '{wrong}'"):
-            matched_classes(HUB, ["animal"], given={"animal": [wrong]})
+            match_classes(HUB, ["animal"], given={"animal": [wrong]})
 
 
 def test_forms_of_a_label_map(tmp_path):

@@ -13,9 +13,9 @@ from tiny_classifiers import TINY, tiny_classifier
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.models.folded import folded
+from oochub.models.acceleration import fold_batch_norm
+from oochub.models.extraction import Perturbation
 from oochub.models.model_source import ModelSource
-from oochub.models.perturbation import Perturbation
 
 _FOLDED = {"efficientnet": 22, "levit": 4, "mobilenet_v1": 27, "regnet": 9, "resnet": 6}
 """Batch norms after a convolution, counted in the printed modules; the other types of `TINY` are slow tests."""
@@ -89,7 +89,7 @@ def test_only_what_nothing_else_reads_is_folded(form: str, pairs: int) -> None:
     layers = dict(network.named_modules())
     x = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(1))
     expected = network(pixel_values=x).logits
-    with pytest.raises(ZeroDivisionError), folded(network, {"pixel_values": x}) as found:
+    with pytest.raises(ZeroDivisionError), fold_batch_norm(network, {"pixel_values": x}) as found:
         assert (found, norms(network)) == (pairs, 2 - pairs)
         torch.testing.assert_close(network(pixel_values=x).logits, expected, rtol=0, atol=1e-5)
         raise ZeroDivisionError
@@ -118,7 +118,7 @@ def test_a_layer_that_does_more_is_left_alone() -> None:
     seen_something(network)
     x = torch.randn(2, 3, 8, 8)
     expected = network(pixel_values=x).logits
-    with folded(network, {"pixel_values": x}) as pairs:
+    with fold_batch_norm(network, {"pixel_values": x}) as pairs:
         assert (pairs, norms(network)) == (0, 2)
         torch.testing.assert_close(network(pixel_values=x).logits, expected, rtol=0, atol=1e-5)
 
@@ -141,7 +141,7 @@ def test_types_of_transformers(model_type: str, tmp_path: Path) -> None:
     expected = exact(**wide).logits
     own = (network(**inputs).logits - expected).abs().max()
     extent = float(np.ptp(expected.detach().numpy()))
-    with folded(network, inputs) as pairs:
+    with fold_batch_norm(network, inputs) as pairs:
         assert pairs == _FOLDED.get(model_type, pairs)
         error = (network(**inputs).logits - expected).abs().max()
         assert error <= max(4 * own, 1e-5 * extent), (error, own)

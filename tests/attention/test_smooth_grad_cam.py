@@ -10,10 +10,10 @@ from mode_examples import EXAMPLES, example_rows
 from torch import nn
 
 import oochub
+from oochub.attention.smooth_grad_cam import SmoothGradCam
 from oochub.errors import OochubError
 from oochub.models.mode import PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.models.smooth_grad_cam import SmoothGradCam
 
 _CPU = torch.device("cpu")
 

@@ -1,9 +1,12 @@
-"""Which models of pictures are served by which mode, from what transformers itself says that it has."""
+"""Which models a mode serves, and which class opens one, from what transformers itself says that it has."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from oochub import catalog
+from oochub.errors import OochubError
+from oochub.models.model_source import ModelSource
 
 _AUTO_MODELS = (
     "AutoModelForImageClassification",
@@ -36,7 +39,7 @@ _NOT_SERVED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServedModel:
+class SupportedModel:
     """A type of model.
 
     Attributes:
@@ -50,12 +53,12 @@ class ServedModel:
     reason: str = ""
 
 
-def served_models() -> list[ServedModel]:
+def list_supported_models() -> list[SupportedModel]:
     """Every type of picture model of the installed transformers, by name.
 
-    >>> {each.model_type: each.modes for each in served_models()}["resnet"][0]
+    >>> {each.model_type: each.modes for each in list_supported_models()}["resnet"][0]
     'head'
-    >>> [each.reason for each in served_models() if each.model_type == "pp_lcnet"]
+    >>> [each.reason for each in list_supported_models() if each.model_type == "pp_lcnet"]
     ['head: its output has no logits']
     """
     modes = {name: _types(catalog.get("mode", name).auto_models) for name in catalog.names("mode")}
@@ -63,7 +66,7 @@ def served_models() -> list[ServedModel]:
     return [_served(model_type, [name for name, types in modes.items() if model_type in types]) for model_type in every]
 
 
-def _served(model_type: str, modes: list[str]) -> ServedModel:
+def _served(model_type: str, modes: list[str]) -> SupportedModel:
     refused = {mode: _NOT_SERVED[mode, model_type] for mode in modes if (mode, model_type) in _NOT_SERVED}
     served = tuple(mode for mode in modes if mode not in refused)
     reasons = [f"{mode}: {why}" for mode, why in refused.items()]
@@ -72,7 +75,7 @@ def _served(model_type: str, modes: list[str]) -> ServedModel:
     elif served and _needs_torchvision(model_type):
         served = ()
         reasons.append("its image processor needs the package torchvision")
-    return ServedModel(model_type=model_type, modes=served, reason="; ".join(reasons))
+    return SupportedModel(model_type=model_type, modes=served, reason="; ".join(reasons))
 
 
 def _needs_torchvision(model_type: str) -> bool:
@@ -97,3 +100,54 @@ def _types(auto_models: Iterable[str]) -> list[str]:
             classifiers = {*modeling_auto.MODEL_FOR_IMAGE_CLASSIFICATION_MAPPING_NAMES}
             types.update(classifiers & {*modeling_auto.MODEL_MAPPING_NAMES})
     return sorted(types)
+
+
+def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -> str:
+    """The Auto class that opens the model.
+
+    Args:
+        source: The model; an object is of one of the classes that they make.
+        among: Names of Auto classes, those that a mode serves.
+        mode: Its name.
+
+    Raises:
+        OochubError: None of them does.
+
+    >>> from transformers import ResNetConfig, ResNetForImageClassification
+    >>> model = ResNetForImageClassification(ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1]))
+    >>> choose_auto_model(ModelSource(model), ["AutoModelForImageClassification"], mode="head")
+    'AutoModelForImageClassification'
+    """
+    import transformers
+
+    served: set[str] = set()
+    for name in among:
+        mapping: Any = getattr(transformers, name)._model_mapping
+        served |= {kind.model_type for kind in mapping}
+        if type(source.config) in mapping:
+            classes = mapping[type(source.config)]
+            classes = classes if isinstance(classes, tuple) else (classes,)
+            if isinstance(source.given, classes) or source.architecture in ("", *(each.__name__ for each in classes)):
+                return name
+    raise OochubError(
+        f"The mode {mode} serves models of {', '.join(sorted(served))}, and this one is a {source.architecture}. "
+        'Leave mode out, or "auto", to take the one that the model is made for.'
+    )
+
+
+def list_architectures(auto_model: str) -> frozenset[str]:
+    """Names as config.json has them in `architectures`, of classes that this process registered too; imports none.
+
+    Args:
+        auto_model: The Auto class, such as "AutoModelForImageClassification".
+
+    >>> "ResNetForImageClassification" in list_architectures("AutoModelForImageClassification")
+    True
+    """
+    import transformers
+
+    mapping = getattr(transformers, auto_model)._model_mapping
+    names = {kind.__name__ for kind in mapping._extra_content.values()}
+    for kinds in mapping._model_mapping.values():  # a name, or several with None for those that are not there
+        names.update([kinds] if isinstance(kinds, str) else filter(None, kinds))
+    return frozenset(names)

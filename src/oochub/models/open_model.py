@@ -1,16 +1,22 @@
-"""Opens the weights of a model, the only place that does: what makes its outputs comes from the file, all of it."""
+"""Opens the weights of a model, the only place that does: what makes its outputs comes from the file, all of it.
+
+The config is read here too, and nowhere else: what it says must not contradict itself. What a broken folder makes
+transformers raise becomes an error that its owner can act on.
+"""
 
 import copy
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.models.model_config import model_config
-from oochub.models.opening import opening
+from oochub.remote.check_source import check_source
 from oochub.remote.model_folder import model_folder
 from oochub.storage.reading import read_json
 
@@ -29,7 +35,7 @@ class Pretrained(NamedTuple):
     unexpected: tuple[str, ...]
 
 
-def pretrained(
+def open_pretrained(
     auto: Any,
     source: str,
     *,
@@ -66,10 +72,10 @@ def pretrained(
     import transformers
 
     kind = auto.config_class if issubclass(auto, transformers.PreTrainedModel) else None
-    config = model_config(source, kind=kind, words=words, hint=hint, changes=changes)
+    config = read_model_config(source, kind=kind, words=words, hint=hint, changes=changes)
     _refuse_pickles(source)
     _check_index(source)
-    with opening(source, words=words, hint=hint):
+    with model_load_errors(source, words=words, hint=hint):
         model, loading = auto.from_pretrained(
             model_folder(source),
             config=config,
@@ -87,11 +93,11 @@ def pretrained(
         if not key.endswith(_UNREAD)
     }
     if changes is not None and (missing or mismatched):
-        shapes = _shapes(auto, model_config(source))
+        shapes = _shapes(auto, read_model_config(source))
         mismatched = {key: both for key, both in mismatched.items() if shapes.get(key) != both[0]}
         head = _head(auto, model, {*missing, *mismatched})
         missing, mismatched = missing - head, {key: both for key, both in mismatched.items() if key not in head}
-    with torch.enable_grad(), opening(source, words=words, hint=hint):
+    with torch.enable_grad(), model_load_errors(source, words=words, hint=hint):
         answers: torch.Tensor = getattr(model(**probe()), logits) if isinstance(logits, str) else logits(model, probe())
     unused = set() if whole else _unused(model, answers, {*missing, *mismatched})
     unexpected = tuple(sorted(loading["unexpected_keys"]))
@@ -186,3 +192,137 @@ def _shapes(auto: Any, config: Any) -> dict[str, tuple[int, ...]]:
     """The shape of every weight of a model of this config; it takes no memory."""
     with torch.device("meta"):
         return {key: tuple(weight.shape) for key, weight in auto.from_config(config).state_dict().items()}
+
+
+_LARGEST = 2**40  # some configs say 1e12 for "no limit"
+
+
+def read_model_config(
+    source: str,
+    *,
+    kind: Any = None,
+    words: str = "a model",
+    hint: str = "",
+    changes: Mapping[str, Any] | None = None,
+) -> Any:
+    """The config of a model, as transformers has it.
+
+    Args:
+        source: Folder or Hub id.
+        kind: The class of the config; None is what the config says itself.
+        words: What the model should be of.
+        hint: What to do where it cannot be loaded.
+        changes: What it is to say instead.
+
+    Raises:
+        OochubError: No config that can be read, one of an unknown architecture, or `num_labels` and `id2label` that
+            do not fit each other.
+    """
+    import transformers
+
+    import oochub.models.affine_resnet  # makes its type known to the Auto classes
+    import oochub.models.densenet
+    import oochub.models.gin  # noqa: F401
+
+    folder = Path(source)
+    check_source(source, kind="model", hint=hint or "`oochub train` makes one.")
+    if folder.is_dir() and not (folder / "config.json").is_file():
+        raise OochubError(
+            f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the same "
+            "`oochub train` command again: it goes on."
+        )
+    place = model_folder(source)
+    if folder.is_dir():
+        content = read_json(folder / "config.json")
+    else:
+        with model_load_errors(source, words=words, hint=hint):
+            content, _ = transformers.PreTrainedConfig.get_config_dict(place)
+    if not isinstance(content, Mapping):
+        raise OochubError(f"config.json of {source} must be an object, got {str(content)[:60]}. Get the file again.")
+    _check_labels(content, source)
+    _check_numbers(content, source)
+    _check_kernels(content, source)
+    with model_load_errors(source, words=words, hint=hint):
+        config = (kind or transformers.AutoConfig).from_pretrained(place, trust_remote_code=False, **(changes or {}))
+    config.name_or_path = source
+    return config
+
+
+def _check_numbers(content: Mapping[str, Any], source: str) -> None:
+    """Refuses numbers that no model has: one of 10**30 layers would be made without end."""
+    for name, value in content.items():
+        for number in value if isinstance(value, list) else [value]:
+            if isinstance(number, int) and abs(number) > _LARGEST:
+                raise OochubError(f"config.json of {source}: {name} says {number}, more than any model has. Mend it.")
+
+
+def _check_kernels(content: Any, source: str) -> None:
+    """Refuses attention by code of the Hub, which transformers fetches and runs where the package kernels is there."""
+    for name, value in content.items() if isinstance(content, Mapping) else ():
+        named = value.values() if isinstance(value, Mapping) else [value]
+        if "attn_implementation" in str(name) and any(isinstance(each, str) and "/" in each for each in named):
+            raise OochubError(
+                f"config.json of {source}: {name} names code of the Hub, {str(value)[:100]}, and no model runs code "
+                "here. Remove it; the model's own attention gives the same."
+            )
+        _check_kernels(value, source)
+
+
+def _check_labels(content: Mapping[str, Any], source: str) -> None:
+    names, count = content.get("id2label"), content.get("num_labels")
+    if names is None:
+        return
+    what = f"config.json of {source}: id2label"
+    numbers = [str(number) for number in range(len(names))] if isinstance(names, Mapping) else []
+    if not numbers or sorted(map(str, names)) != sorted(numbers):
+        raise OochubError(f"{what} must name the outputs 0, 1, ... of the model, got {str(names)[:100]}. Mend it.")
+    if not all(isinstance(name, str) for name in names.values()):
+        raise OochubError(f"{what} must be text for each output, got {str(dict(names))[:100]}. Mend it.")
+    if count is not None and count != len(names):
+        raise OochubError(f"{what} names {len(names)} outputs, and num_labels says {count}. Mend the wrong one.")
+
+
+_FAULTS = (
+    ArithmeticError,  # a size of 0 in a config
+    AttributeError,
+    ImportError,  # an architecture that needs another package
+    LookupError,
+    OSError,
+    RuntimeError,
+    SafetensorError,
+    StrictDataclassError,  # a field of a config that is of another type
+    TypeError,
+    ValueError,
+)
+
+
+@contextmanager
+def model_load_errors(source: str, *, words: str = "a model", hint: str = "") -> Iterator[None]:
+    """A block in which transformers reads the files of a model, and nothing else is done.
+
+    Args:
+        source: Folder or Hub id.
+        words: What it should be of.
+        hint: What to do next.
+
+    Raises:
+        OochubError: The files cannot be had or are broken.
+
+    >>> with model_load_errors("runs/erm"):
+    ...     raise OSError("config.json is cut off")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: 'runs/erm' is neither a folder nor a Hub id of a model that can be loaded: config.json \
+is cut off.
+    """
+    try:
+        yield
+    except OochubError:
+        raise
+    except Exception as error:
+        if not isinstance(error, _FAULTS) and type(error) is not Exception:  # tokenizers raises the bare Exception
+            raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise OochubError(
+            f"{source!r} is neither a folder nor a Hub id of {words} that can be loaded: {lines[0].rstrip('.: ')}."
+            f"{f' {hint}' if hint else ''}"
+        ) from error

@@ -5,10 +5,10 @@ import torch
 from tiny_classifiers import TINY, tiny_classifier
 from torch import nn
 
+from oochub.attention.smooth_grad_cam import find_spatial_layer, outputs_of
 from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
 from oochub.models.model_source import ModelSource
-from oochub.models.spatial_layer import find_spatial_layer, outputs_of
 
 _KNOWN = {  # by hand, from the source of transformers: what the classifier reads, or what goes into the last block
     "resnet": ("resnet.encoder.stages.1", "channels_first", 0),
@@ -25,7 +25,7 @@ _WITHOUT = {"imagegpt", "siglip2"}  # called with color numbers, and with patche
 def _opened(model_type, folder):
     source = ModelSource(str(tiny_classifier(model_type, folder)))
     inputs = Pictures(Pictures.load_processor(source.path, None), preprocessing="auto")
-    return source.opened(inputs.auto_model, inputs).model, inputs.probe()
+    return source.open(inputs.auto_model, inputs).model, inputs.probe()
 
 
 @pytest.mark.parametrize("model_type", _KNOWN)

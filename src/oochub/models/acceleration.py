@@ -1,0 +1,289 @@
+"""How a network runs: on which device, in how many bits, and faster with the same answers.
+
+Under autocast it computes in fewer bits and says what it says in float32. Batch norms are folded into the convolutions
+before them: while it predicts, a network says the same in fewer steps. Compiled by torch it gives the same answers from
+fewer, fused loops, after a wait of half a minute or more.
+"""
+
+import os
+import shutil
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from transformers.modeling_outputs import ImageClassifierOutput
+
+from oochub.errors import OochubError, OochubWarning, either
+from oochub.stats.logit_difference import logit_difference
+from oochub.storage.cache_folder import cache_folder, keep_compiled
+
+
+def choose_device(device: str | torch.device) -> torch.device:
+    """The device of that name, where it is there.
+
+    Args:
+        device: "auto", a CUDA GPU if there is one, each process of torchrun its own, else the CPU; "cpu", "cuda",
+            "cuda:1", "mps", or a device of torch.
+
+    Raises:
+        OochubError: No such device here; those that are there are listed.
+
+    >>> choose_device("cpu")
+    device(type='cpu')
+    """
+    if device == "auto" and torch.cuda.is_available():
+        rank = os.environ.get("LOCAL_RANK")  # of torchrun, among the processes of this machine
+        device = "cuda" if rank is None else f"cuda:{rank}"
+    elif device == "auto":
+        return torch.device("cpu")
+    there = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    there += ["mps"] if torch.backends.mps.is_available() else []
+    if isinstance(device, str | torch.device) and str(device) in (*there, *(name.partition(":")[0] for name in there)):
+        return torch.device(device)
+    raise OochubError(f"No device {str(device)!r} here. There are: {', '.join(there)}; auto takes a GPU.")
+
+
+DTYPES: Mapping[str, torch.dtype] = {
+    "auto": torch.float32,
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+}
+"""What a network may compute in, by name; "auto" is float32."""
+
+
+class Autocast(nn.Module):  # type: ignore[misc]
+    """A network under autocast of torch: its weights stay as they are, products of matrices take the shorter type.
+
+    Args:
+        network: `network(**inputs).logits` is (b, c).
+        dtype: What it computes in.
+
+    >>> from transformers import ResNetConfig, ResNetForImageClassification
+    >>> model = ResNetForImageClassification(ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1])).eval()
+    >>> Autocast(model, torch.bfloat16)(pixel_values=torch.zeros(2, 3, 32, 32)).logits.dtype
+    torch.float32
+    """
+
+    def __init__(self, network: nn.Module, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.network, self._dtype = network, dtype
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        """Its logits, float32."""
+        with torch.autocast(next(iter(inputs.values())).device.type, dtype=self._dtype):
+            return ImageClassifierOutput(logits=self.network(**inputs).logits.float())
+
+
+_ARITHMETIC = {
+    "bfloat16": ("avx512_bf16", "amx_bf16", "bf16"),  # x86-64; ARM
+    "float16": ("avx512_fp16", "amx_fp16", "fp16_arith"),
+}
+"""What a processor that computes in a dtype says that it has, in `torch.cpu.get_capabilities`."""
+
+
+def warn_of_slow_dtype(name: str, device: torch.device) -> None:
+    """Says where a shorter dtype is no gain: on a processor without arithmetic of it, which torch then imitates.
+
+    Args:
+        name: One of `DTYPES`.
+        device: That the network runs on.
+
+    Warns:
+        OochubWarning: It is slower than float32 there; the answers are those of any other processor.
+    """
+    if device.type != "cpu" or name not in _ARITHMETIC or not hasattr(torch.cpu, "get_capabilities"):
+        return  # older versions of torch do not say
+    has = torch.cpu.get_capabilities()
+    if not any(has.get(each) for each in _ARITHMETIC[name]):
+        option = either(f'dtype="{name}"', f"--dtype {name}")
+        warnings.warn(
+            f"This processor does not compute in {name} ({', '.join(_ARITHMETIC[name])}), so {option} is slower than "
+            "float32 here, and less exact. Leave it out.",
+            OochubWarning,
+            stacklevel=3,
+        )
+
+
+_ROUNDING = 1.5e-6
+"""Of the range of logits, on the probe: other rows move a few times as far, and answers stay those of transformers
+within 1e-5. Folding rounds each weight once more, by 2^-24 of itself: trained networks move by less than 1e-6, some
+random ones by 1e-5, and one wrong batch norm moves them by percents."""
+
+
+@contextmanager
+def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> Iterator[int]:
+    """A block in which a convolution and the batch norm after it are one convolution; after it all is as before.
+
+    A pair is a Conv2d that is called once and a BatchNorm2d whose input is the very output of that call, which nothing
+    else reads: a pass over the probe shows it, whatever the layers are called. Where the logits of the probe are then
+    not the same within rounding, nothing is changed. Weights of convolutions are laid out channels last, as pixels are.
+
+    Args:
+        network: In evaluation mode; `network(**probe).logits`.
+        probe: Its inputs.
+
+    Yields:
+        How many batch norms are folded.
+
+    >>> from transformers import ResNetConfig, ResNetForImageClassification
+    >>> config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic")
+    >>> network = ResNetForImageClassification(config).eval()
+    >>> with fold_batch_norm(network, {"pixel_values": torch.randn(2, 3, 32, 32)}) as pairs:
+    ...     print(pairs, sum(isinstance(layer, nn.BatchNorm2d) for layer in network.modules()))
+    6 0
+    """
+    pairs, logits = _pairs(network, probe)
+    changed: dict[nn.Module, nn.Module] = {norm: nn.Identity() for norm in pairs}
+    layers: Any = pairs.items()
+    changed |= {convolution: fuse_conv_bn_eval(convolution, norm) for norm, convolution in layers}
+    places: list[tuple[nn.Module, str, Any]] = [
+        (parent, name, changed[layer])
+        for parent in network.modules()
+        for name, layer in parent._modules.items()
+        if layer in changed
+    ]
+    convolutions = {changed.get(layer, layer) for layer in network.modules() if _is_convolution(layer)}
+    places += [(layer, "weight", _channels_last(layer.weight)) for layer in convolutions]
+    with _replaced(places):
+        if _difference(network, probe, logits) <= _ROUNDING:
+            yield len(pairs)
+            return
+    yield 0
+
+
+@contextmanager
+def _replaced(places: Sequence[tuple[nn.Module, str, Any]]) -> Iterator[None]:
+    """A block in which each attribute of a layer is another."""
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
+    try:
+        for owner, name, value in places:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+def _channels_last(weight: Any) -> nn.Parameter:
+    return nn.Parameter(weight.detach().contiguous(memory_format=torch.channels_last), requires_grad=False)
+
+
+def _difference(network: nn.Module, probe: Mapping[str, torch.Tensor], logits: torch.Tensor) -> float:
+    with torch.inference_mode():
+        return logit_difference(network(**probe).logits, logits)
+
+
+def _pairs(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> tuple[dict[nn.Module, nn.Module], torch.Tensor]:
+    """The convolution of each batch norm that can be folded, and the logits of the probe."""
+    calls: Counter[nn.Module] = Counter()
+    made: dict[int, tuple[nn.Module, torch.Tensor]] = {}  # outputs by id, kept: so it stays theirs
+    taken: dict[nn.Module, int] = {}
+
+    def see(layer: nn.Module, given: Any, output: torch.Tensor) -> None:
+        calls[layer] += 1
+        if isinstance(layer, nn.Conv2d):
+            made[id(output)] = (layer, output)
+            reads.counts[id(output)] = 0  # what another tensor had, whose place it took
+        elif given and id(given[0]) in made:
+            taken[layer] = id(given[0])
+
+    reads = _Reads()
+    layers = [layer for layer in network.modules() if _is_convolution(layer) or _is_norm(layer)]
+    handles = [layer.register_forward_hook(see) for layer in layers]
+    try:
+        with torch.inference_mode(), reads:
+            logits: torch.Tensor = network(**probe).logits
+    finally:
+        for handle in handles:
+            handle.remove()
+    pairs = {norm: made[output][0] for norm, output in taken.items() if reads.counts[output] == 1}
+    return {norm: layer for norm, layer in pairs.items() if calls[norm] == calls[layer] == 1}, logits
+
+
+def _is_convolution(layer: nn.Module) -> bool:
+    """One whose weight is stored and not computed, as that of weight normalization is."""
+    return isinstance(layer, nn.Conv2d) and "weight" in layer._parameters
+
+
+def _is_norm(layer: nn.Module) -> bool:
+    """One that uses what it saw in training and does nothing else, as some subclasses do."""
+    return type(layer) is nn.BatchNorm2d and layer.running_mean is not None and not layer.training
+
+
+class _Reads(TorchDispatchMode):  # type: ignore[misc]
+    """Counts how often operators read each tensor, by its id."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.counts: Counter[int] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        named = kwargs or {}
+        self.counts.update(id(each) for each in tree_leaves((args, named)) if isinstance(each, torch.Tensor))
+        return func(*args, **named)
+
+
+_COMPILERS = ("g++", "clang++", "cl")
+_OPTIONS: dict[str, Any] = {"freezing": True, "cpp_cache_precompile_headers": False}
+"""The headers would lie in TMPDIR for good."""
+
+
+class Compiled(nn.Module):  # type: ignore[misc]
+    """A network under torch.compile, its weights constants; compiled once, at the first batch.
+
+    Args:
+        network: In evaluation mode; `network(**inputs).logits` is (b, c). Its weights must not change any more.
+        rows: Of a batch; a smaller one is filled with copies of its first row, which are dropped again.
+
+    Raises:
+        OochubError: On the first call, where torch cannot compile it.
+    """
+
+    def __init__(self, network: nn.Module, rows: int) -> None:
+        super().__init__()
+        keep_compiled(cache_folder("compiled"))
+        self._compiled: Any = torch.compile(network, dynamic=False, options=_OPTIONS)
+        self._rows = rows
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        """The logits of the rows."""
+        from torch._dynamo.exc import TorchDynamoException
+
+        count = len(next(iter(inputs.values())))
+        more = max(0, self._rows - count)
+        filled = {name: torch.cat([each, each[:1].expand(more, *each.shape[1:])]) for name, each in inputs.items()}
+        try:
+            return ImageClassifierOutput(logits=self._compiled(**(filled if more else inputs)).logits[:count])
+        except TorchDynamoException as error:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            option = either("compile=True", "--compile")
+            raise OochubError(f"torch.compile cannot compile the network: {lines[0]} Leave out {option}.") from error
+
+
+def check_compiler(device: torch.device) -> None:
+    """Checks that there is what torch.compile compiles with.
+
+    Args:
+        device: Of the network.
+
+    Raises:
+        OochubError: No C++ compiler for a processor, no triton for a GPU.
+    """
+    option = either("compile=True", "--compile")
+    if device.type == "cuda" and not find_spec("triton"):
+        raise OochubError(f"{option} needs the package triton for a GPU: pip install triton, or leave it out.")
+    named = os.environ.get("CXX")
+    if device.type != "cuda" and not any(shutil.which(each) for each in ([named] if named else _COMPILERS)):
+        there = f"$CXX is {named!r}, which is no program" if named else f"there is none of {', '.join(_COMPILERS)}"
+        raise OochubError(
+            f"{option} needs a C++ compiler, and {there}. Install one (apt install g++), or leave it out."
+        )
