@@ -54,7 +54,7 @@ def built_repository(
     Raises:
         OochubError: See `parquet_repository`; configs in another form are there.
     """
-    from oochub.data.load import builder_class, check_options, split_name
+    from oochub.data.load import benchmark_builder, builder_class, check_options, split_name
 
     check_writable(out, kind=REPOSITORY)
     benchmark, config = split_name(name)
@@ -71,7 +71,7 @@ def built_repository(
                 f"{target} holds configs as {form}, and all of a repository have one form. Choose another folder."
             )
     data_folder(catalog.get("benchmark", benchmark).of(config), data_dir)  # an error of it leaves no empty folder
-    builder = datasets.load_dataset_builder(benchmark, config, data_dir=data_dir, **(options or {}))
+    builder = benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
     builder.stores_record = True
     folder = target / builder.config.name
     with sole_writer(folder):

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from context_slopes import rows_of, small_pictures
 from images import jpeg
+from slope import Slope
 
 import oochub
 from oochub.builders.sources.sentence_embeddings import image_embeddings
@@ -79,9 +80,8 @@ def _said(rows: int) -> list[list[str]]:
     return [[" ".join(f"w{number}" for number in one) for one in row] for row in numbers.tolist()]
 
 
-def caption_work(is_short: bool) -> "Iterator[Slope]":  # noqa: F821
+def caption_work(is_short: bool) -> Iterator[Slope]:
     """A picture captioned by a captioner of full size and by a tiny one, a row named, its captions encoded."""
-    from scale_slopes import Slope
     from tiny_captioners import folder as tiny_captioner
     from tiny_encoder import tiny_encoder
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from datasets import ClassLabel, Dataset, Features, Value, load_from_disk
 from datasets import Image as ImageFeature
 from PIL import Image
+from slope import Slope
 
 import oochub
 from oochub.context_finder import ContextWay
@@ -106,10 +107,9 @@ def small_pictures(rows: int) -> Dataset:
     return rows_of(files, rows)
 
 
-def context_ways(is_short: bool) -> "Iterator[Slope]":  # noqa: F821
+def context_ways(is_short: bool) -> Iterator[Slope]:
     """Each way: a picture measured, and a row named."""
     from images import jpeg
-    from scale_slopes import Slope
 
     files = [jpeg(seed) for seed in range(16)]
 

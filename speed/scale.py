@@ -3,7 +3,8 @@
 Each work is done at two sizes, in interleaved rounds after one to be warm; the slope between them is free of what the
 start takes. One thread does all, so CPU seconds are those of one core. Memory is the
 peak of a fresh process above what it had after its imports and 200 rows. `--short` tries everything at toy sizes, in
-under a minute: its numbers mean nothing. `--out docs/scale/slopes.json` writes what the page is made of (`make scale`).
+under a minute: its numbers mean nothing. `--out docs/scale/slopes.json` writes what
+`python docs/make/scale_page.py` makes the page of.
 """
 
 import argparse

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from caption_slopes import caption_work
 from context_slopes import context_ways
 from datasets import Dataset, Features
 from datasets import Image as ImageFeature
+from slope import Slope
 
 import oochub
 from oochub.input import InputBatch
@@ -23,28 +24,6 @@ from oochub.models.acceleration import Autocast, fold_batch_norm
 from oochub.models.extraction import Extraction
 
 SCRATCH = Path(tempfile.gettempdir())
-
-
-class Slope(NamedTuple):
-    """What is measured at two sizes.
-
-    Attributes:
-        name: Of the slope.
-        what: In words.
-        unit: What the sizes count.
-        sizes: The small and the large.
-        ready: Takes a size, gives the call.
-        size_of: Bytes on the disk after the call; None where nothing is written.
-        rounds: Interleaved.
-    """
-
-    name: str
-    what: str
-    unit: str
-    sizes: tuple[int, int]
-    ready: Callable[[int], Callable[[], object]]
-    size_of: Callable[[], int] | None = None
-    rounds: int = 2
 
 
 def pictures(is_short: bool) -> Iterator[Slope]:

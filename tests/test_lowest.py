@@ -12,6 +12,7 @@ from without_torch import main
 ROOT = Path(__file__).parents[1]
 _TOOLS = {"pytest", "pytest-xdist"}  # of the tests, at the versions of constraints.txt
 _PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+_CAPPED = {"datasets"}  # registration stands on private names of it
 _PINNED = "torch"  # one CPU build for all; see constraints.txt
 
 
@@ -19,9 +20,9 @@ def _bounds(requirements: list[str]) -> dict[str, str]:
     """The lower bound of each, as written; an error where one has none, or another form."""
     bounds = {}
     for requirement in map(Requirement, requirements):
-        (specifier,) = requirement.specifier
-        assert specifier.operator == ">=", requirement
-        bounds[requirement.name] = specifier.version
+        lower, *cap = sorted(requirement.specifier, key=lambda each: each.operator, reverse=True)
+        assert lower.operator == ">=" and len(cap) == (requirement.name in _CAPPED), requirement
+        bounds[requirement.name] = lower.version
     return bounds
 
 
@@ -50,6 +51,15 @@ def test_make_lowest_installs_them_with_torch_at_its_pin() -> None:
     recipe = (ROOT / "Makefile").read_text("utf-8").partition("\nlowest: ")[2].partition("\n\n")[0]
     torch = _pins("constraints.txt")[_PINNED]
     assert f'torch=={torch} --constraint constraints-lowest.txt --editable ".[coco,plots,gist]"' in recipe
+
+
+def test_the_canary_installs_the_newest_of_what_may_leave_us() -> None:
+    """In an environment of its own, past the cap. Fault planted: --constraint on the line of --upgrade."""
+    recipe = (ROOT / "Makefile").read_text("utf-8").partition("\nnewest: ")[2].partition("\n\n")[0]
+    assert re.search(
+        r"^\t\$\(NEWEST\)/bin/python -m pip install --quiet --upgrade datasets evaluate( |$)", recipe, re.M
+    )
+    assert "make newest" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 def test_what_a_newer_python_installs_needs_no_torch(capsys: pytest.CaptureFixture[str]) -> None:

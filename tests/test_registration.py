@@ -68,6 +68,31 @@ def test_a_benchmark_does_not_take_a_name_of_datasets(tmp_path: Path) -> None:
     assert "`datasets` itself has a builder named 'csv'" in _answer(code, tmp_path)
 
 
+@pytest.mark.parametrize(
+    "missing",
+    ["load.PackagedDatasetModuleFactory", "packaged_modules._PACKAGED_DATASETS_MODULES", "load.load_dataset_builder"],
+)
+def test_without_the_private_names_of_datasets_load_works(missing: str, tmp_path: Path, spawrious: Path) -> None:
+    """A newer `datasets` may have renamed them: a warning says so, and `oochub.load` needs none.
+
+    Faults planted: no `except` in `_register_now`; a builder that is asked of `datasets.load_dataset_builder`.
+    """
+    code = f"""
+import datasets, datasets.load, datasets.packaged_modules, warnings
+del datasets.{missing}
+if "builder" in {missing!r}:
+    del datasets.load_dataset_builder
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    import oochub
+print([str(each.message) for each in said if each.category is oochub.errors.OochubWarning])
+print(sorted(oochub.load("spawrious/o2o_hard", data_dir={str(spawrious)!r})))
+"""
+    warned, splits = _answer(code, tmp_path).splitlines()
+    assert missing.rpartition(".")[2] in warned and "oochub.load('nooch/ce_car'" in warned
+    assert splits == "['test', 'train', 'validation']"
+
+
 def test_the_missing_import_is_seen_in_the_docs(tmp_path: Path) -> None:
     """`datasets` has no entry point by which it would know a benchmark before the import; the README says so.
 

@@ -1,7 +1,9 @@
 """Makes `datasets.load_dataset` know the hub's benchmarks by name.
 
 `datasets` keeps a table of packaged builders and scans the current directory for data files on behalf of all of
-them; a builder of ours takes its data from `data_dir` or `$OOCHUB_DATA`, so the scan is skipped for our names.
+them; a builder of ours takes its data from `data_dir` or `$OOCHUB_DATA`, so the scan is skipped for our names. Table
+and scan are private names of `datasets`: a version without them is told of by a warning, and `oochub.load`, which needs
+none of them, loads the benchmarks as before.
 
 The name alone, without raw data or config, still means a folder of that name with data files in the working directory,
 as it does without this package; a warning says how to get the benchmark.
@@ -66,22 +68,37 @@ class _DatasetsFinder(MetaPathFinder):
 
 
 def _register_now() -> None:
+    try:
+        _change_datasets()
+    except (AttributeError, ImportError) as error:
+        warnings.warn(
+            f"This version of `datasets` has no place for the benchmarks ({error}), so load_dataset does not know "
+            "them. oochub.load('nooch/ce_car', data_dir=...) and all commands work as before.",
+            OochubWarning,
+            stacklevel=2,
+        )
+
+
+def _change_datasets() -> None:
+    """Enters every benchmark into the tables of `datasets`, and what they need into its functions."""
     import datasets.inspect
     import datasets.load
     import datasets.packaged_modules
 
     table = datasets.packaged_modules._PACKAGED_DATASETS_MODULES
     factory = datasets.load.PackagedDatasetModuleFactory
+    places = [(module, "load_dataset_builder") for module in (datasets, datasets.load, datasets.inspect)]
+    places.append((datasets.inspect, "dataset_module_factory"))
+    functions = [_with_folders(getattr(*place)) for place in places]  # before anything is changed: one may be missing
     ours = {name: catalog.module_name("benchmark", name) for name in catalog.names("benchmark")}
     for name, module in ours.items():
         if name in table and table[name][0] != module:
             raise OochubError(f"`datasets` itself has a builder named {name!r}; rename the benchmark.")
-    table.update({name: (module, _source_fingerprint(module)) for name, module in ours.items()})
+    table.update({name: (module, source_fingerprint(module)) for name, module in ours.items()})
     if factory.__module__ != __name__:
         datasets.load.PackagedDatasetModuleFactory = _without_scan(factory)
-    for module in (datasets, datasets.load, datasets.inspect):
-        module.load_dataset_builder = _with_folders(module.load_dataset_builder)
-    datasets.inspect.dataset_module_factory = _with_folders(datasets.inspect.dataset_module_factory)
+    for place, function in zip(places, functions, strict=True):
+        setattr(*place, function)
 
 
 def _with_folders(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -151,7 +168,7 @@ def _without_scan(factory: type[Any]) -> type[Any]:
     return Factory
 
 
-def _source_fingerprint(module: str) -> str:
+def source_fingerprint(module: str) -> str:
     """A hash of every source that decides what a build contains, so a changed helper never meets an old cache.
 
     That of a module of another package has its own file in it too.

@@ -1,7 +1,7 @@
 """Does it show what it says? ERM, GroupDRO and two controls on the toy worlds, as one table (docs/effect.md).
 
 The table is the hub's own experiment: a world in which context misleads, the same world without the correlation, and
-the same pictures without the object. Run it with `make effect`.
+the same pictures without the object. Run it with `python -m oochub.studies.demo.effect`.
 """
 
 import json
@@ -213,9 +213,10 @@ def _as_json(reports: list[Report]) -> dict[str, Any]:
 
 _PREFACE = """# The effect, measured
 
-Made by `make effect`. The toy worlds of `oochub demo`, rendered in the real raw formats and built by the real
-builders; a small ResNet trained from scratch. All numbers times 100: the mean over seeds {seeds}, in brackets the 95%
-interval over test images (the mean of the seeds' intervals) and the standard deviation over seeds.
+Made by `python -m oochub.studies.demo.effect`. The toy worlds of `oochub demo`, rendered in the real raw
+formats and built by the real builders; a small ResNet trained from scratch. All numbers times 100:
+the mean over seeds {seeds}, in brackets the 95% interval over test images (the mean of the seeds' intervals) and
+the standard deviation over seeds.
 
 Two controls stand beside the effect. Trained in the world *without* the correlation, the same network has no gap. And
 with the *object erased*, context alone predicts the label where context and label are correlated, and does not where

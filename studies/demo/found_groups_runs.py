@@ -1,8 +1,8 @@
 """Does the runs of docs/results/found_groups.parquet: robust training on true and on found groups, beside ERM and JTT.
 
 Each seed has its ERM run; `oochub.contexts` clusters the features of that very model, of whole pictures as GEORGE does,
-on the training split, and what it finds becomes the environments of the methods. Run by `make results-groups`; it goes
-on where it was stopped.
+on the training split, and what it finds becomes the environments of the methods. Run by
+`python -m oochub.studies.demo.found_groups_runs`; it goes on where it was stopped.
 """
 
 import json

@@ -74,8 +74,8 @@ Where nobody labelled the groups: `oochub contexts --by clusters` groups the tra
 same seed sees in whole pictures (`region=picture`), less the mean of each class (as GEORGE does, Sohoni et al. 2020),
 and the methods are given class by cluster (`--environments label/contexts`) in place of class by context. Clusters are
 found on the training split alone.
-Made from `docs/results/found_groups.parquet`, the numbers of {runs} runs; `make results-groups` does them again, some
-ten minutes on one core. {versions}.
+Made from `docs/results/found_groups.parquet`, the numbers of {runs} runs;
+`python -m oochub.studies.demo.found_groups_runs` does them again, some ten minutes on one core. {versions}.
 
 Settings, selection of the epoch and rule are those above, fixed before the runs; accuracies are times 100, and the rule
 is about the worst group of the test split. Waterbirds is trained for 4 epochs: after 7, ERM has almost no gap to close

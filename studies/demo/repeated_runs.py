@@ -1,7 +1,7 @@
-"""Does single runs of docs/results.md again with other threads and instructions; run by `make results-repeats`.
+"""Does single runs of docs/results.md again with other threads and instructions.
 
-Their numbers are docs/results/repeats.parquet: what the same row and the same seed give elsewhere. Goes on where it was
-stopped.
+Run by `python -m oochub.studies.demo.repeated_runs`. Their numbers are docs/results/repeats.parquet: what the
+same row and the same seed give elsewhere. Goes on where it was stopped.
 """
 
 import json

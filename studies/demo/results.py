@@ -1,4 +1,4 @@
-"""Writes docs/results.md and its picture from docs/results/runs.parquet; run by `make results`."""
+"""Writes docs/results.md and its picture from docs/results/runs.parquet: `python -m oochub.studies.demo.results`."""
 
 import json
 from collections.abc import Iterable
@@ -123,9 +123,9 @@ def _words(settings: dict[str, Any]) -> str:
 _ALT = "Out of context, each method with its interval; a line marks ERM."
 _PREFACE = """# Results: twenty objectives on the toy worlds
 
-Made by `make results` from `docs/results/runs.parquet`, the numbers of {runs} runs; `make results-runs` does the runs
-again, about half a minute each on one core. The worlds are those of [effect.md](effect.md), the network its small
-ResNet, trained from scratch; {versions}.
+Made by `python -m oochub.studies.demo.results` from `docs/results/runs.parquet`, the numbers of {runs} runs;
+`python -m oochub.studies.demo.results_runs` does the runs again, about half a minute each on one core.
+The worlds are those of [effect.md](effect.md), the network its small ResNet, trained from scratch; {versions}.
 
 **What was fixed when.** One setting a method, fixed before the first of these runs, at the objective's default or the
 value that `docs/results/toy_nooch.toml` and `docs/results/toy_spawrious.toml` say and why; seeds {seeds}; nothing was

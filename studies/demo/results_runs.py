@@ -1,6 +1,7 @@
-"""Does the runs of docs/results.md and keeps their numbers in docs/results/runs.parquet; run by `make results-runs`.
+"""Does the runs of docs/results.md and keeps their numbers in docs/results/runs.parquet.
 
-Renders the toy worlds, sweeps both recipes of docs/results, and goes on where it was stopped.
+Run by `python -m oochub.studies.demo.results_runs`. Renders the toy worlds, sweeps both recipes of docs/results,
+and goes on where it was stopped.
 """
 
 import json

@@ -1,6 +1,7 @@
-"""All data sets of WILDS end to end on toy folders: build, train, predict, evaluate, report. Run it with `make wilds`.
+"""All data sets of WILDS end to end on toy folders: build, train, predict, evaluate, report.
 
-A data set is found by its file in builders/wilds; nothing here names one but for what differs.
+`python -m oochub.studies.wilds.toys --out wilds` runs it. A data set is found by its file in builders/wilds;
+nothing here names one but for what differs.
 """
 
 import time

@@ -13,6 +13,7 @@ import oochub
 from oochub.data.challenge import challenge
 from oochub.data.check_context import check_context
 from oochub.data.columns import Columns, parse_usual
+from oochub.data.load import benchmark_builder
 from oochub.data.own_rows import own_rows
 from oochub.data.usual_contexts import usual_contexts
 from oochub.errors import OochubError
@@ -370,3 +371,13 @@ def test_a_text_of_megabytes_is_no_name(role, tmp_path):
         oochub.Predictions.from_arrays(logits=[[1.0, 0.0]], label=[0], class_names=names)
     with pytest.raises(OochubError, match="group: a name has 2,000 letters at most"):
         oochub.Predictions.from_arrays(logits=[[1.0, 0.0]] * 2, label=[0, 1], group=names)
+
+
+@pytest.mark.parametrize("name", ["spawrious/o2o_hard", "nooch/ce_car", "waterbirds"])
+def test_a_benchmark_is_built_where_load_dataset_builds_it(name, raw):
+    """Without the names of `datasets` that registration changes. Fault planted: no fingerprint of the sources."""
+    benchmark, _, config = name.partition("/")
+    place, options = str(raw(name)), {"contexts": ["road"]} if benchmark == "nooch" else {}
+    theirs = datasets.load_dataset_builder(benchmark, config or None, data_dir=place, **options)
+    ours = benchmark_builder(benchmark, config or None, data_dir=place, options=options)
+    assert (ours.cache_dir, ours.config, ours.info) == (theirs.cache_dir, theirs.config, theirs.info)

@@ -1,31 +1,19 @@
 """docs/levels.md says what its script writes, nothing in it refuses too often, and its worlds are made again."""
 
-from pathlib import Path
-
+import levels_page as levels
 import numpy as np
 import pytest
 
 import oochub
 
-DOCS = Path(__file__).parents[2] / "docs"
 
-
-@pytest.fixture
-def levels(monkeypatch):
-    """The script, which lies beside the page."""
-    monkeypatch.syspath_prepend(str(DOCS))
-    import levels_page
-
-    return levels_page
-
-
-def test_the_page_is_what_the_script_writes(levels):
+def test_the_page_is_what_the_script_writes():
     """Fault planted: a number of the page changed by hand."""
     cells = levels.read(levels.CELLS)
     assert levels.page(cells) == levels.PAGE.read_text("utf-8")
 
 
-def test_no_test_refuses_too_often_and_none_too_seldom_in_silence(levels):
+def test_no_test_refuses_too_often_and_none_too_seldom_in_silence():
     """Faults planted: 340 refusals of 5,000; a word on a conservative test left out; a cell of 500 worlds."""
     cells = levels.read(levels.CELLS)
     assert set(cells) == {(test.asked, n, clusters) for test, n, clusters in levels.keys()}
@@ -37,9 +25,9 @@ def test_no_test_refuses_too_often_and_none_too_seldom_in_silence(levels):
     assert levels.faults([quiet]) == ["NLL of two models, n = 60: too seldom"]
 
 
-def test_a_run_goes_on_where_it_was_ended(levels, tmp_path, monkeypatch):
+def test_a_run_goes_on_where_it_was_ended(tmp_path, monkeypatch):
     """Planted faults: a cell made again; a line that was cut short as an error."""
-    monkeypatch.setattr(levels, "TESTS", levels.TESTS[:1])
+    monkeypatch.setattr("TESTS", levels.TESTS[:1])
     file = tmp_path / "cells.jsonl"
     made = levels.run(file, worlds=20)
     assert len(made) == 5 and all(each.worlds == 20 for each in made.values())
@@ -47,7 +35,7 @@ def test_a_run_goes_on_where_it_was_ended(levels, tmp_path, monkeypatch):
     file.write_text(whole[:-30], "utf-8")
     asked = []
     plain = levels.cell
-    monkeypatch.setattr(levels, "cell", lambda *a, **k: asked.append(a[1:]) or plain(*a, **k))
+    monkeypatch.setattr("cell", lambda *a, **k: asked.append(a[1:]) or plain(*a, **k))
     assert levels.run(file, worlds=20) == made and asked == [(500, True)]
 
 
@@ -61,7 +49,7 @@ def test_a_run_goes_on_where_it_was_ended(levels, tmp_path, monkeypatch):
         ("NLL of two models", 20, False),
     ],
 )
-def test_fixed_cells(levels, asked, n, clusters):
+def test_fixed_cells(asked, n, clusters):
     """1,000 worlds; the same as in the table but for their number."""
     test = next(each for each in levels.TESTS if each.asked == asked)
     found = levels.cell(test, n, clusters, worlds=1_000)
@@ -70,12 +58,12 @@ def test_fixed_cells(levels, asked, n, clusters):
 
 
 @pytest.mark.campaign
-def test_every_cell_with_all_its_worlds(levels, tmp_path):
+def test_every_cell_with_all_its_worlds(tmp_path):
     """The whole table, which takes hours; it goes on where it was ended only by the script."""
     assert not levels.faults(list(levels.run(tmp_path / "cells.jsonl").values()))
 
 
-def test_the_change_of_f1_is_that_of_the_metric(levels):
+def test_the_change_of_f1_is_that_of_the_metric():
     """Of counts of rows, as the table draws them, against the metric, some classes of no row. Planted: A for B."""
     rng, f1_macro = np.random.default_rng(0), oochub.get("metric", "f1_macro")
     for _ in range(200):

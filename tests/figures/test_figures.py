@@ -297,7 +297,7 @@ def test_every_figure_has_its_picture():
     names = oochub.names("figure")
     assert len(names) >= 7
     for name in names:
-        assert (folder / f"{name}.png").is_file(), f"make figures has not drawn {name}"
+        assert (folder / f"{name}.png").is_file(), f"python docs/make/figures.py has not drawn {name}"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`make wilds`: one quick data set from the raw folder to the page, wrong words, a folder of something else, Ctrl-C."""
+"""`studies.wilds.toys`: one quick data set from raw folder to page, wrong words, a folder of something else, Ctrl-C."""
 
 import json
 import os

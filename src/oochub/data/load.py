@@ -1,12 +1,12 @@
 """Loads a benchmark by its short name, `benchmark/config`, and any other data in the same form."""
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import datasets
-from datasets.load import import_main_class
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
@@ -18,6 +18,7 @@ from oochub.data.with_text_columns import with_text_columns
 from oochub.errors import OochubError, either, unknown_name
 from oochub.records.build_record import BuildRecord
 from oochub.records.parameters import check_parameters
+from oochub.registration import source_fingerprint
 
 
 def load(
@@ -166,7 +167,7 @@ def load_benchmark(
         raise OochubError(f"{source} names the config {named}, and config is {config!r}. Give one of them.")
     check_options(benchmark, options or {})
     chosen = builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
-    builder = datasets.load_dataset_builder(benchmark, chosen, data_dir=data_dir, **(options or {}))
+    builder = benchmark_builder(benchmark, chosen, data_dir=data_dir, options=options)
     loaded = built_splits(builder, num_proc=num_proc, check=check)
     assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
     return loaded
@@ -236,8 +237,31 @@ def builder_class(benchmark: str) -> type[BenchmarkBuilder]:
     >>> builder_class("nooch").checked_config("ce_car")
     'ce_car'
     """
-    builder: type[BenchmarkBuilder] = import_main_class(catalog.module_name("benchmark", benchmark))
-    return builder
+    module = import_module(catalog.module_name("benchmark", benchmark))
+    own = [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__]
+    return next(value for value in own if issubclass(value, BenchmarkBuilder))
+
+
+def benchmark_builder(
+    benchmark: str, config: str | None, *, data_dir: str | None = None, options: Mapping[str, Any] | None = None
+) -> BenchmarkBuilder:
+    """The builder that `datasets.load_dataset_builder` gives, by public names of `datasets` alone.
+
+    What it builds lies in the same cache as that of `load_dataset`, which knows a benchmark only as long as the private
+    names of `datasets` that `oochub.registration` changes are there.
+
+    Args:
+        benchmark: Its name.
+        config: Of its configs; None where it has one.
+        data_dir: The raw folder.
+        options: Of the builder.
+
+    Raises:
+        OochubError: An unknown config or option; raw data that are missing.
+    """
+    fingerprint = source_fingerprint(catalog.module_name("benchmark", benchmark))
+    names = {"dataset_name": benchmark, "config_name": config, "data_dir": data_dir, "hash": fingerprint}
+    return builder_class(benchmark)(**names, **(options or {}))
 
 
 def check_options(benchmark: str, options: Mapping[str, Any]) -> None:

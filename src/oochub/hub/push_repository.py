@@ -10,12 +10,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import datasets
-
 from oochub import catalog
 from oochub.benchmark import data_folder
 from oochub.data.checked_repository import CheckedRepository
-from oochub.data.load import builder_class, check_options, is_benchmark, split_name
+from oochub.data.load import benchmark_builder, builder_class, check_options, is_benchmark, split_name
 from oochub.data.repository_card import RepositoryCard
 from oochub.data.shard_index import INDEX
 from oochub.data.stored_record import RECORDS, stored_builds
@@ -152,7 +150,7 @@ def _built(
     name = f"{benchmark}/{config}"
     if out is not None:
         return parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
-    builder = datasets.load_dataset_builder(benchmark, config, data_dir=data_dir, **options)
+    builder = benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
     key = hashlib.sha256(
         json.dumps([version("oochub"), builder.hash, options], sort_keys=True, default=str).encode()
     ).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Draws the pictures of the docs; run by `make figures`.
+"""Draws the pictures of the docs; run by `python docs/make/figures.py`.
 
 The effect is drawn from the numbers measured beside it. The figures of NOOCH are drawn on a toy world, from a model
 that trains in seconds: one linear layer on the pixels, with an output for each of the 171 classes.
@@ -39,7 +39,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildRecord
 from oochub.report import theme
 
-_DOCS = Path(__file__).parent
+_DOCS = Path(__file__).parents[1]
 _TITLES = {"nooch": "NOOCH ce_car (toy): AUC × 100", "spawrious": "Spawrious o2o_hard (toy): accuracy %"}
 _LABELS = {"in": "in context", "out": "out of context"}
 _CHANCE = {"nooch": 50, "spawrious": 25}

@@ -18,6 +18,7 @@ _KINDS: Mapping[str, str] = {
     "objective": "Objectives",
     "criterion": "Criteria",
     "context": "Ways to find contexts",
+    "probe": "Probes",
     "input": "Kinds of input",
     "output": "Kinds of output",
     "mode": "Modes of a model",
@@ -125,8 +126,8 @@ def _first_line(module: str, name: str) -> str:
     if not name:
         return (ast.get_docstring(tree) or "").split("\n")[0]
     for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
-            return (ast.get_docstring(node) or "").split("\n")[0]
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name and ast.get_docstring(node):
+            return (ast.get_docstring(node) or "").split("\n")[0]  # of overloads the one that says something
         if isinstance(node, ast.ImportFrom) and name in [one.name for one in node.names]:
             return _first_line(node.module or "", name)
     raise ValueError(f"{module} neither defines nor imports {name}.")

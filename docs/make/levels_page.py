@@ -1,7 +1,7 @@
 """Writes docs/levels.md: how often each test of a report refuses what is true, and what is not, in simulated worlds.
 
-`python docs/levels_page.py` goes on where it was ended: each cell is a line of docs/levels/cells.jsonl. `--only` takes
-a part of a test's name, `--page` writes the page alone.
+`python docs/make/levels_page.py` goes on where it was ended: each cell is a line of docs/levels/cells.jsonl. `--only`
+takes a part of a test's name, `--page` writes the page alone.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from oochub.stats.stratified_gap import stratified_gap
 from oochub.stats.unpaired_shares import unpaired_shares
 from oochub.stats.worst_group_interval import worst_group_interval
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 PAGE, CELLS = DOCS / "levels.md", DOCS / "levels" / "cells.jsonl"
 WORLDS, LEVEL, IN_CLUSTER, GROUPS = 5_000, 0.05, 5, 4
 RESAMPLES = 1000
@@ -330,7 +330,7 @@ def page(cells: dict[tuple[str, int, bool], Cell]) -> str:
         own = [cells[key] for t, n, c in keys() if t is test and (key := (t.asked, n, c)) in cells]
         lines += [f"## {test.asked[0].upper()}{test.asked[1:]}\n", f"Test: {test.name}.", ""]
         if not own:
-            lines += ["Not simulated yet (`make levels`).", ""]
+            lines += ["Not simulated yet (`python docs/make/levels_page.py`).", ""]
             continue
         lines += ["| rows | clusters | level | power | worlds | not tested |", "|" + "---:|" * 6]
         for each in own:
@@ -358,7 +358,7 @@ their own, all normal; they are right where it is above 0, and their loss is log
 side. There are {groups} groups where groups are asked about. The worlds in which nothing differs are those of two
 models that are alike but for chance: of two that fail in other ways, one often a little and one rarely and loudly,
 random signs and Student's t of few rows refuse more often (0.3 of 30 rows for a model whose loss is ten times as loud),
-and below 100 rows the number says that it may be so. Made by `python docs/levels_page.py`, `make levels`.
+and below 100 rows the number says that it may be so. Made by `python docs/make/levels_page.py`.
 """
 
 

@@ -10,7 +10,7 @@ from oochub.report.report import Report
 
 SIZES = {"accuracy_on_the_line": (5.4, 5.2), "benchmark_matrix": (6.6, 7.2)}
 """The figures, and inches of each."""
-_FIGURES = Path(__file__).parent / "figures"
+_FIGURES = Path(__file__).parents[1] / "figures"
 _ROWS, _MODELS, _ROBUST = 3000, 10, 7
 
 

@@ -11,7 +11,7 @@ from oochub.studies.demo.example import example
 
 NAMES = ("context_gaps",)
 """The figures."""
-_FIGURES = Path(__file__).parent / "figures"
+_FIGURES = Path(__file__).parents[1] / "figures"
 _SIZE = 64
 
 

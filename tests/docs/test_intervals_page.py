@@ -2,21 +2,16 @@
 
 import math
 import os
-import sys
 from pathlib import Path
 
+import interval_worlds
+import intervals_page
 import numpy as np
 import pytest
+from interval_worlds import CELLS, Cell
 from scipy import special, stats
 
 from oochub.stats.estimate import Estimate
-
-DOCS = Path(__file__).parents[1] / "docs"
-sys.path.insert(0, str(DOCS))
-
-import interval_worlds  # noqa: E402
-import intervals_page  # noqa: E402
-from interval_worlds import CELLS, Cell  # noqa: E402
 
 SIX = [
     Cell("tokens", 100, 33),

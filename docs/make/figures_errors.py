@@ -18,7 +18,7 @@ from oochub.records.build_record import BuildRecord
 
 NAMES = ("confusion_by_context", "misclassified_pictures")
 """The figures."""
-_FIGURES = Path(__file__).parent / "figures"
+_FIGURES = Path(__file__).parents[1] / "figures"
 _FOLDER, _PARTS = 60, 3
 
 

@@ -1,4 +1,4 @@
-"""Writes docs/scale.md and its two pictures from docs/scale/slopes.json: `python docs/scale_page.py`."""
+"""Writes docs/scale.md and its two pictures from docs/scale/slopes.json: `python docs/make/scale_page.py`."""
 
 import json
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from scale_numbers import (
 )
 from scale_walls import walls
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "scale.md"
 _PICTURES = {
     "NOOCH": "COCO's 123,287 pictures, 171 tasks, a ResNet-50. Training is the grid of the paper's suite: 12 tasks x"
@@ -136,9 +136,9 @@ def _sizes() -> str:
         f"\n**No GPU was measured.** A GPU here is an {GPU} by published rates, pictures a second: {rates}\n("
         f"ResNet-50, EfficientNet-Lite0, its training step), from {GPU_SOURCE}.\nThey are of networks that are"
         " given synthetic pictures on the device: the best that can be had. Put the rate of yours into\n"
-        "`docs/scale_numbers.py`. Cores are taken to be as fast as the measured one, and to add up; nothing waits\nfor "
-        "a disk or network, and starting is not counted. Small data have few parts, so that not all devices get\none. "
-        "So every time below is a **lower bound, computed**, none is measured.\n"
+        "`docs/make/scale_numbers.py`. Cores are taken to be as fast as the measured one, and to add up; nothing"
+        " waits\nfor a disk or network, and starting is not counted. Small data have few parts, so that not all devices"
+        " get\none. So every time below is a **lower bound, computed**, none is measured.\n"
     )
     return "\n".join(lines)
 

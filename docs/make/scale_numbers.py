@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-SLOPES = Path(__file__).parent / "scale" / "slopes.json"
+SLOPES = Path(__file__).parents[1] / "scale" / "slopes.json"
 
 GPU = "RTX 3090"
 GPU_RATES = {"resnet50": 3729.86, "lite0": 9657.18, "fine_tune": 1218.01}

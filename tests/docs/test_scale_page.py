@@ -5,17 +5,10 @@ import math
 from pathlib import Path
 
 import pytest
+import scale_numbers as numbers
+from scale_page import page
 
-DOCS = Path(__file__).parents[1] / "docs"
-
-
-@pytest.fixture
-def numbers(monkeypatch):
-    """The arithmetic, which lies beside the page."""
-    monkeypatch.syspath_prepend(str(DOCS))
-    import scale_numbers
-
-    return scale_numbers
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture
@@ -23,14 +16,12 @@ def content():
     return json.loads((DOCS / "scale" / "slopes.json").read_text("utf-8"))
 
 
-def test_the_page_is_what_the_script_writes(numbers, content):
+def test_the_page_is_what_the_script_writes(content):
     """Fault planted: a number of the page changed by hand."""
-    from scale_page import page
-
     assert page(content) == (DOCS / "scale.md").read_text("utf-8")
 
 
-def test_every_slope_counts(numbers, content):
+def test_every_slope_counts(content):
     """Slopes of real sizes, and one a detector: a short run must not be committed. Fault planted: that of `--short`."""
     import oochub
 
@@ -44,7 +35,7 @@ def slope(name, cpu, **more):
     return {"name": name, "what": name, "cpu": cpu, "start": 0.0, "bytes": 100.0, **more}
 
 
-def test_times_are_those_worked_by_hand(numbers):
+def test_times_are_those_worked_by_hand():
     """Round slopes, so that a person can follow. Faults planted: one machine's cores of many, a GPU that never waits.
 
     Decoding takes 1 ms and the pass 9 ms: a billion pictures are 10^7 core-seconds, 5 x 10^6 s on 2 cores. With a GPU
@@ -83,5 +74,5 @@ def test_times_are_those_worked_by_hand(numbers):
     ("seconds", "words"),
     [(0.4, "under 1 s"), (45.2, "45 s"), (119, "120 s"), (600, "10 min"), (7200, "2 h"), (2e5, "2.3 days")],
 )
-def test_times_read_well(numbers, seconds, words):
+def test_times_read_well(seconds, words):
     assert numbers.days(seconds) == words

@@ -14,7 +14,7 @@ from oochub.figures.gallery import gallery
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildRecord
 
-_FIGURES = Path(__file__).parent / "figures"
+_FIGURES = Path(__file__).parents[1] / "figures"
 
 
 def predictions(data: Dataset, name: str, *, context: float, thing: float) -> Predictions:

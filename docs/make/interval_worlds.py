@@ -2,8 +2,8 @@
 
 A world is a draw of rows from a population that is written down here; the truth of a number is its value on the whole
 population (a million rows, by plain numpy and scikit-learn, not by our metrics). Rows of a cluster share an effect on
-the answer, with an intraclass correlation of 0.2 of the latent variable. `docs/intervals_page.py` counts how often an
-interval holds the truth.
+the answer, with an intraclass correlation of 0.2 of the latent variable. `docs/make/intervals_page.py` counts how often
+an interval holds the truth.
 """
 
 import math

@@ -1,7 +1,7 @@
-"""Writes docs/intervals.md: how often the intervals of a report hold the truth. `python docs/intervals_page.py`.
+"""Writes docs/intervals.md: how often the intervals of a report hold the truth. `python docs/make/intervals_page.py`.
 
-Each cell of docs/intervals/ is a JSON of counts over worlds with a known truth (docs/interval_worlds.py), written when
-it is whole: a run that was stopped goes on where it was.
+Each cell of docs/intervals/ is a JSON of counts over worlds with a known truth (docs/make/interval_worlds.py), written
+when it is whole: a run that was stopped goes on where it was.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from interval_worlds import CELLS, Cell, holds, truths, world
 from scipy import stats
 from tqdm import tqdm
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).parents[1]
 FOLDER, PAGE = DOCS / "intervals", DOCS / "intervals.md"
 WORLDS = 2000
 RESAMPLES = 200  # in place of 1,000: the ends are less exact, so coverage is if anything lower, at a fifth of the time
@@ -173,9 +173,9 @@ counts how often it holds the truth. Rows of a cluster share an effect (intracla
 - **low** marks a cell below these (a binomial test at 1%).
 - "none in 40%" counts the data sets that get no interval, and the reason why.
 
-Bootstraps have {resamples} resamples here in place of 1,000, which makes them cover slightly less. `make intervals`
-simulates the table again (hours on two cores; it goes on where it was stopped), and `docs/interval_worlds.py` writes
-down the populations. The levels of the tests are in [levels.md](levels.md)."""
+Bootstraps have {resamples} resamples here in place of 1,000, which makes them cover slightly less.
+`python docs/make/intervals_page.py` simulates the table again (hours on two cores; it goes on where it was stopped),
+and `docs/make/interval_worlds.py` writes down the populations. [levels.md](levels.md) has the levels of the tests."""
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -13,7 +13,7 @@ from oochub.training import train
 
 NAMES = ("background_probe",)
 """The figures."""
-_FIGURES = Path(__file__).parent / "figures"
+_FIGURES = Path(__file__).parents[1] / "figures"
 _EPOCHS = 12
 
 

@@ -24,7 +24,7 @@ from oochub.prediction.stored_head import StoredHead
 from oochub.records.build_record import BuildRecord
 from oochub.studies.imagenet_ood.measures import SetScores, random_measures
 
-_FIGURES = Path(__file__).parent / "figures"
+_FIGURES = Path(__file__).parents[1] / "figures"
 _PIXELS, _FEATURES, _EPOCHS, _MODELS = 24, 64, 4, 5
 _SETS = ("imagenet_1k", "imagenet_r", "imagenet_ood")
 _DETECTORS = ("msp", "energy", "vim", "react")

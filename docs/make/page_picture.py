@@ -1,7 +1,7 @@
 """Makes the picture at the top of the README: the page of `oochub audit` on `oochub example`; needs Chromium.
 
-Run by `make page-picture`. With two threads, as the numbers in the README: another number of threads trains another
-model.
+`python docs/make/page_picture.py` runs it. With two threads, as the numbers in the README: another number of threads
+trains another model.
 """
 
 import shutil
@@ -18,7 +18,7 @@ from oochub.errors import OochubError
 from oochub.storage.files import written_whole
 from oochub.studies.demo.example import example
 
-_TARGET = Path(__file__).resolve().parent / "figures" / "report_page.webp"
+_TARGET = Path(__file__).resolve().parents[1] / "figures" / "report_page.webp"
 _WIDTH, _HEIGHT = 1280, 640
 
 

@@ -1,6 +1,6 @@
 """Takes the pictures of docs/pages.md: one of each kind of page, of made-up answers; needs Chromium.
 
-Run by `make page-views`. The pages are those at which the tests of accessibility look.
+Run by `python docs/make/page_views.py`. The pages are those at which the tests of accessibility look.
 """
 
 import sys
@@ -13,7 +13,7 @@ from PIL import Image
 from oochub.errors import OochubError
 from oochub.storage.files import written_whole
 
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parents[2]
 _FIGURES = _ROOT / "docs" / "figures"
 _LARGEST = 150_000  # bytes of a picture
 _WIDTH, _HEIGHT = 1040, 1160

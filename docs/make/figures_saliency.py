@@ -11,7 +11,7 @@ from oochub.attention.attention import attention
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.figures.saliency import saliency
 
-_FIGURES = Path(__file__).parent / "figures"
+_FIGURES = Path(__file__).parents[1] / "figures"
 _CONFIG = "spawrious/o2o_hard"
 
 
