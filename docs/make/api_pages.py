@@ -23,7 +23,6 @@ _KINDS: Mapping[str, str] = {
     "output": "Kinds of output",
     "mode": "Modes of a model",
     "model": "Built-in models",
-    "probe": "Probes",
     "figure": "Figures",
 }
 _TO_SUBCLASS = (

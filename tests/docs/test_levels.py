@@ -27,7 +27,7 @@ def test_no_test_refuses_too_often_and_none_too_seldom_in_silence():
 
 def test_a_run_goes_on_where_it_was_ended(tmp_path, monkeypatch):
     """Planted faults: a cell made again; a line that was cut short as an error."""
-    monkeypatch.setattr("TESTS", levels.TESTS[:1])
+    monkeypatch.setattr(levels, "TESTS", levels.TESTS[:1])
     file = tmp_path / "cells.jsonl"
     made = levels.run(file, worlds=20)
     assert len(made) == 5 and all(each.worlds == 20 for each in made.values())
@@ -35,7 +35,7 @@ def test_a_run_goes_on_where_it_was_ended(tmp_path, monkeypatch):
     file.write_text(whole[:-30], "utf-8")
     asked = []
     plain = levels.cell
-    monkeypatch.setattr("cell", lambda *a, **k: asked.append(a[1:]) or plain(*a, **k))
+    monkeypatch.setattr(levels, "cell", lambda *a, **k: asked.append(a[1:]) or plain(*a, **k))
     assert levels.run(file, worlds=20) == made and asked == [(500, True)]
 
 
