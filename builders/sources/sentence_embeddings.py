@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.remote.snapshot import snapshot
+from oochub.remote.fetch import fetch_snapshot
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.files import check_writable, written_whole
 
@@ -144,7 +144,7 @@ def _on_hub(name: str) -> Path:
     """The folder of the encoder in the Hub's cache, after its download where needed."""
     source = name if "/" in name else f"sentence-transformers/{name}"
     try:
-        return snapshot(source, repo_type="model", patterns=_PARTS, without=["onnx/*", "openvino/*"])
+        return fetch_snapshot(source, repo_type="model", patterns=_PARTS, without=["onnx/*", "openvino/*"])
     except ValueError as error:  # OochubError too, which says what the Hub did
         raise OochubError(
             f"No encoder named {name!r}: it is neither a folder nor an installed package, and the Hub did not give "

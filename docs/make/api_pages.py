@@ -44,7 +44,7 @@ _TO_SUBCLASS = (
 _RETURNED = (
     "stats.estimation.Estimate",
     "stats.estimation.Sampling",
-    "hub.pushed.Pushed",
+    "hub.upload.Pushed",
     "trainers.robust_trainer.TrainResult",
 )
 _CATALOG = ("kinds", "names", "get", "summary", "source", "module_name")

@@ -14,7 +14,7 @@ from model_folders import changed, resnet
 import oochub
 from oochub.errors import OochubError
 from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 from oochub.sweep.measurement import check_raw_folders
 from oochub.sweep.read_recipe import read_recipe
 
@@ -60,7 +60,7 @@ def model(hub: LoopbackHub, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch):
     """Waits of a moment between tries."""
-    monkeypatch.setattr("oochub.remote.patiently._WAIT", 0.01)
+    monkeypatch.setattr("oochub.remote.hub_errors._WAIT", 0.01)
 
 
 def _offline(monkeypatch):
@@ -158,22 +158,22 @@ def test_a_model_of_the_hub_predicts_as_its_folder(hub, pushed, built, model, mo
 
 def test_all_files_of_a_model_are_of_one_commit(hub, model, monkeypatch):
     """What is pushed in the middle of a job is not read by it; the next job reads it."""
-    before = model_folder("user/model")
+    before = fetch_model_folder("user/model")
     changed(model, lambda weights: weights["classifier.1.weight"].zero_())
     HfApi().upload_folder(folder_path=model, repo_id="user/model")
-    assert model_folder("user/model") == before
+    assert fetch_model_folder("user/model") == before
     model_folder_forgotten()
-    assert model_folder("user/model") != before
-    assert Path(model_folder("user/model")).name == HfApi().model_info("user/model").sha
+    assert fetch_model_folder("user/model") != before
+    assert Path(fetch_model_folder("user/model")).name == HfApi().model_info("user/model").sha
 
 
 def test_a_model_that_cannot_be_fetched_is_no_model_without_a_file(hub, model):
     """Planted fault: transformers given the id; a processor that the Hub failed to send was then "missing"."""
     hub.faults(rate=1.0, kinds=("error",))
     with pytest.raises(OochubError, match=r"files of user/model could not be fetched.*try again"):
-        model_folder("user/model")
+        fetch_model_folder("user/model")
     hub.faults(rate=0.4, seed=2, kinds=("error", "cut"))
-    folder = model_folder("user/model")
+    folder = fetch_model_folder("user/model")
     assert {path.name for path in Path(folder).iterdir()} == {path.name for path in model.iterdir()} - {"README.md"}
 
 
@@ -191,14 +191,14 @@ def test_what_fails_at_a_fifth_of_all_requests_ends_right_or_in_words(hub, pushe
         hub.hang = 1.1
         try:
             assert _rows(oochub.load(pushed)) == expected
-            model_folder("user/model")
+            fetch_model_folder("user/model")
             ended.append("right")
         except OochubError as error:
             assert "again" in str(error), error
             ended.append("in words")
         hub.faults(rate=0.0)
         assert _rows(oochub.load(pushed)) == expected
-        assert Path(model_folder("user/model")).is_dir()
+        assert Path(fetch_model_folder("user/model")).is_dir()
     assert "right" in ended
 
 
@@ -253,7 +253,7 @@ def test_a_hundred_thousand_rows_are_streamed_in_a_gigabyte(hub, tmp_path):
 def model_folder_forgotten():
     """As in a new process."""
     from oochub.remote import check_source
-    from oochub.remote import model_folder as module
+    from oochub.remote import fetch as module
 
     module._fetched.cache_clear()
     check_source._FOUND.clear()

@@ -21,9 +21,9 @@ from model_folders import resnet
 import oochub
 from oochub.builders.sources import sentence_embeddings
 from oochub.errors import OochubError
-from oochub.hub.results_snapshot import results_snapshot
+from oochub.hub.leaderboard_repository import fetch_results
 from oochub.hub.upload import upload
-from oochub.remote import check_source, guarded, model_folder
+from oochub.remote import check_source, fetch, guard
 
 _INFO, _TREE = r"GET /api/[a-z]+/user/[a-z]+(/revision|\?|$)", "GET /api/.*/tree/"
 _FILE, _BODY = "(GET|HEAD) .*/resolve/", "GET .*/resolve/"
@@ -132,9 +132,9 @@ LIES = {
 
 READERS = {
     "data": lambda _: oochub.load("user/data"),
-    "model": lambda _: model_folder.model_folder("user/model"),
+    "model": lambda _: fetch.fetch_model_folder("user/model"),
     "encoder": lambda _: sentence_embeddings._on_hub("user/model"),
-    "results": lambda _: results_snapshot("user/results"),
+    "results": lambda _: fetch_results("user/results"),
     "push": lambda folder: upload(
         folder,
         "user/data",
@@ -166,7 +166,7 @@ def hostile(hub, tmp_path, monkeypatch):
         HfApi().upload_folder(folder_path=tmp_path / folder, repo_id=f"user/{folder}", repo_type=kind)
     real = time.sleep
     monkeypatch.setattr(time, "sleep", lambda seconds: real(seconds if seconds > 100 else min(seconds, 0.01)))
-    monkeypatch.setattr(guarded, "_PAGES", 20)
+    monkeypatch.setattr(guard, "_PAGES", 20)
     return hub
 
 
@@ -175,7 +175,7 @@ def _forgotten(home):
     import shutil
 
     shutil.rmtree(home, ignore_errors=True)
-    model_folder._fetched.cache_clear()
+    fetch._fetched.cache_clear()
     check_source._FOUND.clear()
     HfFileSystem.clear_instance_cache()
 
@@ -186,7 +186,7 @@ def _files(folder):
 
 @pytest.mark.parametrize("reader", TRIED)
 def test_every_lie_ends_right_or_in_words(hostile, tmp_path, monkeypatch, reader):
-    """And writes nothing outside the cache, where an etag names its files; planted fault: `guarded` without its look.
+    """And writes nothing outside the cache, where an etag names its files; planted: `guard_clients` without its look.
 
     Before, 21 of these were tracebacks or without end, and an etag wrote a file wherever the server liked.
     """
@@ -266,8 +266,8 @@ def test_the_token_goes_to_no_other_server(hostile, stranger, tmp_path, reader):
 @pytest.mark.parametrize("reader", TRIED)
 def test_nothing_lasts_for_ever(hostile, tmp_path, monkeypatch, reader):
     """Not a list whose next page is itself, not a file that comes byte by byte, not silence: each was without end."""
-    monkeypatch.setattr(guarded, "_PATIENCE", 0.3)
-    monkeypatch.setattr(guarded, "_PACE", 10**9)
+    monkeypatch.setattr(guard, "_PATIENCE", 0.3)
+    monkeypatch.setattr(guard, "_PACE", 10**9)
     monkeypatch.setattr("oochub.remote.check_source._PATIENCE", 0.3)
     monkeypatch.setattr("oochub.hub.upload._PATIENCE", 0.3)
     monkeypatch.setattr("oochub.remote.remote_repository._PATIENCE", 0.3)
@@ -303,12 +303,15 @@ def test_the_clients_that_somebody_set_up_stay_in_use_and_are_free_outside(hub, 
     monkeypatch.setattr(_http, "_GLOBAL_CLIENT_FACTORY", own)
     _http.close_session()
     HfApi().create_repo("user/model")
-    with guarded.guarded():
+    with guard.guard_clients():
         HfApi().model_info("user/model")
     assert _http.get_session() is made[-1]
     headers = {"Authorization": "Bearer hf_of_another"}
     assert made[-1].get(f"{hub.endpoint.replace('127.0.0.1', 'localhost')}/x", headers=headers).status_code == 401
-    with guarded.guarded(), pytest.raises(OochubError, match="wants the token of the Hub to be sent to http://local"):
+    with (
+        guard.guard_clients(),
+        pytest.raises(OochubError, match="wants the token of the Hub to be sent to http://local"),
+    ):
         made[-1].get(f"{hub.endpoint.replace('127.0.0.1', 'localhost')}/x", headers=headers)
 
 
@@ -356,7 +359,7 @@ def test_a_login_in_the_endpoint_is_not_shown(hostile, tmp_path, monkeypatch, ca
     monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", login)
     pushed = READERS["push"](tmp_path / "data")
     assert "hf_secretlogin" not in repr(pushed)
-    assert "hf_secretlogin" not in results_snapshot("user/results").address
+    assert "hf_secretlogin" not in fetch_results("user/results").address
     with pytest.raises(OochubError) as error:
-        model_folder.model_folder("user/none")
+        fetch.fetch_model_folder("user/none")
     assert "hf_secretlogin" not in str(error.value) + "".join(capfd.readouterr())

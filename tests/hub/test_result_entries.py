@@ -3,7 +3,7 @@
 from huggingface_hub import eval_result_entries_to_yaml, parse_eval_result_entries
 from reports import nooch_report, read, spawrious_report
 
-from oochub.hub.result_entries import result_entries
+from oochub.hub.push_results import _make_result_entries
 
 _OF = {"dataset": "user/nooch", "revision": "a" * 40, "source": "https://huggingface.co/datasets/user/nooch"}
 
@@ -14,7 +14,7 @@ def test_the_entries_hold_the_numbers_of_the_report() -> None:
     Planted fault seen: values rounded to four digits.
     """
     content = nooch_report()
-    found = result_entries(read(content), **_OF)
+    found = _make_result_entries(read(content), **_OF)
     entries = {entry.task_id: entry for entry in parse_eval_result_entries(eval_result_entries_to_yaml(found.entries))}
     slices = {part["role"]: part["metrics"] for part in content["slices"]}
     expected = {
@@ -41,7 +41,7 @@ def test_what_no_leaderboard_can_rank_is_left_out_and_said() -> None:
     content = nooch_report()
     hard = content["slices"][0]["metrics"]
     hard["auc_hard"] = hard["auc_hard"] | {"value": None, "low": None, "high": None, "reason": "no row is hard"}
-    found = result_entries(read(content), **_OF)
+    found = _make_result_entries(read(content), **_OF)
     assert found.left_out == {
         "ce_car_auc_hard": "undefined: no row is hard",
         "ce_car_error_rate": "lower is better, and the Hub ranks by higher",
@@ -54,6 +54,6 @@ def test_what_no_leaderboard_can_rank_is_left_out_and_said() -> None:
 def test_a_number_without_interval_says_n_alone() -> None:
     content = spawrious_report()
     content["slices"][1]["metrics"]["accuracy"] |= {"low": None, "high": None}
-    notes = {entry.task_id: entry.notes for entry in result_entries(read(content), **_OF).entries}
+    notes = {entry.task_id: entry.notes for entry in _make_result_entries(read(content), **_OF).entries}
     assert notes["o2o_hard_accuracy_out_of_context"].startswith("n=800; spawrious 1.0.0")
     assert "n=960, 95% interval [" in notes["o2o_hard_accuracy_in_context"]

@@ -3,8 +3,7 @@
 import pytest
 
 from oochub.errors import OochubError, speaking_shell
-from oochub.hub.upload import upload
-from oochub.hub.writing_client import writing_client
+from oochub.hub.upload import open_client, upload
 
 
 @pytest.fixture
@@ -25,7 +24,7 @@ def online(monkeypatch, tmp_path):
 def test_a_name_that_is_none(online, name):
     """Planted fault: the client's own check alone, which takes a name without a user."""
     with pytest.raises(OochubError, match="is named user/name, got"):
-        writing_client(name)
+        open_client(name)
 
 
 def test_no_token(online, tmp_path):
@@ -47,7 +46,7 @@ def test_a_token_that_is_none(online, monkeypatch):
     """The client would show it in its own error. Planted fault: the token in the message."""
     monkeypatch.setenv("HF_TOKEN", "hf_sec\tret")
     with pytest.raises(OochubError, match="holds a space or a letter") as error:
-        writing_client("user/nooch")
+        open_client("user/nooch")
     assert "ret" not in str(error.value)
 
 

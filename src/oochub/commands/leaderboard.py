@@ -35,9 +35,9 @@ def leaderboard(
     if Path(results).expanduser().is_dir():
         site = Site.write(results, out, truth=truth or [])
     else:
-        from oochub.hub.results_snapshot import results_snapshot
+        from oochub.hub.leaderboard_repository import fetch_results
 
-        snapshot = results_snapshot(results)
+        snapshot = fetch_results(results)
         site = Site.write(snapshot.folder, out, source=snapshot.title, link=snapshot.address, truth=truth or [])
     rows = [row for board in site.boards for row in board.rows]
     failed = {row.name: row.reason for row in rows if row.reason} | {each.name: each.reason for each in site.unread}

@@ -7,7 +7,7 @@ import typer
 
 from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
 from oochub.errors import OochubError
-from oochub.hub.pushed import Pushed
+from oochub.hub.upload import Pushed
 from oochub.storage.artifacts import REPOSITORY
 
 

@@ -12,8 +12,8 @@ from huggingface_hub import DatasetCard
 from oochub.data.stored_record import RECORDS, stored_builds, stored_files, stored_record
 from oochub.data.written_files import WrittenFiles
 from oochub.errors import OochubError
-from oochub.remote.data_set_file import data_set_file
-from oochub.remote.patiently import patiently
+from oochub.remote.fetch import fetch_file
+from oochub.remote.hub_errors import retry
 
 NOTE = "not checked: the files were not compared with digests of their build"
 """Of the rows of a repository without digests, as an earlier version wrote it, or where nothing was to be compared."""
@@ -73,7 +73,7 @@ class CheckedRepository:
             Exception: What the Hub's client raises where it is not reached.
         """
         token = options.get("token")
-        file = data_set_file(name, RECORDS, revision=options.get("revision"), token=token)
+        file = fetch_file(name, RECORDS, revision=options.get("revision"), token=token)
         return None if file is None else cls._of(file.parent, config, hub=(name, token))
 
     @classmethod
@@ -100,7 +100,7 @@ class CheckedRepository:
         given = {**options, "name": self.config, "description": f"written as {self.written.digest}"}
         if self.hub is not None:
             given["revision"] = self.root.name
-        builder = patiently(lambda: datasets.load_dataset_builder(source, **given))
+        builder = retry(lambda: datasets.load_dataset_builder(source, **given))
         self._check_splits(builder)
         if "features" not in options:
             builder.info.features = self.written.features
@@ -119,7 +119,7 @@ class CheckedRepository:
         for file in self.written.files:
             if self.hub is not None:
                 name, token = self.hub
-                if data_set_file(name, file.path, revision=self.root.name, token=token, fetch=not is_cached) is None:
+                if fetch_file(name, file.path, revision=self.root.name, token=token, fetch=not is_cached) is None:
                     continue
             file.check(self.root, again=self._again, whole=whole)
 

@@ -27,10 +27,8 @@ from oochub.prediction.unpacked_samples import unpacked_samples
 from oochub.records.build_record import BuildRecord, without_build_column
 from oochub.records.metadata import HubDataSet
 from oochub.remote.check_source import check_source
-from oochub.remote.connection_fault import connection_fault
-from oochub.remote.patiently import patiently
-from oochub.remote.refusal import ODD_ANSWERS
-from oochub.remote.without_token import without_token
+from oochub.remote.guard import hide_token
+from oochub.remote.hub_errors import ODD_ANSWERS, connection_fault, retry
 from oochub.storage.parquet_file import check_seal
 from oochub.storage.reading import regular_file
 
@@ -104,7 +102,7 @@ def open_source(
                 if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
                     state = metadata_state(place)
                     given |= {} if state is None else {"name": config or "default", "description": state}
-                builder = patiently(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
+                builder = retry(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
                 if not is_named:
                     check_data_files(builder, place)
                 if (place / "README.md").is_file():
@@ -117,7 +115,7 @@ def open_source(
                 if known.hub is not None:
                     known.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
             built = partial(built_splits, builder, num_proc=num_proc, check=check)
-            loaded = patiently(built, wrapped=(DatasetGenerationError,))
+            loaded = retry(built, wrapped=(DatasetGenerationError,))
             origin = HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None
     except OochubError:
         raise
@@ -126,11 +124,11 @@ def open_source(
         if fault is not None:
             raise OochubError(
                 f"Could not load {source}: the Hub could not be reached, or did not answer as it should "
-                f"({without_token(fault)}). "
+                f"({hide_token(fault)}). "
                 "Check the connection and try again: what has come is not fetched again."
             ) from None  # the chain shows what the server sent
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
-        why = without_token(str(cause) or type(cause).__name__).strip().rstrip(".")
+        why = hide_token(str(cause) or type(cause).__name__).strip().rstrip(".")
         passes = either("options= passes", "--option passes")
         raise OochubError(
             f"Could not load {source}: {why}. It is read as datasets.load_dataset reads it, "

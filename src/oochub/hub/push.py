@@ -7,8 +7,7 @@ from typing import Any
 
 from oochub import catalog
 from oochub.errors import OochubError, either
-from oochub.hub.pushed import Pushed
-from oochub.hub.writing_client import writing_client
+from oochub.hub.upload import Pushed, open_client
 from oochub.storage.artifacts import REPORT
 
 _METRIC = "metric:"
@@ -48,7 +47,7 @@ def push(
         to: The repository, user/name; it is made where it is not there yet. The folder of `oochub leaderboard` becomes
             a static Space.
         leaderboard: In place of `to`: `what` is a report.json, sent as an entry to this data set of results by a pull
-            request, or into this folder of results; see `oochub.hub.push_entry`.
+            request, or into this folder of results; see `oochub.hub.leaderboard_repository`.
         predictions: Of an entry: the files that its report was made of; none takes those that it names, beside it.
         entry: Of an entry: what is said of it: track, selection, supervision; model, external_data, who, date.
         configs: Of a benchmark: some of its configurations; all where none is named, but those that cannot be built of
@@ -76,7 +75,7 @@ def push(
     source = str(what)
     results: dict[str, Any] = {"dataset": dataset, "evidence": evidence, "pull_request": pull_request}
     if leaderboard is not None:
-        from oochub.hub.push_entry import push_entry
+        from oochub.hub.leaderboard_repository import push_entry
 
         unread = {"to": to, "revision": revision, "private": private, "overwrite": overwrite, "data_dir": data_dir}
         unread |= results | {"configs": configs, "out": out, "options": options}
@@ -86,7 +85,7 @@ def push(
     if to is None:
         option = either("to='user/name'", "--to user/name")
         raise OochubError(f"Where to is not said. Give {option}; a report may go to a leaderboard instead.")
-    writing_client(to, dry_run=dry_run)
+    open_client(to, dry_run=dry_run)
     build: dict[str, Any] = {
         "configs": list(configs),
         "data_dir": data_dir,
@@ -101,7 +100,7 @@ def push(
         "dry_run": dry_run,
     }
     if _is_site(source):
-        from oochub.hub.push_site import push_site
+        from oochub.hub.leaderboard_repository import push_site
 
         _refuse(build | results | {"without_images": without_images}, f"{source} is a site")
         return push_site(source, to, **common)

@@ -4,9 +4,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from oochub.errors import OochubError
-from oochub.hub.pushed import Pushed
-from oochub.hub.upload import upload
-from oochub.hub.writing_client import writing_client
+from oochub.hub.upload import Pushed, open_client, upload
 from oochub.report.report import Report
 from oochub.storage.files import scratch_folder
 from oochub.storage.reading import read_text
@@ -47,7 +45,7 @@ def push_model(
     Raises:
         OochubError: A folder without a finished model, a report.json that is none; what `upload` raises.
     """
-    writing_client(to, dry_run=dry_run)
+    open_client(to, dry_run=dry_run)
     source = Path(folder).expanduser()
     names = sorted(path.name for path in source.iterdir() if path.is_file()) if source.is_dir() else []
     names = [name for name in names if any(fnmatchcase(name, pattern) for pattern in _PUSHED)]

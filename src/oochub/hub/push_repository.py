@@ -1,4 +1,7 @@
-"""Pushes a benchmark, or a repository that was built before, to a data set repository of the Hub."""
+"""Pushes a benchmark, or a repository that was built before, to a data set repository of the Hub.
+
+Beside the data lies `eval.yaml`, by which the Hub knows the tasks of a benchmark's repository (`_format_eval_yaml`).
+"""
 
 import hashlib
 import json
@@ -10,8 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from oochub import catalog
-from oochub.benchmark import data_folder
+from oochub.benchmark import Benchmark, data_folder
 from oochub.data.checked_repository import CheckedRepository
 from oochub.data.load import benchmark_builder, builder_class, check_options, is_benchmark, split_name
 from oochub.data.repository_card import RepositoryCard
@@ -19,11 +24,10 @@ from oochub.data.shard_index import INDEX
 from oochub.data.stored_record import RECORDS, stored_builds
 from oochub.data.without_pictures import without_pictures
 from oochub.errors import OochubError, OochubWarning, either
-from oochub.hub.eval_yaml import eval_yaml
-from oochub.hub.pushed import Pushed
-from oochub.hub.upload import upload
-from oochub.hub.writing_client import writing_client
+from oochub.hub.push_results import name_task
+from oochub.hub.upload import Pushed, open_client, upload
 from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.metric import MetricFacts, facts_of
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.files import scratch_folder
@@ -72,7 +76,7 @@ def push_repository(
     Raises:
         OochubError: An unknown name, missing raw data, a folder that is no repository; what `upload` raises.
     """
-    client = writing_client(to, dry_run=dry_run)
+    client = open_client(to, dry_run=dry_run)
     benchmark = is_benchmark(source)
     names = _configs(source, configs) if benchmark else []
     if benchmark:
@@ -238,5 +242,67 @@ def _fitted(
     texts = {_CARD: str(card), RECORDS: json.dumps(merged, indent=1, ensure_ascii=False) + "\n"}
     benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
     if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
-        texts[_TASKS] = eval_yaml(catalog.get("benchmark", name), sorted(card.files)) or ""
+        texts[_TASKS] = _format_eval_yaml(catalog.get("benchmark", name), sorted(card.files)) or ""
     return {path: text.encode() for path, text in texts.items() if text}
+
+
+def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str]) -> str | None:
+    """The text of `eval.yaml`: a task for each config, split and number that a leaderboard can rank.
+
+    A leaderboard of the Hub ranks by higher is better, so error rates, NLL, ECE and their like are no tasks; they
+    stand in reports. Each config gives its metrics on the evaluation split, and the headline metric on either side of
+    the comparison, so that the gap can be read. A config that holds many tasks at once, as `nooch/all`, has none of its
+    own. What `oochub push report.json` writes into a model's repository has the same ids (`oochub.hub.push_results`).
+
+    The file makes a repository no leaderboard by itself: whether it becomes one the Hub decides.
+
+    Args:
+        benchmark: The declaration.
+        configs: Those that the repository holds.
+
+    Returns:
+        YAML; None where no config has a task.
+
+    >>> from oochub import get
+    >>> print(_format_eval_yaml(get("benchmark", "spawrious"), ["o2o_hard"]).partition("tasks:")[2])
+    <BLANKLINE>
+    - id: o2o_hard_accuracy
+      config: o2o_hard
+      split: test
+    - id: o2o_hard_worst_group_accuracy
+      config: o2o_hard
+      split: test
+    - id: o2o_hard_accuracy_in_context
+      config: o2o_hard
+      split: validation
+    - id: o2o_hard_accuracy_out_of_context
+      config: o2o_hard
+      split: test
+    <BLANKLINE>
+    """
+    tasks = [task for config in configs for task in _tasks(benchmark.of(config), config)]
+    if not tasks:
+        return None
+    content = {
+        "name": benchmark.title,
+        "description": benchmark.summary,
+        "evaluation_framework": "oochub",
+        "tasks": tasks,
+    }
+    return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120))
+
+
+def _tasks(declared: Benchmark, config: str) -> Iterator[dict[str, str]]:
+    if declared.task is not None and declared.output == "labels":
+        return
+    for name in declared.metrics:
+        facts = facts_of(catalog.get("metric", name)) or MetricFacts(title=name, direction="none")
+        parts = {f"{name}.{key}": part for key, part in facts.keys.items()} or {name: facts}
+        for metric, part in parts.items():
+            if part.direction == "higher":
+                yield {"id": name_task(config, metric), "config": config, "split": declared.evaluation_split}
+    headline = facts_of(catalog.get("metric", declared.primary_metric))
+    if headline is not None and headline.direction == "higher":
+        primary, inside, outside = declared.primary_metric, declared.in_context, declared.out_of_context
+        yield {"id": name_task(config, primary, "in"), "config": config, "split": inside.split}
+        yield {"id": name_task(config, primary, "out"), "config": config, "split": outside.split}

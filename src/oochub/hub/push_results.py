@@ -1,27 +1,65 @@
-"""Writes the numbers of reports into a model's repository, where the Hub shows them beside the model."""
+"""Writes the numbers of reports into a model's repository, where the Hub shows them beside the model.
 
+Each number becomes an entry of `.eval_results/*.yaml` (`_make_result_entries`). What the Hub's leaderboards call one
+number of a benchmark, `name_task` says: to them a task is one number.
+"""
+
+import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from oochub.errors import OochubError, OochubWarning, either
-from oochub.hub.pushed import Pushed
-from oochub.hub.result_entries import ResultEntries, result_entries
-from oochub.hub.upload import upload
-from oochub.hub.writing_client import writing_client
+from oochub.hub.upload import Pushed, open_client, upload
 from oochub.records.build_record import OWN
+from oochub.records.report_records import Role
+from oochub.remote.guard import hide_token
 from oochub.remote.remote_repository import RemoteRepository
-from oochub.remote.without_token import without_token
 from oochub.report.report import Report
+from oochub.stats.estimate import Estimate
 from oochub.storage.files import scratch_folder
 
 _FOLDER = ".eval_results"
 _SHOWN = 6  # task ids
+_SIDES = {"in": "in context", "out": "out of context"}
+_PROGRAM = "oochub"
+_DIGITS = 12  # of a digest
 Entry = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _ResultEntries:
+    """What of a report can stand on the Hub, and what cannot.
+
+    Attributes:
+        entries: Of `huggingface_hub.EvalResultEntry`, one for each number.
+        left_out: Why a number has none, by its task id.
+    """
+
+    entries: tuple[Any, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
+def name_task(config: str, metric: str, role: Role = "all") -> str:
+    """The id of a task: config, metric, and the side where the number is not of all rows of the evaluation split.
+
+    Args:
+        config: Of the benchmark, such as "ce_car"; a task of `nooch/all` bears the name of its config.
+        metric: As a report calls it; "worst_group.accuracy" is one number of a metric that gives several.
+        role: "all", or a side of the comparison: "in" or "out".
+
+    >>> name_task("ce_car", "auc_hard"), name_task("ce_car", "auc", "out")
+    ('ce_car_auc_hard', 'ce_car_auc_out_of_context')
+    >>> name_task("o2o_hard", "worst_group.accuracy")
+    'o2o_hard_worst_group_accuracy'
+    """
+    words = f"{config} {metric} {_SIDES.get(role, '')}"
+    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
 
 
 def push_results(
@@ -34,7 +72,7 @@ def push_results(
     pull_request: bool = False,
     dry_run: bool = False,
 ) -> Pushed:
-    """Writes `.eval_results/<benchmark>.yaml`, an entry for each task and metric; see `oochub.hub.result_entries`.
+    """Writes `.eval_results/<benchmark>.yaml`, an entry for each task and metric; see `_make_result_entries`.
 
     The file is merged with what is there: an entry of the same data set, task and source is replaced, every other
     one stays, and so does every other file. The same report again changes nothing.
@@ -57,17 +95,17 @@ def push_results(
         OochubError: No report, or one of another model; no data set is known; nothing in it can stand on the Hub; no
             such model, or a file there that is no list of entries; as `oochub.hub.upload.upload`.
     """
-    client = writing_client(to, dry_run=dry_run)
+    client = open_client(to, dry_run=dry_run)
     if dataset is not None:
-        writing_client(dataset, dry_run=True)  # for its look at the name
+        open_client(dataset, dry_run=True)  # for its look at the name
     reports = [Report.load(path) for path in _files(Path(source).expanduser())]
-    found: dict[str, list[ResultEntries]] = {}
+    found: dict[str, list[_ResultEntries]] = {}
     for report in reports:
         place, commit = _data_set(report, dataset)
-        page = evidence or f"{without_token(client.endpoint)}/datasets/{place}"
+        page = evidence or f"{hide_token(client.endpoint)}/datasets/{place}"
         name = place.partition("/")[2] if report.benchmark.name == OWN else report.benchmark.name
         found.setdefault(f"{_FOLDER}/{name}.yaml", []).append(
-            result_entries(report, dataset=place, revision=commit, source=page)
+            _make_result_entries(report, dataset=place, revision=commit, source=page)
         )
     _say_left_out([part for parts in found.values() for part in parts], source)
     entries = {path: [entry for part in parts for entry in part.entries] for path, parts in found.items()}
@@ -138,7 +176,7 @@ def _data_set(report: Report, dataset: str | None) -> tuple[str, str | None]:
     return dataset, None
 
 
-def _say_left_out(parts: Sequence[ResultEntries], source: str | Path) -> None:
+def _say_left_out(parts: Sequence[_ResultEntries], source: str | Path) -> None:
     by_reason: dict[str, list[str]] = {}
     for part in parts:
         for task, reason in part.left_out.items():
@@ -191,3 +229,70 @@ def _key(entry: Entry) -> str:
     if isinstance(of.get("dataset"), dict):
         of["dataset"] = {name: part for name, part in of["dataset"].items() if name != "revision"}
     return str(yaml.safe_dump(of))
+
+
+def _make_result_entries(report: Report, *, dataset: str, revision: str | None, source: str) -> _ResultEntries:
+    """One entry for each task and number of a report; nothing in it is claimed to be verified.
+
+    These are the metrics on all rows of the evaluation split, and the headline metric on either side of the comparison;
+    the id of each is that of `name_task`: `ce_car_auc_hard`, `ce_car_auc_out_of_context`. The value is the
+    report's, unrounded; n, the 95% interval, the caveats of the data, the model's revision and a digest of the
+    predictions stand in the notes.
+
+    A leaderboard of the Hub ranks by higher is better, so numbers of which lower is better (error rate, NLL, ECE) are
+    left out, and so is what is undefined (nan); `left_out` says which. Numbers of detectors are of a model and a
+    detector together, and stay in the report.
+
+    Args:
+        report: Of one benchmark and config, or of one task of `nooch/all`.
+        dataset: The data set's id on the Hub.
+        revision: The commit that the predictions were made of; None if unknown.
+        source: The address of a page that says where the numbers come from.
+    """
+    from huggingface_hub import EvalResultEntry
+
+    config, entries, left_out = report.benchmark.config, [], {}
+    for metric, role, estimate in _numbers(report):
+        task = name_task(config, metric, role)
+        direction = report.description(metric).direction
+        if isnan(estimate):
+            left_out[task] = f"undefined: {estimate.reason or 'nan'}"
+        elif direction != "higher":
+            left_out[task] = f"{direction} is better, and the Hub ranks by higher"
+        else:
+            entries.append(
+                EvalResultEntry(
+                    dataset_id=dataset,
+                    task_id=task,
+                    value=estimate.value,
+                    dataset_revision=revision,
+                    date=report.provenance.when.get("created"),
+                    source_url=source,
+                    source_name=_PROGRAM,
+                    notes=_notes(report, estimate),
+                )
+            )
+    return _ResultEntries(entries=tuple(entries), left_out=left_out)
+
+
+def _numbers(report: Report) -> Iterator[tuple[str, Role, Estimate]]:
+    every = report.slice_of("all")
+    for metric, estimate in (every.metrics if every else {}).items():
+        yield metric, "all", estimate
+    roles: tuple[Role, ...] = ("in", "out")
+    for role in roles:
+        headline = report.headline(role)
+        if headline is not None:
+            yield report.benchmark.primary_metric, role, headline
+
+
+def _notes(report: Report, estimate: Estimate) -> str:
+    has_interval = not (isnan(estimate.low) or isnan(estimate.high))
+    interval = f", 95% interval [{estimate.low:.6g}, {estimate.high:.6g}]" if has_interval else ""
+    origin = [
+        f"{report.benchmark.name} {report.benchmark.version}",
+        f"model {report.model.revision}" if report.model.revision else "",
+        f"predictions sha256 {report.provenance.predictions.sha256[:_DIGITS]}",
+        f"{_PROGRAM} {report.provenance.oochub}",
+    ]
+    return "; ".join([f"n={estimate.n}{interval}", *report.caveats, *filter(None, origin)])

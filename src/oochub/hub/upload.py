@@ -1,19 +1,22 @@
-"""Uploads a folder to a repository of the Hub in one commit, so that nothing half-pushed is ever seen."""
+"""Uploads a folder to a repository of the Hub in one commit, so that nothing half-pushed is ever seen.
 
+`Pushed` is what a push changed on the Hub, or would change; `open_client` gives a client of the Hub that may write,
+after a look at the name, the token and the connection's switch.
+"""
+
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, either
-from oochub.hub.pushed import Pushed
-from oochub.hub.writing_client import writing_client
-from oochub.remote.refusal import Refusal, refusals_in_words
+from oochub.remote.guard import hide_token
+from oochub.remote.hub_errors import Refusal, explain_refusals
 from oochub.remote.remote_repository import RemoteRepository, RepoType
-from oochub.remote.without_token import without_token
 
 _TRIES = 5
 _WAIT = 1.0  # seconds after the first try; twice as long after each other one
@@ -21,6 +24,37 @@ _PATIENCE = 120.0  # seconds of silence of a connection
 _SLOW = 20_000_000  # bytes that take two seconds or more: worth a bar
 _LEFT_OUT = (".git", ".cache", ".DS_Store", "__pycache__")
 Content = bytes | Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pushed:
+    """What a push changed, or would change: each file with its size in bytes.
+
+    Attributes:
+        url: The page of the repository, of the branch, or of the pull request.
+        commit: The commit that the files are in, 40 hex digits; None of a rehearsal.
+        pull_request: The address of the pull request that was opened; None where there is none.
+        added: Files that the repository did not have.
+        changed: Files that it had with another content.
+        deleted: Files that it had and that are gone.
+        texts: Of a push of results: what its files hold.
+
+    >>> Pushed(url="https://huggingface.co/datasets/user/nooch", added={"README.md": 10}).is_change
+    True
+    """
+
+    url: str
+    commit: str | None = None
+    pull_request: str | None = None
+    added: Mapping[str, int] = field(default_factory=dict)
+    changed: Mapping[str, int] = field(default_factory=dict)
+    deleted: Mapping[str, int] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything is added, changed or deleted."""
+        return bool(self.added or self.changed or self.deleted)
 
 
 def upload(
@@ -65,7 +99,7 @@ def upload(
         OochubError: No token, a name that is none, an empty folder, a repository of something else, a public one where
             a private one is asked for; the Hub refuses or cannot be reached.
     """
-    client = writing_client(to, dry_run=dry_run)
+    client = open_client(to, dry_run=dry_run)
     files = _files(folder)
     if not files and fitted is None:
         raise OochubError(f"{folder} holds no file to push. Give the folder of what was built or trained.")
@@ -90,7 +124,7 @@ def upload(
                     return planned
                 if not planned.is_change:
                     return replace(sent or planned, commit=remote.commit)
-                with refusals_in_words(to, token=client.token):
+                with explain_refusals(to, token=client.token):
                     _prepare(client, remote, private=private, revision=revision, space_sdk=space_sdk)
                     sent = planned
                     return _commit(client, remote, contents, planned, message, revision, pull_request)
@@ -197,13 +231,13 @@ def _commit(
         if is_quiet:
             enable_progress_bars()
     url = info.pr_url if pull_request else planned.url
-    opened = None if info.pr_url is None else without_token(str(info.pr_url))
-    return replace(planned, url=without_token(str(url)), commit=without_token(str(info.oid)), pull_request=opened)
+    opened = None if info.pr_url is None else hide_token(str(info.pr_url))
+    return replace(planned, url=hide_token(str(url)), commit=hide_token(str(info.oid)), pull_request=opened)
 
 
 def _address(client: Any, remote: RemoteRepository, revision: str | None) -> str:
     place = "" if remote.repo_type == "model" else f"{remote.repo_type}s/"
-    return f"{without_token(client.endpoint)}/{place}{remote.name}" + (f"/tree/{revision}" if revision else "")
+    return f"{hide_token(client.endpoint)}/{place}{remote.name}" + (f"/tree/{revision}" if revision else "")
 
 
 @contextmanager
@@ -219,3 +253,49 @@ def _patient() -> Iterator[None]:
     finally:
         logging.set_verbosity(level)
         session.timeout = before
+
+
+_TOKEN = re.compile(r"[!-~]+")
+
+
+def open_client(to: str, *, dry_run: bool = False) -> Any:
+    """The client (`huggingface_hub.HfApi`); nothing is asked of the Hub yet.
+
+    Args:
+        to: The repository, user/name.
+        dry_run: Nothing will be written: no token is needed.
+
+    Raises:
+        OochubError: A name that is none, no token, or HF_HUB_OFFLINE is set.
+
+    >>> open_client("nooch")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: A repository on the Hub is named user/name, got 'nooch'. Give your name, or that of ...
+    """
+    from huggingface_hub import HfApi, get_token, is_offline_mode
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        if to.count("/") != 1:  # the client takes names without a user
+            raise HFValidationError
+        validate_repo_id(to)
+    except HFValidationError:
+        raise OochubError(
+            f"A repository on the Hub is named user/name, got {to!r}. Give your name, or that of an organization, a "
+            "slash, and a name of letters, digits, - , _ and dots."
+        ) from None
+    if is_offline_mode():
+        raise OochubError("HF_HUB_OFFLINE is set, so nothing can be pushed. Unset it, or set it to 0.")
+    token = get_token()
+    if token is None and not dry_run:
+        rehearse = either("dry_run=True", "--dry-run")
+        raise OochubError(
+            f"No token of the Hub, so nothing can be pushed to {to}. Run `hf auth login`, or set HF_TOKEN to one that "
+            f"may write (https://huggingface.co/settings/tokens); {rehearse} needs none."
+        )
+    if token is not None and not _TOKEN.fullmatch(token):
+        raise OochubError(
+            "The token of the Hub holds a space or a letter that no token has. Run `hf auth login` again."
+        )
+    return HfApi(token=token if token is not None else False)

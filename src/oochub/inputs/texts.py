@@ -12,7 +12,7 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
 from oochub.inputs._columns import pad_tokens
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 
 if TYPE_CHECKING:
     import torch
@@ -70,7 +70,7 @@ class Texts(Input):
 
         if source is None:
             raise OochubError("A model object needs processor=, the tokenizer of its texts.")
-        tokenizer = AutoTokenizer.from_pretrained(model_folder(source), trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(fetch_model_folder(source), trust_remote_code=False)
         tokenizer.name_or_path = source
         return tokenizer
 

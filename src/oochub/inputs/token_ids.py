@@ -13,7 +13,7 @@ from oochub.errors import OochubError
 from oochub.inputs._columns import ArrowColumn, pad_tokens
 from oochub.processors.stored_processors import TokenProcessor
 from oochub.records.schema import to_json
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 
 if TYPE_CHECKING:
     import torch
@@ -96,7 +96,7 @@ def _vocabulary(source: str) -> tuple[str, ...]:
     """The text of each token of the tokenizer beside a model; none without one."""
     from transformers import AutoTokenizer
 
-    folder = Path(model_folder(source))
+    folder = Path(fetch_model_folder(source))
     if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
         return ()
     try:

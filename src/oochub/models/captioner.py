@@ -11,7 +11,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import model_load_errors, open_pretrained, read_model_config
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 
 _BEAMS, _LONGEST = 4, 16  # of generate_dataset.py
 _KINDS = ("blip", "git", "vision-encoder-decoder")  # that need a picture and no question beside it
@@ -36,7 +36,9 @@ class Captioner:
         self.check_kind(source)
         with model_load_errors(source, words=_WORDS, hint=_HINT):
             self._processor = catalog.get("input", "pictures").load_processor(source, None)
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(model_folder(source), trust_remote_code=False)
+            self._tokenizer = transformers.AutoTokenizer.from_pretrained(
+                fetch_model_folder(source), trust_remote_code=False
+            )
         self._source, self._device = source, torch.device(device)
         auto = transformers.AutoModelForImageTextToText
         self._model = open_pretrained(auto, source, probe=self._probe, words=_WORDS, hint=_HINT).model.to(self._device)

@@ -19,7 +19,7 @@ from oochub.input import Input, check_changes, check_config, kind_of_processor, 
 from oochub.models.open_model import Answers, Pretrained, model_load_errors, open_pretrained, read_model_config
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 from oochub.storage.reading import read_bytes, read_json
 
 
@@ -71,7 +71,7 @@ class ModelSource:
         Raises:
             OochubError: A recipe that is none.
         """
-        return None if self.path is None else _training_record(Path(model_folder(self.path)) / "recipe.json")
+        return None if self.path is None else _training_record(Path(fetch_model_folder(self.path)) / "recipe.json")
 
     @cached_property
     def revision(self) -> str | None:
@@ -80,7 +80,7 @@ class ModelSource:
             return _digest(self.given.state_dict())
         folder = Path(self.path)
         if not folder.is_dir():
-            copy = Path(model_folder(self.path))
+            copy = Path(fetch_model_folder(self.path))
             return copy.name if copy.is_dir() else None
         files = sorted(folder.glob("*.safetensors"))
         if not files or not all(file.is_file() for file in files):  # whoever opens them says what is wrong
@@ -102,7 +102,7 @@ class ModelSource:
             return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
         folder = Path(self.path)
         name = folder.name if folder.is_absolute() else str(self.given)
-        card = Path(model_folder(self.path)) / "README.md"
+        card = Path(fetch_model_folder(self.path)) / "README.md"
         return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_trained_on(card))
 
     def inputs(self, dataset: Any, *, processor: Any = None, preprocessing: str = "fused", **changes: Any) -> Input:

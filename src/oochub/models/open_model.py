@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.remote.check_source import check_source
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 from oochub.storage.reading import read_json
 
 _SHOWN = 5
@@ -77,7 +77,7 @@ def open_pretrained(
     _check_index(source)
     with model_load_errors(source, words=words, hint=hint):
         model, loading = auto.from_pretrained(
-            model_folder(source),
+            fetch_model_folder(source),
             config=config,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # they are looked at below, with better words
@@ -116,7 +116,7 @@ def open_pretrained(
 
 def _check_index(source: str) -> None:
     """Refuses an index of weights that names files elsewhere, or pickles."""
-    folder = Path(model_folder(source))
+    folder = Path(fetch_model_folder(source))
     file = folder / "model.safetensors.index.json"
     if not file.is_file() or (folder / "model.safetensors").is_file():
         return
@@ -231,7 +231,7 @@ def read_model_config(
             f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the same "
             "`oochub train` command again: it goes on."
         )
-    place = model_folder(source)
+    place = fetch_model_folder(source)
     if folder.is_dir():
         content = read_json(folder / "config.json")
     else:

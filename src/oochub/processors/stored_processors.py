@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.records.schema import from_json, optional, to_json
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 from oochub.storage.files import written_whole
 from oochub.storage.reading import read_json
 
@@ -45,7 +45,7 @@ class StoredProcessor:
         """
         from transformers.utils.hub import cached_file
 
-        file = Path(cached_file(model_folder(str(source)), cls.file_name))
+        file = Path(cached_file(fetch_model_folder(str(source)), cls.file_name))
         return from_json(cls, read_json(file), what=str(file))
 
     def save_pretrained(self, folder: str | Path) -> list[str]:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from oochub.errors import OochubError
-from oochub.remote.patiently import patiently
-from oochub.remote.refusal import ODD_ANSWERS
-from oochub.remote.without_token import without_token
+from oochub.remote.guard import hide_token
+from oochub.remote.hub_errors import ODD_ANSWERS, retry
 
 Kind = Literal["model", "dataset"]
 _PLACES = {"model": "folder", "dataset": "file or folder"}
@@ -94,7 +93,7 @@ def _ask(name: str, kind: Kind) -> bool:
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
     try:
-        patiently(lambda: HfApi().repo_info(name, repo_type=kind, timeout=_PATIENCE))
+        retry(lambda: HfApi().repo_info(name, repo_type=kind, timeout=_PATIENCE))
     except (RepositoryNotFoundError, HFValidationError):
         return False
     except OochubError:
@@ -102,12 +101,12 @@ def _ask(name: str, kind: Kind) -> bool:
     except (unreached, OSError, *ODD_ANSWERS) as error:
         here = f"No {kind} at {name}: there is no such {_PLACES[kind]}, and the Hub"
         if isinstance(error, HfHubHTTPError) and error.response.status_code == _REFUSED:
-            said = without_token(error.server_message or "no reason given").rstrip(".")
+            said = hide_token(error.server_message or "no reason given").rstrip(".")
             raise OochubError(
                 f"{here} refused the token ({said}). Run `hf auth login` again or correct HF_TOKEN; what is "
                 "public needs none."
             ) from None
-        why = without_token(str(error)).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        why = hide_token(str(error)).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise OochubError(
             f"{here} could not be asked ({why.rstrip('.')}). Check the name and the connection, and try again."
         ) from None  # the chain shows what the server sent

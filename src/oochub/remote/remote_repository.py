@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from oochub.errors import OochubError
-from oochub.remote.refusal import refusals_in_words
+from oochub.remote.hub_errors import explain_refusals
 
 RepoType = Literal["dataset", "model", "space"]
 _PATIENCE = 60.0  # seconds for one answer
@@ -47,7 +47,7 @@ class RemoteRepository:
         """Asks the Hub.
 
         Args:
-            client: Of `writing_client`.
+            client: Of `open_client`.
             name: user/name.
             repo_type: What it holds.
             revision: A branch, tag or commit; None takes main.
@@ -57,7 +57,7 @@ class RemoteRepository:
         """
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 
-        with refusals_in_words(name, token=client.token or None):
+        with explain_refusals(name, token=client.token or None):
             try:
                 ask = {"repo_type": repo_type, "timeout": _PATIENCE}
                 try:
@@ -106,7 +106,7 @@ class RemoteRepository:
         """
         if path not in self.files:
             return None
-        with refusals_in_words(self.name, token=self._client.token or None):
+        with explain_refusals(self.name, token=self._client.token or None):
             place = self._client.hf_hub_download(
                 self.name, path, repo_type=self.repo_type, revision=self.commit, etag_timeout=_PATIENCE
             )

@@ -15,7 +15,7 @@ from oochub.errors import OochubError
 from oochub.process.ranks import Ranks
 from oochub.records.provenance import provenance
 from oochub.remote.check_source import check_source
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 from oochub.storage.files import check_writable, sole_writer, written_whole
 from oochub.storage.parquet_file import write_parquet
 from oochub.studies.file_kinds import GENERATION
@@ -143,7 +143,7 @@ def _begun(
     record = GenerationRecord(
         plan=stated(plan),
         model=used_model(plan.model, maker.revision, maker.readme),
-        captioner=used_model(plan.captioner, captioner.revision, Path(model_folder(plan.captioner), "README.md")),
+        captioner=used_model(plan.captioner, captioner.revision, Path(fetch_model_folder(plan.captioner), "README.md")),
         safety_checker=maker.has_checker,
         shares=(),
         provenance=provenance(diffusers=version("diffusers")),

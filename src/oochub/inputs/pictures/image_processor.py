@@ -7,7 +7,7 @@ from typing import Any
 from PIL import Image
 
 from oochub.errors import OochubError, either
-from oochub.remote.model_folder import model_folder
+from oochub.remote.fetch import fetch_model_folder
 
 _LARGEST = 16_384  # pixels of a side
 _CHANNELS = 3
@@ -36,7 +36,7 @@ def load_image_processor(source: str) -> Any:
     """
     from transformers import AutoImageProcessor
 
-    place = model_folder(source)
+    place = fetch_model_folder(source)
     try:
         processor = AutoImageProcessor.from_pretrained(place, trust_remote_code=False)
     except OSError as error:

@@ -1,4 +1,7 @@
-"""A look at what a server that is taken for the Hub asks of its clients: where the token goes, how long it lasts."""
+"""A look at what a server that is taken for the Hub asks of its clients: where the token goes, how long it lasts.
+
+Texts of a server, or of addresses that the user set, are shown without what must not be shown (`hide_token`).
+"""
 
 import re
 import time
@@ -7,10 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from oochub.errors import OochubError
-from oochub.remote.without_token import without_token
 
 _NAMES = ("etag", "x-linked-etag", "x-repo-commit")  # the client names files and folders of its cache by them
 _NAME = re.compile(r'(W/)?"?(?!\.\.?"?$)[^/\\"\x00-\x1f]{1,200}"?')
@@ -23,7 +25,7 @@ _active: list[None] = []  # one for each block, of whatever thread: the clients 
 
 
 @contextmanager
-def guarded() -> Iterator[None]:
+def guard_clients() -> Iterator[None]:
     """In the block the clients of the Hub send the token to the Hub alone, and nothing that it says lasts for ever.
 
     The token goes to HF_ENDPOINT and huggingface.co, whatever address a list of files goes on at. Files of the cache
@@ -33,7 +35,7 @@ def guarded() -> Iterator[None]:
     Raises:
         OochubError: The server asked for something else.
 
-    >>> with guarded():
+    >>> with guard_clients():
     ...     pass
     """
     from huggingface_hub import set_client_factory
@@ -91,8 +93,8 @@ def _check_request(request: Any) -> None:
 
 def _check_answer(response: Any, pages: Counter[str]) -> None:
     for name, value in response.headers.multi_items():  # its client prints warnings and addresses of headers
-        if without_token(value) != value:
-            response.headers[name] = without_token(value)
+        if hide_token(value) != value:
+            response.headers[name] = hide_token(value)
     for name in _NAMES:
         value = response.headers.get(name)
         if value is not None and not _NAME.fullmatch(value):
@@ -145,3 +147,24 @@ def _shown(url: str) -> str:
     """The server of an address, without what may stand before its name."""
     scheme, host, port = _origin(url)
     return f"{scheme}://{host}:{port}"
+
+
+_LOGIN = re.compile(r"(?<=://)[^/?#\s@]*@")
+
+
+def hide_token(text: str, token: str | None = None) -> str:
+    """A text without the token of the Hub and without the login in its addresses.
+
+    Args:
+        text: Such as what a server answered, or HF_ENDPOINT.
+        token: Another one that must not be shown.
+
+    >>> hide_token("https://user:hf_secret@hub.example/user/data")
+    'https://hub.example/user/data'
+    """
+    from huggingface_hub import get_token
+
+    for secret in filter(None, (token, get_token())):
+        for form in (secret, quote(secret, safe="")):
+            text = text.replace(form, "[token]")
+    return _LOGIN.sub("", text)

@@ -11,7 +11,7 @@ from import_graph import imported_names
 from metric_subjects import CASES, subject
 
 from oochub.errors import OochubError
-from oochub.hub.flat_module import flat_module
+from oochub.hub.push_metric import _flatten_module
 
 
 def _loaded(text: str, name: str, folder: Path) -> ModuleType:
@@ -32,7 +32,7 @@ def test_every_metric_is_one_file(name: str, kind: str, tmp_path: Path) -> None:
     Planted fault seen: two functions of one name, of which the later took the place of the other.
     """
     metric = subject(name, kind)
-    text = flat_module(f"oochub.eval_modules.metrics.{name}.{name}", (name, "FACTS"))
+    text = _flatten_module(f"oochub.eval_modules.metrics.{name}.{name}", (name, "FACTS"))
     imported = {each.partition(".")[0] for each in imported_names(ast.parse(text))}
     assert imported <= {*sys.stdlib_module_names, "numpy", "scipy"}, imported
     flat = _loaded(text, name, tmp_path)
@@ -65,12 +65,12 @@ def test_names_that_clash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         "def top(x):\n    return under(x), _rate(x), math.floor(2.5)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    text = flat_module("flatted.top", ("top",))
+    text = _flatten_module("flatted.top", ("top",))
     assert _loaded(text, "top", tmp_path).top(10) == (20, (13, "_rate é _N"), 2)
     assert text.startswith('"""The top: 5 \\\\ 2."""\n\nimport math\n\n\n') and "json" not in text
     (package / "later.py").write_text(
         "from __future__ import annotations\n\nimport math\n\n\ndef later(x: Unknown):\n    return math.floor(x)\n"
     )
-    assert _loaded(flat_module("flatted.later", ("later",)), "later", tmp_path).later(2.5) == 2
+    assert _loaded(_flatten_module("flatted.later", ("later",)), "later", tmp_path).later(2.5) == 2
     with pytest.raises(OochubError, match="top has no FACTS"):
-        flat_module("flatted.top", ("FACTS",))
+        _flatten_module("flatted.top", ("FACTS",))

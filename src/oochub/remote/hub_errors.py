@@ -1,17 +1,45 @@
-"""What the Hub's client raises, as one line in words that never holds the token."""
+"""What goes wrong between a client of the Hub and the Hub: what passes is tried again, what does not is said in words.
 
-from collections.abc import Iterator
+`retry` asks the Hub, guarded, and again where it failed in a way that passes; `connection_fault` says whether an error
+comes of the connection, so that the same may go well a moment later; `explain_refusals` puts what the Hub's client
+raises as one line in words that never holds the token.
+"""
+
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from oochub.errors import OochubError, causes
-from oochub.remote.connection_fault import PASSING
-from oochub.remote.guarded import guarded
-from oochub.remote.without_token import without_token
+from oochub.remote.guard import guard_clients, hide_token
 
+PASSING = (408, 429, 500, 502, 503, 504)
+"""Statuses of answers that may be others a moment later."""
 ODD_ANSWERS = (ValueError, LookupError, TypeError, AttributeError, AssertionError, NameError, RecursionError)
 """What the client raises where the answer is no JSON, or lacks what it looks for."""
 _SHOWN = 300  # characters of what the server says
 _AGAIN = (*PASSING, 412)  # the branch moved
+
+
+def connection_fault(error: BaseException) -> str | None:
+    """What went wrong in a line; None where it is nothing that passes.
+
+    Args:
+        error: What a client of the Hub raised; what caused it is looked at too.
+
+    >>> connection_fault(ConnectionError("Couldn't reach the Hub."))
+    "Couldn't reach the Hub"
+    >>> connection_fault(ValueError("No such config"))
+    """
+    from huggingface_hub.errors import HfHubHTTPError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    for each in reversed(list(causes(error))):
+        status = getattr(getattr(each, "response", None), "status_code", None)
+        if isinstance(each, (unreached, ConnectionError, TimeoutError)) and status in (None, *PASSING):
+            lines = str(each).strip().splitlines() or [type(each).__name__]
+            return lines[0].rstrip(".: ")
+    return None
 
 
 class Refusal(OochubError):
@@ -29,7 +57,7 @@ class Refusal(OochubError):
 
 
 @contextmanager
-def refusals_in_words(to: str, *, token: str | None) -> Iterator[None]:
+def explain_refusals(to: str, *, token: str | None) -> Iterator[None]:
     """Turns what the client raises in the block into a `Refusal`, without the token and without the client's chain.
 
     Args:
@@ -43,7 +71,7 @@ def refusals_in_words(to: str, *, token: str | None) -> Iterator[None]:
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
     try:
-        with guarded():
+        with guard_clients():
             yield
     except OochubError:
         raise
@@ -91,5 +119,46 @@ def _refusal(error: BaseException, to: str, token: str | None) -> Refusal:
 
 def _clean(text: str, token: str | None) -> str:
     """One line, not long, without what must not be shown."""
-    line = " ".join(without_token(text, token).split())
+    line = " ".join(hide_token(text, token).split())
     return (line if len(line) <= _SHOWN else f"{line[:_SHOWN]}...").rstrip(".")
+
+
+Answer = TypeVar("Answer")
+_TRIES = 4
+_WAIT = 0.5  # seconds after the first try; twice as long after each other one
+
+
+def retry(ask: Callable[[], Answer], *, wrapped: tuple[type[Exception], ...] = ()) -> Answer:
+    """The answer, after up to four tries; not after one where nobody listens, or where HF_HUB_OFFLINE is set.
+
+    Args:
+        ask: Asks the Hub; it may be called several times.
+        wrapped: Errors of others in which those of the Hub's clients come.
+
+    Raises:
+        Exception: What `ask` raises, of the last try.
+
+    >>> retry(lambda: 3)
+    3
+    """
+    from huggingface_hub import is_offline_mode
+    from huggingface_hub.errors import HfHubHTTPError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    errors: tuple[type[Exception], ...] = (unreached, OSError, *wrapped)
+    for number in range(_TRIES - 1):
+        try:
+            with guard_clients():
+                return ask()
+        except errors as error:
+            causes = (error, error.__cause__, error.__context__)
+            if connection_fault(error) is None or is_offline_mode() or any(map(_is_nobody, causes)):
+                raise
+            time.sleep(_WAIT * 2**number)
+    with guard_clients():
+        return ask()
+
+
+def _is_nobody(error: BaseException | None) -> bool:
+    """Whether no connection was made: there is no network, or no server."""
+    return type(error).__name__ == "ConnectError"

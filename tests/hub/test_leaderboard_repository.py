@@ -9,9 +9,7 @@ from leaderboard_entries import made_predictions
 import oochub
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.hub.push_entry import push_entry
-from oochub.hub.push_site import push_site
-from oochub.hub.results_snapshot import results_snapshot
+from oochub.hub.leaderboard_repository import fetch_results, push_entry, push_site
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.leaderboard.site import Site
 
@@ -114,7 +112,7 @@ def test_from_a_pull_request_to_a_space(hub, results, report, tmp_path, monkeypa
     except SystemExit as stopped:
         assert not stopped.code
     assert "1 entry on 1 board, 1 verified." in capsys.readouterr().out
-    commit = results_snapshot("user/results").folder.name
+    commit = fetch_results("user/results").folder.name
     page = next((tmp_path / "site" / "entries").iterdir()).read_text("utf-8")
     assert f"{hub.endpoint}/datasets/user/results/tree/{commit}/board_toy-one-mine-" in page
     pushed = push_site(tmp_path / "site", "user/board")

@@ -7,12 +7,12 @@ from datasets import get_dataset_config_names
 from reports import nooch_report, read, spawrious_report
 
 import oochub
-from oochub.hub.eval_yaml import eval_yaml
-from oochub.hub.result_entries import result_entries
+from oochub.hub.push_repository import _format_eval_yaml
+from oochub.hub.push_results import _make_result_entries
 
 
 def _tasks(name: str, configs: list[str]) -> list[dict[str, str]]:
-    text = eval_yaml(oochub.get("benchmark", name), configs)
+    text = _format_eval_yaml(oochub.get("benchmark", name), configs)
     return yaml.safe_load(text)["tasks"] if text else []
 
 
@@ -25,7 +25,7 @@ def test_the_tasks_of_a_nooch_task_by_hand() -> None:
         {"id": f"ce_car_{name}", "config": "ce_car", "split": "test"}
         for name in ("auc", "auc_hard", "accuracy", "worst_group_accuracy", "auc_in_context", "auc_out_of_context")
     ]
-    assert eval_yaml(oochub.get("benchmark", "nooch"), ["all"]) is None
+    assert _format_eval_yaml(oochub.get("benchmark", "nooch"), ["all"]) is None
 
 
 @pytest.mark.parametrize("name", oochub.names("benchmark"))
@@ -35,7 +35,7 @@ def test_every_config_has_tasks_of_its_own(name: str) -> None:
     Planted fault seen: ids without the config.
     """
     benchmark, configs = oochub.get("benchmark", name), get_dataset_config_names(name)
-    content = yaml.safe_load(eval_yaml(benchmark, configs) or "")
+    content = yaml.safe_load(_format_eval_yaml(benchmark, configs) or "")
     assert {"name", "description", "evaluation_framework", "tasks"} == set(content)
     ids = [task["id"] for task in content["tasks"]]
     assert len(ids) == len(set(ids)) >= len(configs)
@@ -49,7 +49,7 @@ def test_every_config_has_tasks_of_its_own(name: str) -> None:
 def test_what_a_report_gives_are_tasks_of_its_benchmark(name: str, content: dict) -> None:
     """Planted fault seen: a side's suffix in one of the two places alone."""
     report = read(content)
-    found = result_entries(report, dataset="user/data", revision=None, source="https://example.org")
+    found = _make_result_entries(report, dataset="user/data", revision=None, source="https://example.org")
     ids = {task["id"] for task in _tasks(name, [report.benchmark.config])}
     assert len(found.entries) > 1 and {entry.task_id for entry in found.entries} <= ids
 
@@ -70,5 +70,5 @@ def test_a_report_of_the_default_metrics_fills_every_task() -> None:
         group=[f"{k}/{c}" for k, c in zip(label, challenge, strict=True)],
     )
     report = oochub.evaluate(predictions, resamples=100)
-    found = result_entries(report, dataset="user/data", revision=None, source="https://example.org")
+    found = _make_result_entries(report, dataset="user/data", revision=None, source="https://example.org")
     assert {entry.task_id for entry in found.entries} == {task["id"] for task in _tasks("nooch", ["ce_car"])}

@@ -1,0 +1,167 @@
+"""Fetches files of one commit of a repository of the Hub, and looks at what came before anything reads it.
+
+Of a model that is the folder that its files lie in: its own, or the copy of one commit, fetched as a whole; of a data
+set one file, in the Hub's cache here.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError, causes
+from oochub.remote.guard import hide_token
+from oochub.remote.hub_errors import ODD_ANSWERS, connection_fault, retry
+from oochub.remote.remote_repository import RepoType
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], without: Sequence[str] = ()) -> Path:
+    """The folder in the Hub's cache that holds files of one commit; what is there already is not fetched again.
+
+    The files that came now and that the Hub names by their SHA-256 have this digest, and none is a link out of the
+    cache.
+
+    Args:
+        name: user/name.
+        repo_type: What it holds.
+        patterns: Of the files that are fetched.
+        without: Of those that are not, all the same.
+
+    Raises:
+        OochubError: The Hub cannot be reached or does not answer as it should, and the cache has no copy; what came is
+            damaged.
+        huggingface_hub.errors.HFValidationError: The name can be none.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
+    wanted = {"allow_patterns": list(patterns), "ignore_patterns": list(without), "tqdm_class": _late_bar()}
+    blobs = Path(HF_HUB_CACHE, f"{repo_type}s--{name.replace('/', '--')}", "blobs")
+    known = {path.name for path in blobs.glob("*")}
+    try:
+        folder = Path(retry(lambda: snapshot_download(name, repo_type=repo_type, **wanted)))
+    except (HFValidationError, OochubError):
+        raise
+    except (unreached, OSError, *ODD_ANSWERS) as error:
+        lines = [connection_fault(error), *str(error).strip().splitlines(), type(error).__name__]
+        said = hide_token(next(line for line in lines if line))
+        raise OochubError(
+            f"The files of {name} could not be fetched from the Hub: {said.rstrip('.: ')}. Check the connection and "
+            "try again: what has come is not fetched again."
+        ) from None  # the chain shows what the server sent
+    caches = {Path(HF_HUB_CACHE).resolve(), blobs.resolve()}
+    for path in sorted(folder.rglob("*")):
+        real = path.resolve()
+        if not any(real.is_relative_to(cache) for cache in caches):
+            raise OochubError(f"{path} is a link out of the Hub's cache, so it is not read. Delete {folder}.")
+        if real.is_file() and real.name not in known and _SHA256.fullmatch(real.name) and _digest(real) != real.name:
+            real.unlink()
+            raise OochubError(
+                f"{path.relative_to(folder)} of {name} came damaged: it has not the digest that the Hub names. Try "
+                "again: it is fetched again."
+            )
+    return folder
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _late_bar() -> Any:
+    from huggingface_hub.utils import tqdm
+
+    class LateBar(tqdm):  # type: ignore[misc]
+        """A bar for what takes more than two seconds."""
+
+        def __init__(self, *arguments: Any, **settings: Any) -> None:
+            super().__init__(*arguments, **{"delay": 2.0, **settings})
+
+    return LateBar
+
+
+_FILES = (
+    *("*.json", "*.jsonl", "*.jinja", "*.txt", "*.model", "*.bpe", "*.vocab", "*.spm", "*.tiktoken"),
+    *("model.safetensors", "model-*.safetensors", "auxiliary_head.safetensors"),
+)
+_ELSEWHERE = ("*/*",)  # other formats, checkpoints
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
+
+
+def fetch_model_folder(source: str) -> str:
+    """The folder to read a model's files from.
+
+    Of an id on the Hub all files that are read are fetched first, of one commit: no weights of today are put in a
+    config of yesterday, and a file that could not be fetched is not taken for one that is not there. What the cache of
+    the Hub holds is not fetched again; where the Hub cannot be reached it is what is read.
+
+    Args:
+        source: A folder, or an id on the Hub that is there: see `check_source`.
+
+    Raises:
+        OochubError: The Hub cannot be reached, and its cache has no whole copy.
+
+    >>> fetch_model_folder(".")
+    '.'
+    """
+    if Path(source).expanduser().is_dir():
+        return source
+    from huggingface_hub import constants, get_token
+
+    return _fetched(source, constants.ENDPOINT, get_token())
+
+
+@cache
+def _fetched(name: str, endpoint: str, token: str | None) -> str:
+    """Asked once a process: a job reads one commit, whatever is pushed meanwhile."""
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        folder = fetch_snapshot(name, repo_type="model", patterns=_FILES, without=_ELSEWHERE)
+    except HFValidationError:
+        return name  # whoever reads it says so
+    whole = any((folder / file).is_file() for file in _WEIGHTS)
+    return str(folder) if whole else name  # transformers knows where else safe weights may be
+
+
+def fetch_file(name: str, path: str, *, revision: str | None, token: Any = None, fetch: bool = True) -> Path | None:
+    """Where the file lies in the cache's snapshot, whose folder is called as the commit; None where there is none.
+
+    Nor is there one where nobody can be asked, and no copy is here.
+
+    Args:
+        name: user/name.
+        path: In the repository.
+        revision: A branch, tag or commit; None is main.
+        token: As `load_dataset` takes it.
+        fetch: Fetch it where it is not here; else `revision` is a commit.
+
+    Raises:
+        Exception: What the Hub's client raises where the Hub does not answer as it should.
+    """
+    from huggingface_hub import errors as of_hub
+    from huggingface_hub import hf_hub_download, is_offline_mode, try_to_load_from_cache
+
+    if not fetch:
+        here = try_to_load_from_cache(name, path, revision=revision, repo_type="dataset")
+        return Path(here) if isinstance(here, str) else None
+    where = {"repo_type": "dataset", "revision": revision, "token": token}
+    try:
+        return Path(retry(lambda: hf_hub_download(name, path, **where)))
+    except of_hub.LocalEntryNotFoundError as error:
+        if is_offline_mode() or any(type(cause).__name__ == "ConnectError" for cause in causes(error)):
+            return None
+        raise
+    except (
+        of_hub.EntryNotFoundError,
+        of_hub.HFValidationError,
+        of_hub.RepositoryNotFoundError,
+        of_hub.RevisionNotFoundError,
+    ):
+        return None
