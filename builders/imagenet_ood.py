@@ -15,8 +15,7 @@ from oochub.builders.sources.imagenet_listing import Listing, list_pictures, lis
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, columns_of, entering, set_of
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
 from oochub.builders.sources.stored import Stored, containers
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
-from oochub.class_names.imagenet_wnids import LABELS
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary

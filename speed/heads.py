@@ -21,8 +21,8 @@ from datasets import ClassLabel, Dataset, Features
 from torch import nn
 
 import oochub
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import stages
+from oochub.sweep.runs import plan_stages
+from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.heads.fitted_head import Probe
 from oochub.trainers.linear_probe import linear_probe
@@ -75,7 +75,7 @@ def main() -> None:
         data, inputs, split="train", task=task, names=FEATURES["label"].names, environment_column="environment"
     )
     rates = np.geomspace(1e-4, 1e-1, 32)
-    grid = stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]
+    grid = plan_stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]
     compared = {
         "96 linear heads (32 rates x 3 seeds, ERM)": [probe("erm", s, float(r)) for r in rates for s in range(3)],
         "96 linear heads of NOOCH's mixed grid": [probe(r.objective, r.seed, 0.01, **r.hyperparameters) for r in grid],

@@ -212,14 +212,14 @@ def training(is_short: bool) -> Iterator[Slope]:
     """Heads on cached features."""
     from heads import FEATURES, probe
 
-    from oochub.sweep.read_recipe import read_recipe
-    from oochub.sweep.runs import stages
+    from oochub.sweep.runs import plan_stages
+    from oochub.sweep.sweep_recipe import read_recipe
     from oochub.trainers.linear_probe import linear_probe
     from oochub.trainers.rows.examples import Examples
     from oochub.trainers.rows.targets import task_of
 
     width = 64 if is_short else 2048
-    grid = stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]
+    grid = plan_stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]
     probes = [probe(run.objective, run.seed, 0.01, **run.hyperparameters) for run in grid]
     epochs = probes[0].args.num_train_epochs
     inputs: Any = SimpleNamespace(column="label")

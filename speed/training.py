@@ -28,8 +28,8 @@ from training_peers import missing, peers
 import oochub
 from oochub.inputs.pictures import Pictures
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import stages
+from oochub.sweep.runs import plan_stages
+from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.batch import Batch
@@ -207,7 +207,7 @@ def heads(data: Dataset) -> float:
     column = {"environment_column": "environment"}
     train = Examples(data, inputs, split="train", task=task_of(data), names=names, **column)
     probes = []
-    for run in stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]:
+    for run in plan_stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]:
         given = run.arguments | {"num_train_epochs": EPOCHS, "early_stopping_patience": 0}
         args = RobustTrainingArguments(output_dir="unused", environment_column="environment", **given)
         probes.append(Probe(oochub.get("objective", run.objective)(**run.hyperparameters), args))

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import oochub
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.report.verdict import verdict
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from oochub.builders.sources.imagenet_sets import (
 )
 from oochub.builders.sources.imagenet_truth import validation_wnids
 from oochub.builders.sources.stored import Stored
-from oochub.class_names.imagenet_wnids import LABELS
+from oochub.class_names.imagenet_classes import LABELS
 from oochub.errors import OochubError, did_you_mean
 from oochub.storage.reading import read_lines
 

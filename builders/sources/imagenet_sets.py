@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 from oochub.builders.sources.imagenet import codec_and_size
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.stored import Enter, Stored
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
-from oochub.class_names.imagenet_wnids import LABELS
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 
 CORRUPTIONS = (
     *("gaussian_noise", "shot_noise", "impulse_noise"),

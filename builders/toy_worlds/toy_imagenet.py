@@ -18,7 +18,7 @@ from oochub.builders.toy_worlds._corruptions import corrupted
 from oochub.builders.toy_worlds._imagenet_ood_things import OOD_THINGS, OPEN_THINGS
 from oochub.builders.toy_worlds._imagenet_painting import PHOTO, RENDITIONS, SKETCH, Style, paint
 from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, DrawnClass
-from oochub.class_names.imagenet_wnids import IMAGENET_R_WNIDS
+from oochub.class_names.imagenet_classes import IMAGENET_R_WNIDS
 
 _SIZES = {"small": 3, "medium": 20}
 _TRAINING = 10

@@ -21,8 +21,8 @@ from oochub.storage.files import written_whole
 from oochub.storage.parquet_file import write_parquet
 from oochub.studies.demo.results_runs import HERE, KEY, RECIPES, render
 from oochub.sweep.measurement import measure
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import Run, stages
+from oochub.sweep.runs import Run, plan_stages
+from oochub.sweep.sweep_recipe import read_recipe
 
 TABLE = HERE / "repeats.parquet"
 SEED = 0
@@ -60,7 +60,7 @@ _SIDES, _ENDS = ("in_context", "out_of_context"), ("", ".low", ".high", ".n")
 
 def runs_again() -> list[Run]:
     """The runs of docs/results that are done again, as their recipes have them."""
-    every = [run for file in RECIPES.values() for stage in stages(read_recipe(file)) for run in stage]
+    every = [run for file in RECIPES.values() for stage in plan_stages(read_recipe(file)) for run in stage]
     chosen = [run for run in every if run.method in METHODS.get(run.task, ()) and run.seed == SEED]
     return sorted(chosen, key=lambda run: (list(METHODS).index(run.task), METHODS[run.task].index(run.method)))
 

@@ -21,11 +21,10 @@ from oochub.errors import OochubError
 from oochub.records.schema import from_json
 from oochub.storage.parquet_file import write_parquet
 from oochub.sweep.measurement import measure
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import Run, RunResult, stages
+from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.sweep import sweep
-from oochub.sweep.sweep_recipe import SweepRecipe
-from oochub.sweep.sweep_table import run_table
+from oochub.sweep.sweep_recipe import SweepRecipe, read_recipe
+from oochub.sweep.sweep_table import make_run_table
 
 HERE = Path(__file__).resolve().parents[2] / "docs" / "results"
 TABLE = HERE / "runs.parquet"
@@ -73,7 +72,7 @@ def rows_of(recipe: SweepRecipe, folder: Path) -> pd.DataFrame:
         (its 95% interval over test pictures) and, but for the gap, `.n`. Methods of which a run is missing are left
         out.
     """
-    runs = [run for stage in stages(recipe) for run in stage]
+    runs = [run for stage in plan_stages(recipe) for run in stage]
     files = [(run, folder / "rows" / f"{run.id}.json") for run in runs]
     results = [
         (run, from_json(RunResult, json.loads(file.read_text("utf-8")), what=str(file)))
@@ -83,7 +82,7 @@ def rows_of(recipe: SweepRecipe, folder: Path) -> pd.DataFrame:
     finished = [(run, result) for run, result in results if result.status == "finished"]
     if not finished:
         return pd.DataFrame()
-    table, records = run_table(recipe, finished), []
+    table, records = make_run_table(recipe, finished), []
     for (run, _), row in zip(finished, table.to_dict("records"), strict=True):
         own = {name: value for name, value in run.fixed.items() if name not in recipe.arguments}
         own |= {name: run.fixed[name] for name in recipe.arguments if run.fixed[name] != recipe.arguments[name]}
@@ -132,7 +131,7 @@ def main(
             if result.failed:
                 raise OochubError(f"{result.failed} of {result.runs} runs failed; {result.page} lists their errors.")
     tables = [rows_of(recipe, folder / name) for name, recipe in recipes.items()]
-    planned = [(run.task, run.method) for recipe in recipes.values() for stage in stages(recipe) for run in stage]
+    planned = [(run.task, run.method) for recipe in recipes.values() for stage in plan_stages(recipe) for run in stage]
     write(tables, planned, table)
 
 

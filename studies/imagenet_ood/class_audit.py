@@ -11,9 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
-from oochub.class_names.imagenet_wnids import LABELS
-from oochub.class_names.wordnet import read_wordnet
-from oochub.class_names.wordnet_facts import imagenet_21k_p, wordnet_facts
+from oochub.class_names.imagenet_classes import LABELS
+from oochub.class_names.wordnet import list_imagenet_21k_p, load_wordnet_facts, read_wordnet
 from oochub.errors import OochubError, unknown_name
 from oochub.storage.reading import read_text
 from oochub.studies.imagenet_ood.class_filters import FILTERS, ORDERS, ClassPool
@@ -57,7 +56,7 @@ def class_audit(
     """
     names = _order(order)
     wnids = _candidates(candidates)
-    tree = wordnet_facts() if wordnet is None else read_wordnet(wordnet)
+    tree = load_wordnet_facts() if wordnet is None else read_wordnet(wordnet)
     unknown = [wnid for wnid in wnids if wnid not in tree]
     if unknown:
         hint = "Give wordnet=, the folder of WordNet 3.0 (--wordnet)." if wordnet is None else "Remove them."
@@ -87,7 +86,7 @@ def _order(order: str | Sequence[str]) -> tuple[str, ...]:
 
 def _candidates(candidates: str | Path | Iterable[str]) -> list[str]:
     if candidates in _POOLS:
-        return list(imagenet_21k_p(str(candidates)))
+        return list(list_imagenet_21k_p(str(candidates)))
     if isinstance(candidates, str | Path):
         file = Path(candidates).expanduser()
         if not file.exists():

@@ -19,8 +19,7 @@ import oochub
 from oochub.builders.sources.imagenet import imagenet_pictures
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
-from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
 from oochub.records.build_record import BuildRecord
 
 

@@ -14,7 +14,7 @@ from oochub.builders.sources.imagenet_sets import CORRUPTIONS
 from oochub.builders.toy_worlds import toy_imagenet as module
 from oochub.builders.toy_worlds._corruptions import corrupted
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
-from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
+from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
 from oochub.errors import OochubError
 
 

@@ -13,7 +13,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.paired_comparison import paired_comparison
 from oochub.records.metadata import Training
 from oochub.storage.reading import read_json
-from oochub.sweep.measurement import numbers_of
+from oochub.sweep.measurement import collect_numbers
 from oochub.sweep.runs import Run
 
 
@@ -106,7 +106,7 @@ def test_a_sweep_selects_on_the_rows_that_chose(trained):
     _, predictions = trained
     inside = predictions.split == "validation"
     chose = inside & _chooses(predictions.column("example_id"))
-    numbers = numbers_of(predictions, oochub.evaluate(predictions, resamples=100))
+    numbers = collect_numbers(predictions, oochub.evaluate(predictions, resamples=100))
     right = predictions.label == predictions.prediction
     assert numbers["validation/accuracy"] == pytest.approx(right[chose].mean())
     assert numbers["in_context/accuracy"] == pytest.approx(right[inside & ~chose].mean())

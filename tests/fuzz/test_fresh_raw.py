@@ -27,7 +27,7 @@ from test_fuzz_spawrious import SPAWRIOUS
 from test_fuzz_tars import TARS
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
-from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
+from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS
 from oochub.records.build_record import BuildRecord
 
 _YEARS = ("train2017", "val2017")

@@ -53,7 +53,7 @@ FUZZED = {
     "src/oochub/report/report.py": "reports",
     "reviewing/decisions.py": "decisions",
     "src/oochub/detector.py": "detectors",
-    "src/oochub/sweep/read_recipe.py": "recipes",
+    "src/oochub/sweep/sweep_recipe.py": "recipes",
     "src/oochub/storage/tensor_file.py": "detectors",
     "studies/imagenet_ood/model_list.py": "lists",
     "studies/waterbirds/cub_images.py": "metadata",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mutations import bytes_cases, place_cases, text_cases
 
 from oochub.builders.sources.imagenet_listing import list_pictures
-from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
+from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS
 from oochub.studies.imagenet_ood.model_list import read_models
 
 _WNID = "n02666943"  # of the 637 classes

@@ -12,7 +12,7 @@ from fuzz_case import CHANGED, REFUSED, SAFE, SAME, Case, Format, Used
 from mutations import place_cases, text_cases
 
 from oochub.records.schema import to_json
-from oochub.sweep.read_recipe import read_recipe
+from oochub.sweep.sweep_recipe import read_recipe
 
 _FILE = "own.toml"
 _RECIPE: dict[str, Any] = {

@@ -173,7 +173,7 @@ def _read_tensors(path: Path) -> Any:
 
 
 def _read_recipe(path: Path) -> Any:
-    from oochub.sweep.read_recipe import read_recipe
+    from oochub.sweep.sweep_recipe import read_recipe
 
     return read_recipe(path)
 

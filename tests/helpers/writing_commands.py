@@ -64,7 +64,7 @@ def _encoder(inputs: Inputs, path: Path) -> Words:
 
 
 def _imagenet_model(inputs: Inputs, path: Path) -> Words:
-    from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+    from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
     from oochub.trainers.backbone import backbone
 
     model, processor = backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=1)

@@ -16,7 +16,7 @@ from oochub.errors import OochubError
 from oochub.loading_scripts.parquet_repository import parquet_repository
 from oochub.remote.fetch import fetch_model_folder
 from oochub.sweep.measurement import check_raw_folders
-from oochub.sweep.read_recipe import read_recipe
+from oochub.sweep.sweep_recipe import read_recipe
 
 _DATA = {"repo_id": "user/mine", "repo_type": "dataset"}
 _STREAMED = """

@@ -13,7 +13,7 @@ from PIL import Image
 from sklearn.metrics import roc_auc_score
 
 import oochub
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 
 NAMES = ["cat", "bird", "dog"]
 OWN = ["beagle", "tabby", "jay", "pug", "lynx", "jeep"]

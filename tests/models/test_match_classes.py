@@ -5,9 +5,8 @@ import string
 
 import pytest
 
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
-from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
-from oochub.class_names.wordnet_facts import wordnet_facts
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, IMAGENET_1K_WNIDS
+from oochub.class_names.wordnet import load_wordnet_facts
 from oochub.errors import OochubError, speaking_shell
 from oochub.models.label_map import read_label_map
 from oochub.models.match_classes import ImagenetOutputs, match_classes
@@ -189,6 +188,6 @@ def test_forms_of_a_label_map(tmp_path):
 
 def test_the_facts_have_the_words_of_imagenet_s_own_list():
     """Two lists of one thing: the words of WordNet's synsets and the names of the 1,000 classes."""
-    tree = wordnet_facts()
+    tree = load_wordnet_facts()
     for wnid, name in zip(IMAGENET_1K_WNIDS, HUB, strict=True):
         assert name == ", ".join(tree.lemmas[wnid]), wnid

@@ -1,6 +1,6 @@
 """Names in print: classes of ImageNet by one word, all of them apart."""
 
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.report.wording import words
 
 

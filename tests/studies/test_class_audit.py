@@ -12,9 +12,14 @@ import pandas as pd
 import pytest
 
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
-from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
-from oochub.class_names.wordnet import WordNet, read_wordnet
-from oochub.class_names.wordnet_facts import imagenet_21k_p, wordnet_facts, write_wordnet_facts
+from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS
+from oochub.class_names.wordnet import (
+    WordNet,
+    list_imagenet_21k_p,
+    load_wordnet_facts,
+    read_wordnet,
+    write_wordnet_facts,
+)
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.studies.imagenet_ood.class_audit import class_audit
@@ -44,7 +49,7 @@ def _edges(place):
 
 
 def _facts_file():
-    return Path(sys.modules[wordnet_facts.__module__].__file__).with_name("wordnet_facts.tsv")
+    return Path(sys.modules[load_wordnet_facts.__module__].__file__).with_name("wordnet_facts.tsv")
 
 
 def _all_above(edges):
@@ -89,7 +94,7 @@ def _left(result, published=False):
 def test_every_class_as_by_a_plain_walk(audited):
     """Planted faults seen: instance hypernyms left out of a hand-made tree; `widened` without its topmost rule."""
     result, edges = audited
-    expected = _plain_audit(edges, imagenet_21k_p())
+    expected = _plain_audit(edges, list_imagenet_21k_p())
     content = {
         wnid: None if pd.isna(name) else name for wnid, name in zip(result["wnid"], result["removed_by"], strict=True)
     }
@@ -160,7 +165,7 @@ def test_sister_classes(order, left, published):
 
 def test_sisters_of_a_microwave():
     """The five that Appendix H names share the parent `kitchen appliance`; a dagger has no sister."""
-    tree = wordnet_facts()
+    tree = load_wordnet_facts()
     wnids = {tree.name(wnid): wnid for wnid in tree.hyponyms["n03620052"]}
     five = [wnids[name] for name in ("food processor", "ice maker", "hot plate", "coffee maker", "oven")]
     assert wnids["microwave"] in KNOWN
@@ -213,12 +218,12 @@ def test_shipped_facts_are_wordnet_s(real_data, tmp_path):
     }
     write_wordnet_facts(tmp_path / "facts.tsv", read_wordnet(DEBIAN), lists, IMAGENET_1K_WNIDS)
     assert (tmp_path / "facts.tsv").read_bytes() == _facts_file().read_bytes()
-    assert set(imagenet_21k_p("winter21")) == set(lists["winter21"]) and set(OOD_CLASSES) <= set(lists["winter21"])
+    assert set(list_imagenet_21k_p("winter21")) == set(lists["winter21"]) and set(OOD_CLASSES) <= set(lists["winter21"])
 
 
 def test_shipped_facts_are_the_subset_computed_elsewhere(real_data):
     subset = json.loads((real_data / "imagenet" / "wordnet30_hypernyms_subset.json").read_text())
-    own = {wnid: sorted(above) for wnid, above in wordnet_facts().hypernyms.items()}
+    own = {wnid: sorted(above) for wnid, above in load_wordnet_facts().hypernyms.items()}
     assert own.keys() == subset.keys() and len(own) == 13_043
     differing = [wnid for wnid in own if own[wnid] != sorted(subset[wnid])]
     assert differing == ["n09450163"]  # the sun, an instance of a star: the subset has no instances

@@ -93,7 +93,7 @@ def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatc
     assert {path.name for path in (tmp_path / "found").iterdir()} == {*levels, "m2m.csv", "features"}
     ranking = pd.read_csv("found/m2m.csv")
     assert ranking["accuracy"].is_monotonic_decreasing and ranking["proposed"].tolist() == ["easy", "medium", "hard"]
-    monkeypatch.setattr("oochub.sweep.feature_cache.predict", None)  # it is not called again
+    monkeypatch.setattr("oochub.sweep.feature_measurement.predict", None)  # it is not called again
     assert run(*words)[:2] == (code, output)
     composition = read_composition("found/m2m_hard.toml")
     assert ranking["about"].iloc[-1] in composition.about and len(composition.environments["env_1"].shares) == len(

@@ -38,7 +38,7 @@ def _near_mean_model(folder: Path, data, seed: int) -> Path:
     """A random network whose head is the nearest class mean of the training pictures: no training, some are right."""
     import torch
 
-    from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+    from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
     from oochub.trainers.backbone import backbone
 
     model, processor = backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=seed)

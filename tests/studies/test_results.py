@@ -24,9 +24,9 @@ from oochub.studies.demo.found_groups_section import found_groups_section
 from oochub.studies.demo.repeated_runs import TABLE as REPEATS
 from oochub.studies.demo.repeats_section import repeats_section, steps_sentence
 from oochub.sweep.measurement import measure
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import stages
+from oochub.sweep.runs import plan_stages
 from oochub.sweep.sweep import sweep
+from oochub.sweep.sweep_recipe import read_recipe
 
 DOCS = Path(__file__).parents[2] / "docs"
 TABLE = DOCS / "results" / "runs.parquet"
@@ -228,7 +228,7 @@ def test_what_each_method_is_given_is_that_of_the_recipes(runs):
         groups = row["task"] == "nooch/ce_car" or listed.get("environments") == "group"
         assert row["given"] == (("label x context" if groups else "environments") if needs else "labels"), row["method"]
     for file in results_runs.RECIPES.values():
-        for run in (run for stage in stages(read_recipe(file)) for run in stage):
+        for run in (run for stage in plan_stages(read_recipe(file)) for run in stage):
             same = runs[(runs["task"] == run.task) & (runs["method"] == run.method)]
             assert set(same["given"]) <= {results_runs.given_to(run)}, run.id
 

@@ -8,8 +8,7 @@ import pytest
 import oochub
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.cli import main
-from oochub.sweep.buildable_tasks import with_buildable_tasks
-from oochub.sweep.read_recipe import read_recipe
+from oochub.sweep.sweep_recipe import keep_buildable_tasks, read_recipe
 
 
 @pytest.fixture(scope="module")
@@ -60,15 +59,15 @@ def test_without_the_raw_folder_a_dry_run_says_what_it_cannot_know(monkeypatch, 
 def test_published_contexts_are_those_of_the_12_tasks(coco, tmp_path):
     """And tasks that are named stay, whatever they are; where none is left that is an error."""
     plain = read_recipe("nooch_all_tasks")
-    published = with_buildable_tasks(_with(plain, contexts="published"), data_dir=str(coco))
+    published = keep_buildable_tasks(_with(plain, contexts="published"), data_dir=str(coco))
     assert sorted(published.tasks) == sorted(read_recipe("nooch_suite").tasks)
     with pytest.raises(oochub.OochubError, match="None of the tasks can be built from"):
-        with_buildable_tasks(_with(plain, alpha=1.0), data_dir=str(coco))
+        keep_buildable_tasks(_with(plain, alpha=1.0), data_dir=str(coco))
     (tmp_path / "own.toml").write_text(
         'tasks = ["nooch/ce_zebra", "nooch/ce_z*"]\nmodel = "resnet-tiny"\n[methods.ERM]\nobjective = "erm"\n'
     )
     named = read_recipe(tmp_path / "own.toml")
-    assert with_buildable_tasks(_with(named, alpha=1.0), data_dir=str(coco)).tasks == ("nooch/ce_zebra",)
+    assert keep_buildable_tasks(_with(named, alpha=1.0), data_dir=str(coco)).tasks == ("nooch/ce_zebra",)
 
 
 def _with(recipe, **options):

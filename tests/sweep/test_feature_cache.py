@@ -1,6 +1,6 @@
 """The features that a sweep keeps: what a killed run left half-written is no part of them."""
 
-from oochub.sweep.feature_cache import FeatureCache
+from oochub.sweep.feature_measurement import FeatureCache
 
 
 def test_a_draft_is_no_part(tmp_path):

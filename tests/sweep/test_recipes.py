@@ -9,12 +9,11 @@ import pytest
 from scipy import stats
 
 from oochub.errors import OochubError
-from oochub.sweep import read_recipe as recipe_module
+from oochub.sweep import sweep_recipe as recipe_module
 from oochub.sweep.methods import read_method
-from oochub.sweep.read_recipe import FOLDER, read_recipe, recipe_names
-from oochub.sweep.run_listing import RunListing
-from oochub.sweep.runs import Run, stages
+from oochub.sweep.runs import Run, RunListing, plan_stages
 from oochub.sweep.selection import RULES
+from oochub.sweep.sweep_recipe import FOLDER, list_recipes, read_recipe
 
 SUITE = "car bowl boat fire_hydrant airplane cow backpack cup surfboard tie sports_ball kite".split()
 TABLE_8 = {  # NOOCH, Table 8, with the names of Table 3
@@ -55,14 +54,14 @@ def recipe_of(tmp_path):
 
 
 def all_runs(recipe, **options) -> list[Run]:
-    return [run for stage in stages(recipe, **options) for run in stage]
+    return [run for stage in plan_stages(recipe, **options) for run in stage]
 
 
-@pytest.mark.parametrize("name", recipe_names())
+@pytest.mark.parametrize("name", list_recipes())
 def test_recipes_of_the_hub_can_be_read_and_listed(name):
     """Every key, objective, hyperparameter and argument of every recipe and variant, checked as a user's own."""
     recipe = read_recipe(name)
-    content = RunListing.of(recipe, stages(recipe)).to_json()
+    content = RunListing.of(recipe, plan_stages(recipe)).to_json()
     assert content["total"] == sum(content["per_task"].values()) > 0
     assert json.loads(json.dumps(content)) == content
     ids = [item["run"] for item in content["runs"] if item["run"]]
@@ -71,7 +70,7 @@ def test_recipes_of_the_hub_can_be_read_and_listed(name):
 
 def test_suite_of_nooch_has_1152_runs():
     """Table 8 times 3 seeds: 96 a task, 1,152 in all; 12 x 3 x 5 x 3.2 = 576 of Appendix C.3 is a misprint."""
-    content = RunListing.of(recipe := read_recipe("nooch_suite"), stages(recipe)).to_json()
+    content = RunListing.of(recipe := read_recipe("nooch_suite"), plan_stages(recipe)).to_json()
     assert content["per_task"] == {f"nooch/ce_{name}": 96 for name in SUITE}
     assert content["total"] == 1152
     expected = [
@@ -141,7 +140,7 @@ def test_nooch_by_gist_is_the_suite_again():
 
 
 def test_spawrious_tunes_on_two_challenges_and_carries_to_four():
-    shared, own, final = stages(recipe := read_recipe("spawrious"))
+    shared, own, final = plan_stages(recipe := read_recipe("spawrious"))
     tuned = {"spawrious/o2o_easy", "spawrious/m2m_hard"}
     assert len(shared) == 20 * 2 and {run.method for run in shared} == {"ERM"} and not shared[0].follows
     assert {run.task for run in shared} == {run.task for run in own} == tuned
@@ -159,7 +158,7 @@ def test_spawrious_tunes_on_two_challenges_and_carries_to_four():
     assert {(run.arguments["per_device_train_batch_size"], run.arguments["dropout"]) for run in final} == {(128, 0.1)}
     vit = read_recipe("spawrious", variant="vit")
     assert {run.arguments["per_device_train_batch_size"] for run in all_runs(vit)} == {64}
-    assert [len(stage) for stage in stages(vit)] == [40, 40, 54] and "vit-base" in vit.model
+    assert [len(stage) for stage in plan_stages(vit)] == [40, 40, 54] and "vit-base" in vit.model
     scratch = read_recipe("spawrious", variant="scratch")
     assert [item.title for item in scratch.methods] == ["ERM", "GroupDRO", "MMD-AAE"]
     assert recipe.pretrained and not scratch.pretrained and scratch.model == recipe.model
@@ -254,12 +253,12 @@ def test_ids_are_stable_and_differ_with_anything():
 
 def test_only_keeps_what_is_followed():
     recipe = read_recipe("spawrious")
-    shared, own, final = stages(recipe, only=["spawrious/o2o_hard", "jtt"])
+    shared, own, final = plan_stages(recipe, only=["spawrious/o2o_hard", "jtt"])
     assert {(run.task, run.method) for run in final} == {("spawrious/o2o_hard", "JTT")}
     assert {(run.task, run.method) for run in own} == {("spawrious/o2o_easy", "JTT")}
     assert {(run.task, run.method) for run in shared} == {("spawrious/o2o_easy", "ERM")}
     with pytest.raises(OochubError, match="Did you mean 'spawrious/o2o_hard'"):
-        stages(recipe, only=["spawrious/o2o_hrd"])
+        plan_stages(recipe, only=["spawrious/o2o_hrd"])
 
 
 def test_leaving_environments_out_adds_their_runs(recipe_of):
@@ -284,7 +283,7 @@ def test_a_method_has_environments_of_its_own(recipe_of):
     }
     plain = {(run.task, run.method, str(run.setting)): run.id for run in all_runs(recipe_of(SMALL))}
     assert all(run.id != plain[run.task, run.method, str(run.setting)] for run in all_runs(recipe))
-    records = RunListing.of(recipe, stages(recipe)).to_json()["runs"]
+    records = RunListing.of(recipe, plan_stages(recipe)).to_json()["runs"]
     assert [record["environments"] for record in records] == [run.environments for run in all_runs(recipe)]
     with pytest.raises(OochubError, match="GDRO itself sets environments"):
         recipe_of(text, overrides={"environments": "label"})
@@ -374,8 +373,8 @@ def test_wrong_names_of_recipes_and_variants(recipe_of, tmp_path):
 
 
 def test_recipes_lie_in_the_package():
-    assert all(first < second for first, second in pairwise(recipe_names()))
-    assert {"nooch_all_tasks", "nooch_suite", "spawrious", "wilds"} <= set(recipe_names())
+    assert all(first < second for first, second in pairwise(list_recipes()))
+    assert {"nooch_all_tasks", "nooch_suite", "spawrious", "wilds"} <= set(list_recipes())
 
 
 def test_the_readme_shows_a_recipe_that_can_be_read(recipe_of):

@@ -10,9 +10,8 @@ import pytest
 from rich.console import Console
 
 from oochub.cli import main
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.run_listing import RunListing
-from oochub.sweep.runs import stages
+from oochub.sweep.runs import RunListing, plan_stages
+from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.samplers import sampler_by_name
 from oochub.training import train
 
@@ -43,7 +42,7 @@ def test_batches_are_those_of_each_methods_code(variant):
     Planted fault seen: the sampler left out of the recipe, as it was.
     """
     recipe = read_recipe("spawrious", variant=variant)
-    runs = [run for stage in stages(recipe) for run in stage]
+    runs = [run for stage in plan_stages(recipe) for run in stage]
     environment = np.repeat([0, 1], [10_000, 7_000])
     for method in {run.method for run in runs}:
         arguments = next(run.arguments for run in runs if run.method == method)
@@ -60,7 +59,7 @@ def test_batches_are_those_of_each_methods_code(variant):
 
 def test_the_dry_run_shows_the_batches(capsys):
     recipe = read_recipe("spawrious")
-    Console(width=100).print(RunListing.of(recipe, stages(recipe)).terminal())
+    Console(width=100).print(RunListing.of(recipe, plan_stages(recipe)).terminal())
     lines = [line.split()[:2] for line in capsys.readouterr().out.splitlines()]
     assert ["ERM", "sampler=environments"] in lines and ["LISA", "sampler=uniform"] in lines
 
@@ -70,7 +69,7 @@ def test_every_method_trains_with_its_batches(tmp_path, spawrious):
     """Two steps of each, with the first settings that the recipe draws, on the toy world."""
     recipe = read_recipe("spawrious", overrides=TINY)
     first = tuple(replace(method, settings=method.settings[:1]) for method in recipe.methods)
-    (runs,) = stages(replace(recipe, tuning=None, tasks=("spawrious/o2o_hard",), methods=first))
+    (runs,) = plan_stages(replace(recipe, tuning=None, tasks=("spawrious/o2o_hard",), methods=first))
     assert len(runs) == 12
     for run in runs:
         given = {"hyperparameters": run.hyperparameters, "arguments": {**run.arguments, "num_train_epochs": 2}}

@@ -23,10 +23,10 @@ from oochub.data.columns import Columns
 from oochub.data.own_repository import own_repository
 from oochub.errors import OochubError
 from oochub.sweep.measurement import measure
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import Run, RunResult, stages
+from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.sweep import sweep
-from oochub.sweep.sweep_table import run_table, selection_table, to_markdown
+from oochub.sweep.sweep_recipe import read_recipe
+from oochub.sweep.sweep_table import make_run_table, make_selection_table, to_markdown
 
 TUNED = """
 about = "A sweep whose runs are a formula."
@@ -199,7 +199,7 @@ def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
     script = (
         # a shell without job control starts its background jobs deaf to Ctrl-C
         "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "import test_sweep, sys\nfrom oochub.sweep.sweep import sweep\nfrom oochub.sweep.read_recipe import "
+        "import test_sweep, sys\nfrom oochub.sweep.sweep import sweep\nfrom oochub.sweep.sweep_recipe import "
         f"read_recipe\nsweep(read_recipe({str(file)!r}), {str(out)!r}, measure=test_sweep.formula)"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
@@ -249,11 +249,13 @@ def test_folders_of_other_sweeps_and_wrong_jobs(tuned, tmp_path):
 
 def test_settings_of_any_type_stand_in_the_table(tuned):
     """A name that is a number for one method and a text for another is one column."""
-    runs = stages(tuned)[0]
+    runs = plan_stages(tuned)[0]
     both = [Run(**{**vars(runs[0]), "setting": {"learning_rate": 0.1, "form": item}}) for item in ("wilds", 3)]
-    table = run_table(tuned, [(run, RunResult(headline="auc")) for run in both])
+    table = make_run_table(tuned, [(run, RunResult(headline="auc")) for run in both])
     assert table["setting.form"].tolist() == ["wilds", "3"]
-    assert selection_table(table[:0]).empty and "Track: features" in to_markdown(table[:0], tuned, track="features")
+    assert make_selection_table(table[:0]).empty and "Track: features" in to_markdown(
+        table[:0], tuned, track="features"
+    )
 
 
 @pytest.fixture

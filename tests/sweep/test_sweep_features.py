@@ -15,17 +15,16 @@ from sklearn.metrics import roc_auc_score
 from tiny_encoder import tiny_encoder
 
 import oochub
-import oochub.sweep.feature_cache
+import oochub.sweep.feature_measurement
 from oochub.cli import main
 from oochub.data.load import load
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
-from oochub.sweep.feature_cache import FeatureCache
-from oochub.sweep.feature_measurement import measure_on_features
-from oochub.sweep.read_recipe import read_recipe
+from oochub.sweep.feature_measurement import FeatureCache, measure_on_features
 from oochub.sweep.runs import Run
 from oochub.sweep.sweep import feature_sweep, sweep
+from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.backbone import backbone
 from oochub.trainers.linear_probe import linear_probe
 
@@ -58,7 +57,7 @@ def counted(monkeypatch):
         seen.append(sum(len(part) for part in dataset.values()))
         return predict(model, dataset, **options)
 
-    monkeypatch.setattr(oochub.sweep.feature_cache, "predict", counting)
+    monkeypatch.setattr(oochub.sweep.feature_measurement, "predict", counting)
     return seen
 
 

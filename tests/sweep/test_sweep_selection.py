@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from oochub.sweep.selection import RULES, rule_words, scores, selected
+from oochub.sweep.selection import RULES, describe_rule, score_runs, select_settings
 
 ENVIRONMENTS = ("env_1", "env_2")
 COLUMNS = (
@@ -88,10 +88,10 @@ def test_each_rule_equals_a_loop(rule):
     ties = empty = taken = 0
     for seed in range(25):
         rows = random_rows(seed)
-        result = selected(pd.DataFrame(rows), rule)
+        result = select_settings(pd.DataFrame(rows), rule)
         assert result.tolist() == by_loops(rule, rows), seed
         expected = [math.nan if row["left_out"] else number_of(rule, row, rows) for row in rows]
-        np.testing.assert_allclose(scores(pd.DataFrame(rows), rule), expected)
+        np.testing.assert_allclose(score_runs(pd.DataFrame(rows), rule), expected)
         taken += int(result.sum())
         empty += 4 - len({(r["task"], r["method"]) for r, item in zip(rows, result, strict=True) if item})
         values = [number_of(rule, row, rows) for row in rows if not row["left_out"]]
@@ -108,9 +108,9 @@ def test_wilds_calls_its_splits_otherwise():
     table["val/f1_macro"], table["val/accuracy"], table["id_val/accuracy"] = [0.9, 0.1], [0.9, 0.1], [0.1, 0.9]
     table["val/nll"] = [0.1, 0.9]
     for rule, expected in {"ood_validation": 0, "training_domain_validation": 1, "validation_loss": 0}.items():
-        assert selected(table, rule).tolist() == [expected == 0, expected == 1], rule
+        assert select_settings(table, rule).tolist() == [expected == 0, expected == 1], rule
     # without rows of the training domains that rule selects nothing, rather than on other domains
-    assert not selected(table.drop(columns="id_val/accuracy"), "training_domain_validation").any()
+    assert not select_settings(table.drop(columns="id_val/accuracy"), "training_domain_validation").any()
 
 
 def test_infinite_losses_and_whole_failures_select_nothing():
@@ -118,12 +118,12 @@ def test_infinite_losses_and_whole_failures_select_nothing():
         {"stage": "final", "task": "t", "method": "m", "left_out": None, "seed": 0, "status": "finished"}
         | {"setting": ["1", "2"], "headline": "auc", "validation/nll": [math.inf, math.inf]}
     )
-    assert not selected(table, "validation_loss").any()
-    assert not selected(table.assign(status="failed"), "oracle").any()
+    assert not select_settings(table, "validation_loss").any()
+    assert not select_settings(table.assign(status="failed"), "oracle").any()
 
 
 def test_rules_say_what_they_take():
     assert len(RULES) == 7
     for rule in RULES:
-        assert rule_words(rule).startswith("The ") and rule_words(rule).endswith("."), rule
-    assert "TEST" in rule_words("oracle")
+        assert describe_rule(rule).startswith("The ") and describe_rule(rule).endswith("."), rule
+    assert "TEST" in describe_rule("oracle")

@@ -6,8 +6,8 @@ import math
 import pytest
 
 import oochub
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import stages
+from oochub.sweep.runs import plan_stages
+from oochub.sweep.sweep_recipe import read_recipe
 
 MODELS = {
     "ogb_molpcba": "gin-virtual",
@@ -23,7 +23,7 @@ MODELS = {
 def runs():
     """The first seed of each method on each data set, of PovertyMap's folds the first."""
     made = {}
-    for stage in stages(read_recipe("wilds")):
+    for stage in plan_stages(read_recipe("wilds")):
         for run in stage:
             if not run.task.endswith(("_b", "_c", "_d", "_e")):
                 made.setdefault((run.task, run.method), run)
@@ -52,7 +52,7 @@ def test_each_takes_a_step(task, method, raw, tmp_path):
     small = {"model": MODELS.get(name, "resnet-tiny"), "pretrained": False, "max_steps": 1, "num_train_epochs": 1}
     if name not in MODELS or name == "globalwheat":
         small["image_size"] = 32
-    (stage,) = stages(read_recipe("wilds", overrides=small), only=[task, method])
+    (stage,) = plan_stages(read_recipe("wilds", overrides=small), only=[task, method])
     run, arguments = stage[0], dict(stage[0].arguments)
     if arguments.get("environments_per_batch", 0) > 8:  # of RxRx1: its toy has 8 experiments
         arguments["environments_per_batch"] = 8

@@ -12,7 +12,7 @@ import pytest
 from own_group import wait_for_the_last
 
 from oochub.sweep.runs import RunResult
-from oochub.sweep.workers import Workers
+from oochub.sweep.sweep import _Workers as Workers
 
 _KEPT = []
 

@@ -8,8 +8,8 @@ from time import perf_counter
 import pytest
 
 from oochub.errors import OochubError
-from oochub.sweep.read_recipe import read_recipe
-from oochub.sweep.runs import stages
+from oochub.sweep.runs import plan_stages
+from oochub.sweep.sweep_recipe import read_recipe
 
 RECIPE = """
 tasks = ["spawrious/o2o_hard", "spawrious/m2m_hard"]
@@ -85,7 +85,7 @@ def read(tmp_path):
 
 
 def test_the_recipe_itself_is_right(read):
-    assert sum(map(len, stages(read(RECIPE)))) > 5 and read(RECIPE, variant="short").name == "own/short"
+    assert sum(map(len, plan_stages(read(RECIPE)))) > 5 and read(RECIPE, variant="short").name == "own/short"
 
 
 def test_each_value_of_each_place_is_taken_or_said(read):

@@ -41,10 +41,8 @@ def sweep(
     from oochub.data.load import check_options
     from oochub.errors import OochubError
     from oochub.records.parameters import parse_options
-    from oochub.sweep.buildable_tasks import with_buildable_tasks
-    from oochub.sweep.read_recipe import read_recipe
-    from oochub.sweep.run_listing import RunListing
-    from oochub.sweep.runs import stages
+    from oochub.sweep.runs import RunListing, plan_stages
+    from oochub.sweep.sweep_recipe import keep_buildable_tasks, read_recipe
 
     overrides = parse_options([*(override or []), *(earlier_override or [])], by="--override")
     overrides |= {} if head is None else {"head": head}
@@ -54,8 +52,8 @@ def sweep(
         check_options(benchmark, options)
     plan = replace(plan, options={**plan.options, **options})
     if dry_run:
-        plan = with_buildable_tasks(plan, data_dir=data_dir, needed=False, only=only or ())
-        listing = RunListing.of(plan, stages(plan, only=only or ()))
+        plan = keep_buildable_tasks(plan, data_dir=data_dir, needed=False, only=only or ())
+        listing = RunListing.of(plan, plan_stages(plan, only=only or ()))
         if as_json:
             out_console.print_json(json.dumps(listing.to_json()))
         else:
@@ -63,7 +61,7 @@ def sweep(
         return
     if out is None:
         raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
-    plan = with_buildable_tasks(plan, data_dir=data_dir, only=only or ())
+    plan = keep_buildable_tasks(plan, data_dir=data_dir, only=only or ())
     from functools import partial
 
     from rich.table import Column, Table
@@ -72,7 +70,7 @@ def sweep(
     from oochub.sweep.measurement import check_raw_folders, measure
     from oochub.sweep.sweep import feature_sweep
     from oochub.sweep.sweep import sweep as run
-    from oochub.sweep.sweep_table import SELECTION_HEADS, selection_rows, unselected
+    from oochub.sweep.sweep_table import SELECTION_HEADS, list_unselected, selection_rows
 
     check_raw_folders(() if plan.missing_benchmarks else plan.tasks, data_dir)
     if features:
@@ -89,7 +87,7 @@ def sweep(
         for row in selection_rows(read_parquet(result.selected).table.to_pandas()):
             table.add_row(*row)
         out_console.print(table)
-        for sentence in unselected(read_parquet(result.table).table.to_pandas()):
+        for sentence in list_unselected(read_parquet(result.table).table.to_pandas()):
             out_console.print(sentence, markup=False)
     done({key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}, as_json)
     if result.failed:

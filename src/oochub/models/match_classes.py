@@ -13,9 +13,8 @@ from difflib import get_close_matches
 from functools import cached_property
 
 from oochub import catalog
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
-from oochub.class_names.imagenet_wnids import IMAGENET_1K_WNIDS
-from oochub.class_names.wordnet_facts import wordnet_facts
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, IMAGENET_1K_WNIDS
+from oochub.class_names.wordnet import load_wordnet_facts
 from oochub.errors import OochubError, either, unknown_name
 from oochub.models.label_map import Answering, LabelMap, list_names, list_outputs
 from oochub.records.build_record import ABSENCE
@@ -227,7 +226,7 @@ class ImagenetOutputs:
     @cached_property
     def wnids(self) -> tuple[str | None, ...]:
         """The wnid of each class; None for one that is not known."""
-        tree = wordnet_facts()
+        tree = load_wordnet_facts()
         found = [_WNID.match(name) for name in self.names]
         if any(found):
             return tuple(match[0] if match and match[0] in tree else None for match in found)
@@ -260,7 +259,7 @@ class ImagenetOutputs:
         senses = {wnid: self._below[wnid] for wnid, count in sorted(shared.items()) if count == most}
         if len(set(senses.values())) == 1:
             return dict([next(iter(senses.items()))])
-        tree = wordnet_facts()
+        tree = load_wordnet_facts()
         called = [wnid for wnid in senses if class_words(tree.name(wnid)) & class_words(name)]
         parents = [set(tree.hypernyms[wnid]) for wnid in senses]
         if len(called) == 1 and set.intersection(*parents):
@@ -274,7 +273,7 @@ class ImagenetOutputs:
         >>> ImagenetOutputs.sense("n02012849")
         'n02012849 (crane, a kind of wading bird)'
         """
-        tree = wordnet_facts()
+        tree = load_wordnet_facts()
         above = next(iter(tree.hypernyms[wnid]), None)
         kind = "" if above is None else f", a kind of {tree.name(above)}"
         return f"{wnid} ({tree.name(wnid)}{kind})"
@@ -284,7 +283,7 @@ class ImagenetOutputs:
         """A concept to the classes at or below it."""
         below: dict[str, list[int]] = defaultdict(list)
         for number, wnid in enumerate(self.wnids):
-            for concept in () if wnid is None else {wnid, *wordnet_facts().ancestors(wnid)}:
+            for concept in () if wnid is None else {wnid, *load_wordnet_facts().ancestors(wnid)}:
                 below[concept].append(number)
         return {concept: tuple(numbers) for concept, numbers in below.items()}
 
@@ -299,7 +298,7 @@ class ImagenetOutputs:
 
 
 def _words(wnid: str, *more: str) -> frozenset[str]:
-    return frozenset().union(*map(class_words, (*wordnet_facts().lemmas[wnid], *more)))
+    return frozenset().union(*map(class_words, (*load_wordnet_facts().lemmas[wnid], *more)))
 
 
 def class_words(name: str) -> frozenset[str]:

@@ -192,3 +192,16 @@ def end_with_parent() -> None:
             os._exit(1)
 
         threading.Thread(target=wait_and_end, daemon=True).start()
+
+
+def work_for_parent(pipe: Any) -> None:
+    """How a process that works for another begins: it does what comes through the pipe first, and ends with its parent.
+
+    Here, since it is to import next to nothing until it is sure to end so; what the work imports can take seconds.
+
+    Args:
+        pipe: To the parent; a function comes through it, which gets the pipe.
+    """
+    end_with_parent()
+    work = pipe.recv()  # imports what it names
+    work(pipe)

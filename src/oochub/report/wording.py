@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from oochub.class_names.imagenet_names import IMAGENET_1K_NAMES
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.records.build_record import OWN
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.records.report_records import ComparedRows, GroupRow, Side, Slice

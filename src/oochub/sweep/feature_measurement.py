@@ -1,4 +1,7 @@
-"""Measures runs of a sweep on fixed features: pictures go through a backbone once, heads train in stacks."""
+"""Measures runs of a sweep on fixed features: pictures go through a backbone once, heads train in stacks.
+
+What several tasks and runs show is seen once, see `FeatureCache`.
+"""
 
 import copy
 import hashlib
@@ -13,6 +16,7 @@ from typing import Any
 import datasets
 import numpy as np
 import pyarrow as pa
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -25,6 +29,7 @@ from oochub.data.rows_that_choose import rows_that_choose
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import declaration
 from oochub.evaluation.evaluate import evaluate
+from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.metadata import HeldOut, Metadata, PredictedBy, Training
@@ -32,10 +37,9 @@ from oochub.records.output_columns import vector_array
 from oochub.records.provenance import provenance
 from oochub.storage.files import written_whole
 from oochub.storage.tensor_file import save_tensors
-from oochub.sweep.feature_cache import FeatureCache
-from oochub.sweep.measurement import held_out_numbers, numbers_of
+from oochub.sweep.measurement import collect_numbers, measure_held_out
 from oochub.sweep.runs import Run, RunResult
-from oochub.sweep.sweep_recipe import features_track
+from oochub.sweep.sweep_recipe import name_features_track
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import backbone
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
@@ -188,11 +192,11 @@ def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> Run
     predictions.save(out / "predictions.parquet")
     if run.left_out:
         column, split = prepared.environments, prepared.validation
-        numbers = held_out_numbers(predictions, column, run.left_out, split=split)
+        numbers = measure_held_out(predictions, column, run.left_out, split=split)
     else:
         report = evaluate(predictions)
         report.save(out / "report.json")
-        numbers = numbers_of(predictions, report)
+        numbers = collect_numbers(predictions, report)
     return RunResult(headline=primary, numbers=numbers)
 
 
@@ -228,7 +232,7 @@ def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions
             ),
             class_names=tuple(task_of(prepared.data["train"]).names or ()),
             rows={split: len(prepared.data[split]) for split in splits},
-            provenance=provenance(track=features_track(widths[0] if widths else 0)),
+            provenance=provenance(track=name_features_track(widths[0] if widths else 0)),
         ),
     )
 
@@ -243,3 +247,53 @@ def _columns(split: str, part: Any) -> pa.Table:
             named = isinstance(feature, datasets.ClassLabel)
             columns[name] = pa.array(column(part, name).tolist(), pa.string()) if named else table[name]
     return pa.table(columns)
+
+
+class FeatureCache:
+    """What a model's head sees of each picture, by `example_id`, kept in a folder.
+
+    Pictures count by their id: the tasks of a benchmark that show the same pictures share a cache. An extraction that
+    was killed is done again; those before it stay.
+
+    Args:
+        folder: Of this backbone and this benchmark alone.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._row: dict[str, int] = {}
+        self._parts: list[NDArray[np.float32]] = []
+        for file in sorted(folder.glob("[!.]*.parquet"), key=lambda file: int(file.stem)):
+            self._take(Predictions.load(file))
+
+    def features(self, model: Any, image_processor: Any, data: Mapping[str, Any]) -> dict[str, Tensor]:
+        """The features of each split, float32 (n, d), in the order of its rows.
+
+        Args:
+            model: An image classifier; its head is not used.
+            image_processor: Of the model.
+            data: The splits, with `example_id` and `image`.
+
+        Raises:
+            OochubError: A picture that cannot be read, or a model whose features cannot be found.
+        """
+        ids = {split: [str(name) for name in part["example_id"]] for split, part in data.items()}
+        missing = {
+            split: [row for row, name in enumerate(names) if name not in self._row] for split, names in ids.items()
+        }
+        new = {split: data[split].select(rows) for split, rows in missing.items() if rows}
+        if new:
+            out = self._folder / f"{len(self._parts)}.parquet"
+            splits = datasets.DatasetDict(new)
+            predictions = predict(
+                model, splits, image_processor=image_processor, features=True, out=out, splits=list(new), images=False
+            )
+            self._take(predictions)
+        rows = np.concatenate(self._parts)
+        return {split: torch.from_numpy(rows[[self._row[name] for name in names]]) for split, names in ids.items()}
+
+    def _take(self, predictions: Predictions) -> None:
+        start, features = sum(map(len, self._parts)), predictions.features
+        assert features is not None  # noqa: S101  predict stores them
+        self._row |= {str(name): start + row for row, name in enumerate(predictions.column("example_id"))}
+        self._parts.append(features)

@@ -45,7 +45,7 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
 
     Returns:
-        Its headline, the benchmark's primary metric, and its numbers, see `numbers_of`.
+        Its headline, the benchmark's primary metric, and its numbers, see `collect_numbers`.
 
     Raises:
         OochubError: What training, prediction and evaluation raise.
@@ -76,14 +76,14 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
     benchmark = declaration(predictions)
     if run.left_out:
         column, split = column or benchmark.environments, benchmark.validation_split
-        numbers = held_out_numbers(predictions, column, run.left_out, split=split)
+        numbers = measure_held_out(predictions, column, run.left_out, split=split)
         return RunResult(headline=benchmark.primary_metric, numbers=numbers)
     report = evaluate(folder / "predictions.parquet")
     report.save(folder / "report.json")
-    return RunResult(headline=benchmark.primary_metric, numbers=numbers_of(predictions, report))
+    return RunResult(headline=benchmark.primary_metric, numbers=collect_numbers(predictions, report))
 
 
-def numbers_of(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
+def collect_numbers(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
     """The numbers of a run by name; None where one is undefined.
 
     Args:
@@ -139,7 +139,7 @@ def _only(predictions: Predictions, split: str) -> Predictions:
     return replace(predictions, metadata=known).select(chose)
 
 
-def held_out_numbers(
+def measure_held_out(
     predictions: Predictions, column: str, environment: str, *, split: str
 ) -> dict[str, float | int | None]:
     """The accuracy on the validation rows of the environment that was left out of training.

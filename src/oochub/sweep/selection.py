@@ -1,7 +1,7 @@
 """Selection rules: which setting of a sweep is taken, each rule a pure function of the table of its runs.
 
-A rule gives each row of the table a score, higher is better, nan where it has none. `selected` averages the scores of
-a setting over its seeds and takes the setting with the highest mean; the earlier one of equals.
+A rule gives each row of the table a score, higher is better, nan where it has none. `select_settings` averages the
+scores of a setting over its seeds and takes the setting with the highest mean; the earlier one of equals.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,33 +77,33 @@ RULES: Mapping[str, Callable[[pd.DataFrame], "pd.Series[float]"]] = {
 """The rules by name."""
 
 
-def scores(table: pd.DataFrame, rule: str) -> "pd.Series[float]":
+def score_runs(table: pd.DataFrame, rule: str) -> "pd.Series[float]":
     """The score of each row: nan for a run that failed, is not finite, or left an environment out.
 
     Args:
-        table: The runs, see `oochub.sweep.sweep_table.run_table`.
+        table: The runs, see `oochub.sweep.sweep_table.make_run_table`.
         rule: A name of `RULES`.
     """
     values = RULES[rule](table).astype(float)
     return values.where(np.isfinite(values) & (table["status"] == "finished") & table["left_out"].isna())
 
 
-def selected(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
+def select_settings(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
     """Which rows have the setting that the rule takes, among those of their task and method.
 
     A setting of which a run failed or has no score is never taken; where that leaves none, nothing is selected.
 
     Args:
-        table: The runs, see `oochub.sweep.sweep_table.run_table`.
+        table: The runs, see `oochub.sweep.sweep_table.make_run_table`.
         rule: A name of `RULES`.
 
     >>> runs = {"stage": "final", "task": "t", "method": "m", "left_out": None, "seed": [0, 1, 0, 1]}
     >>> table = pd.DataFrame(runs | {"setting": ["a", "a", "b", "b"], "status": ["finished"] * 3 + ["failed"]})
     >>> table["validation/nll"] = [0.5, 0.7, 0.1, 0.1]
-    >>> selected(table, "validation_loss").tolist()
+    >>> select_settings(table, "validation_loss").tolist()
     [True, True, False, False]
     """
-    score = scores(table, rule)
+    score = score_runs(table, rule)
     chosen = pd.Series(False, table.index)
     for _, rows in table[table["left_out"].isna()].groupby(_CHOICE, sort=False):
         means = score[rows.index].groupby(rows["setting"], sort=False).mean(skipna=False)
@@ -113,10 +113,10 @@ def selected(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
     return chosen
 
 
-def rule_words(rule: str) -> str:
+def describe_rule(rule: str) -> str:
     """What a rule takes, in a sentence.
 
-    >>> rule_words("nooch")[:38]
+    >>> describe_rule("nooch")[:38]
     'The smallest maximum of the mean losse'
     """
     return str(RULES[rule].__doc__).partition("\n")[0]

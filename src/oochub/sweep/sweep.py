@@ -1,24 +1,35 @@
-"""Sweeps: all runs of a recipe, one table of them, and what was selected from it."""
+"""Sweeps: all runs of a recipe, one table of them, and what was selected from it.
+
+Processes do one run after the other, and none outlives the sweep.
+"""
 
 import json
+import os
+import signal
+import threading
 import time
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from multiprocessing import connection, get_context, resource_tracker
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError
+from oochub.process.program import work_for_parent
 from oochub.records.schema import from_json, to_json
 from oochub.storage.artifacts import SWEEP
 from oochub.storage.files import check_writable, sole_writer, written_whole
-from oochub.sweep.runs import Run, RunResult, stages
-from oochub.sweep.sweep_recipe import SweepRecipe, features_track
-from oochub.sweep.sweep_table import run_table, selection_table, to_markdown, write_table
-from oochub.sweep.workers import Measure, Workers
+from oochub.sweep.runs import Run, RunResult, plan_stages
+from oochub.sweep.sweep_recipe import SweepRecipe, name_features_track
+from oochub.sweep.sweep_table import make_run_table, make_selection_table, to_markdown, write_table
 
 _PAUSE = 20
 """Times as long as writing the table took, it is not written again where runs end many a second: heads on features."""
@@ -26,6 +37,95 @@ _PAUSE = 20
 Results = Iterator[tuple[Run, RunResult]]
 MeasureTogether = Callable[[list[Run], Path], Results]
 """Does runs in the folder of a sweep; yields each with its result."""
+
+
+Measure = Callable[[Run, Path], RunResult]
+"""Trains a run in a folder, or goes on with it, and returns its result; `seconds` are filled in by who calls it."""
+
+
+class _Workers:
+    """Processes with one thread each; a context, whose end, whatever its reason, ends them.
+
+    Args:
+        measure: Does one run; importable by name, since it is called in the processes.
+        folder: Of the sweep. A run has the folder `runs/<id>`; what it prints goes to `logs/<id>.log`.
+        jobs: How many processes.
+    """
+
+    def __init__(self, measure: Measure, folder: Path, *, jobs: int) -> None:
+        self._measure, self._folder, self._jobs = measure, folder, jobs
+        self._context = get_context("spawn")  # a forked child of a process with threads can hang
+        self._processes: dict[Any, Any] = {}  # by the pipe to each
+
+    def __enter__(self) -> "_Workers":
+        (self._folder / "logs").mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, error: object, *_: object) -> None:
+        for pipe, process in self._processes.items():
+            if error is None:
+                with suppress(OSError):  # it has ended already
+                    pipe.send(None)  # it ends itself, and gives back its semaphores
+            else:
+                process.terminate()
+            process.join()
+
+    def do(self, runs: Iterable[Run]) -> Iterator[tuple[Run, RunResult]]:
+        """Does the runs, as many at a time as there are jobs.
+
+        Yields:
+            Each run when it is over, with what `measure` returned, or the error for which it failed; and seconds.
+        """
+        waiting, working = deque(runs), dict[Any, Run]()
+        while waiting or working:
+            while waiting and len(working) < self._jobs:
+                pipe = next((pipe for pipe in self._processes if pipe not in working), None) or self._started()
+                working[pipe] = waiting.popleft()
+                pipe.send(working[pipe])
+            for pipe in connection.wait(list(working)):
+                run = working.pop(pipe)
+                try:
+                    result: Any = pipe.recv()  # type: ignore[call-arg, union-attr]
+                except EOFError:
+                    process = self._processes.pop(pipe)
+                    process.join()
+                    result = RunResult.failure(
+                        f"its process ended with exit code {process.exitcode}; see logs/{run.id}.log"
+                    )
+                yield run, result
+
+    def _started(self) -> Any:
+        pipe, theirs = self._context.Pipe()
+        self._processes[pipe] = self._context.Process(target=work_for_parent, args=(theirs,))
+        resource_tracker.ensure_running()  # starting it would lift the block
+        # A child inherits the block: it leaves Ctrl-C to the sweep, which ends it.
+        earlier = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._processes[pipe].start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
+        theirs.close()  # else the end of the process would not end the pipe
+        pipe.send(partial(_work, measure=self._measure, folder=self._folder))
+        return pipe
+
+
+def _work(pipe: Any, *, measure: Measure, folder: Path) -> None:
+    import torch
+    from tqdm import tqdm
+
+    torch.set_num_threads(1)
+    tqdm.set_lock(threading.RLock())  # the usual one has a semaphore of the system, which a stop would leave behind
+    while (run := pipe.recv()) is not None:
+        with (folder / "logs" / f"{run.id}.log").open("w") as log:
+            for stream in (1, 2):
+                os.dup2(log.fileno(), stream)
+        started = time.monotonic()
+        try:
+            result = measure(run, folder / "runs" / run.id)
+        except Exception as error:
+            traceback.print_exc()
+            result = RunResult.failure(error)
+        pipe.send(replace(result, seconds=round(time.monotonic() - started, 1)))
 
 
 class SweepResult(NamedTuple):
@@ -60,7 +160,7 @@ def sweep(
         out: The folder of the sweep.
         measure: Does one run; importable by name, since it is called in other processes.
         jobs: How many runs side by side, each in a process with one thread.
-        only: See `oochub.sweep.runs.stages`.
+        only: See `oochub.sweep.runs.plan_stages`.
 
     Raises:
         OochubError: A benchmark that this version does not have, a folder that holds another sweep, cannot be
@@ -72,7 +172,7 @@ def sweep(
     if recipe.head != "linear":
         raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or leave it out.")
     folder = _claimed(Path(out), recipe, "fine-tuning")
-    with sole_writer(folder), Workers(measure, folder, jobs=jobs) as workers:
+    with sole_writer(folder), _Workers(measure, folder, jobs=jobs) as workers:
         return _swept(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0)
 
 
@@ -87,12 +187,12 @@ def feature_sweep(
         recipe: What to run.
         out: The folder of the sweep.
         measure: Does many runs together.
-        only: See `oochub.sweep.runs.stages`.
+        only: See `oochub.sweep.runs.plan_stages`.
 
     Raises:
         OochubError: As for `sweep`.
     """
-    track = features_track(recipe.hidden)
+    track = name_features_track(recipe.hidden)
     folder = _claimed(Path(out), recipe, track)
     with sole_writer(folder):
         return _swept(recipe, folder, partial(_together, measure, folder), only=only, track=track, pause=_PAUSE)
@@ -128,7 +228,7 @@ def _swept(
     track: str,
     pause: float,
 ) -> SweepResult:
-    planned = stages(recipe, only=only)
+    planned = plan_stages(recipe, only=only)
     known: list[Run] = []
     results: dict[str, RunResult | None] = {}
     table = pd.DataFrame()
@@ -152,7 +252,7 @@ def _swept(
                 bar.update()
             table = _write(recipe, folder, known, results, track)
     stem = "oracle" if recipe.select == "oracle" else "selected"
-    write_table(selection_table(table), folder / f"{stem}.parquet", recipe)
+    write_table(make_selection_table(table), folder / f"{stem}.parquet", recipe)
     with written_whole(folder / f"{stem}.md") as draft:
         draft.write_text(to_markdown(table, recipe, track=track), "utf-8")
     failed = int((table["status"] == "failed").sum())
@@ -187,6 +287,6 @@ def _write(
     recipe: SweepRecipe, folder: Path, runs: Iterable[Run], results: Mapping[str, RunResult | None], track: str
 ) -> pd.DataFrame:
     tried = [(run, result) for run in runs if (result := results[run.id]) is not None]
-    table = run_table(recipe, tried, track=track)
+    table = make_run_table(recipe, tried, track=track)
     write_table(table, folder / "runs.parquet", recipe)
     return table

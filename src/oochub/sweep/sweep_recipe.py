@@ -1,11 +1,60 @@
-"""What a sweep trains: tasks, methods, settings and seeds, and how it selects, as a recipe says."""
+"""Sweep recipes: TOML files that say which tasks, methods, settings and seeds a sweep trains, and how it selects.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+They are read and checked here; tasks that a recipe matches and the raw folder cannot give are left out.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
+import datasets
+
 from oochub import catalog
-from oochub.sweep.methods import Method
+from oochub.benchmark import data_folder
+from oochub.data.load import check_options
+from oochub.errors import OochubError, either, unknown_name
+from oochub.records.parameters import check_parameters
+from oochub.storage.reading import read_text
+from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, check_names, check_table, read_method
+from oochub.sweep.selection import RULES
+from oochub.trainers.arguments import RobustTrainingArguments
+
+FOLDER = Path(__file__).parent / "recipes"
+"""Where the recipes lie that come with the hub."""
+
+_TASK_KEYS: Mapping[str, type] = {
+    "model": str,
+    "pretrained": bool,
+    "image_size": int,
+    "environments": str,
+    "hold_out": bool,
+    "seeds": list,
+    "options": dict,
+    "arguments": dict,
+    "fixed": dict,
+    "methods": list,
+}
+_PLAIN_KEYS: Mapping[str, type] = {
+    **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict and key != "methods"},
+    **dict.fromkeys(("about", "source", "select", "head"), str),
+    **dict.fromkeys(("tasks", "leave_out", "needs"), list),
+    **dict.fromkeys(("draw_seed", "hidden_size"), int),
+}
+_KEYS = {**_PLAIN_KEYS, **dict.fromkeys(("options", "arguments", "methods", "per_task", "tuning", "variants"), dict)}
+_VARIANT_KEYS = {**_PLAIN_KEYS, "options": dict, "arguments": dict, "tuning": dict, "methods": list}
+_MOST_RUNS = 100_000
+_LARGEST_SIZE = 100_000  # pixels a side, or numbers of a layer
+_LARGEST_SEED = 2**32 - 1  # that numpy and torch take
+_HEADS = ("linear", "mlp")
+_TASK = re.compile(r"\w[\w-]*(/(?!\.)[\w.*?\[\]-]+)?")  # its config may hold * and ?; it becomes a part of a path
+_PLACE = re.compile(r"\.(/(?!\.)[\w.-]+)+")  # of own data, below the working directory
+_TUNING_KEYS: Mapping[str, type] = {"shared": str, "seeds": list, "carry": dict}
+
 
 HIDDEN_SIZE = 256
 """Width of the hidden layer of an MLP head, where a recipe does not say; no paper gives one."""
@@ -102,10 +151,285 @@ def is_place(task: str) -> bool:
     return task.startswith("./")
 
 
-def features_track(hidden: int) -> str:
+def name_features_track(hidden: int) -> str:
     """What tables call the track of heads on features; each kind of head is a track of its own.
 
-    >>> features_track(0), features_track(256)
+    >>> name_features_track(0), name_features_track(256)
     ('features', 'features, MLP head of 256')
     """
     return f"features, MLP head of {hidden}" if hidden else "features"
+
+
+def list_recipes() -> list[str]:
+    """The recipes that come with the hub.
+
+    >>> "nooch_suite" in list_recipes()
+    True
+    """
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
+def read_recipe(
+    recipe: str | Path, *, variant: str | None = None, overrides: Mapping[str, Any] | None = None
+) -> SweepRecipe:
+    """Reads a recipe and checks every key, name and value in it; nothing is loaded or trained.
+
+    Args:
+        recipe: A file ending in .toml, or the name of a recipe that comes with the hub.
+        variant: One of the recipe's `variants`: other values for some of its keys, and `methods` a list of titles.
+        overrides: Keys of the recipe whose value is no table, or training arguments, in the place of what the recipe
+            says of all tasks and of single ones.
+
+    Raises:
+        OochubError: No such file, recipe or variant; no TOML; an unknown key, name or value; an override of what a
+            method itself sets or sweeps.
+
+    >>> recipe = read_recipe("nooch_suite", overrides={"seeds": [0, 1]})
+    >>> len(recipe.tasks), sum(len(method.settings) for method in recipe.methods), recipe.seeds
+    (12, 32, (0, 1))
+    """
+    name, raw = _opened(recipe)
+    check_table(raw, _KEYS, f"the recipe {name}")
+    if variant is not None:
+        if variant not in raw.get("variants", {}):
+            raise unknown_name(f"variant of {name}", variant, raw.get("variants", {}))
+        raw, name = _varied(raw, raw["variants"][variant], f"the variant {variant} of {name}"), f"{name}/{variant}"
+    for title, table in raw.get("methods", {}).items():
+        check_table(table, METHOD_KEYS, f"the method {title}")
+    for task, table in raw.get("per_task", {}).items():
+        check_table(table, _TASK_KEYS, f"per_task of {task}")
+        fixed = table.get("fixed", {})
+        check_table(fixed, dict.fromkeys(fixed, dict), f"fixed in per_task of {task}")
+    raw = _overridden(raw, overrides or {})
+    check_table(raw, _KEYS, f"the recipe {name}")
+    for key in ("tasks", "methods", "model"):
+        if not raw.get(key):
+            raise OochubError(f"The recipe {name} has no {key}. The files in {FOLDER} are examples.")
+    tasks = _tasks(raw["tasks"])
+    (seed,) = _seeds([raw.get("draw_seed", 0)], "the draws (draw_seed)")
+    methods = tuple(read_method(title, table, draw_seed=seed) for title, table in raw["methods"].items())
+    plain = ("model", "pretrained", "image_size", "environments", "hold_out", "about", "source", "select")
+    checked = SweepRecipe(
+        **{key: raw[key] for key in (*plain, "head", "hidden_size") if key in raw},
+        name=name,
+        tasks=tasks,
+        methods=methods,
+        seeds=_seeds(raw.get("seeds", [0]), f"the recipe {name}"),
+        options=raw.get("options", {}),
+        arguments=raw.get("arguments", {}),
+        leave_out=tuple(raw.get("leave_out", ())),
+        needs=tuple(raw.get("needs", ())),
+        matched=tuple(task for task in tasks if task not in raw["tasks"]),
+        per_task=raw.get("per_task", {}),
+        tuning=_tuning(raw["tuning"], tasks, methods) if raw.get("tuning") else None,
+    )
+    runs = len(checked.tasks) * len(checked.seeds) * sum(len(method.settings) for method in checked.methods)
+    if runs > _MOST_RUNS:
+        raise OochubError(
+            f"The recipe {name} has {runs:,} runs ({len(checked.tasks)} tasks, {len(checked.seeds):,} seeds), and at "
+            f"most {_MOST_RUNS:,} are allowed. Cut the grids, seeds or tasks, or make several recipes."
+        )
+    _check(checked)
+    return checked
+
+
+def _opened(recipe: str | Path) -> tuple[str, dict[str, Any]]:
+    file = Path(recipe).expanduser()
+    if file.suffix != ".toml":
+        if str(recipe) not in list_recipes():
+            hint = "A recipe of your own is a file whose name ends in .toml."
+            raise unknown_name("recipe", str(recipe), list_recipes(), hint)
+        file = FOLDER / f"{recipe}.toml"
+    text = read_text(file, largest=10**6)
+    try:
+        return file.stem, tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
+        raise OochubError(f"{file} is not TOML: {error}. Mend it.") from error
+
+
+def _varied(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> dict[str, Any]:
+    check_table(change, _VARIANT_KEYS, where)
+    variant = dict(raw)
+    for key, value in change.items():
+        if key == "methods":
+            for title in map(str, value):
+                if title not in raw[key]:
+                    raise unknown_name(f"method in {where}", title, raw[key])
+            variant[key] = {title: raw[key][title] for title in value}
+        else:
+            variant[key] = {**variant.get(key, {}), **value} if isinstance(value, Mapping) else value
+    return variant
+
+
+def _overridden(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    table = {**raw, "arguments": dict(raw.get("arguments", {})), "per_task": dict(raw.get("per_task", {}))}
+    for key, value in overrides.items():
+        if key not in _PLAIN_KEYS and key not in ARGUMENTS:
+            raise unknown_name("key of a recipe, nor training argument,", key, [*_PLAIN_KEYS, *ARGUMENTS])
+        for title, method in raw.get("methods", {}).items():
+            if key in method or any(key in method.get(part, {}) for part in ("fixed", "grid", "random")):
+                raise OochubError(f"The method {title} itself sets {key}. Change it in a recipe of your own.")
+        if _PLAIN_KEYS.get(key) is list:
+            items = value if isinstance(value, list) else [value]
+            value = [int(item) if str(item).isdecimal() else item for item in items]
+        (table["arguments"] if key in ARGUMENTS else table)[key] = value
+        for task, own in table["per_task"].items():
+            rest = _without(own, key)
+            fixed = {title: _without(values, key) for title, values in own.get("fixed", {}).items()}
+            table["per_task"][task] = {**rest, "arguments": _without(own.get("arguments", {}), key), "fixed": fixed}
+    return table
+
+
+def _without(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+    return {name: content for name, content in table.items() if name != key}
+
+
+def _tasks(patterns: list[str]) -> tuple[str, ...]:
+    """The tasks, with `*` in the name of a config standing for all that match."""
+    tasks: list[str] = []
+    for pattern in patterns:
+        if not isinstance(pattern, str) or not (_TASK.fullmatch(pattern) or _PLACE.fullmatch(pattern)):
+            hint = "Own data below the working directory are written ./folder, those on the Hub user/name."
+            raise OochubError(f"A task of a recipe is written benchmark/config, got {pattern!r}. {hint}")
+        benchmark, _, config = pattern.partition("/")
+        if benchmark not in catalog.names("benchmark"):
+            tasks.append(pattern)
+            continue
+        configs = datasets.get_dataset_config_names(benchmark)
+        if not config and len(configs) == 1:
+            tasks.append(benchmark)
+            continue
+        matching = [name for name in configs if fnmatchcase(name, config)]
+        if not matching:
+            raise unknown_name(f"config of {benchmark}", config, configs, "Write tasks as benchmark/config.")
+        tasks += [f"{benchmark}/{name}" for name in matching]
+    return tuple(dict.fromkeys(tasks))
+
+
+def _seeds(seeds: list[Any], where: str) -> tuple[int, ...]:
+    right = all(type(seed) is int and 0 <= seed <= _LARGEST_SEED for seed in seeds)
+    if not right or not seeds or len(set(seeds)) < len(seeds):
+        raise OochubError(
+            f"seeds of {where} must be different whole numbers from 0 to {_LARGEST_SEED}, got {str(seeds)[:100]}."
+        )
+    return tuple(seeds)
+
+
+def _tuning(table: Mapping[str, Any], tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
+    check_table(table, _TUNING_KEYS, "tuning")
+    check_table(table.get("carry", {}), dict.fromkeys(tasks, list), "tuning.carry")
+    carry, shared, titles = table.get("carry", {}), table.get("shared"), [method.title for method in methods]
+    if shared is not None and shared not in titles:
+        raise unknown_name("method of tuning.shared", shared, titles)
+    covered = [task for source, others in carry.items() for task in (source, *others)]
+    for task in covered:
+        if task not in tasks:
+            raise unknown_name("task of tuning.carry", task, tasks)
+    if sorted(covered) != sorted(tasks):
+        raise OochubError(
+            f"tuning.carry must hold each task once, as a tuning task or in the list of one; it holds "
+            f"{', '.join(covered)}, and the tasks are {', '.join(tasks)}."
+        )
+    return Tuning(
+        shared=shared,
+        seeds=_seeds(table.get("seeds", [0]), "tuning"),
+        carry={task: tuple(others) for task, others in carry.items()},
+    )
+
+
+def _check(recipe: SweepRecipe) -> None:
+    """Builds every objective and all training arguments once, so that a wrong value is said now."""
+    if recipe.select not in RULES:
+        raise unknown_name("selection rule", recipe.select, RULES)
+    if recipe.head not in _HEADS:
+        raise unknown_name("head", recipe.head, _HEADS)
+    for key, value in (("image_size", recipe.image_size), ("hidden_size", recipe.hidden_size)):
+        if value is not None and not 1 <= value <= _LARGEST_SIZE:
+            raise OochubError(f"{key} must be a whole number from 1 to {_LARGEST_SIZE:,}, got {str(value)[:20]}.")
+    for key, names in (("leave_out", recipe.leave_out), ("needs", recipe.needs)):
+        if wrong := [name for name in names if not isinstance(name, str)]:
+            raise OochubError(f"{key} must be a list of names, got {wrong[0]!r} in it.")
+    if (recipe.select == "leave_one_environment_out") != bool(recipe.leave_out):
+        raise OochubError(
+            "select = 'leave_one_environment_out' and leave_out, the list of the environments to leave out, go "
+            f"together; got select = {recipe.select!r} and leave_out = {list(recipe.leave_out)}."
+        )
+    for benchmark in recipe.benchmarks:
+        check_options(benchmark, recipe.options)
+    titles = {method.title: dict for method in recipe.methods}
+    for task, table in {"": {}, **recipe.per_task}.items():
+        if task and task not in recipe.tasks:
+            raise unknown_name("task of per_task", task, recipe.tasks)
+        check_table(table.get("fixed", {}), titles, f"fixed of {task}")
+        for title in table.get("methods", ()):
+            if title not in titles:
+                raise unknown_name(f"method in per_task of {task}", str(title), titles)
+        _seeds(table.get("seeds", [0]), f"per_task of {task}")
+        for method in recipe.methods:
+            own = {**method.fixed, **table.get("fixed", {}).get(method.title, {})}
+            check_names(method.objective, own, f"the method {method.title}")
+            for setting in method.settings:
+                _check_values(method, {**recipe.arguments, **table.get("arguments", {}), **own, **setting})
+
+
+def _check_values(method: Method, values: Mapping[str, Any]) -> None:
+    own = list(signature(catalog.get("objective", method.objective)).parameters)
+    if unknown := [name for name in values if name not in own and name not in ARGUMENTS]:
+        raise unknown_name("training argument", unknown[0], ARGUMENTS)
+    RobustTrainingArguments(output_dir="runs", **{name: value for name, value in values.items() if name in ARGUMENTS})
+    hyperparameters = {name: value for name, value in values.items() if name not in ARGUMENTS}
+    objective = catalog.get("objective", method.objective)
+    check_parameters(objective, hyperparameters, kind=f"hyperparameter of {method.objective} in {method.title}")
+    objective(**hyperparameters)
+
+
+def keep_buildable_tasks(
+    recipe: SweepRecipe, *, data_dir: str | None = None, needed: bool = True, only: Iterable[str] = ()
+) -> SweepRecipe:
+    """The recipe with the matched tasks that can be built; `about` says how many they are.
+
+    Tasks that the recipe names itself stay, and so do those of a recipe with tuning, which names all.
+
+    Args:
+        recipe: The recipe.
+        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        needed: Whether the raw folder must be there; False leaves all tasks where none is found and says so.
+        only: Tasks that are asked for by name.
+
+    Raises:
+        OochubError: No raw folder, one that cannot be read, or no task that can be built; one of `only` that cannot.
+
+    >>> from oochub.sweep.sweep_recipe import read_recipe
+    >>> recipe = read_recipe("spawrious")
+    >>> keep_buildable_tasks(recipe, needed=False) == recipe  # nothing of it is matched
+    True
+    """
+    for name in recipe.benchmarks if recipe.tuning is None else ():
+        declared = catalog.get("benchmark", name)
+        matched = [task for task in recipe.matched if task.partition("/")[0] == name]
+        if not matched or declared.not_buildable is None:
+            continue
+        try:
+            folder = data_folder(declared, data_dir)
+        except OochubError:
+            if needed or data_dir is not None:
+                raise
+            said = (
+                f"Which of the {len(matched)} matching tasks of {name} can be built follows from its raw folder: with "
+                f"{either('data_dir=', '--data-dir')} the others are left out."
+            )
+            recipe = replace(recipe, about=f"{recipe.about} {said}".strip())
+            continue
+        reasons = declared.not_buildable(folder, recipe.options)
+        left_out = {task: reasons[config] for task in matched if (config := task.partition("/")[2]) in reasons}
+        for task in only:
+            if task in left_out:
+                raise OochubError(f"{task} cannot be built from {folder}. {left_out[task]}")
+        if not set(recipe.tasks) - set(left_out):
+            task, reason = next(iter(left_out.items()))
+            raise OochubError(f"None of the tasks can be built from {folder}, such as {task}: {reason}")
+        said = f"{len(matched) - len(left_out)} of the {len(matched)} matching tasks of {name} can be built."
+        said += "".join(f" The others are left out: {task}, for one. {why}" for task, why in [*left_out.items()][:1])
+        tasks = tuple(task for task in recipe.tasks if task not in left_out)
+        recipe = replace(recipe, tasks=tasks, about=f"{recipe.about} {said}".strip())
+    return recipe

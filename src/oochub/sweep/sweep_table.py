@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from oochub.report import numbers
 from oochub.storage.parquet_file import write_parquet
-from oochub.sweep.runs import Run, RunResult, words
-from oochub.sweep.selection import rule_words, scores, selected
+from oochub.sweep.runs import Run, RunResult, format_setting
+from oochub.sweep.selection import describe_rule, score_runs, select_settings
 from oochub.sweep.sweep_recipe import SweepRecipe
 
 _KEY = b"oochub"
 _SHARED = ["track", "rule", "stage", "task", "method", "objective", "setting", "headline"]  # what the seeds share
 
 
-def run_table(
+def make_run_table(
     recipe: SweepRecipe, results: Iterable[tuple[Run, RunResult]], *, track: str = "fine-tuning"
 ) -> pd.DataFrame:
     """One row a run.
@@ -26,7 +26,7 @@ def run_table(
     Args:
         recipe: What the runs are of.
         results: Each run with what came of it.
-        track: "fine-tuning" or one of `features_track`; no two share a table.
+        track: "fine-tuning" or one of `name_features_track`; no two share a table.
 
     Returns:
         sweep, track, rule, stage, run, path (of the run's folder, below the table's), task, method, objective,
@@ -44,15 +44,15 @@ def run_table(
     for name in (column for column in columns if column.startswith("setting.")):
         if table[name].map(type).nunique() > 1 and table[name].map(lambda value: isinstance(value, str)).any():
             table[name] = table[name].map(str, na_action="ignore")  # a column of Parquet has one type
-    table["score"], table["selected"] = scores(table, recipe.select), selected(table, recipe.select)
+    table["score"], table["selected"] = score_runs(table, recipe.select), select_settings(table, recipe.select)
     return table
 
 
-def selection_table(table: pd.DataFrame) -> pd.DataFrame:
+def make_selection_table(table: pd.DataFrame) -> pd.DataFrame:
     """The selected setting of each task and method, with the mean and standard deviation of each number over seeds.
 
     Args:
-        table: A `run_table`; of a recipe with tuning, its final runs count.
+        table: A `make_run_table`; of a recipe with tuning, its final runs count.
 
     Returns:
         track, rule, stage, task, method, objective, setting, headline, seeds (how many), and `<number>` and
@@ -73,7 +73,12 @@ def selection_table(table: pd.DataFrame) -> pd.DataFrame:
 
 def write_table(table: pd.DataFrame, path: Path, recipe: SweepRecipe) -> None:
     """Writes a table as Parquet, whole or not at all, with the recipe and the rule in its metadata."""
-    about = {"sweep": recipe.name, "source": recipe.source, "rule": recipe.select, "rule_is": rule_words(recipe.select)}
+    about = {
+        "sweep": recipe.name,
+        "source": recipe.source,
+        "rule": recipe.select,
+        "rule_is": describe_rule(recipe.select),
+    }
     arrow = pa.Table.from_pandas(table, preserve_index=False)
     arrow = arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _KEY: json.dumps(about).encode()})
     write_parquet(arrow, path)
@@ -85,7 +90,7 @@ def selection_rows(selection: pd.DataFrame) -> list[list[str]]:
         [
             row["task"],
             row["method"],
-            words(json.loads(row["setting"])) or numbers.ABSENT,
+            format_setting(json.loads(row["setting"])) or numbers.ABSENT,
             str(row["headline"]),
             *(_cell(row, f"{side}/{row['headline']}") for side in ("in_context", "out_of_context")),
             str(row["seeds"]),
@@ -98,10 +103,10 @@ SELECTION_HEADS = ("Task", "Method", "Setting", "Metric", "In context × 100", "
 """The heads of `selection_rows`."""
 
 
-def unselected(table: pd.DataFrame) -> list[str]:
+def list_unselected(table: pd.DataFrame) -> list[str]:
     """Where no setting was selected, a sentence each.
 
-    >>> unselected(pd.DataFrame({"stage": ["final"], "task": ["t"], "method": ["m"], "selected": [False]}))
+    >>> list_unselected(pd.DataFrame({"stage": ["final"], "task": ["t"], "method": ["m"], "selected": [False]}))
     ['Nothing was selected for m on t: no setting has a score.']
     """
     if table.empty:
@@ -120,15 +125,15 @@ def to_markdown(table: pd.DataFrame, recipe: SweepRecipe, *, track: str) -> str:
         "",
         f"{recipe.about} {recipe.source}".strip(),
         "",
-        f"Track: {track}. Selection rule: {recipe.select}. {rule_words(recipe.select)} Mean over seeds, in brackets "
+        f"Track: {track}. Selection rule: {recipe.select}. {describe_rule(recipe.select)} Mean over seeds, in brackets "
         "the standard deviation.",
     ]
     if recipe.select == "oracle":
         lines += ["", "**Oracle: selected on the test split. Not to be compared with other rules.**"]
     lines += ["", f"| {' | '.join(SELECTION_HEADS)} |", f"|{' --- |' * len(SELECTION_HEADS)}"]
-    lines += [f"| {' | '.join(row)} |" for row in selection_rows(selection_table(table))]
+    lines += [f"| {' | '.join(row)} |" for row in selection_rows(make_selection_table(table))]
     failed = table[table["status"] == "failed"] if len(table) else table
-    problems = unselected(table) + [f"Failed: {row['run']}: {row['error']}" for _, row in failed.iterrows()]
+    problems = list_unselected(table) + [f"Failed: {row['run']}: {row['error']}" for _, row in failed.iterrows()]
     lines += ["", *(f"- {problem}" for problem in problems)] if problems else []
     return "\n".join(lines) + "\n"
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.builders.sources.spawrious_compositions import BREEDS
 from oochub.data.load import load
-from oochub.sweep.feature_cache import FeatureCache
+from oochub.sweep.feature_measurement import FeatureCache
 from oochub.trainers.backbone import backbone
 from oochub.trainers.rows.examples import column
 
