@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from oochub import catalog
+
 ROOT = Path(__file__).parents[1]
 GITHUB = ROOT / ".github"
 FORMS = {
@@ -79,3 +81,15 @@ def test_entries_of_the_changelog_are_short_and_stand_below_a_topic() -> None:
             assert not line or line.startswith("### "), line
     assert len(entries) > 100
     assert not [each for each in entries if len(each.split()) > 25]
+
+
+def test_contributing_names_every_kind_of_plug_in() -> None:
+    """By the folder that holds it, which is there. Faults planted: the row of a mode left out; a folder that moved."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    for kind in catalog.kinds():
+        folder = Path(catalog.module_name(kind, catalog.names(kind)[0]).replace(".", "/")).relative_to("oochub").parent
+        place = folder if (ROOT / folder).is_dir() else Path("src/oochub") / folder
+        place = place.parent if kind == "metric" else place
+        assert f"`{place}/<name>" in text, f"{kind}: {place}"
+    for named in re.findall(r"`(tests/[\w/]+\.py|docs/make/\w+\.py|src/oochub/\w+/)`", text):
+        assert (ROOT / named).exists(), named

@@ -137,9 +137,11 @@ _FEW = (
 
 
 def test_every_command_that_writes_is_stopped():
-    """Planted faults: a new command, or a new loading script, without a case in tests/helpers/writing_commands.py."""
+    """Planted faults: a new command, or a new loading script, without words: TYPED in its test."""
     first = {name.partition(" ")[0] for name in COMMANDS if not name.startswith("loading script")}
     others = {*READING, *PUSHING}
+    lacking = set(oochub.names("command")) - first - others
+    assert not lacking, f"say in the test of {lacking} what is typed: TYPED or READS_ONLY, see writing_commands.py"
     assert first | others == set(oochub.names("command")) and not first & others
     scripts = Path(oochub.__file__).parent / "loading_scripts"
     named = {file.stem for file in scripts.glob("*.py") if "__main__" in file.read_text("utf-8")}

@@ -6,6 +6,7 @@ from typing import get_args, get_type_hints
 
 import pytest
 import typer
+from declared_in_tests import declared_in_tests
 
 from oochub import catalog
 from oochub.app import app
@@ -57,6 +58,7 @@ KINDS = {  # of what each option writes
     ("wilds_tables", "--latex"): artifacts.LATEX,
     ("wilds_tables", "--markdown"): artifacts.MARKDOWN,
 }
+KINDS |= declared_in_tests("WRITTEN", "commands")  # of a new command: WRITTEN = {("name", "--out"): artifacts.CSV}
 READ = {  # options of paths that are read
     ("build", "--wordnet"),
     ("construct", "--cub"),
@@ -71,7 +73,7 @@ READ = {  # options of paths that are read
     ("saliency", "--masks"),
     ("audit", "--masks"),
     ("verify", "--official-ids"),
-}
+} | declared_in_tests("READ_PATHS", "commands").keys()  # of a new command: READ_PATHS = {("name", "--file"): "what"}
 
 
 def _takes_paths(hint) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from declared_in_tests import declared_in_tests
 
 import oochub.eval_modules.metrics
 from oochub.metric import MetricFacts, MetricShell
@@ -124,7 +125,7 @@ _COLUMNS = {
     "labels": _labels,
     "number": _number,
     "tokens": _tokens,
-}
+} | declared_in_tests("METRIC_COLUMNS", "outputs")  # of the test of a new kind: {"name": function of n and rng}
 CASES = [(name, kind) for name in NAMES for kind in subject(name).facts.outputs]
 
 

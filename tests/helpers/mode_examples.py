@@ -8,6 +8,7 @@ import tiny_zero_shot
 import transformers
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 from datasets import Image as ImageFeature
+from declared_in_tests import declared_in_tests
 from input_rows import encoded, photograph
 from model_folders import edited, resnet
 
@@ -54,7 +55,8 @@ EXAMPLES: dict[str, Callable[[Path], Example]] = {
     "linear_probe": _classifier,
     "presence": _detector,
 }
-"""By the name of the mode; a new one needs a line here."""
+"""By the name of the mode; the test of a new one has `MODE_EXAMPLES = {"name": lambda folder: Example(...)}`."""
+EXAMPLES |= declared_in_tests("MODE_EXAMPLES", "models")
 
 
 def example_rows(class_names: tuple[str, ...], order: tuple[str, ...]) -> DatasetDict:

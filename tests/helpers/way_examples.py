@@ -9,6 +9,7 @@ import tiny_detectors
 import tiny_zero_shot
 import torch
 import transformers as hf
+from declared_in_tests import declared_in_tests
 from tiny_encoder import tiny_encoder
 
 
@@ -44,4 +45,5 @@ WAY_EXAMPLES: dict[str, Callable[[Path], dict[str, Any]]] = {
     "zero_shot": _zero_shot,
     "captions": _captions,
 }
-"""The settings of a way, by its name; models are written to the folder."""
+"""The settings of a way, by its name; models are written to the folder. The test of a new way has its own."""
+WAY_EXAMPLES |= declared_in_tests("WAY_EXAMPLES", "context_finding")

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from declared_in_tests import declared_in_tests
+
 _TASK = "spawrious/o2o_hard"
 _RECIPE = """
 about = "Two short trainings."
@@ -294,9 +296,14 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     ],
     "demo": lambda i, o: ["demo", "--out", f"{o}/demo"],
 }
-"""The words of each, by the folder that it may write into. What stands before a blank is the command."""
+"""The words of each, by the folder that it may write into. What stands before a blank is the command.
 
-READING = ("cache", "list", "show", "verify")
+The test of a new command has its own: `TYPED = {"name": lambda inputs, out: ["name", "--out", f"{out}/file.csv"]}`, or
+`READS_ONLY = {"name": "why"}` of one that writes no file.
+"""
+COMMANDS |= declared_in_tests("TYPED", "commands") | declared_in_tests("TYPED", "studies")
+
+READING = ("cache", "list", "show", "verify", *declared_in_tests("READS_ONLY", "commands"))
 """The commands that write no file."""
 
 PUSHING = ("push",)

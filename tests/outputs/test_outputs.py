@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from datasets import ClassLabel, List, Value
+from declared_in_tests import declared_in_tests
 
 import oochub
 from oochub.errors import OochubError
@@ -28,8 +29,14 @@ DRAWN = [row[: number % 6].tolist() for number, row in enumerate(BOXES)]  # 0 to
 TRUE_BOXES = [[[math.nan] * 4], *(row[: number % 4].tolist() for number, row in enumerate(BOXES[1:]))]
 
 
+OWN = declared_in_tests("OUTPUT_EXAMPLES", "outputs")
+"""Of the test of a new kind: {"name": (outputs, predictions)}, 40 rows each, the truth of one unknown."""
+
+
 def outputs_of(kind):
     """What a model of each kind gives, as `store` takes it: of boxes 5 numbers each."""
+    if kind in OWN:
+        return OWN[kind][0]
     if kind == "boxes":
         return np.concatenate([BOXES, SCORES[:, :, None]], axis=2).reshape(40, 25).astype(np.float32)
     return LOGITS
@@ -37,6 +44,8 @@ def outputs_of(kind):
 
 def predictions_of(kind):
     """Predictions of each kind, of the same outputs of a model: 40 rows, the truth of one unknown."""
+    if kind in OWN:
+        return OWN[kind][1]
     if kind == "classes":
         return Predictions.from_arrays(logits=LOGITS, label=[-1, *RNG.integers(0, 3, 39)], class_names=NAMES)
     if kind == "choices":
@@ -52,7 +61,7 @@ def predictions_of(kind):
         truth = [[-100] * 3, *RNG.integers(0, 5, (38, 3)).tolist(), [1]]
         said = [*RNG.integers(0, 5, (39, 3)).tolist(), [2]]
         return Predictions.from_arrays(predicted_tokens=said, tokens=truth, kinds=[[0, 6, 1]] * 39 + [[1]])
-    assert kind == "number", f"{kind}: give predictions_of in {__file__} an example of the new kind"
+    assert kind == "number", f"{kind}: OUTPUT_EXAMPLES in its test has an example, see OWN in {__file__}"
     return Predictions.from_arrays(value=LOGITS[:, 0], label=np.r_[np.nan, -2.5, RNG.normal(size=38)])
 
 
