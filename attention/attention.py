@@ -16,7 +16,7 @@ from oochub.attention.seen_maps import seen_maps
 from oochub.attention.smooth_grad_cam import Variant, check_saliency
 from oochub.data.load import declaration_for
 from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.declaration import declaration
+from oochub.evaluation.declaration import find_declaration
 from oochub.models.acceleration import choose_device
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
@@ -187,7 +187,7 @@ def _facts(predictions: Predictions, row: int) -> dict[str, Any]:
     """What an AttentionMap says of a row."""
     record, names = predictions.rows.row(row), predictions.class_names
     answer = int(predictions.prediction[row])
-    context = declaration(predictions).describe_context(record, predictions.metadata.facts)
+    context = find_declaration(predictions).describe_context(record, predictions.metadata.facts)
     return {
         "example_id": str(record["example_id"]),
         "label": names[int(predictions.label[row])],

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, either, unknown_name
-from oochub.evaluation.declaration import declaration
-from oochub.evaluation.evaluated_columns import EvaluatedColumns
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows
 
@@ -86,8 +86,8 @@ def chosen_mistakes(
 
 def _looked_at(predictions: Predictions) -> tuple[NDArray[np.bool_], str]:
     """The rows out of context with a known class, else all such rows; in words."""
-    output, declared = predictions.output, declaration(predictions)
-    columns = EvaluatedColumns(predictions, output.arrays(predictions))
+    output, declared = predictions.output, find_declaration(predictions)
+    columns = EvaluationColumns(predictions, output.arrays(predictions))
     known = output.known(predictions.label)
     side = declared.out_of_context
     if not isinstance(side, GroupsOfRows) and set(side.where) <= set(columns):

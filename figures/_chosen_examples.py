@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, either, unknown_name
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
-from oochub.stats.softmax_summary import softmax_summary
+from oochub.stats.logits import summarize_softmax
 
 KINDS = ("hard_positive", "hard_negative", "easy_positive", "easy_negative")
 _SHOWN = KINDS[:3]
@@ -143,7 +143,7 @@ def _frame(predictions: Predictions, name: str, split: str) -> pd.DataFrame:
     known = [column for column in (*_AUXILIARY, *_ORIGIN) if column in predictions.column_names]
     frame = pd.DataFrame({column: predictions.column(column)[rows] for column in ("example_id", "split", *known)})
     frame["label"] = predictions.label[rows]
-    frame[f"nll {name}"] = softmax_summary(predictions.logits[rows].astype(np.float64), label=frame["label"]).loss
+    frame[f"nll {name}"] = summarize_softmax(predictions.logits[rows].astype(np.float64), label=frame["label"]).loss
     return frame
 
 

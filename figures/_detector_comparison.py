@@ -12,13 +12,12 @@ import numpy as np
 from scipy import stats
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import Array, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_group, check_same_length, check_score
 from oochub.stats.delong import PairedDifference, paired_delong
 from oochub.stats.estimate import Estimate
-from oochub.stats.group_codes import check_group
-from oochub.stats.ranking import kinds
+from oochub.stats.ranking import check_kinds
 
-_OOD, _INCORRECT, _CORRECT = range(3)  # as `oochub.stats.ranking.kinds` numbers them
+_OOD, _INCORRECT, _CORRECT = range(3)  # as `oochub.stats.ranking.check_kinds` numbers them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +242,7 @@ def gain_from_incorrect(score: Any, baseline: Any, is_ood: Any, correct: Any, *,
 
 
 def _checked(score: Any, baseline: Any, is_ood: Any, correct: Any) -> tuple[Array, Array, Array]:
-    score, kind = kinds(score, is_ood, correct)
+    score, kind = check_kinds(score, is_ood, correct)
     baseline = check_score(baseline, name="baseline")
     check_same_length(score=score, baseline=baseline)
     return kind, score, baseline

@@ -12,8 +12,14 @@ import pandas as pd
 
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.nearest import Nearest, nearest_inside
-from oochub.evaluation.set_parts import Shift, inside_part, scored_by, set_parts
+from oochub.evaluation.set_parts import (
+    Nearest,
+    Shift,
+    choose_detector,
+    choose_inside_part,
+    find_nearest_inside,
+    split_scored_sets,
+)
 from oochub.stats.array_checks import Array
 from oochub.stats.linear_fit import LinearFit, linear_fit
 
@@ -56,9 +62,9 @@ def distance_fits(
     The interval takes the subsets as independent, as the paper does, though they share the rows in distribution.
 
     Args:
-        scored_sets: Of `detector_scores`, the set in distribution and others.
+        scored_sets: Of `score_sets`, the set in distribution and others.
         detector: Its key or name; None takes the first.
-        nearest: Of `nearest_inside`; None takes the features of the scored predictions.
+        nearest: Of `find_nearest_inside`; None takes the features of the scored predictions.
         subsets: How many; the paper takes 100. Their sizes differ by at most 1.
         value: "auroc" of the rows in distribution (positive) against the subset, whether its shift is covariate or
             semantic; "score" is the subset's mean score.
@@ -71,15 +77,15 @@ def distance_fits(
     """
     if value not in get_args(Value):
         raise unknown_name("value", value, get_args(Value))
-    key, bank = scored_by(scored_sets, detector), inside_part(scored_sets)
-    parts = [part for part in set_parts(scored_sets) if (part.name, part.scored) != (bank.name, bank.scored)]
+    key, bank = choose_detector(scored_sets, detector), choose_inside_part(scored_sets)
+    parts = [part for part in split_scored_sets(scored_sets) if (part.name, part.scored) != (bank.name, bank.scored)]
     if not parts:
         raise OochubError(f"{bank.name} is the only set. Give one with a covariate or semantic shift as well.")
     fewest = min(parts, key=lambda part: int(part.rows.sum()))
     most = int(fewest.rows.sum())
     if not 2 <= subsets <= most:
         raise OochubError(f"subsets is 2 to {most}, the rows of {fewest.name}, got {subsets}.")
-    near = nearest if nearest is not None else nearest_inside(scored_sets)
+    near = nearest if nearest is not None else find_nearest_inside(scored_sets)
     known = np.sort(bank.scored.scores[key][bank.rows])
     fits = []
     for part in parts:

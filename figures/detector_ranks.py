@@ -7,7 +7,7 @@ import numpy as np
 
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.set_parts import inside_part, outside_part, scored_by
+from oochub.evaluation.set_parts import choose_detector, choose_inside_part, choose_outside_part
 from oochub.figures._detector_comparison import rank_comparison
 from oochub.figures._style import COLORS, GRID, INK, INK2, axes, bare, detector_words, legend
 from oochub.report import numbers, wording
@@ -38,7 +38,7 @@ def detector_ranks(
     second detector to the first with its 95% interval (DeLong, paired).
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`.
+        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`.
         detector: Its key or name; None takes the first that is not `against`.
         against: The detector that it is compared with.
         rows: "correct": right answers in distribution, "incorrect": wrong ones, "ood": pictures out of distribution.
@@ -57,23 +57,23 @@ def detector_ranks(
 
     >>> import pyarrow as pa
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import detector_scores
+    >>> from oochub.evaluation.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 3}, "benchmark": "mine", "version": "1.0.0"}
     >>> rows = {"example_id": ["1", "2", "3"], "split": ["test"] * 3, "logits": [[3.0, 0.0], [5.0, 4.0], [1.0, 0.0]]}
     >>> known = Predictions(pa.table(rows | {"label": [0, 0, 0]}), told | {"config": "known"})
     >>> new = Predictions(pa.table(rows | {"label": [-1, -1, -1]}), told | {"config": "new"})
-    >>> ax = detector_ranks(detector_scores([known, new], ["max_logit", "msp"]), bins=2)
+    >>> ax = detector_ranks(score_sets([known, new], ["max_logit", "msp"]), bins=2)
     >>> [round(float(height), 1) for height in ax.patches[0].get_data().values]
     [33.3, 66.7]
     """
     if rows not in get_args(Rows):
         raise unknown_name("kind of rows", rows, get_args(Rows))
-    baseline = scored_by(scored_sets, against)
-    key = scored_by(scored_sets, detector, but=baseline)
+    baseline = choose_detector(scored_sets, against)
+    key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
         other = either("detector=", "--detector")
         raise OochubError(f"Ranks are compared of two detectors, got {key} twice. Name another with {other}.")
-    known, new = inside_part(scored_sets, inside), outside_part(scored_sets, outside)
+    known, new = choose_inside_part(scored_sets, inside), choose_outside_part(scored_sets, outside)
     score, base = (
         np.concatenate([part.scored.scores[name][part.rows] for part in (known, new)]) for name in (key, baseline)
     )

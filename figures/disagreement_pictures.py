@@ -9,7 +9,7 @@ from scipy import stats
 
 from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.set_parts import scored_by, set_parts
+from oochub.evaluation.set_parts import choose_detector, split_scored_sets
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._set_pictures import class_words, pictures_of
 from oochub.figures._style import SHIFTS, detector_words
@@ -37,7 +37,7 @@ def disagreement_pictures(
     Swap the two detectors for the reverse.
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`.
+        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`.
         datasets: Config to the data set that was predicted, of every set; only the pictures shown are decoded.
         detector: Its key or name; None takes the first that is not `against`.
         against: The detector that it is compared with.
@@ -57,28 +57,28 @@ def disagreement_pictures(
     >>> import datasets, pyarrow as pa
     >>> from PIL import Image
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import detector_scores
+    >>> from oochub.evaluation.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["car", "cow"], "rows": {"test": 2}, "benchmark": "mine", "version": "1.0"}
     >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "logits": [[3.0, 0.0], [5.0, 4.0]], "label": [0, 1]}
     >>> pictures = datasets.Dataset.from_dict(
     ...     {"example_id": ["1", "2"], "image": [Image.new("RGB", (8, 6))] * 2},
     ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
     ... )
-    >>> scored = detector_scores([Predictions(pa.table(rows), told | {"config": "known"})], ["max_logit", "msp"])
+    >>> scored = score_sets([Predictions(pa.table(rows), told | {"config": "known"})], ["max_logit", "msp"])
     >>> ax = disagreement_pictures(scored, datasets={"known": pictures})
     >>> [picture.get_title(loc="left") for picture in ax.child_axes]
     ['max logit 25, msp 75\ncar']
     """
     if find_spec("matplotlib") is None:
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
-    baseline = scored_by(scored_sets, against)
-    key = scored_by(scored_sets, detector, but=baseline)
+    baseline = choose_detector(scored_sets, against)
+    key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
         other = either("detector=", "--detector")
         raise OochubError(f"Two detectors disagree, got {key} twice. Name another with {other}.")
     if columns < 1:
         raise OochubError(f"columns is a whole number of 1 or more, got {columns}.")
-    parts = set_parts(scored_sets)
+    parts = split_scored_sets(scored_sets)
     grid = []
     for part in parts:
         rows = np.flatnonzero(part.rows)

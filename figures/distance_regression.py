@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.nearest import Nearest
-from oochub.evaluation.set_parts import inside_part
+from oochub.evaluation.set_parts import Nearest, choose_inside_part
 from oochub.figures._distance_fits import DistanceFit, Value, distance_fits, distance_table
 from oochub.figures._style import COLORS, GRID, INK, INK2, MARKERS, SHIFTS, axes, bare, detector_words, legend
 from oochub.report import numbers, wording
@@ -34,10 +33,10 @@ def distance_regression(
     intervals take the subsets as independent, as the paper does, though they share the rows in distribution.
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`: the first in
+        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`: the first in
             distribution without shift is what the others are set against.
         detector: Its key or name; None takes the first.
-        nearest: Of `oochub.evaluation.nearest.nearest_inside`, by any embedding; None takes the features of the
+        nearest: Of `oochub.evaluation.set_parts.find_nearest_inside`, by any embedding; None takes the features of the
             scored predictions.
         subsets: Of each set, of equal size.
         value: "auroc" against the set in distribution, or "score": the mean score.
@@ -54,19 +53,19 @@ def distance_regression(
 
     >>> import pyarrow as pa
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import detector_scores
+    >>> from oochub.evaluation.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 3}, "benchmark": "mine", "version": "1.0.0"}
     >>> rows = {"example_id": ["1", "2", "3"], "split": ["test"] * 3, "logits": [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0]]}
     >>> rows |= {"features": [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]}
     >>> known = Predictions(pa.table(rows | {"label": [0, 0, 0]}), told | {"config": "known"})
     >>> far = [[1.0, -1.0], [1.0, -2.0], [1.0, -3.0]]
     >>> new = Predictions(pa.table(rows | {"label": [-1] * 3, "features": far}), told | {"config": "new"})
-    >>> ax = distance_regression(detector_scores([known, new], ["max_logit"]), subsets=3)
+    >>> ax = distance_regression(score_sets([known, new], ["max_logit"]), subsets=3)
     >>> [round(float(x), 3) for x in ax.lines[0].get_xdata()]
     [0.293, 0.553, 0.684]
     """
     fits = distance_fits(scored_sets, detector=detector, nearest=nearest, subsets=subsets, value=value)
-    known = inside_part(scored_sets)
+    known = choose_inside_part(scored_sets)
     ax = axes(ax, 6.0, 5.2)
     for number, fit in enumerate(fits):
         color = COLORS[fit.shift]

@@ -31,7 +31,7 @@ def hard_against_all(
     room. A task without hard examples of that side has no such loss and is left out and counted below the axis.
 
     Args:
-        losses: Rows of `oochub.evaluation.task_losses`: task, criterion, side, loss_all and loss_hard in nats.
+        losses: Rows of `oochub.evaluation.scenes`: task, criterion, side, loss_all and loss_hard in nats.
         criterion: "ce" or "gist".
         side: "positive" or "negative".
         ax: Axes to draw on; None makes a new figure.
@@ -60,7 +60,7 @@ def hard_against_all(
     if missing:
         raise OochubError(
             f"Losses of tasks have the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
-            "oochub.evaluation.task_losses.task_losses makes them of predictions of nooch/all."
+            "oochub.evaluation.scenes.measure_task_losses makes them of predictions of nooch/all."
         )
     rows = losses[(losses["criterion"] == criterion) & (losses["side"] == side)]
     known = rows.dropna(subset=["loss_all", "loss_hard"])

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.declaration import declaration
-from oochub.evaluation.nearest import nearest_rows
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.set_parts import find_nearest_rows
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._read_pictures import read_pictures
 from oochub.figures._set_pictures import side_by_side
@@ -87,7 +87,7 @@ def misclassified_pictures(
     """
     if find_spec("matplotlib") is None:
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
-    declared, config, names = declaration(predictions), str(predictions.metadata.config), predictions.class_names
+    declared, config, names = find_declaration(predictions), str(predictions.metadata.config), predictions.class_names
     column, joint = declared.context_column, f" {declared.words.place or 'in'} "
     if not predictions.output.one_answer or column not in predictions.column_names:
         lacks = "one class a row" if not predictions.output.one_answer else f"a column {column!r} of contexts"
@@ -192,7 +192,7 @@ def _pairs(rows: Sequence[int], predictions: Predictions, context: NDArray[Any],
             if not known:
                 raise OochubError(f"No training picture of class {answer} has features. Predict the split train whole.")
             bank = np.stack([training.features[training.ids[k]] for k in known])
-            chosen = known[int(nearest_rows(predictions.features[row][None], bank)[0][0])]  # type: ignore[index]
+            chosen = known[int(find_nearest_rows(predictions.features[row][None], bank)[0][0])]  # type: ignore[index]
         else:
             chosen = candidates[taken.get((answer, here), 0) % len(candidates)]
             taken[answer, here] = taken.get((answer, here), 0) + 1

@@ -9,13 +9,18 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.nearest import Nearest, nearest_inside
-from oochub.evaluation.set_parts import inside_part, outside_part, scored_by
+from oochub.evaluation.set_parts import (
+    Nearest,
+    choose_detector,
+    choose_inside_part,
+    choose_outside_part,
+    find_nearest_inside,
+)
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._set_pictures import class_words, pictures_of, side_by_side
 from oochub.figures._style import detector_words
 from oochub.report import numbers, wording
-from oochub.stats.ranking import rows_needed
+from oochub.stats.ranking import count_needed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,10 +43,10 @@ def percentile_pictures(
     half of each pair is the picture in distribution whose features are nearest by cosine. Pictures are cut to squares.
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`; the nearest are of the first set in
+        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`; the nearest are of the first set in
             distribution without shift.
         datasets: Config to the data set that was predicted, for both sets; only the pictures shown are decoded.
-        nearest: Of `oochub.evaluation.nearest.nearest_inside`, by any embedding; None takes the features of the
+        nearest: Of `oochub.evaluation.set_parts.find_nearest_inside`, by any embedding; None takes the features of the
             scored predictions.
         detectors: Their keys or names; None takes all.
         percentiles: In (0, 100].
@@ -53,14 +58,14 @@ def percentile_pictures(
 
     Raises:
         OochubError: An unknown set or detector, a percentile outside (0, 100], a data set that is not given or lacks a
-            picture; what `nearest_inside` raises; matplotlib is not installed.
+            picture; what `find_nearest_inside` raises; matplotlib is not installed.
 
     Source: ImageNet-OOD, Fig. 2 (Section 3.3).
 
     >>> import datasets, matplotlib, pyarrow as pa
     >>> from PIL import Image
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import detector_scores
+    >>> from oochub.evaluation.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["car", "cow"], "rows": {"test": 2}, "benchmark": "mine", "version": "1.0"}
     >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "logits": [[3.0, 0.0], [2.0, 0.0]]}
     >>> known = {"label": [0, 1], "features": [[1.0, 0.0], [0.0, 1.0]]}
@@ -72,19 +77,19 @@ def percentile_pictures(
     ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
     ... )
     >>> ax = percentile_pictures(
-    ...     detector_scores(parts, ["max_logit"]), datasets={"known": pictures, "new": pictures}, percentiles=[50]
+    ...     score_sets(parts, ["max_logit"]), datasets={"known": pictures, "new": pictures}, percentiles=[50]
     ... )
     >>> [picture.get_title(loc="left") for picture in ax.child_axes]
     ['50th: 0.00496\nnew | car', '50th: 2\nnew | cow']
     """
     if find_spec("matplotlib") is None:
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
-    keys = list(dict.fromkeys(scored_by(scored_sets, name) for name in detectors or scored_sets[0].scores))
-    known, new = inside_part(scored_sets), outside_part(scored_sets, outside)
+    keys = list(dict.fromkeys(choose_detector(scored_sets, name) for name in detectors or scored_sets[0].scores))
+    known, new = choose_inside_part(scored_sets), choose_outside_part(scored_sets, outside)
     for percentile in percentiles:
         if not 0 < percentile <= 100:
             raise OochubError(f"A percentile lies above 0 and at most at 100, got {percentile:g}.")
-    near = (nearest if nearest is not None else nearest_inside(scored_sets))[new.scored.name]
+    near = (nearest if nearest is not None else find_nearest_inside(scored_sets))[new.scored.name]
     rows = np.flatnonzero(new.rows)
     orders = {"distance": near.distance[rows]} | {key: new.scored.scores[key][rows] for key in keys}
     picked = {
@@ -116,7 +121,7 @@ def percentile_pictures(
 
 def _at(values: NDArray[np.float64], percentile: float) -> int:
     """The row at a percentile: an order statistic, never between two rows."""
-    return int(np.argsort(values, kind="stable")[rows_needed(len(values), percentile / 100) - 1])
+    return int(np.argsort(values, kind="stable")[count_needed(len(values), percentile / 100) - 1])
 
 
 def _heading(name: str, known: str) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
-from oochub.evaluation.set_parts import scored_by, set_parts
+from oochub.evaluation.set_parts import choose_detector, split_scored_sets
 from oochub.figures._style import GRID, INK, axes, bare, detector_words, legend, line_styles, part_label
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def score_distributions(
     is counted in the bins at the ends, and told below the axis.
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.detector_scores`.
+        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`.
         detector: Its key or name; None takes the first.
         by: "set", or "answer": the classifier's right and wrong answers of each set in distribution apart.
         sets: Those to show, in this order; None shows all.
@@ -49,17 +49,17 @@ def score_distributions(
 
     >>> import pyarrow as pa
     >>> from oochub.prediction.predictions import Predictions
-    >>> from oochub.evaluation.detector_scores import detector_scores
+    >>> from oochub.evaluation.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 3}, "benchmark": "mine", "version": "1.0.0"}
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0]]
     >>> rows = {"example_id": ["1", "2", "3"], "split": ["test"] * 3, "logits": logits}
     >>> known = Predictions(pa.table(rows | {"label": [0, 0, 1]}), told | {"config": "known"})
     >>> new = Predictions(pa.table(rows | {"label": [-1, -1, -1]}), told | {"config": "new"})
-    >>> ax = score_distributions(detector_scores([known, new], ["max_logit"]), bins=2)
+    >>> ax = score_distributions(score_sets([known, new], ["max_logit"]), bins=2)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['known: in distribution, n = 3', 'new: semantic shift, n = 3']
     """
-    key = scored_by(scored_sets, detector)
+    key = choose_detector(scored_sets, detector)
     if by not in get_args(By):
         raise unknown_name("by", by, get_args(By))
     if bins < 2:
@@ -68,7 +68,7 @@ def score_distributions(
     for name in sets or ():
         if name not in named:
             raise unknown_name("set in these scores", name, named)
-    parts = set_parts([named[name] for name in sets or named], by_answer=by == "answer")
+    parts = split_scored_sets([named[name] for name in sets or named], by_answer=by == "answer")
     every = np.concatenate([part.scored.scores[key][part.rows] for part in parts])
     finite = every[np.isfinite(every)]
     if not len(finite):

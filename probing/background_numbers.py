@@ -10,10 +10,10 @@ from scipy import special
 
 from oochub.probing.altered_answers import VARIANTS
 from oochub.records.finding_records import VariantRow
-from oochub.stats.bootstrap import with_width
+from oochub.stats.bootstrap import drop_no_width
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import mean_estimate
-from oochub.stats.paired_shares import paired_shares
+from oochub.stats.proportion import paired_shares
 from oochub.stats.shared_units import mean_of_shared
 
 Values = NDArray[np.float64]
@@ -140,4 +140,4 @@ def _mean(values: Values, sampling: Sampling) -> Estimate:
         value = float(values[0]) if len(values) else math.nan
         reason = "one row says nothing of others" if len(values) else "no such picture"
         return Estimate(value, n=len(values), method="none", reason=reason)
-    return with_width(mean_estimate(values, sampling, are_shares=False))
+    return drop_no_width(mean_estimate(values, sampling, are_shares=False))

@@ -38,7 +38,7 @@ import resource, sys
 import numpy as np
 import scipy.linalg, scipy.sparse
 from oochub import Predictions
-from oochub.evaluation.detector_scores import detector_scores
+from oochub.evaluation.detector_scores import score_sets
 from oochub.prediction.stored_head import StoredHead
 
 def rows(n):
@@ -55,7 +55,7 @@ else:
     small = rows(1000)
     start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     head = StoredHead(weight=weight, bias=np.zeros(20, np.float32))
-    detector_scores([small], detectors, reference=Predictions.load(file), head=head)
+    score_sets([small], detectors, reference=Predictions.load(file), head=head)
     print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) / 1024)
 """
 

@@ -27,7 +27,7 @@ from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
 from oochub.eval_modules.metrics.auc.auc import auc
 from oochub.eval_modules.metrics.ece.ece import ece
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
-from oochub.stats.softmax_summary import softmax_summary
+from oochub.stats.logits import summarize_softmax
 
 ROUNDS = 9
 
@@ -110,7 +110,7 @@ def logits_rows() -> Iterator[Row]:
             return logits.max(axis=1)
 
         def ours(logits: np.ndarray = logits, label: np.ndarray = label) -> object:
-            summary = softmax_summary(logits, label=label)
+            summary = summarize_softmax(logits, label=label)
             calibration = ece(summary.prediction == label, summary.confidence, of="positive")
             return accuracy(label, summary.prediction), summary.loss.mean(), calibration
 

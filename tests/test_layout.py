@@ -273,7 +273,7 @@ def test_imports_are_light(code, absent):
 
 
 def test_evaluating_your_own_predictions_is_light(tmp_path):
-    """Planted fault: task_reports, which imports `datasets`, imported by the command when no task is asked for."""
+    """Planted fault: evaluation.tasks, which imports `datasets`, imported by the command when no task is asked for."""
     from oochub.prediction.predictions import Predictions
 
     path = tmp_path / "own.parquet"

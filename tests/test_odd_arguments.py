@@ -15,7 +15,7 @@ import torch
 import oochub
 from oochub import Predictions
 from oochub.errors import OochubError
-from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.compare import _compare_predictions as paired_comparison
 
 LABEL = np.arange(40) % 2
 ROWS = Predictions.from_arrays(

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError
-from oochub.stats.criterion_arrays import column, positives
+from oochub.stats.criterion_arrays import check_column, check_positives
 
 
 def gist(
@@ -43,7 +43,7 @@ def gist(
     >>> gist([1, 1, 0, 0], [0.2, 0.7, 0.3, 0.6], hard_positives=1, hard_negatives=0).tolist()
     ['hard_positive', 'easy', 'easy', 'easy']
     """
-    has_object, cosine = positives("present", present), column("similarity", similarity, numbers=True)
+    has_object, cosine = check_positives("present", present), check_column("similarity", similarity, numbers=True)
     if has_object.shape != cosine.shape:
         raise OochubError(f"gist takes present (n,) and similarity (n,), got {has_object.shape} and {cosine.shape}.")
     by_count = hard_positives is not None and hard_negatives is not None

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError
-from oochub.stats.criterion_arrays import column, positives, signed
+from oochub.stats.criterion_arrays import check_column, check_positives, name_challenges
 
 
 def membership(
@@ -41,10 +41,12 @@ def membership(
     members = list(allowed)
     if not members:
         raise OochubError("allowed is empty, so that every example would be alike. Name at least one category.")
-    values = column("value", value)
+    values = check_column("value", value)
     if len(values) and (values.dtype.kind in "buif") != (np.asarray(members[0]).dtype.kind in "buif"):
         raise OochubError(
             f"value holds {values[0]!r} and allowed {members[0]!r}: numbers and names are never equal. Give both alike."
         )
     is_member = pd.Series(values).isin(members).to_numpy()
-    return signed(is_member if inside else ~is_member, None if label is None else positives("label", label))
+    return name_challenges(
+        is_member if inside else ~is_member, None if label is None else check_positives("label", label)
+    )

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError
-from oochub.stats.criterion_arrays import column, is_binary, positives, signed
+from oochub.stats.criterion_arrays import check_column, check_positives, is_binary, name_challenges
 
 
 def mismatch(label: ArrayLike, context: ArrayLike) -> NDArray[np.str_]:
@@ -28,7 +28,7 @@ def mismatch(label: ArrayLike, context: ArrayLike) -> NDArray[np.str_]:
     >>> mismatch(["corgi", "labrador"], ["corgi", "corgi"]).tolist()
     ['easy', 'hard']
     """
-    classes, contexts = column("label", label), column("context", context)
+    classes, contexts = check_column("label", label), check_column("context", context)
     if classes.shape != contexts.shape:
         raise OochubError(f"mismatch takes label (n,) and context (n,), got {classes.shape} and {contexts.shape}.")
     if len(classes) and (classes.dtype.kind in "buif") != (contexts.dtype.kind in "buif"):
@@ -36,4 +36,4 @@ def mismatch(label: ArrayLike, context: ArrayLike) -> NDArray[np.str_]:
             f"mismatch compares label with context, got {classes[0]!r} and {contexts[0]!r}: numbers and names are "
             "never equal. Code both alike."
         )
-    return signed(classes != contexts, positives("label", classes) if is_binary(classes) else None)
+    return name_challenges(classes != contexts, check_positives("label", classes) if is_binary(classes) else None)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError
-from oochub.stats.criterion_arrays import column, positives, signed
+from oochub.stats.criterion_arrays import check_column, check_positives, name_challenges
 
 
 def threshold(value: ArrayLike, at: float, label: ArrayLike | None = None) -> NDArray[np.str_]:
@@ -33,5 +33,5 @@ def threshold(value: ArrayLike, at: float, label: ArrayLike | None = None) -> ND
     """
     if not isinstance(at, Real) or np.isnan(at):
         raise OochubError(f"at is a number in the unit of value, got {at!r}.")
-    hard = column("value", value, numbers=True) >= at
-    return signed(hard, None if label is None else positives("label", label))
+    hard = check_column("value", value, numbers=True) >= at
+    return name_challenges(hard, None if label is None else check_positives("label", label))

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import oochub
 from oochub import catalog
-from oochub.stats import estimation
 
 _SOURCE = Path(oochub.__file__).parent
 _KINDS: Mapping[str, str] = {
@@ -42,10 +41,24 @@ _TO_SUBCLASS = (
     "context_finder.ContextWay",
 )
 _RETURNED = (
-    "stats.estimation.Estimate",
-    "stats.estimation.Sampling",
+    "stats.estimate.Estimate",
+    "stats.estimate.Sampling",
     "hub.upload.Pushed",
     "trainers.robust_trainer.TrainResult",
+)
+_INTERVALS = (
+    "stats.bootstrap.bootstrap",
+    "stats.proportion.clopper_pearson",
+    "stats.delong.delong",
+    "stats.delong.delong_covariance",
+    "stats.estimation.difference",
+    "stats.estimation.estimate",
+    "stats.estimation.gap",
+    "stats.mean_interval.mean_estimate",
+    "stats.delong.paired_delong",
+    "stats.bootstrap.draw_replicates",
+    "stats.proportion.wilson",
+    "stats.group_intervals.worst_group_interval",
 )
 _CATALOG = ("kinds", "names", "get", "summary", "source", "module_name")
 
@@ -107,7 +120,7 @@ def api_pages() -> list[ApiPage]:
     several = {
         "To add your own": _TO_SUBCLASS,
         "What is returned": _RETURNED,
-        "Intervals": [f"stats.estimation.{name}" for name in estimation.__all__ if name.islower()],
+        "Intervals": _INTERVALS,
         "Catalog": [f"catalog.{name}" for name in _CATALOG],
     }
     for chapter, identifiers in several.items():

@@ -33,8 +33,7 @@ from tqdm import tqdm
 import oochub
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
-from oochub.evaluation.scenes import Scenes
-from oochub.evaluation.task_losses import task_losses
+from oochub.evaluation.scenes import Scenes, measure_task_losses
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildRecord
 from oochub.report import theme
@@ -152,7 +151,7 @@ def made_of_toy_world() -> dict[str, Any]:
                 task = oochub.task(by_run[method, seed], f"ce_{name}")
                 reports.append(oochub.evaluate(task))
     scenes = Scenes.of(by_run["erm", 0])
-    material = {"scenes": scenes, "predicted_scenes": scenes, "losses": task_losses(scenes), "reports": reports}
+    material = {"scenes": scenes, "predicted_scenes": scenes, "losses": measure_task_losses(scenes), "reports": reports}
     return material | {"report": next(report for report in reports if report.benchmark.config == "ce_car")}
 
 

@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 import oochub
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
-from oochub.evaluation.detector_scores import ScoredSet, detector_scores
+from oochub.evaluation.detector_scores import ScoredSet, score_sets
 from oochub.prediction.predictions import Predictions, row_counts
 from oochub.prediction.stored_head import StoredHead
 from oochub.records.build_record import BuildRecord
@@ -167,7 +167,7 @@ def draw_random_models(data: Mapping[str, Any], x: Mapping[str, torch.Tensor], n
             predictions(corrupted.select(own), x["imagenet_c"][own], config=name, **about) for name, own in rows.items()
         ]
         reference = predictions(data["imagenet_1k"]["train"], x["train"], config="imagenet_1k", **about)
-        scored = detector_scores(parts, keys, reference=reference, head=head_of(network))
+        scored = score_sets(parts, keys, reference=reference, head=head_of(network))
         bare = {part.name: SetScores(part.is_ood, part.correct, part.scores) for part in scored}
         pairs = [("imagenet_1k", name) for name in bare if name != "imagenet_1k"]
         numbers += [row | {"model": "a small network", "seed": seed} for row in random_measures(bare, keys, pairs).rows]
@@ -203,7 +203,7 @@ def main() -> None:
         network = trained(x["train"], label, len(names))
         parts = [predictions(data[name]["test"], x[name], network, names, name, "small network") for name in _SETS]
         reference = predictions(train, x["train"], network, names, "imagenet_1k", "small network")
-        scored = detector_scores(parts, _DETECTORS, reference=reference, head=head_of(network))
+        scored = score_sets(parts, _DETECTORS, reference=reference, head=head_of(network))
         for name in _PANELS:
             draw_panels(name, scored)
         draw_report(parts, scored)

@@ -17,8 +17,8 @@ from scipy import special
 from sklearn import metrics as sklearn
 
 import oochub
-from oochub.evaluation.evaluated import arguments
-from oochub.evaluation.matching import matched_gap
+from oochub.evaluation.evaluation_rows import list_arguments
+from oochub.evaluation.matching import estimate_matched_gap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate, gap
 from oochub.stats.lift import lift
@@ -138,7 +138,7 @@ def _numbers_of_classes(columns: Columns, sampling: Sampling) -> dict[str, Estim
             own = {name: value for name, value in shared.items() if name != "cluster"}
             found[f"gap of {name}"] = gap(oochub.get("metric", name), *arrays, **own, **clusters)
         taken = [{**_taken("accuracy", side), "area": side["area"]} for side in sides]
-        found["matched gap of accuracy"] = matched_gap(
+        found["matched gap of accuracy"] = estimate_matched_gap(
             "accuracy", *taken, column="area", seed=sampling.seed, resamples=sampling.resamples, **clusters
         ).estimate
     against = columns["context"] != (columns["label"] == 1)
@@ -362,7 +362,7 @@ def _shared(sampling: Sampling) -> dict[str, Any]:
 
 def _of(name: str, columns: Columns, **sampling: Any) -> Any:
     metric = oochub.get("metric", name)
-    given = {each: columns[each] for each in arguments(metric) if each in columns and each != "groups"}
+    given = {each: columns[each] for each in list_arguments(metric) if each in columns and each != "groups"}
     return estimate(metric, given, **sampling)
 
 

@@ -16,18 +16,16 @@ import numpy as np
 from scipy import stats
 
 from oochub import get
-from oochub.evaluation.paired_difference import worst_difference
+from oochub.evaluation.paired_difference import measure_worst_difference
 from oochub.records.sides import PercentileOfGroups
-from oochub.stats.bootstrap import interval_of, with_width
+from oochub.stats.bootstrap import drop_no_width, replicate_interval
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import difference, estimate
-from oochub.stats.interval_p_value import interval_p_value
-from oochub.stats.paired_shares import paired_shares
-from oochub.stats.sign_flips import sign_flips
-from oochub.stats.stratified_gap import stratified_gap
-from oochub.stats.unpaired_shares import unpaired_shares
-from oochub.stats.worst_group_interval import worst_group_interval
+from oochub.stats.group_intervals import worst_group_interval
+from oochub.stats.p_values import interval_p_value, sign_flips
+from oochub.stats.proportion import paired_shares
+from oochub.stats.stratified_gap import stratified_gap, unpaired_shares
 
 DOCS = Path(__file__).parents[1]
 PAGE, CELLS = DOCS / "levels.md", DOCS / "levels" / "cells.jsonl"
@@ -137,7 +135,7 @@ def _context(rng: np.random.Generator, n: int, clusters: bool, effect: float) ->
 def _worst(rng: np.random.Generator, n: int, clusters: bool, effect: float) -> float:
     models = _models(rng, n, clusters, effect)
     group = np.arange(n) // IN_CLUSTER % GROUPS
-    return worst_difference(
+    return measure_worst_difference(
         *(worst_group_interval(of * 1.0, group, worst="smallest", cluster=models.cluster) for of in models.right)
     ).p_value
 
@@ -148,7 +146,7 @@ def _percentile(rng: np.random.Generator, n: int, clusters: bool, effect: float)
     groups = shares.shape[1]
     first, second = np.percentile(shares[:, rng.integers(groups, size=(RESAMPLES, groups))], side.percentile, axis=2)
     change = side.statistic(shares[1]) - side.statistic(shares[0])
-    return _by_interval(with_width(interval_of(second - first, change, groups, Sampling())))
+    return _by_interval(drop_no_width(replicate_interval(second - first, change, groups, Sampling())))
 
 
 def _f1(rng: np.random.Generator, n: int, clusters: bool, effect: float) -> float:
@@ -156,7 +154,7 @@ def _f1(rng: np.random.Generator, n: int, clusters: bool, effect: float) -> floa
     said = np.where(models.right, models.label, 1 - models.label)
     counts = np.bincount(4 * models.label + 2 * said[0] + said[1], minlength=8)
     drawn = f1_change(rng.multinomial(n, counts / n, RESAMPLES))  # rows drawn again, counted by what they are
-    change = with_width(interval_of(drawn, float(f1_change(counts)), n, Sampling(), by_t=True))
+    change = drop_no_width(replicate_interval(drawn, float(f1_change(counts)), n, Sampling(), by_t=True))
     return interval_p_value(change, degrees=n - 1)
 
 

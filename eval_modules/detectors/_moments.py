@@ -7,7 +7,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array
 
 from oochub.stats.array_checks import Array
-from oochub.stats.row_blocks import fit_blocks, moved_blocks
+from oochub.stats.row_blocks import fit_blocks, shift_blocks
 
 
 def with_gram(total: Array, rows: Array, *, times: float = 1.0) -> Array:
@@ -90,7 +90,7 @@ class ClassMoments:
         features, label = rows["features"], rows["label"]
         if not self.origin.size:
             self._start(features[next(fit_blocks(*features.shape))].mean(axis=0, dtype=np.float64))
-        for part, block in moved_blocks(features, self.origin):
+        for part, block in shift_blocks(features, self.origin):
             self.classes.update(label[part], block)
             self.gram = with_gram(self.gram, block)
 

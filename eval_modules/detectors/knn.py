@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from oochub.detector import Detector
+from oochub.detector import Detector, SearchRecall
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._graph import Graph, check_faiss
 from oochub.eval_modules.detectors._hyperparameters import check_choice, check_count
@@ -15,7 +15,6 @@ from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
 from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
-from oochub.stats.search_recall import SearchRecall
 from oochub.storage import tensor_file
 from oochub.storage.tensor_file import let_go
 

@@ -12,7 +12,7 @@ from oochub.eval_modules.detectors._moments import with_gram
 from oochub.eval_modules.detectors._sample import RowSample
 from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array
-from oochub.stats.row_blocks import moved_blocks
+from oochub.stats.row_blocks import shift_blocks
 
 _SAMPLED = 4096  # training rows that alpha is the ratio of, at the least
 _SAMPLED_VALUES = 1 << 21  # of narrow features more rows, up to this many numbers
@@ -92,7 +92,7 @@ class Vim(Detector):
             )
         self.origin, self.residual = gathered.origin, np.ascontiguousarray(vectors[:, :left])
         rows, total = gathered.sample.rows, 0.0
-        for _, block in moved_blocks(rows, self.origin):
+        for _, block in shift_blocks(rows, self.origin):
             total += float(self._outside(block).sum())
         self.alpha = float(gathered.sample.largest.sum()) / total
         self.alpha_rows = gathered.sample.count
@@ -116,7 +116,7 @@ class _Gathered:
 
     def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
         features, logits = rows["features"], rows["logits"]
-        for part, block in moved_blocks(features, self.origin):
+        for part, block in shift_blocks(features, self.origin):
             self.sample.update(features[part], logits[part])
             self.gram = with_gram(self.gram, block)
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_score
-from oochub.stats.bootstrap import interval_of, replicates, with_few_rows, with_width
+from oochub.stats.bootstrap import draw_replicates, drop_no_width, note_few_rows, replicate_interval
 from oochub.stats.delong import delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
-from oochub.stats.ranking import kinds, rows_needed, share_taken
+from oochub.stats.ranking import check_kinds, count_needed, take_share
 
 _FEW_OF_AREAS = 300  # rows; below, the area under precision and recall is too high, and so is its interval
 _FEWEST_BEYOND = 0.6  # rows beyond the threshold: below, it is the outermost row, of which resamples say nothing
@@ -53,7 +53,7 @@ class ScoreState:
         return type(self).metric(*columns, **self._options)
 
     def _take(self, score: Any, *flags: Any) -> None:
-        score = kinds(score, *flags)[0].copy()
+        score = check_kinds(score, *flags)[0].copy()
         self._batches.append((score, *(np.array(flag, dtype=bool) for flag in flags)))
 
 
@@ -74,12 +74,12 @@ class FailureState(ScoreState):
 
 
 def masks_of(score: Any, is_ood: Any, correct: Any = None) -> dict[str, Array]:
-    """The rows of each kind (n,) by name, in the order of `oochub.stats.ranking.tallies`.
+    """The rows of each kind (n,) by name, in the order of `oochub.stats.ranking.count_by_score`.
 
     >>> {name: mask.tolist() for name, mask in masks_of([1, 2], [True, False]).items()}
     {'OOD': [True, False], 'ID': [False, True]}
     """
-    kind = kinds(score, is_ood, correct)[1]
+    kind = check_kinds(score, is_ood, correct)[1]
     return {name: kind == i for i, name in enumerate((OOD, ID) if correct is None else (OOD, INCORRECT, CORRECT))}
 
 
@@ -113,7 +113,7 @@ def area_estimate(area: Callable[..., float], masks: Masks, score: Any, sampling
     undefined = _undefined(masks)
     if undefined is not None:
         return undefined
-    return with_width(with_few_rows(_bootstrap(area, masks, score, sampling), at_least=_FEW_OF_AREAS))
+    return drop_no_width(note_few_rows(_bootstrap(area, masks, score, sampling), at_least=_FEW_OF_AREAS))
 
 
 def share_estimate(
@@ -142,16 +142,16 @@ def share_estimate(
     of, until = tallies_of(*_tallies(*_cells(masks, score)))
     if share < 1 and round((1 - share) * until[-1], 9) < _FEWEST_BEYOND:
         reason = f"only {until[-1]:.0f} rows set the threshold, which is that of their outermost row"
-        value = share_taken(of, until, share)
+        value = take_share(of, until, share)
         return Estimate(value, n=int(of[-1] + until[-1]), method="percentile bootstrap", reason=reason)
     if sampling.cluster is None:
         low, high = np.quantile(_drawn_shares(of, until, share, sampling), (sampling.tail, 1 - sampling.tail))
         method = f"percentile bootstrap of each kind of rows, {sampling.resamples} resamples"
-        interval = Estimate(share_taken(of, until, share), low=low, high=high, n=int(of[-1] + until[-1]), method=method)
+        interval = Estimate(take_share(of, until, share), low=low, high=high, n=int(of[-1] + until[-1]), method=method)
     else:
-        interval = _bootstrap(lambda *tallies: share_taken(*tallies_of(*tallies), share), masks, score, sampling)
+        interval = _bootstrap(lambda *tallies: take_share(*tallies_of(*tallies), share), masks, score, sampling)
     alone = wilson(round(interval.value * of[-1]), int(of[-1]), confidence=sampling.confidence)
-    needed = rows_needed(until[-1], share)
+    needed = count_needed(until[-1], share)
     reached = until[np.searchsorted(until, needed)]
     tied = f"ties at the threshold take {reached / until[-1]:.1%} of the rows that set it" if reached > needed else None
     fewest = min(int(of[-1]), int(until[-1]))
@@ -181,7 +181,7 @@ def _drawn_shares(of: Array, until: Array, share: float, sampling: Sampling) -> 
     m uniform numbers; how many of the other n rows lie at or below it is binomial.
     """
     m, n = int(until[-1]), int(of[-1])
-    k, generator = rows_needed(m, share), np.random.default_rng(sampling.seed)
+    k, generator = count_needed(m, share), np.random.default_rng(sampling.seed)
     place = np.ceil(m * generator.beta(k, m - k + 1, sampling.resamples))
     shares: Array = generator.binomial(n, of[np.searchsorted(until, place)] / n) / n
     return shares
@@ -195,7 +195,7 @@ def _bootstrap(value: Callable[..., float], masks: Masks, score: Any, sampling: 
     def of_cells(cell: Array) -> float:
         return value(*_tallies(cell, size))
 
-    return interval_of(replicates(of_cells, {"cell": cell}, chosen), of_cells(cell), len(cell), chosen)
+    return replicate_interval(draw_replicates(of_cells, {"cell": cell}, chosen), of_cells(cell), len(cell), chosen)
 
 
 def _cells(masks: Masks, score: Any) -> tuple[Array, tuple[int, int]]:

@@ -16,9 +16,9 @@ from PIL import Image
 
 from oochub import catalog
 from oochub.errors import OochubError, either
-from oochub.evaluation.declaration import declaration
-from oochub.evaluation.evaluated_columns import EvaluatedColumns
-from oochub.evaluation.mistakes import attribution_of
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.evaluation_rows import EvaluationColumns
+from oochub.evaluation.mistakes import find_attribution
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_answers import VARIANTS, AlteredAnswers, logits_of
@@ -32,7 +32,7 @@ from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
 from oochub.records.build_record import presence_class
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, ShownRow
 from oochub.records.sides import GroupsOfRows
-from oochub.stats.softmax import softmax
+from oochub.stats.logits import softmax
 
 _OPENED = "mode processor image_processor device dtype batch_size num_workers cache skip_broken".split()
 """The settings of a prediction that opening a model takes."""
@@ -189,7 +189,7 @@ class Background:
         places = probed.column("place").to_numpy()
         own = predictions.take(places)
         altered = {name: logits_of(probed, name, len(names)) for name in VARIANTS}
-        column = declaration(predictions).cluster
+        column = find_declaration(predictions).cluster
         numbers = background_numbers(
             own.label,
             own.logits.astype(np.float64),
@@ -241,9 +241,9 @@ def _units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.int64]:
 
 def _usual(predictions: Predictions) -> NDArray[np.bool_] | None:
     """The rows in context (n,), where the data tell them from others: their background is usual for their class."""
-    declared = declaration(predictions)
+    declared = find_declaration(predictions)
     inside, outside = declared.in_context, declared.out_of_context
-    columns = EvaluatedColumns(predictions, {})
+    columns = EvaluationColumns(predictions, {})
     if isinstance(outside, GroupsOfRows) or not {*inside.where, *outside.where} <= set(columns):
         return None
     mask = inside.mask(columns)
@@ -274,7 +274,7 @@ def _shown(
                 image=_jpeg(pixels),
             )
         )
-    said = [attribution_of(predictions.rows.row(each)) for each in (place, same, other) if each is not None]
+    said = [find_attribution(predictions.rows.row(each)) for each in (place, same, other) if each is not None]
     return ShownRow(
         example_id=str(record["example_id"]),
         label=names[label],

@@ -23,8 +23,8 @@ from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.remote.check_source import check_source
 from oochub.report.report import Report
-from oochub.stats.adjusted_p_values import Correction
 from oochub.stats.estimate import Sampling
+from oochub.stats.p_values import Correction
 from oochub.storage.artifacts import AUDIT
 from oochub.storage.files import check_writable, sole_writer
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -13,11 +13,8 @@ from oochub.errors import OochubError
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import from_json, to_json
 from oochub.stats.array_checks import Array, check_label, check_same_length
-from oochub.stats.detector_arrays import check_arrays
-from oochub.stats.detector_state import check_state
-from oochub.stats.gathered import Gathered
+from oochub.stats.detector_checks import check_arrays, check_state
 from oochub.stats.row_blocks import row_blocks
-from oochub.stats.search_recall import SearchRecall
 from oochub.storage import tensor_file
 from oochub.storage.artifacts import DETECTOR
 from oochub.storage.files import folder_written_whole
@@ -26,9 +23,32 @@ from oochub.storage.tensor_file import load_tensors, save_tensors
 
 _HEAD = ("weight", "bias")
 _VALUES = 1 << 21  # numbers scored together: 16 MiB in float64
-
-
 _CARD, _STATE = "detector.json", "state.safetensors"
+
+
+class SearchRecall(NamedTuple):
+    """Of the nearest rows of some queries, the share that an index found.
+
+    Attributes:
+        share: In [0, 1].
+        queries: How many queries were searched in both ways.
+    """
+
+    share: float
+    queries: int
+
+
+class FitState(Protocol):
+    """What a fit knows of the rows so far, in memory that does not grow with them where that can be.
+
+    Batches come in any order, on several processes.
+    """
+
+    def update(self, rows: Mapping[str, Array], *, lasting: bool) -> None:
+        """Takes in a batch; `lasting` says that its arrays stay as they are until `finalize`."""
+
+    def merge(self, other: Any) -> None:
+        """Takes in what another process gathered of other rows, in any order."""
 
 
 class _NoRows:
@@ -78,7 +98,7 @@ class Detector:
 
     def _start(self) -> None:
         self.is_fitted = not self.fit_needs
-        self._gathered: Gathered | None = None
+        self._gathered: FitState | None = None
         self._head: tuple[Array, ...] = ()
         self._columns: dict[str, int] = {}
 
@@ -246,7 +266,7 @@ class Detector:
         """The scores (n,) of a block of rows: float64 copies of what `score_needs` names."""
         raise NotImplementedError
 
-    def _empty(self) -> Gathered:
+    def _empty(self) -> FitState:
         """Where batches are gathered; `_head` holds weight and bias, if they are needed."""
         return _NoRows()
 
@@ -271,7 +291,7 @@ class Detector:
                 self._keep_width(name, array.shape[1])
         self._gather_into().update(rows, lasting=lasting)
 
-    def _gather_into(self) -> Gathered:
+    def _gather_into(self) -> FitState:
         if self._gathered is None:
             self._gathered = self._empty()
         return self._gathered

@@ -19,7 +19,7 @@ from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.process.program import end_with_parent
 from oochub.report.report import Report
-from oochub.stats.estimation import Estimate
+from oochub.stats.estimate import Estimate
 
 _BIASED, _CONTROL = "context misleads", "no correlation"
 _SIZES: dict[str, str | int] = {"nooch": 8000, "spawrious": "medium"}

@@ -10,10 +10,16 @@ import numpy as np
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.evaluation.detection_rows import detection_rows, pair_columns
-from oochub.evaluation.detector_differences import BASELINE, GOALS
-from oochub.evaluation.detector_scores import ScoredSet, detector_scores, first_head, made_detector
-from oochub.evaluation.fit_detectors import fit_detectors
+from oochub.evaluation.detection_rows import join_pair, make_detection_rows
+from oochub.evaluation.detector_scores import (
+    BASELINE,
+    GOALS,
+    ScoredSet,
+    find_head,
+    fit_detectors,
+    make_detector,
+    score_sets,
+)
 from oochub.evaluation.present_classes import Classes
 from oochub.figures._detector_comparison import auroc_differences, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
@@ -88,7 +94,7 @@ def scores_of(
     training = None if reference is None else Predictions.load(reference)
     part = Predictions.load(files[sets[0]])
     known = [each for each in (training, part) if each is not None]
-    made = fit_detectors({key: made_detector(key) for key in detectors}, training, first_head(known))
+    made = fit_detectors({key: make_detector(key) for key in detectors}, training, find_head(known))
     if not Ranks.here().is_first:  # the first process goes on alone
         return {}, {}
     fitted: dict[str, Any] = {}
@@ -98,7 +104,7 @@ def scores_of(
         [key for key in made if key not in unfit], desc="Scoring", unit="detector", leave=False, disable=None, delay=2
     ):
         try:
-            (scored,) = detector_scores([part], [made[key]], reference=training, classes=classes)
+            (scored,) = score_sets([part], [made[key]], reference=training, classes=classes)
         except OochubError as error:
             unfit[key] = str(error)
             continue
@@ -109,7 +115,7 @@ def scores_of(
     del training
     scores_by_set = {sets[0]: _bare(replace(scored, scores=scores, detectors=fitted))}
     for name in tqdm(sets[1:], desc="Scoring", unit="set", leave=False, disable=None, delay=2):
-        (scored,) = detector_scores([Predictions.load(files[name])], list(fitted.values()), classes=classes)
+        (scored,) = score_sets([Predictions.load(files[name])], list(fitted.values()), classes=classes)
         scores_by_set[name] = _bare(scored)
     return scores_by_set, unfit
 
@@ -148,14 +154,14 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
         pairs: (in distribution, out of it).
         classes: As for `scores_of`.
     """
-    detection = detection_rows(list(sets.values()), pairs, classes=classes, without=_SLOW)
+    detection = make_detection_rows(list(sets.values()), pairs, classes=classes, without=_SLOW)
     rows = [
         _row(row.detector, (row.id_set, row.ood_set), metric, estimate)
         for row in detection
         for metric, estimate in row.metrics.items()
     ]
     for pair in pairs:
-        scores, is_ood, correct, cluster = pair_columns(sets[pair[0]], sets[pair[1]])
+        scores, is_ood, correct, cluster = join_pair(sets[pair[0]], sets[pair[1]])
         for key in (each for each in scores if each != BASELINE and BASELINE in scores):
             differences = auroc_differences(scores[key], scores[BASELINE], is_ood, correct, cluster=cluster)
             rows.extend(_row(key, pair, f"{name}{DIFFERENCE}", each) for name, each in differences.items())

@@ -7,8 +7,7 @@ from typing import NamedTuple
 from oochub.builders.imagenet_ood import ImagenetOod
 from oochub.builders.sources.imagenet_sets import SETS, set_of
 from oochub.errors import OochubError, either, unknown_name
-from oochub.evaluation.detector_differences import BASELINE, GOALS
-from oochub.evaluation.detector_scores import detector_key, made_detector
+from oochub.evaluation.detector_scores import BASELINE, GOALS, detector_key, make_detector
 from oochub.evaluation.present_classes import Classes, check_classes
 
 Pair = tuple[str, str]
@@ -173,7 +172,7 @@ def make_plan(
     if sets is not None and pairs is not None:
         named, left_out = either("pairs=", "--pair"), either("sets=", "--image-set")
         raise OochubError(f"{named} names its sets: leave out {left_out}.")
-    keys = None if detectors is None else list(dict.fromkeys(detector_key(made_detector(each)) for each in detectors))
+    keys = None if detectors is None else list(dict.fromkeys(detector_key(make_detector(each)) for each in detectors))
     set_names = None if sets is None else list(dict.fromkeys(sets))
     own_pairs = None if pairs is None else [(inside, outside) for inside, outside in dict.fromkeys(pairs)]
     _check_pairs((own_pairs or ()) if names != ["random"] else ())
@@ -202,7 +201,7 @@ def perturbation(keys: Iterable[str]) -> dict[str, float]:
     >>> perturbation(["msp", "odin:epsilon=0.0014"])
     {'odin': 0.0014, 'odin_temperature': 1000.0}
     """
-    for detector in map(made_detector, keys):
+    for detector in map(make_detector, keys):
         if "odin_logits" in detector.score_needs:
             return {"odin": detector.epsilon, "odin_temperature": detector.temperature}
     return {}

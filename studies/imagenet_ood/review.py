@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from oochub.errors import OochubError
-from oochub.evaluation.nearest import nearest_rows
+from oochub.evaluation.set_parts import find_nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
 from oochub.reviewing.decisions import Decisions
@@ -67,7 +67,7 @@ def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -
             "first, and those of the ID images second."
         )
     features = [_features(predictions, what) for predictions, what in ((ood, "OOD"), (reference, "ID"))]
-    index, distance = nearest_rows(*features)
+    index, distance = find_nearest_rows(*features)
     names = _class_names(reference)
     rows = pd.DataFrame(
         {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError, either
-from oochub.evaluation.detector_scores import made_detector
+from oochub.evaluation.detector_scores import make_detector
 from oochub.evaluation.present_classes import Classes
 from oochub.process.ranks import Ranks, in_first
 from oochub.storage.artifacts import format_csv
@@ -111,7 +111,7 @@ def study(
     work = _work(plan, listed)
     folder = check_writable(out, kind=STUDY)
     own_reference = _given_reference(reference, listed, plan, reference_rows)
-    largest = {key: getattr(made_detector(key), "k", 0) for key in _keys(plan)}
+    largest = {key: getattr(make_detector(key), "k", 0) for key in _keys(plan)}
 
     def check_k(rows: int) -> None:
         for key, k in largest.items():
@@ -211,7 +211,7 @@ def _wanted(plan: Plan, kind: str, reference: str | Path | None, rows: int | Non
         SetFile(name, f"imagenet_ood/{name}", "test", tuple(perturbation(keys).items()))
         for name in plan.sets(random=random)
     ]
-    if any({"features", "logits", "label"} & set(made_detector(key).fit_needs) for key in keys):
+    if any({"features", "logits", "label"} & set(make_detector(key).fit_needs) for key in keys):
         data = str(reference or f"imagenet_ood/{plan.id_set}")
         files.insert(0, SetFile(TRAINING, data, "train", rows=rows))
     return files

@@ -24,7 +24,7 @@ def suite_selection(
     down a task is taken unless it has too few hard examples, or is similar to one that was taken.
 
     Args:
-        losses: What `task_losses` gives for one model, or for several (seeds): their gaps are averaged.
+        losses: What `measure_task_losses` gives for one model, or for several (seeds): their gaps are averaged.
         size: Tasks of the suite.
         minimum: Hard positives, and hard negatives, that a task must have in the split.
         similar: Pairs of similar tasks; of each at most one is taken, that with the larger gap.
@@ -87,7 +87,7 @@ def _too_few(row: Mapping[Any, Any], minimum: int) -> str:
 def _ranking(models: Sequence[pd.DataFrame]) -> pd.DataFrame:
     of_all = [table[(table["criterion"] == "ce") & (table["side"] == "all")].set_index("task") for table in models]
     if not models or not all(len(table) for table in of_all):
-        raise OochubError("The losses hold no task by the co-occurrence criterion. Make them with task_losses.")
+        raise OochubError("The losses hold no task by the co-occurrence criterion. Make them with measure_task_losses.")
     first = of_all[0]
     for other in of_all[1:]:
         if not first[["n_all", "n_hard"]].equals(other[["n_all", "n_hard"]]):

@@ -13,11 +13,10 @@ import datasets
 from oochub import catalog
 from oochub.data.load import load
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import declaration
+from oochub.evaluation.answers_file import join_answers
+from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
-from oochub.evaluation.evaluated import Evaluated, check_metric
-from oochub.evaluation.evaluated_columns import EvaluatedColumns
-from oochub.evaluation.given_predictions import given_predictions
+from oochub.evaluation.evaluation_rows import EvaluationColumns, EvaluationRows, check_metric
 from oochub.metric import facts_of
 from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
@@ -111,14 +110,14 @@ def _predictions(file: SubmissionFile, data_dir: str | None) -> Predictions:
     names = kind.class_names(rows) or ()
     ids = rows.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()
     model = f"{file.data_set} {file.replicate}"
-    return given_predictions(file.answers(ids, kind.name, names), {file.split: rows}, model_name=model)
+    return join_answers(file.answers(ids, kind.name, names), {file.split: rows}, model_name=model)
 
 
 def _numbers(predictions: Predictions) -> list[_Number]:
     """Every number of the declared metrics on all rows of a file; the headline first."""
-    declared, kind = declaration(predictions), predictions.output
-    columns = EvaluatedColumns(predictions, kind.arrays(predictions))
-    evaluated = Evaluated(
+    declared, kind = find_declaration(predictions), predictions.output
+    columns = EvaluationColumns(predictions, kind.arrays(predictions))
+    evaluated = EvaluationRows(
         predictions=predictions, benchmark=declared, columns=columns, known=kind.known(predictions.label)
     )
     numbers = []
@@ -146,7 +145,7 @@ def _named(name: str, value: Any) -> dict[str, float]:
     return {f"{name}.{key}": float(each) for key, each in value.items() if not key.endswith(("_group", "_n"))}
 
 
-def _of_groups(name: str, side: GroupsOfRows, evaluated: Evaluated) -> _Number:
+def _of_groups(name: str, side: GroupsOfRows, evaluated: EvaluationRows) -> _Number:
     """A metric's statistic over groups, such as the accuracy of the worst region."""
     metric = catalog.get("metric", name)
     facts, metadata = facts_of(metric), evaluated.predictions.metadata

@@ -9,8 +9,8 @@ import pytest
 from datasets import load_dataset
 
 import oochub
+from oochub.output import TOKEN_KINDS
 from oochub.records.build_record import BuildRecord
-from oochub.stats.token_kinds import TOKEN_KINDS
 
 _FILES = {"train": "train", "id_val": "IDval", "val": "OODval", "id_test": "IDtest", "test": "OODtest"}
 

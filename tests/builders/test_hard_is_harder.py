@@ -8,7 +8,7 @@ from tiny_encoder import tiny_encoder
 import oochub
 from oochub.builders.sources.nooch.suite import PUBLISHED_CONTEXTS
 from oochub.builders.toy_worlds.toy_coco import toy_coco
-from oochub.evaluation.task_losses import task_losses
+from oochub.evaluation.scenes import measure_task_losses
 from oochub.training import train
 
 pytestmark = pytest.mark.slow  # three trainings of four epochs on 4,200 pictures: about a minute
@@ -37,7 +37,7 @@ def losses(world, tmp_path_factory, request):
     )
     data = load_dataset("nooch", "all", data_dir=str(raw), **options)
     oochub.predict(folder / "model", data, splits=["test"], out=folder / "all.parquet")
-    losses = task_losses(folder / "all.parquet")
+    losses = measure_task_losses(folder / "all.parquet")
     return losses[losses["task"].isin(PUBLISHED_CONTEXTS)]
 
 

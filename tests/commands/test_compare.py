@@ -8,7 +8,7 @@ from parsed_page import ParsedPage
 
 import oochub
 from oochub.cli import main
-from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.records.schema import to_json
 
 

@@ -13,7 +13,7 @@ def test_the_correction_reaches_each_task(monkeypatch, tmp_path):
         asked.update(options)
         return {"ce_car": out, "ce_cow": out}
 
-    monkeypatch.setattr("oochub.evaluation.task_reports.task_reports", reports)
+    monkeypatch.setattr("oochub.evaluation.tasks.evaluate_tasks", reports)
     words = ("evaluate", "all.parquet", "--task", "ce_car", "--task", "ce_cow", "--out", str(tmp_path / "reports"))
     monkeypatch.setattr("sys.argv", ["oochub", *words, "--correction", "benjamini_hochberg"])
     with pytest.raises(SystemExit) as end:

@@ -201,7 +201,7 @@ def is_on_disk(array: np.ndarray) -> bool:
 def test_a_bank_on_disk_gives_the_bits_of_one_in_memory(
     dtype: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Gathered at once, in batches of any size, merged, saved and opened; small ones stay in memory.
+    """FitState at once, in batches of any size, merged, saved and opened; small ones stay in memory.
 
     Planted faults: the file read from its start for a part behind it; a map one row short; the last batch forgotten.
     """

@@ -6,7 +6,8 @@ from sklearn.metrics import roc_auc_score
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.auc_hard.auc_hard import auc_hard
-from oochub.stats.estimation import delong, estimate
+from oochub.stats.delong import delong
+from oochub.stats.estimation import estimate
 
 
 def columns(n: int, seed: int) -> dict[str, np.ndarray]:

@@ -5,7 +5,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from oochub.eval_modules.metrics.auroc_failure.auroc_failure import auroc_failure
-from oochub.stats.estimation import delong, estimate
+from oochub.stats.delong import delong
+from oochub.stats.estimation import estimate
 
 
 def columns(seed: int) -> dict[str, np.ndarray]:

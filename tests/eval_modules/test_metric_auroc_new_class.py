@@ -8,7 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.auroc_new_class.auroc_new_class import auroc_new_class
-from oochub.stats.estimation import delong, estimate
+from oochub.stats.delong import delong
+from oochub.stats.estimation import estimate
 
 
 def test_equals_pairs_counted() -> None:

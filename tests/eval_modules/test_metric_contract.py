@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts
-from oochub.stats.estimation import Estimate
+from oochub.stats.estimate import Estimate
 
 
 def numbers(metric: Subject, result: dict[str, Any]) -> list[tuple[float, MetricFacts]]:

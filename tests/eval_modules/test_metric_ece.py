@@ -6,7 +6,7 @@ import pytest
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.ece.ece import ece
 from oochub.stats.estimation import estimate
-from oochub.stats.softmax_summary import softmax_summary
+from oochub.stats.logits import summarize_softmax
 
 
 def by_loop(correct: np.ndarray, confidence: np.ndarray, bins: int) -> float:
@@ -58,11 +58,11 @@ def test_ends() -> None:
 
 
 def test_one_pass_over_logits_gives_the_same() -> None:
-    """softmax_summary, then "positive" of (correct, confidence), is the "confidence" of the probabilities."""
+    """summarize_softmax, then "positive" of (correct, confidence), is the "confidence" of the probabilities."""
     rng = np.random.default_rng(0)
     logits, label = rng.normal(size=(3000, 7)), rng.integers(0, 7, 3000)
     probability = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-    summary = softmax_summary(logits, label=label)
+    summary = summarize_softmax(logits, label=label)
     value = ece(label=summary.prediction == label, probability=summary.confidence, of="positive")
     assert value == pytest.approx(ece(label=label, probability=probability), abs=1e-12)
 

@@ -6,7 +6,8 @@ from sklearn.metrics import roc_auc_score
 
 import oochub
 from oochub.eval_modules.metrics.ood_breakdown.ood_breakdown import ood_breakdown
-from oochub.stats.estimation import delong, estimate
+from oochub.stats.delong import delong
+from oochub.stats.estimation import estimate
 
 KEYS = ["correct_vs_ood", "incorrect_vs_ood", "correct_vs_incorrect"]
 

@@ -13,8 +13,8 @@ import pytest
 import oochub
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.token_accuracy.token_accuracy import _TokenAccuracyState
+from oochub.output import TOKEN_KINDS
 from oochub.stats.estimation import estimate
-from oochub.stats.token_kinds import TOKEN_KINDS
 
 METRIC = oochub.get("metric", "token_accuracy")
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import oochub
-from oochub.stats.estimation import Sampling, mean_estimate
-from oochub.stats.mean_interval import Answers
+from oochub.stats.estimate import Sampling
+from oochub.stats.mean_interval import Answers, mean_estimate
 
 evaluation = import_module("oochub.evaluation.evaluate")
 ece = import_module("oochub.eval_modules.metrics.ece.ece")
@@ -32,9 +32,9 @@ def _confidence(predictions: oochub.Predictions, rows: np.ndarray) -> tuple[np.n
 def test_the_calibration_error_of_a_side_is_computed_once(predictions, monkeypatch, cluster):
     """Planted faults: computed again where a cluster is declared, and then of single rows; `known` left out."""
     seen = []
-    plain, declared = ece._surplus, evaluation.declaration
+    plain, declared = ece._surplus, evaluation.find_declaration
     monkeypatch.setattr(ece, "_surplus", lambda *given: seen.append(len(given[0])) or plain(*given))
-    monkeypatch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster=cluster))
+    monkeypatch.setattr(evaluation, "find_declaration", lambda part: replace(declared(part), cluster=cluster))
     report = oochub.evaluate(predictions)
     easy = int((predictions.column("challenge") == "easy").sum())
     assert sorted(seen) == sorted([800, easy, 800 - easy])
@@ -46,8 +46,8 @@ def test_the_calibration_error_of_a_side_is_computed_once(predictions, monkeypat
 
 def test_overconfidence_is_a_mean_of_clusters(predictions, monkeypatch):
     """reference: the mean of confidence minus right, of whole clusters. Planted fault: of single rows, half as wide."""
-    declared = evaluation.declaration
-    monkeypatch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster="user"))
+    declared = evaluation.find_declaration
+    monkeypatch.setattr(evaluation, "find_declaration", lambda part: replace(declared(part), cluster="user"))
     rows = predictions.column("challenge") == "easy"
     confidence, correct = _confidence(predictions, rows)
     answers = {"answers": Answers(confidence - 1, confidence), "within": (-1.0, 1.0)}

@@ -12,7 +12,7 @@ from reports import rendered
 import oochub
 from oochub import Predictions
 from oochub.errors import OochubError
-from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.compare import _compare_predictions as paired_comparison
 
 N = 60
 RNG = np.random.default_rng(5)

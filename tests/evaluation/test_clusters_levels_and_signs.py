@@ -14,15 +14,14 @@ from scipy import stats
 import oochub
 from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import detection_accuracy
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
-from oochub.evaluation.paired_difference import worst_difference
+from oochub.evaluation.paired_difference import measure_worst_difference
 from oochub.records.build_record import BuildFacts
 from oochub.report.findings import group_drops
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate
+from oochub.stats.group_intervals import worst_group_interval
 from oochub.stats.mean_interval import mean_estimate
-from oochub.stats.stratified_gap import stratified_gap
-from oochub.stats.unpaired_shares import unpaired_shares
-from oochub.stats.worst_group_interval import worst_group_interval
+from oochub.stats.stratified_gap import stratified_gap, unpaired_shares
 
 evaluation = import_module("oochub.evaluation.evaluate")
 TIMES = 4
@@ -31,8 +30,8 @@ TIMES = 4
 @pytest.fixture
 def by_user(monkeypatch):
     """A column `user` says what rows share."""
-    declared = evaluation.declaration
-    monkeypatch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster="user"))
+    declared = evaluation.find_declaration
+    monkeypatch.setattr(evaluation, "find_declaration", lambda part: replace(declared(part), cluster="user"))
 
 
 def _ends(found):
@@ -186,11 +185,11 @@ def test_a_group_that_training_showed_is_said_to_be_trained():
 def test_the_worst_group_of_the_second_model_comes_first():
     """Planted fault: first minus second."""
     worse, better = (Estimate(value, low=value - 0.1, high=value + 0.05, n=50, method="x") for value in (0.4, 0.7))
-    change = worst_difference(worse, better)
+    change = measure_worst_difference(worse, better)
     assert change.difference == pytest.approx(0.3) and change.p_value < 0.05
     assert change.difference.low == pytest.approx(0.3 - np.hypot(0.1, 0.05))
     assert change.difference.high == pytest.approx(0.3 + np.hypot(0.05, 0.1))
-    uneven = worst_difference(Estimate(0.4, low=0.4, high=0.4, n=50, method="x"), better).difference
+    uneven = measure_worst_difference(Estimate(0.4, low=0.4, high=0.4, n=50, method="x"), better).difference
     assert (uneven.low, uneven.high) == pytest.approx((0.6 - 0.4, 0.75 - 0.4))
 
 

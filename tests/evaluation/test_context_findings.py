@@ -122,9 +122,9 @@ def _once_and_copied(made, copies, monkeypatch):
     many |= {"label": made["label"][copies], "answer": made["answer"][copies]}
     five = predictions_of(many, columns={"user": copies})
     once, alone = (oochub.evaluate(each, resamples=200).contexts for each in (predictions_of(made), five))
-    declared = evaluation.declaration
+    declared = evaluation.find_declaration
     with monkeypatch.context() as patch:
-        patch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster="user"))
+        patch.setattr(evaluation, "find_declaration", lambda part: replace(declared(part), cluster="user"))
         return once, alone, oochub.evaluate(five, resamples=200).contexts
 
 

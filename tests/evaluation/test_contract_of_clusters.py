@@ -13,11 +13,11 @@ from found_rows import predictions_of as found_rows
 from found_rows import rows
 
 import oochub
-from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.prediction.predictions import Predictions, row_counts
 from oochub.records.metadata import ZoomSettings
 from oochub.records.report_records import ConfidenceBin
-from oochub.stats.estimation import Estimate
+from oochub.stats.estimate import Estimate
 
 COPIES = 9
 LEAST = 0.7  # of the width of single rows; an interval that forgets the clusters has 1/3 of it
@@ -56,9 +56,11 @@ def copied(predictions: Predictions, copies: int) -> Predictions:
 
 def by_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Declares the column `user` as what rows share."""
-    declared = _READERS[0].declaration
+    declared = _READERS[0].find_declaration
     for module in _READERS:
-        monkeypatch.setattr(module, "declaration", lambda part: dataclasses.replace(declared(part), cluster="user"))
+        monkeypatch.setattr(
+            module, "find_declaration", lambda part: dataclasses.replace(declared(part), cluster="user")
+        )
 
 
 def narrow(single: Any, clustered: Any) -> list[str]:

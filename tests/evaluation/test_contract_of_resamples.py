@@ -13,7 +13,7 @@ from declared_reports import KINDS, Declared, predictions_of
 import oochub
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import ZoomSettings
-from oochub.stats.estimation import Estimate
+from oochub.stats.estimate import Estimate
 
 DRAWN = re.compile(r"(\d+) resamples$|(\d+) resamples, ")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oochub
-from oochub.evaluation.declaration import declaration
+from oochub.evaluation.declaration import find_declaration
 from oochub.records.sides import Rows, WorstOfGroups
 
 _BENCHMARKS_WORDS = ("background", "object", "usual", "relies on")
@@ -37,7 +37,7 @@ def test_a_year_threshold_is_not_a_background(classes):
 def test_groups_of_a_users_own_data_are_compared_with_all_rows():
     group = ["2001"] * 300 + ["2002"] * 300
     predictions = _predictions(group=group)
-    declared = declaration(predictions)
+    declared = find_declaration(predictions)
     assert isinstance(declared.out_of_context, WorstOfGroups) and declared.primary_metric == "accuracy"
     report = oochub.evaluate(predictions, resamples=100)
     correct = predictions.prediction == predictions.label
@@ -48,7 +48,7 @@ def test_groups_of_a_users_own_data_are_compared_with_all_rows():
 
 def test_without_groups_and_challenges_there_is_one_side():
     predictions = _predictions()
-    declared = declaration(predictions)
+    declared = find_declaration(predictions)
     assert declared.in_context == Rows(name="all rows", split="test")
     report = oochub.evaluate(predictions, resamples=100)
     assert np.isnan(report["gap"]) and report["gap"].reason == "no context is named"
@@ -64,7 +64,7 @@ def test_the_kind_of_output_decides_the_headline(kind, primary):
             logits=rng.normal(size=(50, 2)), labels=rng.integers(0, 2, (50, 2)).astype(float), class_names=["a", "b"]
         ),
     }[kind]()
-    declared = declaration(made)
+    declared = find_declaration(made)
     assert declared.output == kind == made.metadata.kind
     assert declared.primary_metric == (primary or made.output.primary_metric)
     assert declared.primary_metric in declared.metrics

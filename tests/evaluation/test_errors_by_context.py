@@ -152,8 +152,8 @@ def test_rows_that_share_a_cluster_are_resampled_together(monkeypatch):
     label, context, answer = (np.repeat(each, 4).tolist() for each in made_up())
     made = predicted(label, context, answer, facts={"group_counts": COUNTS}, user=np.repeat(np.arange(600), 4).tolist())
     single = oochub.evaluate(made).errors.share
-    declared = evaluation.declaration
-    monkeypatch.setattr(evaluation, "declaration", lambda part: replace(declared(part), cluster="user"))
+    declared = evaluation.find_declaration
+    monkeypatch.setattr(evaluation, "find_declaration", lambda part: replace(declared(part), cluster="user"))
     share = oochub.evaluate(made).errors.share
     assert share.value == single.value and share.high - share.low > 1.7 * (single.high - single.low)
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import oochub
-from oochub.evaluation.evaluated_columns import EvaluatedColumns
-from oochub.stats.group_codes import check_group
+from oochub.evaluation.evaluation_rows import EvaluationColumns
+from oochub.stats.array_checks import check_group
 
 
 def _predictions(**columns) -> oochub.Predictions:
@@ -33,7 +33,7 @@ def test_names_are_those_of_the_column(values):
     Planted faults: codes in order of appearance under sorted names; rows without a name under the last of the others.
     """
     listed = [str(value) for value in (values.to_pylist() if isinstance(values, pa.Array) else values)]
-    column = EvaluatedColumns(_predictions(group=values), {})["group"]
+    column = EvaluationColumns(_predictions(group=values), {})["group"]
     assert isinstance(column, pd.Categorical) and column.codes.dtype == np.int8
     assert np.asarray(column).tolist() == listed
     assert column.categories.tolist() == sorted(set(listed))
@@ -47,7 +47,7 @@ def test_a_column_is_read_when_it_is_asked_for(monkeypatch):
     read = []
     plain = type(predictions).column
     monkeypatch.setattr(type(predictions), "column", lambda self, name: read.append(name) or plain(self, name))
-    columns = EvaluatedColumns(predictions, {"label": predictions.label, "correct": np.array([True, False])})
+    columns = EvaluationColumns(predictions, {"label": predictions.label, "correct": np.array([True, False])})
     assert sorted(columns) == ["area", "correct", "group", "label", "source_url", "split"] and len(columns) == 6
     assert columns.shadowed == ["correct"] and "example_id" not in columns and read == []
     assert columns["area"].tolist() == [0.5, 1.0] and columns["area"] is columns["area"] and read == ["area"]
@@ -65,12 +65,12 @@ def test_a_metric_that_knows_nothing_of_them_is_given_arrays():
         return float((probability.max(axis=1) * (group == "a") * np.char.startswith(challenge, "e")).sum())
 
     predictions = _predictions(group=["a", "b", "a"], challenge=["easy", "easy", "hard"])
-    from oochub.evaluation.declaration import declaration
-    from oochub.evaluation.evaluated import Evaluated
+    from oochub.evaluation.declaration import find_declaration
+    from oochub.evaluation.evaluation_rows import EvaluationRows
 
-    columns = EvaluatedColumns(predictions, predictions.output.arrays(predictions))
-    rows = Evaluated(
-        predictions=predictions, benchmark=declaration(predictions), columns=columns, known=np.ones(3, bool)
+    columns = EvaluationColumns(predictions, predictions.output.arrays(predictions))
+    rows = EvaluationRows(
+        predictions=predictions, benchmark=find_declaration(predictions), columns=columns, known=np.ones(3, bool)
     )
     for chosen, value in (
         (np.array([True, True, True]), 0.5),

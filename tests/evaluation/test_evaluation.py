@@ -179,9 +179,8 @@ def test_gap_resamples_by_cluster():
     """Every row four times, named as clusters: the gap's interval is that of the single rows, not half of it."""
     import dataclasses
 
-    from oochub.evaluation.evaluated import Evaluated
-    from oochub.evaluation.gaps import gap_of
-    from oochub.evaluation.row_sets import RowSet
+    from oochub.evaluation.evaluation_rows import EvaluationRows
+    from oochub.evaluation.row_sets import RowSet, measure_gap
 
     nooch = dataclasses.replace(oochub.get("benchmark", "nooch"), cluster="of")
     predictions = oochub.Predictions.from_arrays(logits=np.zeros((1600, 2)), label=np.zeros(1600, int))
@@ -194,10 +193,10 @@ def test_gap_resamples_by_cluster():
     wide = {side: np.repeat(mask, 4) for side, mask in masks.items()}
 
     def gap(arrays, sides):
-        evaluated = Evaluated(predictions=predictions, benchmark=nooch, columns=arrays, known=sides["in"])
+        evaluated = EvaluationRows(predictions=predictions, benchmark=nooch, columns=arrays, known=sides["in"])
         sets = {role: RowSet(role, role, role, "test", mask) for role, mask in sides.items()}
         no_metrics = {role: dataclasses.replace(EMPTY, role=role) for role in sides}
-        return gap_of(sets, no_metrics, evaluated).estimate
+        return measure_gap(sets, no_metrics, evaluated).estimate
 
     single, clustered = gap(columns, masks), gap(fourfold, wide)
     assert clustered == pytest.approx(single)

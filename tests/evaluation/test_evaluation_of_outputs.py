@@ -8,7 +8,7 @@ from scipy.stats import pearsonr
 from sklearn.metrics import average_precision_score, mean_absolute_error, mean_squared_error
 
 import oochub
-from oochub.evaluation.weighted_metric import row_values
+from oochub.evaluation.weighted_metric import read_row_values
 
 GROUPS = np.array(["north", "south", "west"])[np.arange(240) % 3]
 _NAMES = ("accuracy", "error_rate", "nll", "mean_squared_error", "mean_absolute_error")
@@ -80,5 +80,5 @@ def test_a_metric_with_row_values_is_their_mean(name: str) -> None:
         columns = {"label": label, "prediction": probability.argmax(axis=1)}
         columns["loss"] = -np.log(probability[np.arange(50), label])
         value = metric(label, probability) if name == "nll" else metric(label, columns["prediction"])
-    values = row_values(metric, columns)
+    values = read_row_values(metric, columns)
     assert values is not None and values.shape == (50,) and values.mean() == pytest.approx(value, rel=1e-12)

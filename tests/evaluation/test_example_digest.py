@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 import oochub
-from oochub.evaluation import example_digest
-from oochub.evaluation.example_digest import ExampleDigest
+from oochub.evaluation import evaluation_rows
+from oochub.evaluation.evaluation_rows import ExampleDigest
 
 KINDS = {
     "classes": lambda n, rng: {"logits": rng.normal(size=(n, 12)), "label": rng.integers(-1, 12, n)},
@@ -24,7 +24,7 @@ def test_it_is_the_digest_of_the_sorted_lines(kind, monkeypatch):
     Planted faults: labels in the order of numbers (2 before 10); a line break left out between two blocks; rows in the
     order of the file.
     """
-    monkeypatch.setattr(example_digest, "_TOGETHER", 16)
+    monkeypatch.setattr(evaluation_rows, "_LINES_TOGETHER", 16)
     n, rng = 200, np.random.default_rng(0)
     ids = [f"{'aäz海'[k % 4]} {k // 2}" for k in rng.permutation(n)]
     split = ["test", "validation"] * (n // 2)

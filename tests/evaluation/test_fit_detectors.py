@@ -13,8 +13,8 @@ import pytest
 
 import oochub
 from oochub.errors import OochubError
-from oochub.evaluation import fit_detectors as fitting
-from oochub.evaluation.detector_scores import made_detector
+from oochub.evaluation import detector_scores as fitting
+from oochub.evaluation.detector_scores import make_detector
 from oochub.prediction import lazy_columns
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
@@ -34,7 +34,7 @@ def made(n: int, seed: int) -> Predictions:
 
 
 def fitted(reference: Predictions | None) -> dict[str, Any]:
-    return fitting.fit_detectors({key: made_detector(key) for key in KEYS}, reference, HEAD)
+    return fitting.fit_detectors({key: make_detector(key) for key in KEYS}, reference, HEAD)
 
 
 def scores(detectors: dict[str, Any]) -> np.ndarray:
@@ -44,7 +44,7 @@ def scores(detectors: dict[str, Any]) -> np.ndarray:
 
 def at_once(reference: Predictions) -> np.ndarray:
     rows = {"features": reference.features, "logits": reference.logits, "label": reference.label}
-    return scores({key: made_detector(key).fit(**rows, weight=HEAD.weight, bias=HEAD.bias) for key in KEYS})
+    return scores({key: make_detector(key).fit(**rows, weight=HEAD.weight, bias=HEAD.bias) for key in KEYS})
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_blocks_of_a_file_give_the_detectors_of_all_rows(tmp_path: Path) -> None
     reference = made(400, 1)
     opened = Predictions.load(reference.save(tmp_path / "train.parquet"))
     assert len(list(opened.blocks("features"))) > 5
-    before = {key: made_detector(key) for key in KEYS}
+    before = {key: make_detector(key) for key in KEYS}
     found = fitting.fit_detectors(before, opened, HEAD)
     np.testing.assert_allclose(scores(found), at_once(reference), rtol=1e-9, atol=1e-12)
     assert not before["vim"].is_fitted and before["msp"] is found["msp"]
@@ -91,7 +91,7 @@ def test_one_that_cannot_be_fitted_leaves_the_others() -> None:
     assert "largest k allowed is 8" in reasons["knn:k=10"] and "tail is 5" in reasons["open_max:tail=5,alpha=3"]
     assert found["energy"].is_fitted and found["react"].is_fitted
     assert "fitted on the training split" in str(fitted(None)["vim"]) and fitted(None)["ash_b"].is_fitted
-    bare = fitting.fit_detectors({"vim": made_detector("vim")}, reference, None)
+    bare = fitting.fit_detectors({"vim": make_detector("vim")}, reference, None)
     assert "needs weight, bias" in str(bare["vim"])
 
 
@@ -111,7 +111,7 @@ def test_torchrun_gives_every_process_the_detectors_of_one(tmp_path: Path) -> No
 def _main(folder: Path) -> None:
     reference = Predictions.load(folder / "train.parquet")
     np.save(folder / f"{os.environ['RANK']}.npy", scores(fitted(reference)))
-    too_few = fitting.fit_detectors({"knn": made_detector("knn:k=401")}, reference, None)
+    too_few = fitting.fit_detectors({"knn": make_detector("knn:k=401")}, reference, None)
     assert "largest k allowed is 400" in str(too_few["knn"])
 
 

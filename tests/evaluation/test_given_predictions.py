@@ -18,7 +18,7 @@ from transformers import ResNetConfig, ResNetForImageClassification, ViTImagePro
 import oochub
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.evaluation.opened_predictions import opened_predictions
+from oochub.evaluation.evaluation_inputs import open_parts
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.report.report import Report
@@ -75,7 +75,7 @@ def test_the_same_logits_give_the_same_report(name, data, predicted, tmp_path):
     Planted faults: answers taken in the order of the file; rows of a split in the order of the file.
     """
     WRITERS[name](frame_of(predicted), tmp_path / name)
-    (given,) = opened_predictions([tmp_path / name], benchmark=data)
+    (given,) = open_parts([tmp_path / name], benchmark=data)
     assert given.digest == predicted.digest and given.metadata.fingerprint == predicted.metadata.fingerprint
     assert given.table.select(predicted.table.column_names).equals(predicted.table)
     assert (given.metadata.model.id, given.metadata.model.mode) == (name.partition(".")[0], "given")
@@ -216,7 +216,7 @@ def test_other_kinds_of_output(tmp_path):
     held = [np.flatnonzero(row).tolist() for row in hot]
     labels = {"test": Dataset.from_dict({"example_id": ids, "labels": held}, features)}
     columns = {"probability_cat": p[:, 0], "probability_dog": p[:, 1], "labels": [json.dumps(row) for row in held]}
-    (given,) = opened_predictions([table(tmp_path, example_id=ids, **columns)], benchmark=labels)
+    (given,) = open_parts([table(tmp_path, example_id=ids, **columns)], benchmark=labels)
     np.testing.assert_allclose(given.probability, p, atol=1e-6)
     report = oochub.evaluate(given)
     assert report["mean_average_precision"] == pytest.approx(average_precision_score(hot, p))
@@ -245,7 +245,7 @@ def test_all_that_is_wrong_is_said_at_once(own, tmp_path):
         label=["cat", "cat", "dog", "cat", "cat", "cat"],
     )
     with pytest.raises(OochubError) as refused:
-        opened_predictions([path], benchmark=own)
+        open_parts([path], benchmark=own)
     assert str(refused.value).splitlines()[:6] == [
         "mine.csv does not fit the data, these 5 things are wrong:",
         "- 1 row has probability not in [0, 1], first test1",
@@ -301,19 +301,19 @@ HALVES = {"logit_cat": [0.5] * 6, "logit_dog": [0.25] * 6}
 )
 def test_what_does_not_fit_is_said(columns, words, own, tmp_path):
     with pytest.raises(OochubError, match=words):
-        opened_predictions([table(tmp_path, **columns)], benchmark=own)
+        open_parts([table(tmp_path, **columns)], benchmark=own)
 
 
 def test_splits_are_found_by_the_ids_or_named(own, tmp_path):
     """Fault planted: ids that several splits have go to the first of them."""
-    (found,) = opened_predictions([table(tmp_path, example_id=IDS, **HALVES)], benchmark=own)
+    (found,) = open_parts([table(tmp_path, example_id=IDS, **HALVES)], benchmark=own)
     assert found.metadata.rows == {"test": 6}
     several = own.map(lambda row, k: {"example_id": str(k)}, with_indices=True)
     numbers = [str(k) for k in range(6)]
     with pytest.raises(OochubError, match="in several of the splits validation, test: add a column split"):
-        opened_predictions([table(tmp_path, example_id=numbers, **HALVES)], benchmark=several)
+        open_parts([table(tmp_path, example_id=numbers, **HALVES)], benchmark=several)
     named = table(tmp_path, example_id=numbers, split=["test"] * 6, **HALVES)
-    assert opened_predictions([named], benchmark=several)[0].metadata.rows == {"test": 6}
+    assert open_parts([named], benchmark=several)[0].metadata.rows == {"test": 6}
 
 
 def test_what_is_no_file_of_answers(own, tmp_path):
@@ -359,7 +359,7 @@ def test_what_was_read_and_what_not_is_in_the_provenance(own, tmp_path):
     """A prediction that is not the largest logit's tells of classes in another order. Fault planted: no comparison."""
     path = tmp_path / "mine.parquet"
     pq.write_table(pa.table({"example_id": IDS, **HALVES, "path": IDS, "prediction": ["cat"] * 5 + ["dog"]}), path)
-    (given,) = opened_predictions([path], benchmark=own)
+    (given,) = open_parts([path], benchmark=own)
     assert given.metadata.provenance["given"]["not_read"] == ["path"]
     assert given.metadata.provenance["given"]["columns"] == ["logit_cat", "logit_dog", "prediction"]
     assert "not the class with the largest logit in 1 rows, first test5" in given.metadata.notes[-1]

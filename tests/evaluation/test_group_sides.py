@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 import oochub
-from oochub.evaluation.declaration import declaration
-from oochub.evaluation.evaluated import Evaluated
-from oochub.evaluation.group_sides import group_side, worst_group_rows
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.evaluation.group_sides import estimate_group_side, find_worst_group_rows
 from oochub.metric import facts_of
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.estimate import Estimate
@@ -40,12 +40,12 @@ def outputs(kind: str, n: int, rng: np.random.Generator) -> dict[str, Any]:
     return {"label": label, "logits": logits}
 
 
-def evaluated(predictions: oochub.Predictions, **sampling: Any) -> Evaluated:
+def evaluated(predictions: oochub.Predictions, **sampling: Any) -> EvaluationRows:
     names = {"split", "group", "groups"} & set(predictions.table.column_names)
     auxiliary = {name: predictions.column(name) for name in names}
-    return Evaluated(
+    return EvaluationRows(
         predictions=predictions,
-        benchmark=declaration(predictions),
+        benchmark=find_declaration(predictions),
         columns={**auxiliary, **predictions.output.arrays(predictions)},
         known=predictions.output.known(predictions.label),
         sampling={"resamples": 200, "seed": 0, **sampling},
@@ -63,7 +63,7 @@ def grouping(request: pytest.FixtureRequest) -> tuple[str, list[Any]]:
 
 
 def by_loop(
-    side: GroupsOfRows, name: str, mask: np.ndarray, rows: Evaluated
+    side: GroupsOfRows, name: str, mask: np.ndarray, rows: EvaluationRows
 ) -> tuple[dict[str, float], dict[str, int]]:
     """The metric of each group and its number of rows, row by row."""
     metric, members = oochub.get("metric", name), {}
@@ -90,7 +90,7 @@ def test_the_worst_group_is_that_of_a_loop(kind: str, name: str, grouping: tuple
     values, sizes = by_loop(side, name, mask, rows)
     pick = min if facts_of(metric).direction == "higher" else max
     worst = pick(values, key=values.get)
-    number = group_side(side, metric, mask, rows)
+    number = estimate_group_side(side, metric, mask, rows)
     assert len(values) == 6 and number == pytest.approx(values[worst], rel=1e-12)
     assert number.n == sizes[worst]
     assert number.low < number < number.high and "simultaneous over 6 groups" in number.method
@@ -109,7 +109,7 @@ def test_the_percentile_is_that_of_a_loop(kind: str, name: str, grouping: tuple[
     of_groups, sizes = by_loop(side, name, mask, rows)
     values, facts = np.sort([of_groups[group] for group in sorted(of_groups)]), facts_of(metric)
     is_high = facts.direction == "higher"
-    number = group_side(side, metric, mask, rows)
+    number = estimate_group_side(side, metric, mask, rows)
     assert number == pytest.approx(np.percentile(values, 25 if is_high else 75), rel=1e-12)
     ends = [facts.minimum, values[4]] if is_high else [values[1], facts.maximum]
     expected = [np.nan if end is None else end for end in ends]
@@ -126,10 +126,10 @@ def test_the_rows_of_the_worst_group() -> None:
     made = {"label": label, "logits": np.stack([-score, score], 1)}
     side, auc, everything = WorstOfGroups(split="test"), oochub.get("metric", "auc"), np.ones(8, bool)
     rows = evaluated(oochub.Predictions.from_arrays(**made, group=list("aabbcccc")))
-    assert worst_group_rows(side, auc, everything, rows).tolist() == [False, False, True, True] + [False] * 4
+    assert find_worst_group_rows(side, auc, everything, rows).tolist() == [False, False, True, True] + [False] * 4
     rows = evaluated(oochub.Predictions.from_arrays(**made, group=list("abababdd")))
-    assert worst_group_rows(side, auc, np.arange(8) > 3, rows).sum() == 0
-    assert worst_group_rows(side, auc, ~everything, rows).sum() == 0
+    assert find_worst_group_rows(side, auc, np.arange(8) > 3, rows).sum() == 0
+    assert find_worst_group_rows(side, auc, ~everything, rows).sum() == 0
 
 
 def test_the_interval_of_the_worst_is_simultaneous() -> None:
@@ -146,12 +146,12 @@ def test_the_interval_of_the_worst_is_simultaneous() -> None:
         stats.binomtest(int(correct[groups == name].sum()), int((groups == name).sum())).proportion_ci(1 - 0.05 / 6)
         for name in "abcdef"
     ]
-    number = group_side(side, oochub.get("metric", "accuracy"), everything, rows)
+    number = estimate_group_side(side, oochub.get("metric", "accuracy"), everything, rows)
     assert number.low == pytest.approx(min(share.low for share in shares))
     assert number.high == pytest.approx(min(share.high for share in shares))
     losses = [rows.columns["loss"][groups == name] for name in "abcdef"]
     ends = [stats.t.interval(1 - 0.05 / 6, len(loss) - 1, loss.mean(), stats.sem(loss)) for loss in losses]
-    number = group_side(side, oochub.get("metric", "nll"), everything, rows)
+    number = estimate_group_side(side, oochub.get("metric", "nll"), everything, rows)
     assert [number.low, number.high] == pytest.approx([max(low for low, _ in ends), max(high for _, high in ends)])
     metric = oochub.get("metric", "auc")
     areas = [
@@ -160,7 +160,7 @@ def test_the_interval_of_the_worst_is_simultaneous() -> None:
         )
         for name in "abcdef"
     ]
-    number = group_side(side, metric, everything, rows)
+    number = estimate_group_side(side, metric, everything, rows)
     assert [number.low, number.high] == [min(area.low for area in areas), min(area.high for area in areas)]
 
 
@@ -174,13 +174,13 @@ def test_groups_without_a_value_are_left_out_and_said() -> None:
     groups = np.array(["mixed"] * 50 + ["zero"] * 25 + ["one"] * 25)
     rows = evaluated(oochub.Predictions.from_arrays(logits=logits, label=label, group=groups.tolist()))
     side, metric = WorstOfGroups(split="test"), oochub.get("metric", "auc")
-    number = group_side(side, metric, np.ones(100, bool), rows)
+    number = estimate_group_side(side, metric, np.ones(100, bool), rows)
     assert number == metric(label=rows.columns["label"][:50], score=rows.columns["score"][:50]) and number.n == 50
     limit = "25 rows of class 1 and 25 of class 0: too narrow if the AUC is near 0 or 1"
     assert number.reason == f"2 of 3 groups have no value; {limit}"
-    number = group_side(side, metric, groups != "mixed", rows)
+    number = estimate_group_side(side, metric, groups != "mixed", rows)
     assert np.isnan(number) and number.reason == "none of 2 groups has a value: all 25 rows are of class 1"
-    number = group_side(side, metric, np.zeros(100, bool), rows)
+    number = estimate_group_side(side, metric, np.zeros(100, bool), rows)
     assert np.isnan(number) and number.reason == "no row has a group in group"
 
 
@@ -191,12 +191,12 @@ def test_a_group_without_an_interval_is_said() -> None:
     value = np.where(np.arange(60) < 30, 2 * label, label + rng.normal(size=60))
     groups = ["line"] * 30 + ["cloud"] * 30
     rows = evaluated(oochub.Predictions.from_arrays(value=value, label=label, group=groups))
-    number = group_side(WorstOfGroups(split="test"), oochub.get("metric", "pearson"), np.ones(60, bool), rows)
+    number = estimate_group_side(WorstOfGroups(split="test"), oochub.get("metric", "pearson"), np.ones(60, bool), rows)
     assert number == pytest.approx(stats.pearsonr(label[30:], value[30:].astype(np.float32)).statistic, abs=1e-6)
     assert np.isnan([number.low, number.high]).all() and number.reason == "1 of 2 groups have no interval"
 
 
-def of_accuracies(correct: np.ndarray, side: GroupsOfRows, frame: Evaluated) -> Estimate:
+def of_accuracies(correct: np.ndarray, side: GroupsOfRows, frame: EvaluationRows) -> Estimate:
     """The side's number where row j of group i is right (groups, rows)."""
     label = np.zeros(correct.size, np.int64)
     columns = {
@@ -205,18 +205,18 @@ def of_accuracies(correct: np.ndarray, side: GroupsOfRows, frame: Evaluated) -> 
         "split": np.full(label.shape, "test"),
     }
     columns["group"] = np.repeat([f"{group:03d}" for group in range(len(correct))], correct.shape[1])
-    return group_side(
+    return estimate_group_side(
         side, oochub.get("metric", "accuracy"), np.ones(len(label), bool), replace(frame, columns=columns)
     )
 
 
 @pytest.fixture(scope="module")
-def frame() -> Evaluated:
+def frame() -> EvaluationRows:
     return evaluated(oochub.Predictions.from_arrays(logits=np.eye(2), label=[0, 1], group=["a", "b"]))
 
 
 @pytest.mark.parametrize("accuracies", [[0.8] * 8, [0.6] + [0.9] * 7, [0.99] * 8], ids=["equal", "one worse", "high"])
-def test_the_interval_of_the_worst_covers(accuracies: list[float], frame: Evaluated) -> None:
+def test_the_interval_of_the_worst_covers(accuracies: list[float], frame: EvaluationRows) -> None:
     """Eight groups of 60 rows, 200 times: at least 0.93 of the intervals hold the worst true accuracy.
 
     Planted faults: 0.95 of each group, which covers 0.86 of the equal ones; a bootstrap of the minimum, 0.11.
@@ -229,7 +229,7 @@ def test_the_interval_of_the_worst_covers(accuracies: list[float], frame: Evalua
 
 
 @pytest.mark.slow
-def test_the_interval_of_a_percentile_covers(frame: Evaluated) -> None:
+def test_the_interval_of_a_percentile_covers(frame: EvaluationRows) -> None:
     """Sixty users of 40 rows, 200 times: between 0.85 and 1 hold the 10th percentile of users measured like that.
 
     Of users whose true accuracies have the distribution beta(8, 2), half a million of them measured by 40 rows have a
@@ -290,5 +290,7 @@ def test_what_limits_one_group_limits_the_worst():
     label = rng.integers(0, 2, 440)
     said = np.where(rng.random(440) < np.where(group == "few", 0.95, 0.6), label, 1 - label)
     rows = evaluated(oochub.Predictions.from_arrays(logits=np.eye(2)[said], label=label, group=group))
-    number = group_side(WorstOfGroups(split="test"), oochub.get("metric", "f1_macro"), np.ones(440, bool), rows)
+    number = estimate_group_side(
+        WorstOfGroups(split="test"), oochub.get("metric", "f1_macro"), np.ones(440, bool), rows
+    )
     assert number.n == 400 and number.reason == "only 40 rows: the interval may be too narrow"

@@ -7,7 +7,7 @@ import pytest
 
 import oochub
 from oochub.errors import OochubError
-from oochub.evaluation.limits import MOST_GROUPS, MOST_SPLITS
+from oochub.evaluation.evaluation_rows import MOST_GROUPS, MOST_SPLITS
 from oochub.records.schema import to_json
 
 

@@ -12,8 +12,8 @@ from test_evaluation import nooch_predictions
 
 import oochub
 from oochub.evaluation import matching
-from oochub.evaluation.matching import matched_gap
-from oochub.evaluation.weighted_metric import weighted_metric, weighted_names
+from oochub.evaluation.matching import estimate_matched_gap
+from oochub.evaluation.weighted_metric import list_weighted_names, weigh_metric
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.report.findings import matched_words
@@ -62,7 +62,7 @@ def by_hand(metric, inside, outside):
     return values[1] - values[0]
 
 
-@pytest.mark.parametrize("metric", weighted_names())
+@pytest.mark.parametrize("metric", list_weighted_names())
 def test_weighted_metrics_against_scikit_learn(metric):
     """Planted faults seen: ties counted as won, weights of the negatives left out."""
     rows = sides(context=0.5, size=0.5)[0]
@@ -70,22 +70,22 @@ def test_weighted_metrics_against_scikit_learn(metric):
     weights[1][::3] = 0
     weights[2] = 1
     expected = [by_scikit_learn(metric, rows, one) for one in weights]
-    assert weighted_metric(metric, rows, weights) == pytest.approx(expected, abs=1e-12)
-    assert np.isnan(weighted_metric(metric, rows, np.zeros((1, len(rows["label"]))))).all()
+    assert weigh_metric(metric, rows, weights) == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(weigh_metric(metric, rows, np.zeros((1, len(rows["label"]))))).all()
 
 
 def test_weighted_auc_of_one_class_is_undefined():
     rows = sides(context=0.5, size=0.5)[0]
-    assert np.isnan(weighted_metric("auc", rows, (rows["label"] == 1)[None, :]))[0]
+    assert np.isnan(weigh_metric("auc", rows, (rows["label"] == 1)[None, :]))[0]
     with pytest.raises(oochub.OochubError, match="No metric with a weighted form named 'ece'"):
-        weighted_metric("ece", rows, np.ones((1, 3)))
+        weigh_metric("ece", rows, np.ones((1, 3)))
 
 
-@pytest.mark.parametrize("metric", weighted_names())
+@pytest.mark.parametrize("metric", list_weighted_names())
 def test_value_and_raw_gap_against_scikit_learn(metric):
     """Planted faults seen: weights over all labels at once; the share in context on top."""
     inside, outside = sides(context=0.5, size=0.7)
-    found = matched_gap(metric, inside, outside, column="area", resamples=100)
+    found = estimate_matched_gap(metric, inside, outside, column="area", resamples=100)
     assert found.estimate == pytest.approx(by_hand(metric, inside, outside), abs=1e-12)
     assert (
         found.estimate.low < found.estimate < found.estimate.high
@@ -97,7 +97,7 @@ def test_value_and_raw_gap_against_scikit_learn(metric):
 
 def test_strata_are_quartiles_within_each_label():
     inside, outside = sides(context=0.5, size=0.7)
-    found = matched_gap("auc", inside, outside, column="area", resamples=100).strata
+    found = estimate_matched_gap("auc", inside, outside, column="area", resamples=100).strata
     negative, *positive = found
     assert (negative.label, negative.low, negative.high, negative.mean_out) == (0, 0.0, 0.0, 0.0)
     areas = np.concatenate([side["area"][side["label"] == 1] for side in (inside, outside)])
@@ -121,7 +121,7 @@ def test_size_alone_leaves_no_gap_and_context_alone_leaves_all_of_it():
             wrong = rng.random(n) < 0.1 + size * (area < 0.1) + context * out
             made.append({"label": np.ones(n, int), "prediction": 1 - wrong.astype(int), "area": area})
         raw = gap(oochub.get("metric", "accuracy"), *({k: s[k] for k in ("label", "prediction")} for s in made))
-        found = matched_gap("accuracy", *made, column="area").estimate
+        found = estimate_matched_gap("accuracy", *made, column="area").estimate
         if context:
             assert abs(found - raw) < 0.02 and found.low < -0.25 < found.high
         else:
@@ -140,7 +140,7 @@ def test_interval_covers_the_gap_that_arithmetic_gives():
             is_small = (rng.random(n) < small[out]).astype(int)
             error = rng.random(n) < np.where(is_small, wrong[out, 1], wrong[out, 0])
             made.append({"label": np.ones(n, int), "prediction": 1 - error, "area": 1.0 - 0.9 * is_small})
-        found = matched_gap("accuracy", *made, column="area", resamples=300, seed=seed).estimate
+        found = estimate_matched_gap("accuracy", *made, column="area", resamples=300, seed=seed).estimate
         covered += found.low <= truth <= found.high
     assert 0.91 <= covered / 150 <= 0.985, covered
 
@@ -149,7 +149,7 @@ def test_interval_covers_the_gap_that_arithmetic_gives():
 def test_interval_against_a_slow_bootstrap():
     """The same quantiles as a loop that draws rows and weighs them anew with scikit-learn."""
     inside, outside = sides(context=0.5, size=0.7, n=(300, 200))
-    found = matched_gap("auc", inside, outside, column="area", resamples=2000)
+    found = estimate_matched_gap("auc", inside, outside, column="area", resamples=2000)
     edges = np.quantile(np.concatenate([s["area"][s["label"] == 1] for s in (inside, outside)]), [0.25, 0.5, 0.75])
     rng = np.random.default_rng(9)
     drawn = []
@@ -183,7 +183,7 @@ def test_cells_of_many_rows_have_the_ends_of_rows(metric, column, monkeypatch):
     def ends(many):
         monkeypatch.setattr(matching, "_MANY", many)
         options = {"column": column, "resamples": 100}
-        made = [matched_gap(metric, inside, outside, seed=2 * seed, **options).estimate for seed in range(8)]
+        made = [estimate_matched_gap(metric, inside, outside, seed=2 * seed, **options).estimate for seed in range(8)]
         assert len({each.value for each in made}) == 1
         return made[0].value, np.array([(each.low, each.high) for each in made])
 
@@ -198,9 +198,11 @@ def test_rows_of_a_cluster_are_drawn_together():
     inside, outside = sides(context=0.5, size=0.7, n=(400, 300))
     fourfold = [{name: np.repeat(array, 4) for name, array in side.items()} for side in (inside, outside)]
     names = [np.repeat(np.arange(len(side["label"])), 4) for side in (inside, outside)]
-    single = matched_gap("auc", inside, outside, column="area").estimate
-    clustered = matched_gap("auc", *fourfold, column="area", in_cluster=names[0], out_cluster=names[1]).estimate
-    alone = matched_gap("auc", *fourfold, column="area").estimate
+    single = estimate_matched_gap("auc", inside, outside, column="area").estimate
+    clustered = estimate_matched_gap(
+        "auc", *fourfold, column="area", in_cluster=names[0], out_cluster=names[1]
+    ).estimate
+    alone = estimate_matched_gap("auc", *fourfold, column="area").estimate
     assert clustered == pytest.approx(single, abs=1e-12)
     assert (clustered.high - clustered.low) / (single.high - single.low) == pytest.approx(1, abs=0.12)
     assert (alone.high - alone.low) / (single.high - single.low) == pytest.approx(0.5, abs=0.08)
@@ -211,7 +213,7 @@ def test_a_stratum_of_one_side_is_left_out_and_said():
     inside, outside = sides(context=0.5, size=0.7, n=(1000, 3000))
     edge = np.quantile(outside["area"][outside["label"] == 1], 0.7)
     inside = {name: array[inside["area"] < edge] for name, array in inside.items()}
-    found = matched_gap("auc", inside, outside, column="area")
+    found = estimate_matched_gap("auc", inside, outside, column="area")
     alone = found.strata[-1]
     assert (alone.n_in, alone.kept) == (0, False) and all(one.kept for one in found.strata[:-1])
     assert found.share_out == pytest.approx(1 - alone.n_out / 3000) and alone.n_out > 100
@@ -231,9 +233,11 @@ def test_a_stratum_of_one_side_is_left_out_and_said():
 def test_rows_without_a_value_are_left_out_and_count_as_unmatched():
     inside, outside = sides(context=0.5, size=0.7)
     blank = outside | {"area": np.where(np.arange(1200) % 4 == 0, np.nan, outside["area"])}
-    found = matched_gap("auc", inside, blank, column="area")
+    found = estimate_matched_gap("auc", inside, blank, column="area")
     rest = {name: array[np.arange(1200) % 4 != 0] for name, array in outside.items()}
-    assert found.share_out == 0.75 and found.estimate == matched_gap("auc", inside, rest, column="area").estimate
+    assert (
+        found.share_out == 0.75 and found.estimate == estimate_matched_gap("auc", inside, rest, column="area").estimate
+    )
 
 
 def test_undefined_is_nan_with_a_reason():
@@ -245,10 +249,10 @@ def test_undefined_is_nan_with_a_reason():
         "no rows of like values": ("auc", inside, outside | {"area": outside["area"] + 1e6}),
     }
     for reason, (metric, one, other) in cases.items():
-        found = matched_gap(metric, one, other, column="area")
+        found = estimate_matched_gap(metric, one, other, column="area")
         assert np.isnan(found.estimate) and np.isnan(found.estimate.low) and reason in found.estimate.reason
     perfect = [side | {"prediction": side["label"]} for side in (inside, outside)]
-    found = matched_gap("accuracy", *perfect, column="area").estimate
+    found = estimate_matched_gap("accuracy", *perfect, column="area").estimate
     assert found == 0 and np.isnan(found.low) and "no interval" in found.reason
 
 
@@ -257,7 +261,7 @@ def test_few_errors_are_said():
     inside, outside = sides(context=0.5, size=0.7)
     for wrong in (9, 10):
         inside["prediction"] = np.where(np.arange(3000) < wrong, 1 - inside["label"], inside["label"])
-        reason = matched_gap("error_rate", inside, outside, column="area", resamples=100).estimate.reason
+        reason = estimate_matched_gap("error_rate", inside, outside, column="area", resamples=100).estimate.reason
         assert reason == ("a side has 9 errors or right answers: it may be too narrow" if wrong == 9 else None)
 
 
@@ -268,11 +272,11 @@ def test_few_rows_have_no_interval():
     kept = (inside["label"] == 0) | large
     kept[np.flatnonzero((inside["label"] == 1) & ~large)[:3]] = True
     few = {name: array[kept] for name, array in inside.items()}
-    found = matched_gap("auc", few, outside, column="area")
+    found = estimate_matched_gap("auc", few, outside, column="area")
     assert np.isfinite(found.estimate) and np.isnan(found.estimate.low)
     weights = np.concatenate([[one.n_out / one.n_in] * one.n_in for one in found.strata[1:] if one.kept])
     assert f"count as {weights.sum() ** 2 / (weights**2).sum():.1f} equal ones, too few" in found.estimate.reason
-    assert np.isfinite(matched_gap("accuracy", few, outside, column="area").estimate.low)
+    assert np.isfinite(estimate_matched_gap("accuracy", few, outside, column="area").estimate.low)
 
 
 def with_area(predictions, rng=None):
@@ -372,12 +376,12 @@ def test_equal_shares_of_the_classes_leave_no_gap_of_a_mere_mix():
     raw = accuracy_score(*outside.values()) - accuracy_score(*inside.values())
     share = np.bincount(outside["label"]) / len(outside["label"])
     accuracy = [np.mean((inside["prediction"] == inside["label"])[inside["label"] == k]) for k in range(3)]
-    matched = matched_gap("accuracy", inside, outside, column="label", resamples=200)
+    matched = estimate_matched_gap("accuracy", inside, outside, column="label", resamples=200)
     assert raw < -0.2
     assert matched.estimate == pytest.approx(accuracy_score(*outside.values()) - share @ accuracy, abs=1e-12)
     assert matched.estimate.low < 0 < matched.estimate.high
     worse = mixed_world(2500, [0.1, 0.3, 0.6], [0.67, 0.5, 0.2], rng)
-    assert matched_gap("accuracy", inside, worse, column="label", resamples=200).estimate == pytest.approx(
+    assert estimate_matched_gap("accuracy", inside, worse, column="label", resamples=200).estimate == pytest.approx(
         -0.3, abs=0.04
     )
 
@@ -388,7 +392,7 @@ def test_a_class_that_stands_on_one_side_alone_is_left_out_and_said():
         mixed_world(500, [0.5, 0.5, 0], [0.9] * 3, rng),
         mixed_world(400, [0.5, 0.25, 0.25], [0.9] * 3, rng),
     )
-    matched = matched_gap("accuracy", inside, outside, column="label", resamples=100)
+    matched = estimate_matched_gap("accuracy", inside, outside, column="label", resamples=100)
     assert matched.share_out == pytest.approx(np.mean(outside["label"] < 2))
     assert matched.estimate == pytest.approx(0.0, abs=0.05)
 

@@ -11,16 +11,16 @@ from test_evaluation import nooch_predictions
 
 import oochub
 from oochub.evaluation import paired_rows
-from oochub.evaluation.paired_comparison import paired_comparison
-from oochub.evaluation.paired_difference import percentile_difference, worst_difference
+from oochub.evaluation.compare import _compare_predictions as paired_comparison
+from oochub.evaluation.paired_difference import measure_percentile_difference, measure_worst_difference
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.records.sides import PercentileOfGroups
-from oochub.stats.adjusted_p_values import holm
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimation import difference
-from oochub.stats.paired_shares import paired_shares
-from oochub.stats.worst_group_interval import worst_group_interval
+from oochub.stats.group_intervals import worst_group_interval
+from oochub.stats.p_values import holm
+from oochub.stats.proportion import paired_shares
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +187,9 @@ def test_the_worst_groups_of_two_models_are_not_paired():
     true = [np.array([0.5] + [0.9] * 7), np.full(8, 0.85)]
     for _ in range(200):
         drawn = [1.0 * (rng.random(400) < of[codes]) for of in true]
-        change = worst_difference(*(worst_group_interval(of, codes, worst="smallest") for of in drawn)).difference
+        change = measure_worst_difference(
+            *(worst_group_interval(of, codes, worst="smallest") for of in drawn)
+        ).difference
         covered += change.low <= 0.35 <= change.high
     assert covered >= 0.95 * 200
 
@@ -196,8 +198,8 @@ def test_a_percentile_of_groups_is_paired_by_group():
     """Against a loop. Planted fault: each model's groups drawn by themselves, which is wider."""
     user = [f"user {k % 40}" for k in range(800)]
     first, second = _own(1, n=800, group=user, right=0.7), _own(2, n=800, group=user)
-    pair, side = paired_rows.paired_rows(first, second, resamples=300, seed=4), PercentileOfGroups(split="test")
-    found = percentile_difference(side, oochub.get("metric", "accuracy"), pair, np.arange(800)).difference
+    pair, side = paired_rows.pair_rows(first, second, resamples=300, seed=4), PercentileOfGroups(split="test")
+    found = measure_percentile_difference(side, oochub.get("metric", "accuracy"), pair, np.arange(800)).difference
     names = sorted({*user})
     means = [
         np.array([np.mean((part.prediction == part.label)[np.array(user) == name]) for name in names])
@@ -213,8 +215,8 @@ def test_a_percentile_of_groups_is_paired_by_group():
 
 def test_clusters_are_drawn_whole(monkeypatch):
     """Rows of a cluster are copies, so the interval is as wide as of one row each. Planted fault: rows drawn singly."""
-    declared = paired_rows.declaration
-    monkeypatch.setattr(paired_rows, "declaration", lambda part: replace(declared(part), cluster="user"))
+    declared = paired_rows.find_declaration
+    monkeypatch.setattr(paired_rows, "find_declaration", lambda part: replace(declared(part), cluster="user"))
     one = [_own(seed, n=120, right=right) for seed, right in ((1, 0.6), (2, 0.8))]
     columns = {"user": np.repeat(np.arange(120), 6)}
     many = [

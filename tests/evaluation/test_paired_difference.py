@@ -8,8 +8,8 @@ import pytest
 import oochub
 from oochub.eval_modules.metrics.accuracy_percentile.accuracy_percentile import accuracy_percentile
 from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import detection_accuracy
-from oochub.evaluation.paired_difference import paired_difference
-from oochub.evaluation.paired_rows import paired_rows
+from oochub.evaluation.paired_difference import measure_difference
+from oochub.evaluation.paired_rows import pair_rows
 
 
 @pytest.mark.parametrize(("benchmark", "config"), [("wilds", "amazon"), (None, None)])
@@ -24,8 +24,8 @@ def test_a_group_that_is_drawn_twice_counts_as_two(benchmark, config):
     right = [(rng.random(len(group)) < chance[group]).astype(int) for chance in rng.beta(3, 1, (2, 60))]
     shared = {"label": label, "group": names, "user": names, "benchmark": benchmark, "config": config}
     parts = [oochub.Predictions.from_arrays(logits=np.eye(2)[each], **shared) for each in right]
-    pair = paired_rows(*parts, resamples=1_000, seed=0)
-    found = paired_difference(accuracy_percentile, pair, np.arange(len(group))).difference
+    pair = pair_rows(*parts, resamples=1_000, seed=0)
+    found = measure_difference(accuracy_percentile, pair, np.arange(len(group))).difference
     drawn = []
     for _ in range(1_000):
         parts = [(np.flatnonzero(group == each), copy) for copy, each in enumerate(rng.integers(60, size=60))]
@@ -65,8 +65,8 @@ def test_detections_are_of_whole_sessions_and_each_image_is_worked_out_once(sess
     monkeypatch.setattr(
         module, "detection_accuracies", lambda *of, **how: worked_out.append(of) or work_out(*of, **how)
     )
-    pair = paired_rows(*parts, resamples=1_000, seed=0)
-    compared = paired_difference(detection_accuracy, pair, np.arange(len(group))).difference
+    pair = pair_rows(*parts, resamples=1_000, seed=0)
+    compared = measure_difference(detection_accuracy, pair, np.arange(len(group))).difference
     assert sum(len(boxes) for boxes, *_ in worked_out) == 2 * len(group)
     change = (found[1] - found[0]) / 2
     means = np.array([change[group == each].mean() for each in range(sessions)]) if sessions > 1 else change

@@ -8,7 +8,7 @@ import reports
 
 import oochub
 from oochub import catalog
-from oochub.evaluation.seen_sources import seen_sources
+from oochub.evaluation.evaluate import _find_seen_sources as seen_sources
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import HubDataSet, PredictedBy, Training
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
-from oochub.evaluation.scenes import Scenes
-from oochub.evaluation.task_losses import task_losses
+from oochub.evaluation.scenes import Scenes, measure_task_losses
 
 NAMES = ["car", "cup", "road"]
 
@@ -30,7 +29,7 @@ def scenes(rng, *, similarity=True, surplus=0.5):
 def test_losses_by_a_loop(similarity):
     """Planted faults: the sides changed over; one side's rows for all; captions without a similarity."""
     drawn = scenes(np.random.default_rng(0), similarity=similarity)
-    table = task_losses(drawn)
+    table = measure_task_losses(drawn)
     losses, hard = {}, {}
     for image in range(60):
         side = "positive" if drawn.present[image, 0] else "negative"
@@ -51,4 +50,4 @@ def test_losses_by_a_loop(similarity):
 
 def test_a_class_without_context_is_no_task():
     with pytest.raises(OochubError, match=r"At alpha = 0\.05 no class has a context"):
-        task_losses(scenes(np.random.default_rng(0), surplus=0.01))
+        measure_task_losses(scenes(np.random.default_rng(0), surplus=0.01))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
-from oochub.evaluation import task_reports
+from oochub.evaluation import tasks as task_reports
 
 
 def scenes(monkeypatch, *, similarity, contexts):
@@ -42,7 +42,7 @@ def test_a_bar_counts_the_tasks_of_several(tasks, bar, monkeypatch, tmp_path):
     """One report is made under the bars of its own. Planted fault: a bar of one task."""
     saved = SimpleNamespace(save=lambda out: out)
     for name, stand_in in (
-        ("opened_predictions", lambda parts: parts),
+        ("open_parts", lambda parts: parts),
         ("concatenate", lambda parts: parts),
         ("task", lambda part, name: name),
         ("evaluate", lambda part: saved),
@@ -50,5 +50,5 @@ def test_a_bar_counts_the_tasks_of_several(tasks, bar, monkeypatch, tmp_path):
         monkeypatch.setattr(task_reports, name, stand_in)
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
     out = tmp_path / ("out" if bar else "out.json")
-    assert list(task_reports.task_reports(["p.parquet"], tasks, out)) == tasks
+    assert list(task_reports.evaluate_tasks(["p.parquet"], tasks, out)) == tasks
     assert ("Evaluating" in terminal.getvalue()) == bar

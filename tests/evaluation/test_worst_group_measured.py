@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import oochub
+from oochub.evaluation.group_sides import _split_in_halves as halves
 from oochub.records.sides import Rows, WorstOfGroups
 from oochub.report.findings import headings
-from oochub.stats.halves import halves
 
 evaluation = import_module("oochub.evaluation.evaluate")
 
@@ -17,13 +17,13 @@ evaluation = import_module("oochub.evaluation.evaluate")
 @pytest.fixture
 def of_groups(monkeypatch):
     """Any data are compared with the worst of their groups; given the name of a column, rows come in its clusters."""
-    declared = evaluation.declaration
+    declared = evaluation.find_declaration
 
     def by(cluster=None):
         sides = {"in_context": Rows(name="all", split="test"), "out_of_context": WorstOfGroups(split="test")}
         monkeypatch.setattr(
             evaluation,
-            "declaration",
+            "find_declaration",
             lambda part: replace(
                 declared(part), **sides, cluster=cluster, metrics=("accuracy",), primary_metric="accuracy"
             ),
@@ -96,7 +96,7 @@ def test_what_is_said(of_groups):
 def test_a_model_whose_confidence_is_right_is_seldom_said_to_be_too_sure(of_groups, groups, rows, users):
     """Chosen and measured by the same rows it was said of 23 models in 100, and the number was 18 points (30 x 20).
 
-    70 models: 5% and 3.3 standard errors are 9; the mean within 4 of its own. Planted fault: `rows_behind` again.
+    70 models: 5% and 3.3 standard errors are 9; the mean within 4 of its own. Planted fault: `find_rows_behind` again.
     """
     of_groups("user" if users else None)
     rng, said, found = np.random.default_rng(0), 0, []

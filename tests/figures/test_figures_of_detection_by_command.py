@@ -19,8 +19,8 @@ from test_figures_of_detection import numbers
 from oochub.cli import main
 from oochub.commands._drawing import Plot, draw
 from oochub.commands._figure_sources import Sources
-from oochub.evaluation.detector_scores import detector_scores
-from oochub.evaluation.nearest import nearest_inside
+from oochub.evaluation.detector_scores import score_sets
+from oochub.evaluation.set_parts import find_nearest_inside
 from oochub.figures._distance_fits import distance_fits
 from oochub.prediction.predictions import Predictions
 
@@ -98,14 +98,14 @@ def test_the_table_of_lines_is_that_of_scipy(run, files, tmp_path):
     """Planted fault seen: --embedding read and not used."""
     words = ["--plot", f"distance_regression:detector=msp:subsets=6={tmp_path}/a.png", "--json"]
     plain, near = ([files / f"{prefix}{name}.parquet" for name in SETS] for prefix in ("", "near_"))
-    sets = detector_scores([Predictions.load(path) for path in plain], ["msp"])
+    sets = score_sets([Predictions.load(path) for path in plain], ["msp"])
     for given in (None, near):
         more = [word for path in given or () for word in ("--embedding", path)]
         code, shown, err = run("report", *plain, *words, *more)
         assert code == 0, err
         rows = json.loads(shown)["numbers"][f"{tmp_path}/a.png"]
         embedding = [Predictions.load(path) for path in given] if given else None
-        fits = distance_fits(sets, subsets=6, nearest=nearest_inside(sets, embedding=embedding))
+        fits = distance_fits(sets, subsets=6, nearest=find_nearest_inside(sets, embedding=embedding))
         for fit, pair in zip(fits, (rows[:2], rows[2:]), strict=True):
             line = stats.linregress(fit.distance, fit.value)
             assert [row["value"] for row in pair] == pytest.approx([line.slope, line.intercept])

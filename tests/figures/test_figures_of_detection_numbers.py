@@ -11,8 +11,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.metrics.pairwise import cosine_distances
 
 from oochub import OochubError
-from oochub.evaluation.nearest import nearest_inside
-from oochub.evaluation.set_parts import inside_part, outside_part, scored_by, set_parts
+from oochub.evaluation.set_parts import (
+    choose_detector,
+    choose_inside_part,
+    choose_outside_part,
+    find_nearest_inside,
+    split_scored_sets,
+)
 from oochub.figures._distance_fits import distance_fits, distance_table
 from oochub.stats.linear_fit import linear_fit
 
@@ -70,7 +75,7 @@ def test_a_line_that_is_not_there_says_why():
 
 def test_nearest_is_that_of_a_full_matrix():
     sets = scored_sets(["msp"])
-    nearest = nearest_inside(sets)
+    nearest = find_nearest_inside(sets)
     bank = sets[0].predictions.features.astype(float)
     for scored in sets[1:]:
         distance = cosine_distances(scored.predictions.features.astype(float), bank)
@@ -85,7 +90,7 @@ def test_nearest_within_one_file_and_by_another_embedding():
     is_ood = np.arange(40) % 4 == 1
     table = both.table.set_column(both.table.column_names.index("is_ood"), "is_ood", [is_ood.tolist()])
     mixed = scored_sets(["msp"], [type(both)(table, both.metadata)])[0]
-    nearest = nearest_inside([mixed])["both"]
+    nearest = find_nearest_inside([mixed])["both"]
     features = both.features.astype(float)
     for row in range(40):
         if not is_ood[row]:
@@ -98,7 +103,7 @@ def test_nearest_within_one_file_and_by_another_embedding():
     sets = scored_sets(["msp"])
     other = [predictions(name, shift=shift, n=n, seed=50 + k) for k, (name, (shift, n)) in enumerate(SETS.items())]
     turned = [type(part)(part.table.take(np.arange(len(part))[::-1]), part.metadata) for part in other]
-    nearest = nearest_inside(sets, embedding=turned[::-1])
+    nearest = find_nearest_inside(sets, embedding=turned[::-1])
     distance = cosine_distances(other[2].features.astype(float), other[0].features.astype(float))
     np.testing.assert_array_equal(nearest["new"].row, distance.argmin(axis=1))
 
@@ -106,15 +111,15 @@ def test_nearest_within_one_file_and_by_another_embedding():
 def test_what_lacks_for_nearest_is_said():
     sets = scored_sets(["msp"], parts(features=False))
     with pytest.raises(OochubError, match="known lack features"):
-        nearest_inside(sets)
+        find_nearest_inside(sets)
     whole = parts()
     with pytest.raises(OochubError, match="The embedding of new is there 0 times; given: known, redrawn"):
-        nearest_inside(sets, embedding=whole[:2])
+        find_nearest_inside(sets, embedding=whole[:2])
     with pytest.raises(OochubError, match="The embedding of known has no features"):
-        nearest_inside(sets, embedding=parts(features=False))
+        find_nearest_inside(sets, embedding=parts(features=False))
     fewer = [*whole[:2], whole[2].select(np.arange(60) != 7)]
     with pytest.raises(OochubError, match="1 of 60 examples of new are not in the embedding, first new7"):
-        nearest_inside(sets, embedding=fewer)
+        find_nearest_inside(sets, embedding=fewer)
 
 
 @pytest.mark.parametrize("value", ["auroc", "score"])
@@ -165,23 +170,23 @@ def test_wrong_lines_are_said():
 def test_sets_are_taken_apart():
     """Planted fault seen: the covariate set taken for the one in distribution."""
     sets = scored_sets()
-    named = [(part.name, part.shift, int(part.rows.sum())) for part in set_parts(sets)]
+    named = [(part.name, part.shift, int(part.rows.sum())) for part in split_scored_sets(sets)]
     assert named == [("known", "none", 90), ("redrawn", "covariate", 70), ("new", "semantic", 60)]
-    by_answer = set_parts(sets, by_answer=True)
+    by_answer = split_scored_sets(sets, by_answer=True)
     right = [int((scored.predictions.logits.argmax(axis=1) == scored.predictions.label).sum()) for scored in sets[:2]]
     assert [int(part.rows.sum()) for part in by_answer] == [right[0], 90 - right[0], right[1], 70 - right[1], 60]
     assert [part.correct for part in by_answer] == [True, False, True, False, None]
     turned = sets[::-1]
-    assert inside_part(turned).name == "known" and inside_part(turned, "redrawn").name == "redrawn"
-    assert inside_part(turned[:2]).name == "redrawn" and outside_part(sets).name == "new"
+    assert choose_inside_part(turned).name == "known" and choose_inside_part(turned, "redrawn").name == "redrawn"
+    assert choose_inside_part(turned[:2]).name == "redrawn" and choose_outside_part(sets).name == "new"
     for call, message in (
-        (lambda: inside_part(sets, "new"), "no row in distribution in new"),
-        (lambda: inside_part(sets, "knwon"), "Did you mean 'known'"),
-        (lambda: outside_part(sets, "known"), "no row out of distribution .* in known"),
-        (lambda: outside_part(sets[:1]), "no row out of distribution .* in known"),
-        (lambda: scored_by([]), "There are no scored sets"),
-        (lambda: scored_by([sets[0], sets[0]]), re.escape("known is given twice")),
-        (lambda: scored_by(sets, "vim"), "No detector in these scores named 'vim'"),
+        (lambda: choose_inside_part(sets, "new"), "no row in distribution in new"),
+        (lambda: choose_inside_part(sets, "knwon"), "Did you mean 'known'"),
+        (lambda: choose_outside_part(sets, "known"), "no row out of distribution .* in known"),
+        (lambda: choose_outside_part(sets[:1]), "no row out of distribution .* in known"),
+        (lambda: choose_detector([]), "There are no scored sets"),
+        (lambda: choose_detector([sets[0], sets[0]]), re.escape("known is given twice")),
+        (lambda: choose_detector(sets, "vim"), "No detector in these scores named 'vim'"),
     ):
         with pytest.raises(OochubError, match=message):
             call()
@@ -189,9 +194,9 @@ def test_sets_are_taken_apart():
 
 def test_detectors_go_by_their_name():
     sets = scored_sets(["msp", "msp:temperature=2", "energy:temperature=3"])
-    assert scored_by(sets) == "msp" and scored_by(sets, but="msp") == "msp:temperature=2.0"
-    assert scored_by(sets, "msp:temperature=2") == "msp:temperature=2.0"
-    assert scored_by(sets, "energy") == "energy:temperature=3.0" and scored_by(sets, "msp") == "msp"
+    assert choose_detector(sets) == "msp" and choose_detector(sets, but="msp") == "msp:temperature=2.0"
+    assert choose_detector(sets, "msp:temperature=2") == "msp:temperature=2.0"
+    assert choose_detector(sets, "energy") == "energy:temperature=3.0" and choose_detector(sets, "msp") == "msp"
     sets = scored_sets(["msp:temperature=3", "msp:temperature=2"])
     with pytest.raises(OochubError, match="msp is there 2 times"):
-        scored_by(sets, "msp")
+        choose_detector(sets, "msp")

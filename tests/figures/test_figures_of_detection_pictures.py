@@ -11,7 +11,7 @@ from sklearn.metrics.pairwise import cosine_distances
 
 import oochub
 from oochub import OochubError
-from oochub.evaluation.nearest import nearest_inside
+from oochub.evaluation.set_parts import find_nearest_inside
 
 mpl.use("Agg")
 PICTURES = ("percentile_pictures", "disagreement_pictures")
@@ -65,7 +65,7 @@ def test_pairs_by_another_embedding_and_class_names():
     named = predictions("new", shift="semantic", n=60, seed=2, class_name=[f"thing_{k}" for k in range(60)])
     sets = scored_sets(["msp"], [*given[:2], named])
     other = [predictions(scored.name, shift="none", n=len(scored.is_ood), seed=70 + k) for k, scored in enumerate(sets)]
-    near = nearest_inside(sets, embedding=other)
+    near = find_nearest_inside(sets, embedding=other)
     ax = drawn("percentile_pictures", sets, nearest=near, percentiles=[50])
     row = int(np.argsort(near["new"].distance, kind="stable")[29])
     assert ax.child_axes[0].get_label() == f"distance/50/new{row}/known{near['new'].row[row]}"

@@ -17,7 +17,7 @@ from scipy import stats
 
 from oochub.report.report import Report
 from oochub.report.tables import terminal
-from oochub.stats.unpaired_shares import unpaired_shares
+from oochub.stats.stratified_gap import unpaired_shares
 
 _BLOCK = re.compile(r"<(h1|h2|h3|p|dd|figcaption)\b[^>]*>(.*?)</\1>", re.DOTALL)
 _NUMBER = r"[+\u2212]?\d+(?:\.\d+)?"

@@ -127,7 +127,7 @@ def report_of(rows: Drawn) -> Report:
     Raises:
         OochubError: The rows have nothing to report on.
     """
-    declared = evaluation.declaration
+    declared = evaluation.find_declaration
     cluster = None if rows.user is None else "user"
-    with mock.patch.object(evaluation, "declaration", lambda part: replace(declared(part), cluster=cluster)):
+    with mock.patch.object(evaluation, "find_declaration", lambda part: replace(declared(part), cluster=cluster)):
         return oochub.evaluate(predictions_of(rows), match=rows.match, metrics=rows.metrics, resamples=100)

@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw
 from probed_report import probe
 
 import oochub
-from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.hub.push_metric import _space
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions

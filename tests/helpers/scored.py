@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from oochub.evaluation.detector_scores import detector_scores
+from oochub.evaluation.detector_scores import score_sets
 from oochub.prediction.predictions import Predictions, row_counts
 from oochub.prediction.stored_head import StoredHead
 
@@ -43,7 +43,7 @@ def parts(times=1, **options):
 
 def scored_sets(detectors=("msp", "energy", "max_cosine"), given=None):
     """What these detectors say of them."""
-    return detector_scores(given or parts(), list(detectors), head=HEAD)
+    return score_sets(given or parts(), list(detectors), head=HEAD)
 
 
 def datasets_of(sets):

@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 import oochub
 from oochub.app import app
 from oochub.errors import OochubError, OochubWarning
-from oochub.evaluation.answers_file import AnswersFile
-from oochub.evaluation.given_predictions import given_predictions
+from oochub.evaluation.answers_file import AnswersFile, join_answers
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
@@ -44,7 +43,7 @@ def _predictions(birds, seed, skill=1.5, model="m"):
     score = (2 * label - 1) * skill * rng.random(len(label)) + rng.normal(size=len(label))
     answers = pa.table({"example_id": data["example_id"], "logits": np.stack([0 * score, score], 1).tolist()})
     file = AnswersFile(name=f"{model}.csv", sha256="", table=answers)
-    return given_predictions(file, {"test": data}, model_name=model)
+    return join_answers(file, {"test": data}, model_name=model)
 
 
 def _forged(made, **columns):

@@ -10,7 +10,7 @@ import pytest
 from hang_watch import no_hang
 
 from oochub.errors import OochubError
-from oochub.evaluation.evaluated_columns import EvaluatedColumns
+from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.prediction import check_rows
 from oochub.prediction.predictions import Predictions
 
@@ -123,5 +123,5 @@ def test_a_long_text_of_an_auxiliary_column_is_read_as_it_is():
     """Beside short ones, each in its own length. Seen: an array in which every row has the longest."""
     texts = ["x" * 2_000_000, *map(str, range(2000))]
     made = Predictions.from_arrays(logits=np.zeros((2001, 2)), label=[0] * 2001, caption=texts)
-    column = EvaluatedColumns(made, {})["caption"]
+    column = EvaluationColumns(made, {})["caption"]
     assert column.tolist() == texts and list(column.categories) == sorted(texts)

@@ -12,7 +12,7 @@ from parsed_page import ParsedPage
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from oochub.evaluation.detector_differences import detector_differences
+from oochub.evaluation.detector_scores import compare_detectors
 from oochub.records.finding_records import DetectionRow, ProbeRow
 from oochub.records.schema import from_json, to_json
 from oochub.report import detector_words as words
@@ -53,7 +53,7 @@ def _rows(strengths, *, n=_N, seed=0):
         key: new * ~is_ood + failure * correct + noise + 0.3 * mine
         for (key, (new, failure)), mine in zip(strengths.items(), own, strict=True)
     }
-    against = detector_differences(scores, is_ood, correct)
+    against = compare_detectors(scores, is_ood, correct)
     return [
         detection_row(
             key,
@@ -84,7 +84,7 @@ def test_differences_are_delongs_against_the_best_and_msp():
     is_ood = rng.random(120) < 0.4
     correct = rng.random(120) < 0.7
     scores = {key: rng.normal(size=120) - by * is_ood for key, by in (("msp", 0.5), ("vim", 1.0), ("knn", 0.2))}
-    differences = detector_differences(scores, is_ood, correct)
+    differences = compare_detectors(scores, is_ood, correct)
     for goal, ahead in (("auroc_new_class", ~is_ood), ("auroc_failure", correct & ~is_ood)):
         best = max(scores, key=lambda key: roc_auc_score(ahead, scores[key]))
         assert goal not in differences[best].against_best and goal not in differences["msp"].against_msp
@@ -95,10 +95,10 @@ def test_differences_are_delongs_against_the_best_and_msp():
                     value, p_value = _naive(ahead, scores[key], scores[other])
                     assert test.other == other and test.estimate == pytest.approx(value, abs=1e-12)
                     assert test.p_value == pytest.approx(p_value, rel=1e-9)
-    assert detector_differences({"vim": scores["vim"]}, is_ood, correct) == {"vim": ({}, {})}
-    alike = detector_differences({"msp": scores["msp"], "twice": 2 * scores["msp"]}, is_ood, correct)
+    assert compare_detectors({"vim": scores["vim"]}, is_ood, correct) == {"vim": ({}, {})}
+    alike = compare_detectors({"msp": scores["msp"], "twice": 2 * scores["msp"]}, is_ood, correct)
     assert alike["twice"].against_msp["auroc_failure"].p_value == 1.0
-    nothing = detector_differences(scores, np.zeros(120, bool), np.ones(120, bool))
+    nothing = compare_detectors(scores, np.zeros(120, bool), np.ones(120, bool))
     assert all(differences == ({}, {}) for differences in nothing.values())
 
 

@@ -17,7 +17,7 @@ from parsed_page import ParsedPage
 from rich.console import Console
 
 import oochub
-from oochub.evaluation.evaluated import arguments
+from oochub.evaluation.evaluation_rows import list_arguments
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
@@ -130,7 +130,7 @@ def _every_number(report):
 
 def _refused(predictions, metrics, monkeypatch, message):
     with monkeypatch.context() as patched, pytest.raises(oochub.OochubError, match=message):
-        patched.setattr("oochub.evaluation.evaluate.slice_of", lambda *_: pytest.fail("refused after a slow step"))
+        patched.setattr("oochub.evaluation.evaluate.measure_slice", lambda *_: pytest.fail("refused after a slow step"))
         _evaluate(predictions, metrics)
 
 
@@ -166,7 +166,7 @@ def test_no_metric_named(kind, complete, tmp_path):
 @pytest.mark.parametrize("metric", [name for name in METRICS if "classes" in _outputs(name)])
 def test_only_a_column_that_is_needed_is_asked_for(metric, tmp_path, monkeypatch):
     """Without any further column, and without a score, which three classes do not give."""
-    needed = set(arguments(oochub.get("metric", metric), required=True))
+    needed = set(list_arguments(oochub.get("metric", metric), required=True))
     for kind, given in (("classes", OF_CLASSES), ("three classes", OF_CLASSES - {"score"})):
         if needed <= given:
             _check_renderings(_evaluate(_predictions(kind), [metric]), tmp_path)

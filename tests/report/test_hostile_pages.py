@@ -13,7 +13,7 @@ from browser import CHROMIUM, Browser
 from every_page import PAGES
 
 import oochub
-from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts

@@ -9,6 +9,7 @@ import html
 import io
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from rich.console import Console
 
 import oochub
 import oochub.evaluation.evaluate as evaluation
-from oochub.evaluation import paired_comparison
+from oochub.evaluation import compare as comparing
 from oochub.records.schema import to_json
 from oochub.report.footnotes import MARKS, PLAIN, Footnotes
 from oochub.report.tables import terminal
@@ -174,11 +175,14 @@ def few(*, clusters, n=40, seed=0):
     )
 
 
+def in_clusters(find_declaration, part):
+    return replace(find_declaration(part), cluster="user")
+
+
 def declared_in_clusters(monkeypatch):
     """Own data are declared to have the clusters of the column `user`."""
-    for module in (evaluation, paired_comparison):
-        declared = module.declaration
-        monkeypatch.setattr(module, "declaration", lambda part, known=declared: replace(known(part), cluster="user"))
+    for module in (evaluation, comparing):
+        monkeypatch.setattr(module, "find_declaration", partial(in_clusters, module.find_declaration))
 
 
 def check_said(text, reasons, form):
@@ -205,7 +209,7 @@ def test_few_rows_and_few_clusters_are_said_in_every_form(monkeypatch, clusters)
 def test_a_comparison_of_few_rows_says_so_in_every_form(monkeypatch, clusters):
     if clusters:
         declared_in_clusters(monkeypatch)
-    report = paired_comparison.paired_comparison(few(clusters=clusters), few(clusters=clusters, seed=1), resamples=100)
+    report = comparing._compare_predictions(few(clusters=clusters), few(clusters=clusters, seed=1), resamples=100)
     shown = [number for part in report.slices for number in part.numbers.values()]
     reasons = {each.reason for number in shown for each in (number.first, number.second, number.difference)} - {None}
     assert reasons, "the rows are too many to be limited"

@@ -13,8 +13,8 @@ from scipy import stats
 from oochub.records.report_records import GroupRow
 from oochub.report import findings
 from oochub.report import verdict as verdicts
-from oochub.stats.adjusted_p_values import holm
 from oochub.stats.estimate import Estimate
+from oochub.stats.p_values import holm
 
 headings, verdict = reports.reading(findings.headings), reports.reading(verdicts.verdict)
 

@@ -10,8 +10,8 @@ import oochub
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.metric import facts_of
-from oochub.stats.class_probability import ClassProbability
 from oochub.stats.estimation import estimate
+from oochub.stats.logits import ClassProbability
 
 METRICS = [
     name

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import oochub
-from oochub.stats.context_signs import context_signs
-from oochub.stats.lift import lift
+from oochub.stats.lift import context_signs, lift
 
 
 def test_signs_are_those_of_the_lift_of_each_column():

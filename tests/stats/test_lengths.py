@@ -5,18 +5,17 @@ import pytest
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
+from oochub.evaluation.group_sides import _split_in_halves as halves
 from oochub.stats.bootstrap import bootstrap
 from oochub.stats.delong import delong
 from oochub.stats.effect_by_role import effect_by_role
 from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import estimate
-from oochub.stats.halves import halves
+from oochub.stats.group_intervals import worst_group_interval
 from oochub.stats.lift import lift
 from oochub.stats.mean_interval import mean_estimate
-from oochub.stats.sign_flips import sign_flips
-from oochub.stats.stratified_gap import stratified_gap
-from oochub.stats.unpaired_shares import unpaired_shares
-from oochub.stats.worst_group_interval import worst_group_interval
+from oochub.stats.p_values import sign_flips
+from oochub.stats.stratified_gap import stratified_gap, unpaired_shares
 
 TRUE = np.arange(12) % 2 == 0
 NUMBERS, CODES = np.linspace(0, 1, 12), np.arange(12) % 3

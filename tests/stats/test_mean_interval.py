@@ -7,8 +7,10 @@ import pytest
 from scipy import stats
 
 from oochub.eval_modules.metrics.nll.nll import nll
-from oochub.stats.estimation import Estimate, Sampling, clopper_pearson, estimate, mean_estimate
-from oochub.stats.mean_interval import Answers, share_of_clusters, t_interval
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimation import estimate
+from oochub.stats.mean_interval import Answers, mean_estimate, share_of_clusters, t_interval
+from oochub.stats.proportion import clopper_pearson
 
 WORLDS = 500
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oochub
-from oochub.evaluation.evaluated import arguments
+from oochub.evaluation.evaluation_rows import list_arguments
 from oochub.metric import facts_of
 from oochub.stats.estimation import estimate
 
@@ -39,7 +39,9 @@ ALL_RIGHT: dict[str, dict[str, Any]] = {
 def test_all_right_has_width_or_no_interval(name, cluster):
     """Faults seen: f1_macro, detection_accuracy, accuracy_percentile, token_accuracy, adjusted_accuracy."""
     metric = oochub.get("metric", name)
-    columns = {key: value for key, value in ALL_RIGHT[facts_of(metric).outputs[0]].items() if key in arguments(metric)}
+    columns = {
+        key: value for key, value in ALL_RIGHT[facts_of(metric).outputs[0]].items() if key in list_arguments(metric)
+    }
     options = {"weights": dict.fromkeys(range(8), 1.0)} if name == "adjusted_accuracy" else {}
     columns.pop("weights", None)
     found = estimate(metric, columns, cluster=cluster, options=options)

@@ -6,8 +6,8 @@ from scipy import stats
 
 import oochub
 from oochub.stats.estimate import Estimate
-from oochub.stats.interval_p_value import interval_p_value
-from oochub.stats.paired_shares import paired_shares
+from oochub.stats.p_values import interval_p_value
+from oochub.stats.proportion import paired_shares
 
 
 def _rows(both, b, c, neither):

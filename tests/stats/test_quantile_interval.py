@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
-from oochub.stats.quantile_interval import quantile_interval
+from oochub.stats.group_intervals import quantile_interval
 
 
 def _ends(n: int, share: float, confidence: float) -> tuple[int | None, int | None]:

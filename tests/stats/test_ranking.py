@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 import oochub
 from oochub.errors import OochubError
 from oochub.stats import ranking
-from oochub.stats.ranking import accepted, kinds, ood_numbers, rows_needed, share_taken, tallies
+from oochub.stats.ranking import check_kinds, count_by_score, count_needed, ood_numbers, order_tallies, take_share
 
 
 def columns(n: int, seed: int, dtype: type = np.float64) -> dict[str, np.ndarray]:
@@ -32,23 +32,23 @@ def test_tallies_equal_counts_by_a_loop(dtype: type) -> None:
         distinct = sorted(set(arguments["score"].tolist()))
         rows = list(zip(kind, arguments["score"].tolist(), strict=True))
         expected = [[0, *(sum(k == item and s <= at for k, s in rows) for at in distinct)] for item in range(3)]
-        result = tallies(**arguments)
+        result = count_by_score(**arguments)
         np.testing.assert_array_equal(result, expected)
-        assert kinds(**arguments)[1].tolist() == kind
-        of_two = tallies(arguments["score"], arguments["is_ood"])
+        assert check_kinds(**arguments)[1].tolist() == kind
+        of_two = count_by_score(arguments["score"], arguments["is_ood"])
         np.testing.assert_array_equal(of_two, [result[0], result[1] + result[2]])
 
 
 def test_negative_zero_ties_with_zero() -> None:
     for dtype in (np.float32, np.float64):
-        assert tallies(np.array([0.0, -0.0], dtype), [False, True]).tolist() == [[0, 1], [0, 1]]
+        assert count_by_score(np.array([0.0, -0.0], dtype), [False, True]).tolist() == [[0, 1], [0, 1]]
 
 
 def test_accepted_from_the_top() -> None:
     """Counts of rows at or above each score, by a loop. Planted fault: counts strictly above (no shift)."""
     arguments = columns(50, 0)
     score, is_ood = arguments["score"], arguments["is_ood"]
-    positives, negatives = accepted(*tallies(score, is_ood), "id")
+    positives, negatives = order_tallies(*count_by_score(score, is_ood), "id")
     descending = sorted(set(score.tolist()), reverse=True)
     assert positives.tolist() == [0, *(int((score[~is_ood] >= at).sum()) for at in descending)]
     assert negatives.tolist() == [0, *(int((score[is_ood] >= at).sum()) for at in descending)]
@@ -88,13 +88,13 @@ def test_rows_needed_are_the_smallest_number_that_suffices() -> None:
     """Planted fault: math.ceil(share * n), which asks for 8 of 100 rows at 0.07."""
     for n in (1, 3, 7, 40, 100, 700, 50_000):
         for share in (0.01, 0.05, 0.07, 0.1, 0.28, 0.29, 0.55, 0.56, 0.57, 0.58, 0.75, 0.8, 0.95, 0.99, 1.0):
-            k = rows_needed(n, share)
+            k = count_needed(n, share)
             assert k / n >= share > (k - 1) / n
 
 
 def test_share_taken_is_undefined_without_rows() -> None:
-    assert np.isnan(share_taken(np.zeros(3), np.arange(3.0), 0.5))
-    assert np.isnan(share_taken(np.arange(3.0), np.zeros(3), 0.5))
+    assert np.isnan(take_share(np.zeros(3), np.arange(3.0), 0.5))
+    assert np.isnan(take_share(np.arange(3.0), np.zeros(3), 0.5))
 
 
 def test_memory() -> None:

@@ -8,8 +8,7 @@ from oochub.errors import OochubError
 from oochub.eval_modules.metrics.average_precision.average_precision import average_precision
 from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import estimate
-from oochub.stats.ranking import accepted, tallies
-from oochub.stats.resampled_precision_area import resampled_precision_area
+from oochub.stats.ranking import count_by_score, order_tallies, resampled_precision_area
 
 # The share of OOD rows, how far apart the scores of both kinds are, and the digits of a score.
 _ROWS = {
@@ -51,7 +50,7 @@ def test_ends_are_those_of_resampled_rows(case: str, positive: str) -> None:
     """
     arrays = columns(10_000, 7, *_ROWS[case])
     truth, score = arrays["is_ood"] == (positive == "ood"), arrays["score"] * (1 if positive == "id" else -1)
-    of_cells = resampled_precision_area(*accepted(*tallies(**arrays), positive), Sampling(resamples=4000))
+    of_cells = resampled_precision_area(*order_tallies(*count_by_score(**arrays), positive), Sampling(resamples=4000))
     low, middle, high = np.quantile(areas_of_rows(truth, score, 1000), (0.025, 0.5, 0.975))
     assert np.quantile(of_cells, (0.025, 0.5, 0.975)) == pytest.approx([low, middle, high], abs=0.07 * (high - low))
 
@@ -67,7 +66,9 @@ def test_ties_of_several_rows_are_those_of_resampled_rows() -> None:
     for times in rng.poisson(1, (4000, len(score))):
         if times[is_ood].any() and times[~is_ood].any():
             of_rows.append(average_precision_score(~is_ood, score, sample_weight=times))
-    of_cells = resampled_precision_area(*accepted(*tallies(score, is_ood), "id"), Sampling(resamples=20_000))
+    of_cells = resampled_precision_area(
+        *order_tallies(*count_by_score(score, is_ood), "id"), Sampling(resamples=20_000)
+    )
     assert np.nanmean(of_cells) == pytest.approx(np.mean(of_rows), abs=4 * np.std(of_rows) / 4000**0.5)
     assert np.nanstd(of_cells) == pytest.approx(np.std(of_rows), rel=0.05)
 
@@ -86,7 +87,7 @@ def test_the_trapezoid_is_that_of_resampled_rows() -> None:
             precision, recall, _ = precision_recall_curve(~is_ood, score, sample_weight=times)
             of_rows.append(auc(recall, precision))
     of_cells = resampled_precision_area(
-        *accepted(*tallies(score, is_ood), "id"), Sampling(resamples=20_000), "trapezoid"
+        *order_tallies(*count_by_score(score, is_ood), "id"), Sampling(resamples=20_000), "trapezoid"
     )
     assert np.nanmean(of_cells) == pytest.approx(np.mean(of_rows), abs=4 * np.std(of_rows) / 2000**0.5)
     assert np.nanstd(of_cells) == pytest.approx(np.std(of_rows), rel=0.05)

@@ -9,7 +9,7 @@ from scipy import stats
 import oochub
 from oochub.stats.estimate import Sampling
 from oochub.stats.mean_interval import mean_estimate
-from oochub.stats.paired_shares import paired_shares
+from oochub.stats.proportion import paired_shares
 from oochub.stats.shared_units import mean_of_shared
 
 

@@ -8,7 +8,7 @@ from scipy import stats
 
 import oochub
 from oochub.stats.estimate import Sampling
-from oochub.stats.sign_flips import sign_flips
+from oochub.stats.p_values import sign_flips
 
 RNG = np.random.default_rng(0)
 DIFFERENCES = [RNG.normal(0.4, 1, 6), RNG.exponential(1, 9) - 0.5, np.round(RNG.normal(0, 1, 12), 1)]

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from oochub.stats.adjusted_p_values import adjusted_p_values
-from oochub.stats.context_signs import context_signs
+from oochub.stats.lift import context_signs
+from oochub.stats.p_values import adjusted_p_values
 from oochub.stats.proportion import wilson
 from oochub.stats.stratified_gap import stratified_gap
 

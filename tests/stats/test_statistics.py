@@ -22,22 +22,13 @@ from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
 from oochub.eval_modules.metrics.auc.auc import auc
 from oochub.eval_modules.metrics.ece.ece import ece
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
-from oochub.stats.estimation import (
-    Estimate,
-    Sampling,
-    bootstrap,
-    clopper_pearson,
-    delong,
-    delong_covariance,
-    difference,
-    estimate,
-    gap,
-    mean_estimate,
-    paired_delong,
-    replicates,
-    wilson,
-    worst_group_interval,
-)
+from oochub.stats.bootstrap import bootstrap, draw_replicates
+from oochub.stats.delong import delong, delong_covariance, paired_delong
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimation import difference, estimate, gap
+from oochub.stats.group_intervals import worst_group_interval
+from oochub.stats.mean_interval import mean_estimate
+from oochub.stats.proportion import clopper_pearson, wilson
 
 
 def coverage(make: Callable[[np.random.Generator], Estimate], truth: float, runs: int = 400) -> float:
@@ -320,7 +311,7 @@ def test_few_clusters_say_so() -> None:
 def test_cluster_rows_are_drawn_whole() -> None:
     """Every resample holds each cluster's rows equally often, and as many clusters as there are."""
     cluster = np.array(["a", "b", "a", "c", "c", "c", "d"])
-    for counts in replicates(
+    for counts in draw_replicates(
         lambda row: np.bincount(row, minlength=7), {"row": np.arange(7)}, Sampling(cluster=cluster, resamples=200)
     ):
         each = {name: set(counts[cluster == name]) for name in "abcd"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from oochub.stats.unpaired_shares import chi_square_p_value, unpaired_shares
+from oochub.stats.stratified_gap import chi_square_p_value, unpaired_shares
 
 
 @pytest.mark.parametrize(("n", "m"), [(20, 30), (200, 240), (7, 900)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oochub.stats import worst_rows
-from oochub.stats.worst_rows import PER_KIND, kept_rows, worst_of_each
+from oochub.stats.worst_rows import PER_KIND, choose_shown_rows, find_worst_rows
 
 
 @pytest.mark.parametrize("kinds", [1, 2, 5])
@@ -16,11 +16,11 @@ def test_what_is_shown_of_any_groups_is_kept(kinds):
     for _ in range(20):
         group, kind = rng.integers(0, 3, 200), rng.choice(kinds, 200, p=np.arange(1, kinds + 1) / sum(range(kinds + 1)))
         loss = rng.exponential(size=200) * (1 + kind) ** 2
-        kept = set(kept_rows(loss, kind, group).tolist())
+        kept = set(choose_shown_rows(loss, kind, group).tolist())
         for size in (1, 2, 3):
             for chosen in combinations(range(3), size):
                 rows = np.flatnonzero(np.isin(group, chosen))
-                worst = rows[worst_of_each(loss[rows], kind[rows], most=PER_KIND)]
+                worst = rows[find_worst_rows(loss[rows], kind[rows], most=PER_KIND)]
                 shown = worst[np.argsort(-loss[worst], kind="stable")][:12]
                 assert set(shown.tolist()) <= kept
 
@@ -49,7 +49,7 @@ def test_the_worst_of_each_are_those_of_a_loop(keys, rows, together, monkeypatch
         key = tuple("nan" if column[row] != column[row] else column[row] for column in columns)
         taken[key] = taken.get(key, 0) + 1
         wanted += [row] if taken[key] <= 3 else []
-    assert worst_of_each(loss, *columns, most=3).tolist() == sorted(wanted)
+    assert find_worst_rows(loss, *columns, most=3).tolist() == sorted(wanted)
     some = np.flatnonzero(loss > 0.5)
-    among = some[worst_of_each(loss[some], *(column[some] for column in columns), most=3)]
-    assert worst_of_each(loss, *columns, most=3, rows=some).tolist() == among.tolist()
+    among = some[find_worst_rows(loss[some], *(column[some] for column in columns), most=3)]
+    assert find_worst_rows(loss, *columns, most=3, rows=some).tolist() == among.tolist()

@@ -20,8 +20,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.evaluation import nearest as nearest_module
-from oochub.evaluation.nearest import nearest_rows
+from oochub.evaluation import set_parts as nearest_module
+from oochub.evaluation.set_parts import find_nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import PredictedBy
 from oochub.reviewing import decisions as decisions_module
@@ -86,7 +86,7 @@ def test_nearest_as_by_scikit_learn(monkeypatch, blocks):
     monkeypatch.setattr(nearest_module, "_ROWS", blocks)
     rng = np.random.default_rng(0)
     bank, rows = rng.normal(size=(151, 19)).astype(np.float32), rng.normal(size=(83, 19)).astype(np.float32) * 1e3
-    index, distance = nearest_rows(rows, bank)
+    index, distance = find_nearest_rows(rows, bank)
     by_sklearn = NearestNeighbors(n_neighbors=1, metric="cosine", algorithm="brute").fit(bank.astype(np.float64))
     expected, at = by_sklearn.kneighbors(rows.astype(np.float64))
     assert (index == at[:, 0]).all()
@@ -96,10 +96,10 @@ def test_nearest_as_by_scikit_learn(monkeypatch, blocks):
 def test_near_duplicates_keep_their_distance():
     """1 - cos of angles down to 1e-9, where a product in float64 gives 0; the truth is 2 sin(angle / 2)^2."""
     angle = np.array([1e-3, 1e-6, 1e-9])
-    index, distance = nearest_rows(np.stack([np.cos(angle), np.sin(angle)], 1), [[0.0, 1.0], [3.0, 0.0]])
+    index, distance = find_nearest_rows(np.stack([np.cos(angle), np.sin(angle)], 1), [[0.0, 1.0], [3.0, 0.0]])
     assert index.tolist() == [1, 1, 1]
     np.testing.assert_allclose(distance, 2 * np.sin(angle / 2) ** 2, rtol=1e-6)
-    index, distance = nearest_rows([[1e-300, 0.0], [0.0, 1e300]], [[1e300, 0.0], [0.0, 1e-300]])
+    index, distance = find_nearest_rows([[1e-300, 0.0], [0.0, 1e300]], [[1e300, 0.0], [0.0, 1e-300]])
     assert index.tolist() == [0, 1] and distance.tolist() == [0.0, 0.0]
 
 
@@ -107,12 +107,12 @@ def test_memory_does_not_grow_with_the_bank():
     def peak(n):
         bank = np.ones((n, 64), np.float32) + np.arange(n, dtype=np.float32)[:, None] * np.eye(1, 64, dtype=np.float32)
         tracemalloc.start()
-        nearest_rows(bank[:100], bank)
+        find_nearest_rows(bank[:100], bank)
         result = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         return result
 
-    nearest_rows(np.eye(3), np.eye(3))  # imports tqdm
+    find_nearest_rows(np.eye(3), np.eye(3))  # imports tqdm
     assert peak(32_768) < 1.05 * peak(8192)
 
 
@@ -127,7 +127,7 @@ def test_memory_does_not_grow_with_the_bank():
 )
 def test_rows_without_a_direction_are_refused(rows, bank, message):
     with pytest.raises(OochubError, match=re.escape(message)):
-        nearest_rows(rows, bank)
+        find_nearest_rows(rows, bank)
 
 
 def test_queue_is_nearest_first():

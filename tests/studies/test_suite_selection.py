@@ -6,8 +6,7 @@ import pytest
 
 import oochub
 from oochub.builders.criteria.co_occurrence import co_occurrence
-from oochub.evaluation.scenes import Scenes
-from oochub.evaluation.task_losses import task_losses
+from oochub.evaluation.scenes import Scenes, measure_task_losses
 from oochub.studies.nooch.suite_selection import suite_selection
 
 
@@ -26,7 +25,7 @@ def _scenes(similarity=True, n=80, c=6):
 
 def test_losses_against_loops():
     scenes = _scenes()
-    result = task_losses(scenes).set_index(["task", "criterion", "side"])
+    result = measure_task_losses(scenes).set_index(["task", "criterion", "side"])
     assert "c" not in result.index.get_level_values(0)
     for name in set(result.index.get_level_values(0)):
         k = scenes.names.index(name)
@@ -47,7 +46,7 @@ def test_losses_against_loops():
         both = [i for i in range(80) if challenge[i] != "easy"]
         assert result.loc[name, "ce", "all"]["n_all"] == 80
         assert result.loc[name, "ce", "all"]["loss_hard"] == pytest.approx(np.mean([nll[i] for i in both]))
-    assert set(task_losses(_scenes(similarity=False))["criterion"]) == {"ce"}
+    assert set(measure_task_losses(_scenes(similarity=False))["criterion"]) == {"ce"}
 
 
 def _losses(rows):

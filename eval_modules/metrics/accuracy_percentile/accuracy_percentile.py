@@ -4,7 +4,7 @@
 
 Groups without rows do not count.
 
-Interval: the groups in order, of which two hold the percentile (`oochub.stats.quantile_interval`); a percentile
+Interval: the groups in order, of which two hold the percentile (`oochub.stats.group_intervals`); a percentile
 bootstrap of clusters where several groups lie in one.
 
 Limitations: A group of few rows is low, or high, by chance, so the percentile of many small groups is too low. Of
@@ -21,10 +21,10 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics._group_counts import GroupCounts
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array
-from oochub.stats.estimation import Estimate, Sampling, bootstrap
-from oochub.stats.group_codes import check_group
-from oochub.stats.quantile_interval import quantile_interval
+from oochub.stats.array_checks import Array, check_group
+from oochub.stats.bootstrap import bootstrap
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.group_intervals import quantile_interval
 
 _FEW_BEYOND = 5  # groups below the percentile; with fewer the interval is said to be too narrow
 

@@ -25,7 +25,9 @@ from oochub.errors import OochubError
 from oochub.eval_modules.metrics._group_counts import GroupCounts
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.estimation import Estimate, Sampling, bootstrap, wilson
+from oochub.stats.bootstrap import bootstrap
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.proportion import wilson
 
 Weights = Mapping[Hashable, float]
 

@@ -22,7 +22,7 @@ import numpy as np
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_label, check_same_length, check_score
 from oochub.stats.delong import delong
-from oochub.stats.estimation import Estimate, Sampling
+from oochub.stats.estimate import Estimate, Sampling
 
 _CHUNK = 65536  # rows packed together: temporaries stay in the processor's cache
 

@@ -19,9 +19,9 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.auc.auc import auc
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_label, check_same_length, check_score, check_vector, described
+from oochub.stats.array_checks import Array, check_label, check_same_length, check_score, check_vector, describe_array
 from oochub.stats.delong import delong
-from oochub.stats.estimation import Estimate, Sampling
+from oochub.stats.estimate import Estimate, Sampling
 
 _CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 
@@ -77,7 +77,7 @@ def _is_hard(challenge: Any, label: Array) -> Array:
     array = challenge if hasattr(challenge, "codes") else check_vector(challenge, "challenge")  # or a Categorical
     if array.dtype.kind not in "OUT":
         raise OochubError(
-            f"challenge must hold names ({', '.join(_CHALLENGES)}), got {described(array)}. "
+            f"challenge must hold names ({', '.join(_CHALLENGES)}), got {describe_array(array)}. "
             "A ClassLabel column gives names with features['challenge'].int2str(numbers)."
         )
     is_named = {name: array == name for name in _CHALLENGES}

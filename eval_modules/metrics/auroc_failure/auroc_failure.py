@@ -20,8 +20,8 @@ from typing import Any
 from oochub.eval_modules.metrics._ranking import CORRECT, FailureState, auroc_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.estimation import Estimate, Sampling
-from oochub.stats.ranking import auroc, tallies
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.ranking import auroc, count_by_score
 
 
 def auroc_failure(score: Any, is_ood: Any, correct: Any) -> float:
@@ -47,7 +47,7 @@ def auroc_failure(score: Any, is_ood: Any, correct: Any) -> float:
     >>> oochub.get("metric", "auroc_new_class")(score=score, is_ood=is_ood)
     0.75
     """
-    ood, incorrect, right = tallies(score, is_ood, correct)
+    ood, incorrect, right = count_by_score(score, is_ood, correct)
     return auroc(ahead=right, behind=ood + incorrect)
 
 

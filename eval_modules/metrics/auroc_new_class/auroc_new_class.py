@@ -19,8 +19,8 @@ from typing import Any
 from oochub.eval_modules.metrics._ranking import ID, OOD, NewClassState, auroc_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.estimation import Estimate, Sampling
-from oochub.stats.ranking import auroc, tallies
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.ranking import auroc, count_by_score
 
 
 def auroc_new_class(score: Any, is_ood: Any) -> float:
@@ -40,7 +40,7 @@ def auroc_new_class(score: Any, is_ood: Any) -> float:
     >>> auroc_new_class(score=[0.9, 0.4, 0.5, 0.1], is_ood=[False, False, True, True])
     0.75
     """
-    ood, inside = tallies(score, is_ood)
+    ood, inside = count_by_score(score, is_ood)
     return auroc(ahead=inside, behind=ood)
 
 

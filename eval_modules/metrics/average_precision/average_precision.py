@@ -20,10 +20,17 @@ from typing import Any
 from oochub.eval_modules.metrics._ranking import NewClassState, area_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.bootstrap import interval_of, with_width
-from oochub.stats.estimation import Estimate, Sampling
-from oochub.stats.ranking import Form, Positive, accepted, check_choice, precision_area, tallies
-from oochub.stats.resampled_precision_area import resampled_precision_area
+from oochub.stats.bootstrap import drop_no_width, replicate_interval
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.ranking import (
+    Form,
+    Positive,
+    check_choice,
+    count_by_score,
+    order_tallies,
+    precision_area,
+    resampled_precision_area,
+)
 
 _MANY = 2000  # independent rows from here: a test shows the ends of the bootstrap of rows
 
@@ -51,8 +58,8 @@ def average_precision(score: Any, is_ood: Any, positive: Positive = "id", form: 
     >>> round(average_precision(score=score, is_ood=is_ood, form="trapezoid"), 4)
     0.7917
     """
-    ood, inside = tallies(score, is_ood)
-    return precision_area(*accepted(ood, inside, positive), form)
+    ood, inside = count_by_score(score, is_ood)
+    return precision_area(*order_tallies(ood, inside, positive), form)
 
 
 class _State(NewClassState):
@@ -68,15 +75,17 @@ class _State(NewClassState):
 def _interval(
     columns: dict[str, Array], sampling: Sampling, positive: Positive = "id", form: Form = "step"
 ) -> Estimate:
-    ood, inside = tallies(**columns)
-    sides = accepted(ood, inside, positive)
+    ood, inside = count_by_score(**columns)
+    sides = order_tallies(ood, inside, positive)
     n = int(sides[0][-1] + sides[1][-1])
     if sampling.cluster is None and n >= _MANY and sides[0][-1] and sides[1][-1]:
         drawn = resampled_precision_area(*sides, sampling, form)
-        return with_width(interval_of(drawn, precision_area(*sides, form), n, sampling, unit="cells of scores"))
+        return drop_no_width(
+            replicate_interval(drawn, precision_area(*sides, form), n, sampling, unit="cells of scores")
+        )
 
     def area(ood: Array, inside: Array) -> float:
-        return precision_area(*accepted(ood, inside, positive), form)
+        return precision_area(*order_tallies(ood, inside, positive), form)
 
     return area_estimate(area, masks_of(**columns), columns["score"], sampling)
 

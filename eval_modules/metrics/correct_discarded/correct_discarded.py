@@ -21,8 +21,8 @@ from typing import Any
 from oochub.eval_modules.metrics._ranking import CORRECT, OOD, FailureState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.estimation import Estimate, Sampling
-from oochub.stats.ranking import check_share, share_taken, tallies
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.ranking import check_share, count_by_score, take_share
 
 
 def correct_discarded(score: Any, is_ood: Any, correct: Any, rejected: float = 0.75) -> float:
@@ -53,8 +53,8 @@ def correct_discarded(score: Any, is_ood: Any, correct: Any, rejected: float = 0
     0.0
     """
     check_share(rejected, "rejected")
-    ood, _, right = tallies(score, is_ood, correct)
-    return share_taken(of=right, until=ood, share=rejected)
+    ood, _, right = count_by_score(score, is_ood, correct)
+    return take_share(of=right, until=ood, share=rejected)
 
 
 class _State(FailureState):

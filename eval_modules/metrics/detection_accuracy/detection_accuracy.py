@@ -22,10 +22,9 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_same_length
+from oochub.stats.array_checks import Array, check_group, check_same_length
 from oochub.stats.detection_accuracies import detection_accuracies
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.group_codes import check_group
 from oochub.stats.mean_interval import mean_estimate, t_interval
 
 _FEW = 40  # groups, with fewer of which the interval is said to be too narrow

@@ -21,9 +21,9 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_class_probability
-from oochub.stats.bootstrap import replicates, with_few_rows, with_width
-from oochub.stats.class_probability import ClassProbability
+from oochub.stats.bootstrap import draw_replicates, drop_no_width, note_few_rows
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.logits import ClassProbability
 from oochub.stats.row_blocks import row_blocks
 
 _TOGETHER = 1 << 16  # rows looked at together
@@ -148,7 +148,7 @@ def _interval(
         return sums
 
     own = residuals(bin_of, surplus)
-    deviations = replicates(residuals, {"bin_of": bin_of, "surplus": surplus}, sampling) - own
+    deviations = draw_replicates(residuals, {"bin_of": bin_of, "surplus": surplus}, sampling) - own
     method = f"bootstrap of the bins' residuals, {sampling.resamples} resamples of {sampling.unit}"
     if sampling.clusters == 1:
         return Estimate(float(np.abs(own).sum()), n=n, method=method, reason=sampling.warning)
@@ -187,8 +187,8 @@ def _within_reach(
     value = float(np.abs(own).sum())
     reach = max(float(np.quantile(np.abs(each).sum(axis=1), sampling.confidence)) for each in laws)
     low, high = max(0.0, value - reach), min(1.0, value + reach)
-    estimate = with_width(Estimate(value, low=low, high=high, n=n, method=method, reason=sampling.warning))
-    return estimate if sampling.cluster is not None else with_few_rows(estimate)
+    estimate = drop_no_width(Estimate(value, low=low, high=high, n=n, method=method, reason=sampling.warning))
+    return estimate if sampling.cluster is not None else note_few_rows(estimate)
 
 
 FACTS = MetricFacts(title="ECE", direction="lower", interval=_interval, compact=True)

@@ -15,7 +15,8 @@ import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_label, check_same_length
-from oochub.stats.estimation import Estimate, Sampling, mean_estimate
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.mean_interval import mean_estimate
 
 
 def error_rate(label: Any, prediction: Any) -> float:

@@ -20,8 +20,8 @@ from typing import Any
 from oochub.eval_modules.metrics._ranking import NewClassState, masks_of, share_estimate
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.estimation import Estimate, Sampling
-from oochub.stats.ranking import Positive, accepted, check_choice, check_share, share_taken, tallies
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.ranking import Positive, check_choice, check_share, count_by_score, order_tallies, take_share
 
 
 def fpr_at_tpr(score: Any, is_ood: Any, tpr: float = 0.95, positive: Positive = "id") -> float:
@@ -51,9 +51,9 @@ def fpr_at_tpr(score: Any, is_ood: Any, tpr: float = 0.95, positive: Positive = 
     0.5
     """
     check_share(tpr, "tpr")
-    ood, inside = tallies(score, is_ood)
-    positives, negatives = accepted(ood, inside, positive)
-    return share_taken(of=negatives, until=positives, share=tpr)
+    ood, inside = count_by_score(score, is_ood)
+    positives, negatives = order_tallies(ood, inside, positive)
+    return take_share(of=negatives, until=positives, share=tpr)
 
 
 class _State(NewClassState):
@@ -70,7 +70,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling, tpr: float = 0.95, 
     check_share(tpr, "tpr")
 
     def tallies_of(ood: Array, inside: Array) -> tuple[Array, Array]:
-        positives, negatives = accepted(ood, inside, positive)
+        positives, negatives = order_tallies(ood, inside, positive)
         return negatives, positives
 
     return share_estimate(tallies_of, tpr, masks_of(**columns), columns["score"], sampling)

@@ -27,10 +27,9 @@ from scipy import special
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_labels
-from oochub.stats.bootstrap import bootstrap, with_few_rows, with_width
+from oochub.stats.bootstrap import bootstrap, drop_no_width, note_few_rows
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.ranking import precision_area
-from oochub.stats.resampled_precision_area import resampled_precision_area
+from oochub.stats.ranking import precision_area, resampled_precision_area
 
 _MANY = 10_000  # independent rows from here, with as many positives and negatives of each label as below,
 _SURE = 300  # rows; below, average precision is too high, and the interval may be too narrow
@@ -172,13 +171,13 @@ def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
         return Estimate(math.nan, n=n, method="none", reason="no label has a known positive and a known negative row")
     few = min(min(len(each.positive), len(each.rows) - len(each.positive)) for each in rankings)
     if sampling.cluster is None and n >= _MANY and few >= _FEW:
-        return with_width(_normal_interval(rankings, n, sampling))
+        return drop_no_width(_normal_interval(rankings, n, sampling))
 
     def of_resample(row: Array) -> float:
         return _mean(rankings, np.bincount(row, minlength=n))  # sorted once, not in every resample
 
     drawn = bootstrap(of_resample, {"row": np.arange(n)}, sampling, basic_within=(0.0, 1.0), by_t=n < _SURE)
-    return with_few_rows(drawn, at_least=_SURE)
+    return note_few_rows(drawn, at_least=_SURE)
 
 
 FACTS = MetricFacts(

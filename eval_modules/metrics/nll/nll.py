@@ -21,9 +21,9 @@ import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_class_probability
-from oochub.stats.class_probability import ClassProbability
-from oochub.stats.estimation import Estimate, Sampling, mean_estimate
-from oochub.stats.mean_interval import Answers
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.logits import ClassProbability
+from oochub.stats.mean_interval import Answers, mean_estimate
 
 _LEFT = float(np.finfo(np.float64).eps)  # the least that a confidence in float64 leaves to other classes
 _SMALLEST = float(np.finfo(np.float64).tiny)  # 2.2e-308: a probability of 0 costs 708.4 nats, not infinity

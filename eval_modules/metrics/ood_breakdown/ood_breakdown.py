@@ -19,8 +19,8 @@ from typing import Any
 from oochub.eval_modules.metrics._ranking import CORRECT, INCORRECT, OOD, FailureState, auroc_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.estimation import Estimate, Sampling
-from oochub.stats.ranking import auroc, tallies
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.ranking import auroc, count_by_score
 
 
 def ood_breakdown(score: Any, is_ood: Any, correct: Any) -> dict[str, float]:
@@ -45,7 +45,7 @@ def ood_breakdown(score: Any, is_ood: Any, correct: Any) -> dict[str, float]:
     >>> ood_breakdown(score=score, is_ood=is_ood, correct=correct)
     {'correct_vs_ood': 1.0, 'incorrect_vs_ood': 0.5, 'correct_vs_incorrect': 1.0}
     """
-    ood, incorrect, right = tallies(score, is_ood, correct)
+    ood, incorrect, right = count_by_score(score, is_ood, correct)
     return {
         "correct_vs_ood": auroc(ahead=right, behind=ood),
         "incorrect_vs_ood": auroc(ahead=incorrect, behind=ood),

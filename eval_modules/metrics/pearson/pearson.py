@@ -24,7 +24,7 @@ from scipy import special
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_numbers
-from oochub.stats.bootstrap import bootstrap, with_width
+from oochub.stats.bootstrap import bootstrap, drop_no_width
 from oochub.stats.estimate import Estimate, Sampling
 
 _MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a thousandth of the cost
@@ -121,7 +121,7 @@ def _of_numbers(label: Array, prediction: Array) -> float:
 def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     is_large = sampling.cluster is None and len(columns["label"]) >= _MANY
     of_rows = _normal_interval(columns, sampling) if is_large else _bootstrap(columns, sampling)
-    estimate = with_width(of_rows)
+    estimate = drop_no_width(of_rows)
     if not math.isnan(estimate):
         return estimate
     reason = "fewer than two rows" if estimate.n < 2 else "all labels or all predictions are equal"

@@ -25,9 +25,8 @@ from oochub.errors import OochubError
 from oochub.eval_modules.metrics.pearson.pearson import _interval as _of_rows
 from oochub.eval_modules.metrics.pearson.pearson import _PearsonState
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_numbers, check_same_length
+from oochub.stats.array_checks import Array, check_group, check_numbers, check_same_length
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.group_codes import check_group
 
 
 def pearson_worst_group(label: Any, prediction: Any, group: Any) -> float:

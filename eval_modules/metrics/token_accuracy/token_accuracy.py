@@ -22,10 +22,10 @@ import numpy as np
 
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import MetricFacts, MetricShell
+from oochub.output import TOKEN_KINDS
 from oochub.stats.array_checks import Array, check_same_length
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import share_of_units
-from oochub.stats.token_kinds import TOKEN_KINDS
 
 _FORMS = ("oochub", "wilds")
 _DEFAULT = ("class", "method")

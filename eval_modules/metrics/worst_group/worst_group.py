@@ -21,9 +21,9 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.nll.nll import _losses
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_label, check_same_length, check_whole
-from oochub.stats.estimation import Estimate, Sampling, worst_group_interval
-from oochub.stats.group_codes import GroupCodes, check_group
+from oochub.stats.array_checks import Array, GroupCodes, check_group, check_label, check_same_length, check_whole
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.group_intervals import worst_group_interval
 
 _CHUNK = 65536  # rows counted together: temporaries stay in the processor's cache
 

@@ -180,10 +180,10 @@ def _with(detectors: Sequence[str], named: Sequence[str]) -> list[str]:
 
 
 def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
-    from oochub.evaluation.detector_scores import made_detector
+    from oochub.evaluation.detector_scores import make_detector
 
     words = _with(sources.detectors, named)
-    by_name = {name: made_detector(name) for name in words}
+    by_name = {name: make_detector(name) for name in words}
     compared = "against" in inspect.signature(catalog.get("figure", kind)).parameters
     if len(by_name) < 1 + compared:
         names = f"only {words[0]}" if words else "none"

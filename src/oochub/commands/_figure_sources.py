@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from oochub.evaluation.detector_scores import ScoredSet
-    from oochub.evaluation.nearest import Nearest
     from oochub.evaluation.scenes import Scenes
+    from oochub.evaluation.set_parts import Nearest
     from oochub.prediction.predictions import Predictions
     from oochub.report.report import Report
 
@@ -29,7 +29,7 @@ class Sources:
         names: Paths of reports, of files of predictions, of a table of numbers (.csv), or "nooch/all".
         data_dir: The raw folder of a data set.
         options: Options of its builder.
-        detectors: Words of the detectors that score predictions, as `made_detector` reads them.
+        detectors: Words of the detectors that score predictions, as `make_detector` reads them.
         reference: Predictions of the training split, to fit detectors on.
         embeddings: Predictions whose features say which pictures are near; none takes those of the predictions.
 
@@ -100,9 +100,9 @@ class Sources:
     @cached_property
     def losses(self) -> "pd.DataFrame":
         """The losses of every task."""
-        from oochub.evaluation.task_losses import task_losses
+        from oochub.evaluation.scenes import measure_task_losses
 
-        return task_losses(self.scenes)
+        return measure_task_losses(self.scenes)
 
     @cached_property
     def detection_numbers(self) -> "pd.DataFrame":
@@ -120,11 +120,11 @@ class Sources:
     @cached_property
     def scored_sets(self) -> "list[ScoredSet]":
         """What the detectors say of each file of predictions."""
-        from oochub.evaluation.detector_scores import detector_scores
+        from oochub.evaluation.detector_scores import score_sets
         from oochub.prediction.predictions import Predictions
 
         fitted_on = Predictions.load(self.reference) if self.reference else None
-        return detector_scores(self._every, self.detectors, reference=fitted_on)
+        return score_sets(self._every, self.detectors, reference=fitted_on)
 
     @property
     def nearest(self) -> "Mapping[str, Nearest]":
@@ -133,9 +133,9 @@ class Sources:
 
     @cached_property
     def _nearest(self) -> "dict[str, Nearest]":
-        from oochub.evaluation.nearest import nearest_inside
+        from oochub.evaluation.set_parts import find_nearest_inside
 
-        return nearest_inside(self.scored_sets, embedding=self.embedding or None)
+        return find_nearest_inside(self.scored_sets, embedding=self.embedding or None)
 
     @cached_property
     def embedding(self) -> "list[Predictions]":

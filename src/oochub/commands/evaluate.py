@@ -110,10 +110,10 @@ def evaluate(
             raise OochubError("--keep is read with --benchmark only. Name it, or leave it out.")
         predictions, source, loading = [_kept(predictions, keep, source | loading)], {}, {}
     if task:
-        from oochub.evaluation.task_reports import task_reports
+        from oochub.evaluation.tasks import evaluate_tasks
 
         with TemporaryDirectory() as scratch:
-            written = task_reports(
+            written = evaluate_tasks(
                 predictions,
                 task,
                 out or Path(scratch, "reports" if several else "report.json"),
@@ -173,10 +173,10 @@ def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
 
 def _kept(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:
     """The file of predictions that files of answers became."""
-    from oochub.evaluation.opened_predictions import opened_predictions
+    from oochub.evaluation.evaluation_inputs import open_parts
     from oochub.prediction.concatenate import concatenate
 
-    return concatenate(opened_predictions(answers, **source)).save(keep)
+    return concatenate(open_parts(answers, **source)).save(keep)
 
 
 def _pair(words: str) -> tuple[str, str]:

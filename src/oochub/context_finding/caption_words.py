@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.stats.context_signs import context_signs
+from oochub.stats.lift import context_signs
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CLOSED = frozenset(

@@ -14,7 +14,7 @@ from oochub.data.criterion_arguments import MADE, Arguments, check_arguments, ch
 from oochub.errors import OochubError, unknown_name
 from oochub.records.build_record import without_build_column
 from oochub.records.sides import CHALLENGES
-from oochub.stats.criterion_arrays import is_binary, positives
+from oochub.stats.criterion_arrays import check_positives, is_binary
 
 KINDS = CHALLENGES
 """The class names of a challenge column."""
@@ -171,7 +171,7 @@ def _coded(
         if not (key in ("label", "present") and len(classes) == 2):
             arrays[key] = np.asarray(classes)[read[key]]
     if "present" in arrays:
-        arrays["present"] = positives("present", arrays["present"])
+        arrays["present"] = check_positives("present", arrays["present"])
     if {"label", "context"} <= set(arrays):
         arrays |= _coded_alike(arguments.columns, names, read)
     allowed, value = values.get("allowed"), arrays.get("value")

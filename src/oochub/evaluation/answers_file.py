@@ -1,18 +1,35 @@
-"""Reads a file of answers that another program wrote: CSV, Parquet or NPZ, as columns; nothing is unpickled."""
+"""Answers that another program wrote become predictions of a benchmark: joined by id, every row once, all checked.
+
+A file is CSV, Parquet or NPZ, read as columns; nothing is unpickled.
+"""
 
 import hashlib
 import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 from numpy.lib.npyio import NpzFile
+from numpy.typing import NDArray
 from pyarrow import csv
 
-from oochub.errors import OochubError
-from oochub.records.output_columns import column_of, given_array
+from oochub import catalog
+from oochub.errors import OochubError, either
+from oochub.output import Output, output_of, output_of_features
+from oochub.prediction.data_metadata import data_metadata
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.split_rows import split_rows
+from oochub.prediction.stored_rows import StoredRows
+from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.records.given_columns import GivenColumns
+from oochub.records.metadata import PredictedBy
+from oochub.records.output_columns import column_of, given_array, text_column
+from oochub.records.provenance import provenance
 from oochub.storage.parquet_file import read_parquet
 from oochub.storage.reading import NUMPY_FAULTS, read_bytes, read_text
 
@@ -20,6 +37,10 @@ _TEXT = ("example_id", "split")  # 000000012345 is an id, no number
 _OURS = b"oochub"
 _LIGHT = 400 * 10**6  # bytes that any arrays may take
 _TIMES = 40  # as many as their file has, that they may take where that is more
+
+
+_SHOWN = 3
+_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,3 +137,222 @@ def _column(path: Path, name: str, array: Any) -> pa.Array:
         return column_of(name, plain)
     except (OochubError, UnicodeError) as error:
         raise OochubError(f"{path}: {error}") from None
+
+
+def join_answers(
+    file: AnswersFile, data: Mapping[str, datasets.Dataset], *, model_name: str | None = None
+) -> Predictions:
+    """Predictions of a benchmark, of a file of answers.
+
+    The file has a row an example: `example_id`; the answers, in the columns that the kind of output takes
+    (`oochub.get("output", "classes").taken`); if it likes, `split`, and the truth, which must agree. Without `split`
+    the ids say which splits the file is of. A row of every example of these splits must be there, in any order.
+
+    Args:
+        file: Of `read_answers`.
+        data: The splits of the benchmark by name, as `oochub.load` gives them.
+        model_name: What the report calls the model; None takes the file's stem.
+
+    Returns:
+        The predictions, in the order of the benchmark's rows, with its auxiliary columns and its build record.
+
+    Raises:
+        OochubError: What is wrong with the file, all of it in one message.
+    """
+    data = without_build_column(data)
+    some = next(iter(data.values()))
+    kind = _kind(some)
+    names = tuple(kind.class_names(some) or _numbered(some, kind))
+    problems: list[str] = []
+    ids = _texts(file, "example_id", problems)
+    if "example_id" not in file.table.column_names:
+        problems.append(f"it has no column example_id, only {', '.join(file.table.column_names[:8])}")
+    rows = [f"row {k}" for k in range(file.table.num_rows)] if ids is None else ids
+    columns = GivenColumns(file.table, rows, problems)
+    found = len(problems)
+    answers = kind.given(columns, names)
+    if answers is None and len(problems) == found:  # nothing that this kind takes
+        kind, answers = _other_kind(kind, columns, names)
+    if answers is None and len(problems) == found:
+        problems.append(f"there are no answers in it: it needs {kind.taken or 'another kind of output'}")
+    joined = None if ids is None else _joined(file, data, ids, problems)
+    table = None if joined is None else _rows(data, joined.splits, kind, names)
+    if table is not None and joined is not None and columns.have(kind.label_column):
+        _check_truth(kind, columns, table, joined.rows, names)
+    if problems or answers is None or table is None or joined is None:
+        raise _unfit(file, some, problems)
+    for name, values in answers.items():
+        table = table.append_column(name, values.take(pa.array(joined.rows)))
+    unread = [name for name in file.table.column_names if name not in {"example_id", "split", *columns.read}]
+    made_of = {"file": file.name, "sha256": file.sha256, "columns": sorted(columns.read), "not_read": unread}
+    metadata = data_metadata(
+        StoredRows.of(table),
+        some.info,
+        kind,
+        class_names=names,
+        model=PredictedBy(id=model_name or Path(file.name).stem, mode="given"),
+        notes=columns.notes,
+        provenance=provenance(given=made_of),
+    )
+    try:
+        return Predictions(table, metadata)
+    except OochubError as error:
+        raise OochubError(f"{file.name}: {error}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Joined:
+    """The splits that a file is of, and the row (n,) of the file for each of their rows, one split after the other."""
+
+    splits: tuple[str, ...]
+    rows: NDArray[np.int64]
+
+
+def _kind(part: datasets.Dataset) -> Output:
+    name = output_of_features(part.features)
+    if name is None:
+        truths = sorted({output_of(each).label_column for each in catalog.names("output")})
+        name = either('loading={"label": ...}', "--label-column")
+        raise OochubError(
+            f"These data have no truth to compare answers with: no column {' or '.join(truths)}. Name it with {name}."
+        )
+    return output_of(name)
+
+
+def _other_kind(kind: Output, columns: GivenColumns, names: Sequence[str]) -> tuple[Output, dict[str, pa.Array] | None]:
+    """A kind of the same truth that says less and finds its answers; else the kind that was asked."""
+    kinds = [output_of(name) for name in catalog.names("output")]
+    for other in (each for each in kinds if each.rank < kind.rank and isinstance(each, type(kind))):
+        found = len(columns.problems)
+        answers = other.given(columns, names)
+        if answers is not None or len(columns.problems) > found:
+            return other, answers
+    return kind, None
+
+
+def _numbered(part: datasets.Dataset, kind: Output) -> list[str]:
+    """Numbers as the names of classes that have none."""
+    values = part.select_columns([kind.label_column]).with_format("numpy")[:][kind.label_column]
+    return [str(number) for number in range(int(np.max(values)) + 1)]
+
+
+def _texts(file: AnswersFile, column: str, problems: list[str]) -> list[str] | None:
+    """Ids or splits as text; None without the column, or where a row has none."""
+    if column not in file.table.column_names:
+        return None
+    try:
+        given = [None if value == "" else value for value in file.table.column(column).to_pylist()]
+        texts: list[str] = text_column(column, given).to_pylist()
+    except OochubError as error:
+        problems.append(str(error))
+        return None
+    return texts
+
+
+def _joined(
+    file: AnswersFile, data: Mapping[str, datasets.Dataset], ids: list[str], problems: list[str]
+) -> _Joined | None:
+    """The join; None where it fails, which `problems` then says."""
+    known = {split: _ids(part) for split, part in data.items()}
+    named = _texts(file, "split", problems)
+    splits = _splits(known, ids, problems) if named is None else _named_splits(known, named, problems)
+    if not splits:
+        return None
+    given = pd.MultiIndex.from_arrays([named, ids]) if named is not None else pd.Index(ids)
+    wanted = pd.MultiIndex.from_tuples([(split, each) for split in splits for each in known[split]])
+    keys = wanted if named is not None else wanted.get_level_values(1)
+    doubled = given[given.duplicated()].unique()
+    if len(doubled):
+        problems.append(f"{_count(doubled, 'id occurs', 'ids occur')} twice, first {_first(doubled)}")
+    unknown = given[~given.isin(keys)].unique()
+    if len(unknown):
+        which = f"{_count(unknown, 'id is', 'ids are')} not of {' or '.join(splits)}"
+        problems.append(f"{which}, first {_first(unknown)}")
+    absent = ~keys.isin(given)
+    for split in splits:
+        of_split = wanted.get_level_values(0) == split
+        missing = wanted.get_level_values(1)[absent & of_split]
+        if len(missing):
+            problems.append(
+                f"of the {int(of_split.sum()):,} ids of {split} {len(missing):,} are missing, first {_first(missing)}"
+            )
+    if len(doubled) or absent.any():
+        return None
+    return _Joined(splits=tuple(splits), rows=given.get_indexer(keys))
+
+
+def _ids(part: datasets.Dataset) -> list[str]:
+    if "example_id" not in part.column_names:
+        return [str(row) for row in range(len(part))]
+    return [str(each) for each in part.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()]
+
+
+def _splits(known: Mapping[str, list[str]], ids: list[str], problems: list[str]) -> list[str]:
+    """The splits that the ids are of."""
+    given = set(ids)
+    of_split = {split: given & set(every) for split, every in known.items()}
+    found = {split: these for split, these in of_split.items() if these}
+    if not found:
+        theirs = next(iter(known.values()))
+        problems.append(f"none of its ids is of these data: it has {_first(ids)}, they have {_first(theirs)}")
+    elif sum(map(len, found.values())) > len(set().union(*found.values())):
+        problems.append(f"some ids are in several of the splits {', '.join(found)}: add a column split")
+        return []
+    return list(found)
+
+
+def _named_splits(known: Mapping[str, list[str]], named: list[str], problems: list[str]) -> list[str]:
+    """The splits that the column `split` names."""
+    strange = [split for split in dict.fromkeys(named) if split not in known]
+    if strange:
+        problems.append(f"there is no split {', '.join(strange[:_SHOWN])}, only {', '.join(known)}")
+    return [split for split in known if split in set(named)]
+
+
+def _rows(
+    data: Mapping[str, datasets.Dataset], splits: tuple[str, ...], kind: Output, names: tuple[str, ...]
+) -> pa.Table:
+    return pa.concat_tables([split_rows(split, data[split], kind, names) for split in splits]).combine_chunks()
+
+
+def _check_truth(
+    kind: Output, columns: GivenColumns, table: pa.Table, rows: NDArray[np.int64], names: tuple[str, ...]
+) -> None:
+    """That the truth in the file, where it says one, is that of the benchmark."""
+    try:
+        given = kind.given_label(columns, names)[rows]
+    except OochubError as error:
+        columns.problems.append(f"its {kind.label_column} cannot be compared: {error}")
+        return
+    truth = kind.label(table, names)
+    differs = ~np.isclose(given, truth, rtol=_TOLERANCE, atol=0, equal_nan=True)
+    wrong = kind.known(given) & (differs.any(axis=1) if differs.ndim == 2 else differs)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        words = [
+            names[int(each)] if kind.one_answer and 0 <= each < len(names) else str(each)
+            for each in (given[first], truth[first])
+        ]
+        problem = f"{_count(np.flatnonzero(wrong), 'label is not that', 'labels are not those')} of the data"
+        columns.problems.append(f"{problem}, first of {table['example_id'][first]}: {words[0]}, and it is {words[1]}")
+
+
+def _count(found: Sequence[Any] | NDArray[Any] | pd.Index, one: str, many: str) -> str:
+    return f"{len(found):,} {one if len(found) == 1 else many}"
+
+
+def _first(texts: Any) -> str:
+    """The first few, in words."""
+    shown = [" of ".join(reversed(each)) if isinstance(each, tuple) else str(each) for each in list(texts[:_SHOWN])]
+    return ", ".join(shown)
+
+
+def _unfit(file: AnswersFile, part: datasets.Dataset, problems: Sequence[str]) -> OochubError:
+    record = BuildRecord.of(part.info)
+    data = "the data" if record is None else f"{record.benchmark}/{record.config}"
+    things = "this is" if len(problems) == 1 else f"these {len(problems)} things are"
+    lines = "".join(f"\n- {problem}" for problem in problems)
+    return OochubError(
+        f"{file.name} does not fit {data}, {things} wrong:{lines}\nIt needs every example_id of a split once, with its "
+        f"answer; {either('oochub.load', 'oochub build')} gives the rows with their ids."
+    )

@@ -1,24 +1,34 @@
-"""Where the errors sit: by group, by confidence."""
+"""Where the errors sit, by group and by confidence, and where they go.
 
-from collections.abc import Mapping
+Errors by context: the confusion in each context, and the share that goes to the class trained in that context.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.evaluation.evaluated import Evaluated
-from oochub.records.report_records import Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
+from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.records.build_record import BuildFacts
+from oochub.records.finding_records import ONE_PLACE, ConfusionCell, ContextErrors, ErrorsByContext
+from oochub.records.report_records import SHOWN, Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
 from oochub.records.sides import GroupsOfRows
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import Answers, mean_estimate
 from oochub.stats.proportion import wilson
-from oochub.stats.unpaired_shares import unpaired_shares
+from oochub.stats.stratified_gap import unpaired_shares
 
 _BINS = 10
 _NAMED = ("accuracy", "error_rate", "nll")  # fields of a GroupRow; other metrics stand in its `metrics`
 
 
-def groups(evaluated: Evaluated, sides: Mapping[Side, NDArray[np.bool_]], split: str) -> Groups | None:
+_CONTEXTS = 200  # of a report
+
+
+def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bool_]], split: str) -> Groups | None:
     """The metrics of each group on each side of the comparison; None without a column of groups.
 
     Args:
@@ -59,7 +69,7 @@ def groups(evaluated: Evaluated, sides: Mapping[Side, NDArray[np.bool_]], split:
     return Groups(columns=("label", "context"), split=split, rows=tuple(rows))
 
 
-def _rows_by_label(evaluated: Evaluated, inside: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
+def _rows_by_label(evaluated: EvaluationRows, inside: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
     """The rows of the groups in context, by the label that their group is of."""
     of: dict[str, list[NDArray[np.int64]]] = {}
     for group, members in evaluated.members(inside).items():
@@ -67,7 +77,9 @@ def _rows_by_label(evaluated: Evaluated, inside: NDArray[np.bool_]) -> dict[str,
     return {label: np.concatenate(rows) for label, rows in of.items()}
 
 
-def _drop_p_value(evaluated: Evaluated, members: NDArray[np.int64], inside: NDArray[np.int64] | None) -> float | None:
+def _drop_p_value(
+    evaluated: EvaluationRows, members: NDArray[np.int64], inside: NDArray[np.int64] | None
+) -> float | None:
     if inside is None:
         return None
     rows = np.concatenate([members, inside])
@@ -76,7 +88,7 @@ def _drop_p_value(evaluated: Evaluated, members: NDArray[np.int64], inside: NDAr
     return 1.0 if np.isnan(p_value) else p_value  # a report keeps no nan apart from what it lacks
 
 
-def worst_groups(evaluated: Evaluated, split: str) -> dict[str, WorstValue] | None:
+def find_worst_groups(evaluated: EvaluationRows, split: str) -> dict[str, WorstValue] | None:
     """The worst accuracy, error and NLL over the groups of the evaluation split, each with its group.
 
     The interval is simultaneous over the groups, so it covers the minimum, whichever group attains it. None without
@@ -92,8 +104,8 @@ def worst_groups(evaluated: Evaluated, split: str) -> dict[str, WorstValue] | No
     return {key: WorstValue(estimate=each, group=str(values[f"{key}_group"])) for key, each in intervals.items()}
 
 
-def calibration(
-    evaluated: Evaluated,
+def measure_calibration(
+    evaluated: EvaluationRows,
     mask: NDArray[np.bool_],
     ece: Estimate | None = None,
     groups: Mapping[str, int] | None = None,
@@ -145,3 +157,198 @@ def calibration(
         ),
         groups=groups,
     )
+
+
+class _Errors(NamedTuple):
+    """The errors (e,) that can tell, and what each would be by chance."""
+
+    context: NDArray[Any]
+    hit: NDArray[np.bool_]
+    even: NDArray[np.float64]
+    answers: NDArray[np.float64]
+    cluster: NDArray[Any] | None
+
+
+def count_errors_by_context(
+    evaluated: EvaluationRows, mask: NDArray[np.bool_], split: str, allowed: NDArray[np.int64] | None = None
+) -> ErrorsByContext | None:
+    """The confusion in each context, and the share of errors that go to the class whose training context it is.
+
+    A class's training contexts are the most frequent ones of its training rows, all of equal ones; of own data its
+    usual contexts. An error can tell where its context is that of some other classes, not of all: of two classes none
+    can. The interval is Wilson's, by cluster a bootstrap.
+
+    Args:
+        evaluated: The rows.
+        mask: Those to look at (n,), of one split.
+        split: Its name.
+        allowed: The numbers of the classes that an answer may be; None allows all.
+
+    Returns:
+        None for a kind of output without one class a row, rows without a context, and data of which no training context
+        is known. Rows whose context is missing are left out.
+
+    Source: Lynch et al., Spawrious, Section 5.2 and Figure 5.
+    """
+    known = _trained(evaluated.predictions.metadata.facts)
+    column = evaluated.benchmark.context_column
+    if known is None or not evaluated.predictions.output.one_answer or column not in evaluated.columns:
+        return None
+    source, trained = known
+    names, places = evaluated.predictions.class_names, evaluated.columns[column]
+    if not hasattr(places, "codes"):  # numbers or lists name no context
+        return None
+    named = evaluated.named(column)
+    mask = mask if named is None else mask & named
+    if not mask.any():
+        return None
+    rows: Any = slice(None) if mask.all() else np.flatnonzero(mask)  # of all nothing is copied
+    contexts, codes = places.categories.tolist(), places.codes[rows]
+    label, answer = evaluated.columns["label"][rows], evaluated.columns["prediction"][rows]
+    classes = np.arange(len(names)) if allowed is None else allowed
+    tied = _tied(trained, names, contexts, classes)
+    errors = _errors(tied, codes, label, answer, classes=len(classes), cluster=evaluated.cluster(rows))
+    nothing = _why_none(len(classes), int((label != answer).sum()))
+    counts = np.bincount(codes, minlength=len(contexts))
+    wrong = np.bincount(codes[label != answer], minlength=len(contexts))
+    order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-wrong[code], contexts[code]))[:_CONTEXTS]
+    confused = _Confusion(codes, label, answer, names)
+    left, shown = SHOWN.items, []
+    for code in order:
+        here = errors.context == code
+        confusion = confused.of(code, left)
+        left -= len(confusion)
+        shown.append(
+            ContextErrors(
+                context=contexts[code],
+                classes=tuple(names[number] for number in np.flatnonzero(tied[code])),
+                n=int(counts[code]),
+                n_errors=int(wrong[code]),
+                share=_share(errors, here, evaluated, _why_none(len(classes), int(wrong[code]))),
+                chance=_mean(errors.even[here]),
+                confusion=confusion,
+            )
+        )
+    every = np.ones(len(errors.hit), bool)
+    return ErrorsByContext(
+        split=split,
+        source=source,
+        trained={name: trained[name] for name in names if name in trained},
+        n_errors=int(wrong.sum()),
+        share=_share(errors, every, evaluated, nothing),
+        chance=_mean(errors.even),
+        chance_of_answers=_mean(errors.answers),
+        contexts=tuple(shown),
+    )
+
+
+def _trained(facts: BuildFacts) -> tuple[Literal["counts", "usual"], dict[str, tuple[str, ...]]] | None:
+    """What says which contexts are a class's own, and which these are."""
+    if facts.group_counts:
+        rows: dict[str, dict[str, int]] = {}
+        for group, count in facts.group_counts.items():
+            label, _, context = group.partition("/")
+            rows.setdefault(label, {})[context] = count
+        own = {
+            label: tuple(sorted(context for context, count in of.items() if 0 < count == max(of.values())))
+            for label, of in rows.items()
+        }
+        return "counts", own
+    if facts.usual_contexts:
+        return "usual", {label: tuple(sorted(contexts)) for label, contexts in facts.usual_contexts.items()}
+    return None
+
+
+def _tied(
+    trained: Mapping[str, Sequence[str]], names: Sequence[str], contexts: Sequence[str], classes: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """(contexts, classes) True where the context is the class's own in training, and the class an answer."""
+    tied = np.zeros((len(contexts), len(names)), bool)
+    place = {context: row for row, context in enumerate(contexts)}
+    for number in classes.tolist():
+        for context in trained.get(names[number], ()):
+            if context in place:
+                tied[place[context], number] = True
+    return tied
+
+
+def _errors(
+    tied: NDArray[np.bool_],
+    context: NDArray[Any],
+    label: NDArray[Any],
+    answer: NDArray[Any],
+    *,
+    classes: int,
+    cluster: Any,
+) -> _Errors:
+    given = np.bincount(answer, minlength=tied.shape[1])
+    wrong = np.flatnonzero(label != answer)
+    context, label = context[wrong], label[wrong]
+    own = tied[context, label]
+    others = tied.sum(axis=1)[context] - own
+    tells = (others > 0) & (others < classes - 1)
+    to_tied = (tied @ given)[context] - own * given[label]
+    to_others = len(answer) - given[label]
+    rows = wrong[tells]
+    return _Errors(
+        context=context[tells],
+        hit=tied[context[tells], answer[rows]],
+        even=others[tells] / max(classes - 1, 1),
+        answers=to_tied[tells] / to_others[tells],
+        cluster=None if cluster is None else np.asarray(cluster)[rows],
+    )
+
+
+def _share(errors: _Errors, some: NDArray[np.bool_], evaluated: EvaluationRows, nothing: str) -> Estimate:
+    hit = errors.hit[some]
+    if not len(hit):
+        return Estimate(math.nan, n=0, method="none", reason=nothing)
+    if errors.cluster is None:
+        return wilson(int(hit.sum()), len(hit))
+    return mean_estimate(hit.astype(np.int8), Sampling(cluster=errors.cluster[some], **evaluated.sampling))
+
+
+def _mean(values: NDArray[np.float64]) -> float:
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _why_none(classes: int, errors: int) -> str:
+    """Why no error can tell."""
+    if not errors:
+        return "no errors"
+    if classes <= 2:
+        return ONE_PLACE
+    return "no error in a context of some of the other classes"
+
+
+class _Confusion:
+    """How often each class got each answer in each context; cells are made for the contexts that are asked for."""
+
+    def __init__(
+        self,
+        context: NDArray[Any],
+        label: NDArray[Any],
+        answer: NDArray[Any],
+        names: Sequence[str],
+    ) -> None:
+        self._names = names
+        keys = (context.astype(np.int64) * len(names) + label) * len(names) + answer
+        if keys.max() < 4 * len(keys):  # counted in one pass
+            counts = np.bincount(keys)
+            self._keys = np.flatnonzero(counts)
+            self._counts = counts[self._keys]
+        else:
+            self._keys, self._counts = np.unique(keys, return_counts=True)
+
+    def of(self, context: int, most: int) -> tuple[ConfusionCell, ...]:
+        """The cells of a context; none where they are more than `most`."""
+        names, size = self._names, len(self._names)
+        first, end = np.searchsorted(self._keys, [context * size**2, (context + 1) * size**2])
+        if end - first > most:
+            return ()
+        pairs = [divmod(key % size**2, size) for key in self._keys[first:end].tolist()]
+        counts = self._counts[first:end].tolist()
+        return tuple(
+            ConfusionCell(label=names[row], predicted=names[column], n=count)
+            for (row, column), count in zip(pairs, counts, strict=True)
+        )

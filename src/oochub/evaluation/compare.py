@@ -1,21 +1,58 @@
-"""`oochub.compare`: two predictions pair by pair, or any number of reports side by side."""
+"""`oochub.compare`: two predictions pair by pair, or any number of reports side by side.
 
-from collections.abc import Sequence
+Of two models on the same examples every difference is paired, and no model is run.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import overload
+from typing import Any, overload
 
+import numpy as np
+
+from oochub import catalog
 from oochub.errors import OochubError, either
-from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.declaration import (
+    check_closed_words,
+    describe_benchmark,
+    describe_metrics,
+    describe_model,
+    find_declaration,
+)
+from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric, find_epoch_rows
+from oochub.evaluation.paired_difference import (
+    FROM_INTERVAL,
+    OF_ROWS,
+    Pair,
+    TestedDifference,
+    measure_difference,
+    measure_percentile_difference,
+    measure_worst_difference,
+)
+from oochub.evaluation.paired_rows import find_flips, pair_rows
+from oochub.evaluation.row_sets import RowSet, estimate_side, explain_missing_side, is_computed, make_row_sets
 from oochub.evaluation.tasks import task as task_of
+from oochub.evaluation.weighted_metric import read_row_values
 from oochub.prediction.predictions import Predictions
+from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.parameters import read_names
+from oochub.records.provenance import provenance
+from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
+from oochub.records.sides import GroupsOfRows, PercentileOfGroups
+from oochub.report import wording
 from oochub.report.comparing.compared_files import compared_files
 from oochub.report.comparing.comparison import Comparison, comparison
 from oochub.report.comparing.paired_report import PairedReport
 from oochub.report.report import Report
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimation import difference
+from oochub.stats.p_values import holm, interval_p_value
 
 Compared = Predictions | Report | str | Path
 """Predictions or a report, or the path of either; or a folder that holds reports at any depth."""
+
+
+_SIDES: tuple[Side, ...] = ("in", "out")
 
 
 @overload
@@ -84,7 +121,7 @@ def compare(
         seed: Of predictions: of the bootstrap, and of random signs.
 
     Returns:
-        Of predictions a PairedReport, see `oochub.evaluation.paired_comparison`; of reports a Comparison, see
+        Of predictions a PairedReport, see `oochub.evaluation.compare`; of reports a Comparison, see
         `oochub.report.comparing.comparison`. Both have `to_html()`, `to_markdown()`, `to_latex()` and `to_csv()`.
 
     Raises:
@@ -110,7 +147,7 @@ def compare(
             named = either("slice=, reported=, table= and rows=", "--slice, --reported, --table and --rows")
             raise OochubError(f"{named} are of reports; a pair of predictions shows every slice.")
         pair = given.predictions if task is None else [_of_task(part, task) for part in given.predictions]
-        return paired_comparison(pair[0], pair[1], metrics=metrics, resamples=resamples, seed=seed)
+        return _compare_predictions(pair[0], pair[1], metrics=metrics, resamples=resamples, seed=seed)
     if task is not None:
         raise OochubError(f"{either('task=', '--task')} is of predictions of many tasks; each report is of one.")
     if (resamples, seed) != (1000, 0):
@@ -121,3 +158,241 @@ def compare(
 def _of_task(part: Predictions | Path, name: str) -> Predictions:
     of_task: Predictions = task_of(Predictions.load(part) if isinstance(part, Path) else part, name)
     return of_task
+
+
+def _compare_predictions(
+    a: Predictions | str | Path,
+    b: Predictions | str | Path,
+    *,
+    metrics: Iterable[str] | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> PairedReport:
+    """Compares two predictions of the same examples, joined by split and example_id; every difference is B minus A.
+
+    Each number on each slice and group comes with both models' values, the difference with a paired interval, and a
+    p-value whose test is named (`oochub.evaluation.paired_difference`); `is_clear` is Holm's correction at 5% over the
+    slices of a metric, and over the groups. The gaps of the two models are those of their reports; the interval of
+    their difference is made of the paired differences on both sides, taken as independent, which makes it wide where
+    the sides share rows.
+
+    Args:
+        a: Predictions of the first model, or the path of a Parquet file.
+        b: Predictions of the second model on the same examples.
+        metrics: Names of metrics; None takes the benchmark's primary metric and those of its metrics that are means
+            over rows. Others are bootstrapped, which takes time on many rows.
+        resamples: Bootstrap replicates of the intervals that are bootstraps.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        The PairedReport. Comparing b with a gives the same with every sign turned; a model with itself differs by 0
+        with p = 1 and no flip.
+
+    Raises:
+        OochubError: Predictions of other examples, truth, classes, benchmark, config or version; an unknown metric, or
+            one whose columns the predictions lack.
+
+    >>> a = Predictions.from_arrays(logits=[[1.0, 0.0]] * 6, label=[0, 0, 0, 1, 1, 1], model="a")
+    >>> b = Predictions.from_arrays(logits=[[0.0, 1.0]] + [[1.0, 0.0]] * 2 + [[0.0, 1.0]] * 3, label=a.label, model="b")
+    >>> number = _compare_predictions(a, b, metrics=["accuracy"]).slices[0].numbers["accuracy"]
+    >>> round(number.difference, 3), number.p_value, number.test
+    (0.333, 0.625, 'exact McNemar')
+    """
+    Sampling(resamples=resamples, seed=seed)  # checked before anything is read
+    metrics = None if metrics is None else read_names("metrics", metrics)
+    for part in (a, b):
+        if not isinstance(part, Predictions | str | Path):
+            raise OochubError(f"A pair is of Predictions or paths of files, got a {type(part).__name__}.")
+    opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in (a, b)]
+    files = [[] if isinstance(part, Predictions) else [Path(part).name] for part in (a, b)]
+    pair = pair_rows(*opened, resamples=resamples, seed=seed)
+    chosen = _chosen(pair[0], metrics)
+    for name, metric in chosen.items():
+        check_metric(name, metric, pair[0])
+    sets = make_row_sets(pair[0])
+    shown = describe_benchmark(pair[0].predictions.metadata, pair[0].benchmark)
+    slices = _with_holm([_slice(rows, chosen, pair) for rows in sets])
+    command = " ".join(["oochub compare", *files[0], *files[1]]) if files[0] and files[1] else "oochub.compare(a, b)"
+    origin, other = (
+        _provenance(part, " ".join(names), command, resamples, seed) for part, names in zip(opened, files, strict=True)
+    )
+    return PairedReport(
+        benchmark=shown,
+        first=describe_model(opened[0]),
+        second=describe_model(opened[1]),
+        notes=_notes([each.predictions for each in pair]),
+        metrics=describe_metrics(chosen | _primary(pair[0]) | _group_metric(pair[0])),
+        slices=slices,
+        groups=_groups(pair, sets),
+        group_metric=next(iter(_group_metric(pair[0])), ""),
+        gap=_gap(pair, {rows.role: rows for rows in sets}, {part.role: part for part in slices}),
+        flips=find_flips(pair, {rows.role: rows.mask for rows in sets}),
+        provenance=origin,
+        other=other,
+    )
+
+
+def _chosen(evaluated: EvaluationRows, metrics: Iterable[str] | None) -> dict[str, Callable[..., Any]]:
+    if metrics is not None:
+        return {name: catalog.get("metric", name) for name in metrics}
+    declared = {name: catalog.get("metric", name) for name in evaluated.benchmark.metrics}
+    some = {name: evaluated.columns[name][:1] for name in OF_ROWS if name in evaluated.columns}
+    means = {name: metric for name, metric in declared.items() if read_row_values(metric, some) is not None}
+    return _primary(evaluated) | means
+
+
+def _primary(evaluated: EvaluationRows) -> dict[str, Callable[..., Any]]:
+    name = evaluated.benchmark.primary_metric
+    return {name: catalog.get("metric", name)}
+
+
+def _slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], pair: Pair) -> ComparedRows:
+    side = _side(rows, pair[0])
+    numbers: dict[str, ComparedNumber] = {}
+    if isinstance(side, GroupsOfRows):
+        numbers[pair[0].benchmark.primary_metric] = _side_number(rows, side, pair)
+    else:
+        for name, metric in metrics.items():
+            if is_computed(name, rows.role):
+                numbers |= _numbers(name, metric, np.flatnonzero(rows.mask), pair)
+    return _compared(rows.name, rows.role, rows.title, rows.split, rows.mask, numbers, pair)
+
+
+def _side(rows: RowSet, evaluated: EvaluationRows) -> Any:
+    return {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}.get(rows.role)
+
+
+def _side_number(rows: RowSet, side: GroupsOfRows, pair: Pair) -> ComparedNumber:
+    metric = catalog.get("metric", pair[0].benchmark.primary_metric)
+    first, second = (estimate_side(rows, metric, each) for each in pair)
+    if isinstance(side, PercentileOfGroups):
+        return _number(first, second, measure_percentile_difference(side, metric, pair, np.flatnonzero(rows.mask)))
+    return _number(first, second, measure_worst_difference(first, second))
+
+
+def _numbers(name: str, metric: Callable[..., Any], rows: Any, pair: Pair) -> dict[str, ComparedNumber]:
+    first, second = (each.of(metric, rows) for each in pair)
+    if not isinstance(first, dict):
+        return {name: _number(first, second, measure_difference(metric, pair, rows))}
+    if name == "worst_group":
+        return {
+            f"{name}.{key}": _number(first[key], second[key], measure_worst_difference(first[key], second[key]))
+            for key in first
+        }
+    return {
+        f"{name}.{key}": _number(first[key], second[key], measure_difference(metric, pair, rows, key=key))
+        for key in first
+    }
+
+
+def _number(first: Estimate, second: Estimate, tested: TestedDifference) -> ComparedNumber:
+    return ComparedNumber(
+        first=first, second=second, difference=tested.difference, p_value=tested.p_value, test=tested.test
+    )
+
+
+def _compared(
+    name: str, role: Any, title: str, split: str, mask: Any, numbers: Mapping[str, ComparedNumber], pair: Pair
+) -> ComparedRows:
+    only_first = only_second = None
+    if pair[0].predictions.output.one_answer:
+        right = [~each.predictions.output.wrong(each.columns) & mask for each in pair]
+        only_first, only_second = int((right[0] & ~right[1]).sum()), int((right[1] & ~right[0]).sum())
+    return ComparedRows(
+        name=name,
+        role=role,
+        title=title,
+        split=split,
+        n=int(mask.sum()),
+        numbers=numbers,
+        only_first=only_first,
+        only_second=only_second,
+    )
+
+
+def _with_holm(parts: Sequence[ComparedRows]) -> tuple[ComparedRows, ...]:
+    """The same, with each metric's tests corrected for how many rows of the table have it."""
+    numbers: list[dict[str, ComparedNumber]] = [dict(part.numbers) for part in parts]
+    for metric in {name: None for of in numbers for name in of}:
+        having = [of for of in numbers if metric in of]
+        for of, is_clear in zip(having, holm([of[metric].p_value for of in having]), strict=True):
+            of[metric] = replace(of[metric], is_clear=is_clear)
+    return tuple(replace(part, numbers=of) for part, of in zip(parts, numbers, strict=True))
+
+
+def _group_metric(evaluated: EvaluationRows) -> dict[str, Callable[..., Any]]:
+    """The metric that groups are compared by, by its name; none without groups."""
+    names = evaluated.predictions.output.group_metrics[:1]
+    has_groups = evaluated.benchmark.group_column in evaluated.columns
+    return {name: catalog.get("metric", name) for name in names if has_groups}
+
+
+def _groups(pair: Pair, sets: Sequence[RowSet]) -> tuple[ComparedRows, ...]:
+    evaluated = pair[0]
+    if not _group_metric(evaluated):
+        return ()
+    ((name, metric),) = _group_metric(evaluated).items()
+    sides = {rows.role: rows for rows in sets if rows.role in _SIDES}
+    if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
+        sides.pop("in", None)
+    shown = describe_benchmark(evaluated.predictions.metadata, evaluated.benchmark)
+    facts, parts = evaluated.predictions.metadata.facts, []
+    for rows in sides.values() or sets[:1]:
+        for group, members in evaluated.members(rows.mask).items():
+            context = evaluated.benchmark.describe_context({"group": group}, facts)
+            role = rows.role if rows.role in _SIDES else None
+            row = GroupRow(
+                group=group, label=group.partition("/")[0], context=context, split=rows.split,
+                role=role, trained=None, n=len(members),
+            )  # fmt: skip
+            mask = np.zeros(len(rows.mask), dtype=bool)
+            mask[members] = True
+            numbers = _numbers(name, metric, members, pair)
+            parts.append(_compared(group, role, wording.group_words(shown, row), rows.split, mask, numbers, pair))
+    return _with_holm(parts)
+
+
+def _gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, ComparedRows]) -> ComparedNumber:
+    name = pair[0].benchmark.primary_metric
+    if not set(_SIDES) <= set(sets):
+        n = sum(part.n for role, part in slices.items() if role in _SIDES)
+        nothing = Estimate(np.nan, n=n, method="none", reason=explain_missing_side(sets, pair[0].benchmark))
+        return _number(nothing, nothing, TestedDifference(nothing, np.nan, FROM_INTERVAL))
+    inside, outside = (
+        slices[role].numbers.get(name) or _slice(sets[role], _primary(pair[0]), pair).numbers[name] for role in _SIDES
+    )
+    change = difference(outside.difference, inside.difference)
+    return _number(
+        difference(outside.first, inside.first),
+        difference(outside.second, inside.second),
+        TestedDifference(change, interval_p_value(change), FROM_INTERVAL),
+    )
+
+
+def _notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
+    """The notes of both, and what is left out."""
+    notes = dict.fromkeys(note for part in parts for note in part.metadata.notes)
+    said = (find_epoch_rows(part, find_declaration(part)).note for part in parts)
+    notes |= dict.fromkeys(note for note in said if note)
+    notes |= dict.fromkeys(note for part in parts for note in check_closed_words(part, find_declaration(part)))
+    outside = int((~parts[0].output.known(parts[0].label)).sum())
+    left_out = [f"{outside:,} rows outside the label set are left out"] if outside else []
+    return (*notes, *left_out)
+
+
+def _provenance(part: Predictions, file: str, command: str, resamples: int, seed: int) -> Provenance:
+    return Provenance(
+        **provenance(),
+        seed=seed,
+        resamples=resamples,
+        predictions=PredictionsSource(
+            file=file or "in memory",
+            rows=len(part),
+            fingerprint=part.metadata.fingerprint,
+            sha256=part.digest,
+            integrity=part.integrity,
+        ),
+        command=command,
+        training=part.metadata.training,
+        prediction=dict(part.metadata.provenance),
+    )

@@ -1,15 +1,20 @@
-"""Whether contexts that nobody labelled matter: rows as usual and against, where nothing was chosen."""
+"""Whether contexts that nobody labelled matter: rows as usual and against, where nothing was chosen.
 
+Rows stand beside a finding as a page shows them.
+"""
+
+import base64
+import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.evaluation.evaluated import Evaluated
-from oochub.evaluation.rows_to_show import rows_to_show
+from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.evaluation.mistakes import make_mistake
 from oochub.prediction.rows_with_contexts import RowsWithContexts
 from oochub.records.build_record import ContextCheck
 from oochub.records.finding_records import (
@@ -18,14 +23,15 @@ from oochub.records.finding_records import (
     ContextFinding,
     ContextFindings,
     ContextRole,
+    ContextRow,
     Status,
 )
-from oochub.stats.adjusted_p_values import Correction, adjusted_p_values
 from oochub.stats.effect_by_role import EffectByRole, effect_by_role
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.gap_under_wrong_contexts import gap_under_wrong_contexts
 from oochub.stats.lift import lift
 from oochub.stats.mean_interval import mean_estimate
+from oochub.stats.p_values import Correction, adjusted_p_values
 from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
 
 _LEVEL = 0.05
@@ -34,7 +40,10 @@ _STATUS: tuple[Status, ...] = ("shown", "harder for all", "easier for all", "not
 _ALIKE = 0.8  # adjusted Rand index from which clusters are nearly what the model answers
 
 
-def context_findings(evaluated: Evaluated, correction: Correction = "holm") -> ContextFindings | None:
+_EDGE = 96  # pixels of a longer side: fifty photographs take about 113 kB of a page
+
+
+def find_context_effects(evaluated: EvaluationRows, correction: Correction = "holm") -> ContextFindings | None:
     """The contexts that `oochub.contexts` found, each with its gap, tested on the rows on which nothing was chosen.
 
     What is usual for a class was chosen on other rows, by the interval of the lift there. Of the tested rows those
@@ -73,7 +82,7 @@ def context_findings(evaluated: Evaluated, correction: Correction = "holm") -> C
     order = sorted(found, key=lambda number: (_STATUS.index(found[number].status), _by_gap(found[number].gap)))
     pictured = [number for number in order if untold is None and tested.signs[number].any()][:PICTURED]
     for number in pictured:
-        usual, against = (rows_to_show(evaluated, rows) for rows in tested.shown(number))
+        usual, against = (_make_shown_rows(evaluated, rows) for rows in tested.shown(number))
         found[number] = replace(found[number], rows_usual=usual, rows_against=against)
     if untold is not None:
         found = {number: replace(each, status="no direction") for number, each in found.items()}
@@ -231,3 +240,39 @@ def _accuracy(right: NDArray[np.bool_], rows: NDArray[np.bool_], sampling: Sampl
 
 def _by_gap(gap: Estimate) -> float:
     return math.inf if math.isnan(gap) else float(gap)
+
+
+def _make_shown_rows(evaluated: EvaluationRows, rows: Iterable[int]) -> tuple[ContextRow, ...]:
+    """The rows as a reader sees them, with a small picture where the predictions have one.
+
+    Args:
+        evaluated: All rows.
+        rows: Their numbers.
+
+    Raises:
+        OochubError: A picture that cannot be read.
+    """
+    said = [make_mistake(int(row), evaluated, is_out=False) for row in rows]
+    return tuple(
+        ContextRow(
+            example_id=each.example_id,
+            split=each.split,
+            label=each.label,
+            predicted=each.predicted,
+            image=None if each.image is None else _small(each.image, f"the small picture of {each.example_id}"),
+            attribution=each.attribution,
+        )
+        for each in said
+    )
+
+
+def _small(image: str, where: str) -> str:
+    from oochub.inputs.pictures.preprocessing import decode
+
+    picture = decode(base64.b64decode(image), where)
+    if max(picture.size) <= _EDGE:
+        return image
+    picture.thumbnail((_EDGE, _EDGE))
+    file = io.BytesIO()
+    picture.save(file, "JPEG", quality=75)
+    return base64.b64encode(file.getvalue()).decode("ascii")

@@ -10,10 +10,9 @@ from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError, either
-from oochub.evaluation.detector_differences import detector_differences
-from oochub.evaluation.detector_scores import ScoredSet, detector_scores, ood_rows
+from oochub.evaluation.detector_scores import ScoredSet, compare_detectors, find_ood_rows, score_sets
 from oochub.evaluation.present_classes import Classes
-from oochub.evaluation.zoom_probe import zoom_probe
+from oochub.evaluation.zoom_probe import probe_zoom
 from oochub.prediction.predictions import Predictions
 from oochub.records.finding_records import AllowedClasses, DetectionRow, ProbeRow, Recall
 from oochub.stats.estimate import Estimate
@@ -49,7 +48,7 @@ def detect(
             so, or where their label is -1.
         detectors: Names of the catalog ("msp", or "odin:epsilon=0.0014"), or detectors, fitted or not.
         reference: Predictions of the training split; None where nothing is fitted on it.
-        pairs: Of `chosen_pairs`; sets are never pooled.
+        pairs: Of `choose_pairs`; sets are never pooled.
         probes: Names of probes: "zoom".
         classes: What is "correct": the largest logit of "all" classes, or of those "present" in the set in
             distribution, such as the 200 of ImageNet-R. The detectors' scores are of all classes either way.
@@ -60,16 +59,16 @@ def detect(
 
     Raises:
         OochubError: An unknown detector or rule, a detector that lacks the reference, features or head or has other
-            settings than its stored logits; as `zoom_probe`.
+            settings than its stored logits; as `probe_zoom`.
 
     Source: ImageNet-OOD, Sections 2 and 4: new-class detection and failure detection.
     """
-    sets = detector_scores(parts, detectors, reference=reference, classes=classes)
-    rows = detection_rows(sets, pairs, classes=classes, **sampling)
-    return rows, zoom_probe(sets, pairs, **sampling) if probes else None
+    sets = score_sets(parts, detectors, reference=reference, classes=classes)
+    rows = make_detection_rows(sets, pairs, classes=classes, **sampling)
+    return rows, probe_zoom(sets, pairs, **sampling) if probes else None
 
 
-def detection_rows(
+def make_detection_rows(
     sets: Sequence[ScoredSet],
     pairs: Sequence[tuple[str, str]],
     *,
@@ -81,12 +80,12 @@ def detection_rows(
     """The rows of `detection` of sets that are scored already.
 
     Args:
-        sets: Of `detector_scores`, made with the same `classes`.
-        pairs: Of `chosen_pairs`.
+        sets: Of `score_sets`, made with the same `classes`.
+        pairs: Of `choose_pairs`.
         classes: What the rows say of "correct".
         resamples: Bootstrap replicates of the intervals that are bootstraps.
         seed: Of the bootstrap.
-        without: Metrics to leave out; see `pair_metrics`.
+        without: Metrics to leave out; see `measure_pair`.
     """
     named = {part.name: part for part in sets}
     keys = list(sets[0].detectors)
@@ -94,8 +93,8 @@ def detection_rows(
     rows = {}
     with tqdm(total=len(keys) * len(pairs), desc="Scoring detectors", unit="pair", disable=None) as bar:
         for inside, outside in pairs:
-            columns = pair_columns(named[inside], named[outside])
-            against = detector_differences(columns.scores, columns.is_ood, columns.correct, cluster=columns.cluster)
+            columns = join_pair(named[inside], named[outside])
+            against = compare_detectors(columns.scores, columns.is_ood, columns.correct, cluster=columns.cluster)
             for key in keys:
                 rows[key, inside, outside] = DetectionRow(
                     detector=key,
@@ -106,7 +105,7 @@ def detection_rows(
                     n_ood=int(columns.is_ood.sum()),
                     n_incorrect=int((~columns.correct & ~columns.is_ood).sum()),
                     classes=AllowedClasses(rule=classes, n=len(named[inside].allowed)),
-                    metrics=pair_metrics(
+                    metrics=measure_pair(
                         columns.scores[key], columns.is_ood, columns.correct, cluster=columns.cluster, **sampling
                     ),
                     against_best=against[key].against_best,
@@ -133,7 +132,7 @@ class PairColumns(NamedTuple):
     cluster: NDArray[np.int64] | None
 
 
-def pair_columns(inside: ScoredSet, outside: ScoredSet) -> PairColumns:
+def join_pair(inside: ScoredSet, outside: ScoredSet) -> PairColumns:
     """What metrics of detection need of two sets: each detector's scores (n,), `is_ood`, `correct` and `cluster` (n,).
 
     A set without clusters beside one with them has a cluster a row.
@@ -154,7 +153,7 @@ def pair_columns(inside: ScoredSet, outside: ScoredSet) -> PairColumns:
     return PairColumns(scores, is_ood, correct, np.unique(np.concatenate(names), return_inverse=True)[1])
 
 
-def pair_metrics(
+def measure_pair(
     score: Any,
     is_ood: Any,
     correct: Any,
@@ -179,7 +178,7 @@ def pair_metrics(
         Estimates by name: auroc_new_class, auroc_failure, the three of ood_breakdown, and the others of a
         report's `detection`.
 
-    >>> pair_metrics([3, 2, 1], [False, False, True], [True, False, False])["auroc_new_class"].value
+    >>> measure_pair([3, 2, 1], [False, False, True], [True, False, False])["auroc_new_class"].value
     1.0
     """
     columns = {"score": score, "is_ood": is_ood, "correct": correct}
@@ -195,7 +194,7 @@ def pair_metrics(
     return metrics
 
 
-def chosen_pairs(
+def choose_pairs(
     parts: Sequence[Predictions], wanted: Sequence[tuple[str, str]] | None = None
 ) -> list[tuple[str, str]]:
     """The pairs of configs that are set against each other: (in distribution, out of it).
@@ -220,7 +219,7 @@ def chosen_pairs(
             raise OochubError(
                 f"{either('pairs=', '--pair')} names {name!r}, and the predictions are of {', '.join(named)}."
             )
-    ood = {name: ood_rows(part) for name, part in named.items()}
+    ood = {name: find_ood_rows(part) for name, part in named.items()}
     every = [(a, b) for a in named for b in named if not ood[a].all() and ood[b].any()]
     pairs = list(wanted) if wanted is not None else every
     for inside, outside in pairs:

@@ -1,25 +1,40 @@
-"""Scores every detector gives to every set of pictures: what tables, metrics and figures of detection are made of."""
+"""Scores every detector gives to every set of pictures: what tables, metrics and figures of detection are made of.
+
+Detectors are fitted on the rows of a reference, all of them in one pass over its blocks, by several processes
+together. Every detector of a pair of sets is compared with the best one and with MSP, for both goals, by paired tests.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub import catalog
+from oochub.detector import SearchRecall
 from oochub.errors import OochubError, either
-from oochub.evaluation.declaration import declaration
-from oochub.evaluation.fit_detectors import fit_detectors
-from oochub.evaluation.present_classes import Classes, allowed_classes, answers
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.present_classes import Classes, choose_answers, find_allowed_classes
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_head import StoredHead
+from oochub.process.ranks import Ranks, gather_to_first
+from oochub.records.finding_records import DetectorDifference
 from oochub.records.parameters import check_parameters, parse_value
-from oochub.stats.search_recall import SearchRecall
+from oochub.stats.delong import Covariance, PairedDifference, delong_covariance, paired_delong
+from oochub.stats.estimate import Estimate
 
-_HEAD = {"weight", "bias"}
 _SAMPLED = 500  # rows that an approximate search is measured on
+
+
+GOALS = ("auroc_new_class", "auroc_failure")
+"""The goals of detection, by the names of their metrics."""
+_ROUNDING = 1e-15  # of a variance that is 0
+BASELINE = "msp"
+"""What every detector is compared with: the softmax probability, with its defaults."""
+_FIT_ROWS, _HEAD_ARRAYS = ("features", "logits", "label"), ("weight", "bias")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +66,7 @@ class ScoredSet:
     cluster: NDArray[np.str_] | None = None
 
 
-def detector_scores(
+def score_sets(
     parts: Sequence[Predictions],
     detectors: Iterable[str | Any],
     *,
@@ -77,13 +92,13 @@ def detector_scores(
         OochubError: An unknown detector or hyperparameter, one that lacks the reference, features or head, or one
             with an epsilon or temperature other than that of the stored odin_logits; predictions of several models.
     """
-    fitted_or_not = [made_detector(detector) if isinstance(detector, str) else detector for detector in detectors]
+    fitted_or_not = [make_detector(detector) if isinstance(detector, str) else detector for detector in detectors]
     _check_one_model([*parts, *([reference] if reference is not None else [])])
     for detector in fitted_or_not:
         for part in parts:
             _check_stored(detector, part)
-    if head is None and any(_HEAD & {*each.fit_needs} for each in fitted_or_not if not each.is_fitted):
-        head = first_head([*([reference] if reference is not None else []), *parts])
+    if head is None and any({*_HEAD_ARRAYS} & {*each.fit_needs} for each in fitted_or_not if not each.is_fitted):
+        head = find_head([*([reference] if reference is not None else []), *parts])
     fitted = fit_detectors({detector_key(detector): detector for detector in fitted_or_not}, reference, head)
     for each in fitted.values():
         if isinstance(each, OochubError):
@@ -91,20 +106,20 @@ def detector_scores(
     return [_scored(part, fitted, classes) for part in parts]
 
 
-def first_head(parts: Iterable[Predictions]) -> StoredHead | None:
+def find_head(parts: Iterable[Predictions]) -> StoredHead | None:
     """The head of the first predictions that have one."""
     return next((head for part in parts if (head := part.head) is not None), None)
 
 
-def made_detector(words: str) -> Any:
+def make_detector(words: str) -> Any:
     """A detector by the words of the command line: its name, and hyperparameters after a colon.
 
     Raises:
         OochubError: An unknown name or hyperparameter, or a value that it cannot take.
 
-    >>> made_detector("odin:epsilon=0.0014,temperature=10").hyperparameters
+    >>> make_detector("odin:epsilon=0.0014,temperature=10").hyperparameters
     {'temperature': 10.0, 'epsilon': 0.0014}
-    >>> made_detector("knn:neighbors=5")
+    >>> make_detector("knn:neighbors=5")
     Traceback (most recent call last):
     oochub.errors.OochubError: No hyperparameter of knn named 'neighbors'. Allowed: index, k.
     """
@@ -123,7 +138,7 @@ def made_detector(words: str) -> Any:
 
 
 def detector_key(detector: Any) -> str:
-    """The name of a detector, with the hyperparameters that are not its defaults; `made_detector` reads it.
+    """The name of a detector, with the hyperparameters that are not its defaults; `make_detector` reads it.
 
     >>> detector_key(catalog.get("detector", "odin")()), detector_key(catalog.get("detector", "odin")(epsilon=0.0014))
     ('odin', 'odin:epsilon=0.0014')
@@ -142,7 +157,7 @@ def detector_name(detector: Any) -> str:
     return type(detector).__module__.rpartition(".")[2]
 
 
-def ood_rows(part: Predictions) -> NDArray[np.bool_]:
+def find_ood_rows(part: Predictions) -> NDArray[np.bool_]:
     """Whether each row is out of distribution (n,): by the column `is_ood`, else by a label of -1."""
     if "is_ood" in part.column_names:
         given = part.column("is_ood")
@@ -205,14 +220,14 @@ def _check_stored(detector: Any, part: Predictions) -> None:
 
 
 def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -> ScoredSet:
-    is_ood, allowed, n = ood_rows(part), allowed_classes(part, classes), len(part)
+    is_ood, allowed, n = find_ood_rows(part), find_allowed_classes(part, classes), len(part)
     answer, scores = np.empty(n, np.int64), {key: np.empty(n) for key in detectors}
     some, sample = np.linspace(0, n - 1, min(n, _SAMPLED)).astype(int), []
     needs = {"logits", *(need for each in detectors.values() for need in each.score_needs)}
     for rows, block in part.blocks(*sorted(needs)):
         for key, each in detectors.items():
             scores[key][rows] = each.score(**{need: block[need] for need in each.score_needs})
-        answer[rows] = answers(block["logits"], allowed)
+        answer[rows] = choose_answers(block["logits"], allowed)
         if "features" in block:
             sample.append(block["features"][some[(some >= rows.start) & (some < rows.stop)] - rows.start])
     features = np.concatenate(sample) if sample else None
@@ -232,7 +247,169 @@ def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -
 
 def _cluster(part: Predictions) -> NDArray[np.str_] | None:
     """The benchmark's name is part of each cluster's: slide 3 of another benchmark is another slide."""
-    column = declaration(part).cluster
+    column = find_declaration(part).cluster
     if column is None or column not in part.column_names:
         return None
     return np.char.add(f"{part.metadata.benchmark}/{column}/", part.column(column).astype(str))
+
+
+class Differences(NamedTuple):
+    """The AUROC of one detector minus that of the best and of MSP, by goal."""
+
+    against_best: dict[str, DetectorDifference]
+    against_msp: dict[str, DetectorDifference]
+
+
+def compare_detectors(
+    scores: Mapping[str, Any], is_ood: NDArray[np.bool_], correct: NDArray[np.bool_], *, cluster: Any = None
+) -> dict[str, Differences]:
+    """The AUROC of each detector minus that of the best and that of MSP, on the same rows.
+
+    Paired, by DeLong; by Obuchowski where rows share clusters.
+
+    Args:
+        scores: Each detector's scores (n,), higher is more in-distribution, by its key.
+        is_ood: Whether a row is out of distribution (n,).
+        correct: Whether the classifier is right (n,), not looked at where `is_ood`.
+        cluster: What the rows (n,) share; None if they are independent.
+
+    Returns:
+        By detector: `against_best` and `against_msp`, each by goal (`auroc_new_class`, `auroc_failure`) the difference
+        with `p_value` (two-sided, not corrected for their number) and `other`, the key compared with. The best of a
+        goal, the first of equals, has no comparison with itself; neither has MSP. A goal without rows on one side has
+        none, and without the detector "msp" `against_msp` is empty.
+
+    >>> score = {"msp": [1, 3, 2, 4, 0, 5], "vim": [5, 4, 3, 2, 1, 0]}
+    >>> is_ood = np.array([False, False, False, True, True, True])
+    >>> differences = compare_detectors(score, is_ood, ~is_ood)
+    >>> differences["vim"].against_best, round(differences["vim"].against_msp["auroc_new_class"].estimate, 3)
+    ({}, 0.667)
+    """
+    keys = list(scores)
+    differences = {key: Differences(against_best={}, against_msp={}) for key in scores}
+    sides = {"auroc_new_class": ~is_ood, "auroc_failure": correct & ~is_ood}
+    for goal, ahead in sides.items():
+        if ahead.all() or not ahead.any():
+            continue
+        covariance = delong_covariance(ahead, list(scores.values()))
+        best = keys[int(np.argmax(covariance.auc))]
+        for key in keys:
+            for field, other in (("against_best", best), ("against_msp", BASELINE)):
+                if key != other and other in scores:
+                    compared = None
+                    if cluster is None:
+                        compared = _compared(covariance, keys.index(key), keys.index(other), len(ahead))
+                    # Scores that order all rows alike, and sides of one row, are not decided by the variance.
+                    compared = compared or paired_delong(ahead, scores[key], scores[other], cluster=cluster)
+                    getattr(differences[key], field)[goal] = DetectorDifference(
+                        estimate=compared.difference, p_value=compared.p_value, other=other
+                    )
+    return differences
+
+
+def _compared(covariance: Covariance, first: int, second: int, n: int) -> PairedDifference | None:
+    """`paired_delong` from the covariance of all detectors at once; None where that has no variance."""
+    of = covariance.covariance
+    value = float(covariance.auc[first] - covariance.auc[second])
+    variance = float(of[first, first] + of[second, second] - 2 * of[first, second])
+    if not variance > _ROUNDING:
+        return None
+    error = float(np.sqrt(variance))
+    half = -float(special.ndtri(0.025)) * error
+    estimate = Estimate(value, low=max(-1.0, value - half), high=min(1.0, value + half), n=n, method="paired delong")
+    return PairedDifference(estimate, float(2 * special.ndtr(-abs(value) / error)))
+
+
+def fit_detectors(
+    detectors: Mapping[str, Any], reference: Predictions | None, head: StoredHead | None
+) -> dict[str, Any]:
+    """The detectors fitted, those that are so as they are, in memory that does not grow with the rows.
+
+    Under torchrun each process fits on its share of the rows; what they know is merged in the first, and all get the
+    finished detectors. All have to call this, with the same detectors and reference.
+
+    Args:
+        detectors: By their keys; those that are not fitted are not changed.
+        reference: Predictions of the training split; None where nothing is fitted on it.
+        head: The model's last layer; None where there is none.
+
+    Returns:
+        A detector by each key, or why it cannot be fitted.
+    """
+    fitted: dict[str, Any] = {}
+    for key, detector in detectors.items():
+        try:
+            _check(key, detector, reference, head)
+            fitted[key] = detector if detector.is_fitted else type(detector)(**detector.hyperparameters)
+        except OochubError as error:
+            fitted[key] = error
+    layer = {} if head is None else {"weight": head.weight, "bias": head.bias}
+    todo = [key for key, each in fitted.items() if not isinstance(each, OochubError) and not each.is_fitted]
+    by_rows = [key for key in todo if {*_FIT_ROWS} & {*fitted[key].fit_needs}]
+    for key in todo:
+        if key not in by_rows:
+            fitted[key] = _or_error(fitted[key].fit, **layer)
+    if reference is not None and by_rows:
+        _gather(fitted, by_rows, reference, layer)
+        fitted |= _finished({key: fitted[key] for key in by_rows})
+    return fitted
+
+
+def _gather(fitted: dict[str, Any], keys: list[str], reference: Predictions, layer: Mapping[str, Any]) -> None:
+    """Gives each detector this process' share of the rows; one that cannot take them is replaced by its error."""
+    here = Ranks.here()
+    ends = np.linspace(0, len(reference), here.count + 1).astype(int)
+    own = np.arange(ends[here.number], ends[here.number + 1])
+    if not len(own):
+        return
+    share = reference if here.is_alone else reference.take(own)
+    vectors = {need for key in keys for need in fitted[key].fit_needs} & {"features", "logits"}
+    for rows, block in share.blocks(*sorted(vectors)):
+        given = {**block, "label": share.label[rows], **layer}
+        for key in keys:
+            detector = fitted[key]
+            if not isinstance(detector, OochubError):
+                fitted[key] = _or_error(detector.partial_fit, **{need: given[need] for need in detector.fit_needs})
+
+
+def _finished(gathered: dict[str, Any]) -> dict[str, Any]:
+    """Those of all processes merged and finalized."""
+    return gather_to_first(
+        gathered, lambda several: {key: _merged([each[key] for each in several]) for key in gathered}
+    )
+
+
+def _merged(parts: list[Any]) -> Any:
+    total = next((part for part in parts if isinstance(part, OochubError)), parts[0])
+    for part in parts[1:]:
+        if not isinstance(total, OochubError):
+            total = _or_error(total.merge, part)
+    return total if isinstance(total, OochubError) else _or_error(total.finalize)
+
+
+def _or_error(step: Any, *given: Any, **named: Any) -> Any:
+    try:
+        return step(*given, **named)
+    except OochubError as error:
+        return error
+
+
+def _check(key: str, detector: Any, reference: Predictions | None, head: StoredHead | None) -> None:
+    """That everything is there that a fit needs."""
+    needs = [] if detector.is_fitted else detector.fit_needs
+    name = key.partition(":")[0]
+    lacking = [need for need in needs if need in _FIT_ROWS and reference is None]
+    if lacking:
+        raise OochubError(
+            f"{name} is fitted on the training split ({', '.join(lacking)}). Give "
+            f"{either('reference=', '--reference')}: predictions of it with features, by `oochub predict ... --split "
+            "train --features`."
+        )
+    known = {*(reference.column_names if reference is not None else ()), *(_HEAD_ARRAYS if head is not None else ())}
+    missing = [need for need in needs if need not in known]
+    if missing:
+        raise OochubError(
+            f"{name} needs {', '.join(missing)}. Predict with "
+            f"{either('features=True', '--features')}, which keeps the features and the head; of a file, the head lies "
+            "in <predictions>.head.safetensors. Where classes of the model are summed by a label map, there is no head."
+        )

@@ -1,5 +1,6 @@
 """Scores predictions: every metric on every slice with its interval, the gap, the groups, the worst mistakes."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -9,30 +10,39 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError, either, unknown_name
-from oochub.evaluation.breakdown import calibration, groups, worst_groups
-from oochub.evaluation.closed_words import closed_words
-from oochub.evaluation.context_findings import context_findings
+from oochub.evaluation.breakdown import count_errors_by_context, find_worst_groups, measure_calibration, measure_groups
+from oochub.evaluation.context_findings import find_context_effects
 from oochub.evaluation.declaration import (
-    declaration,
-    evaluated_benchmark,
-    evaluated_model,
-    metric_descriptions,
+    check_closed_words,
+    describe_benchmark,
+    describe_metrics,
+    describe_model,
+    find_declaration,
 )
-from oochub.evaluation.detection_rows import chosen_pairs, detect
-from oochub.evaluation.detector_scores import detector_key, made_detector
-from oochub.evaluation.epoch_rows import EpochRows, epoch_rows
-from oochub.evaluation.errors_by_context import errors_by_context
-from oochub.evaluation.evaluated import Evaluated, check_metric, holds_many_tasks
-from oochub.evaluation.evaluated_columns import EvaluatedColumns
-from oochub.evaluation.gaps import gap_at_equal, gap_of
-from oochub.evaluation.limits import check_limits
-from oochub.evaluation.listed_arguments import listed_arguments
+from oochub.evaluation.detection_rows import choose_pairs, detect
+from oochub.evaluation.detector_scores import detector_key, make_detector
+from oochub.evaluation.evaluation_inputs import check_inputs, open_parts
+from oochub.evaluation.evaluation_rows import (
+    EpochRows,
+    EvaluationColumns,
+    EvaluationRows,
+    check_limits,
+    check_metric,
+    find_epoch_rows,
+    holds_many_tasks,
+)
 from oochub.evaluation.matching import check_match
-from oochub.evaluation.mistakes import mistakes
-from oochub.evaluation.opened_predictions import opened_predictions
-from oochub.evaluation.present_classes import Classes, allowed_classes, check_classes
-from oochub.evaluation.row_sets import RowSet, measured_groups, row_sets, rows_behind, slice_of
-from oochub.evaluation.seen_sources import seen_sources
+from oochub.evaluation.mistakes import choose_mistakes
+from oochub.evaluation.present_classes import Classes, check_classes, find_allowed_classes
+from oochub.evaluation.row_sets import (
+    RowSet,
+    find_measured_groups,
+    find_rows_behind,
+    make_row_sets,
+    measure_gap,
+    measure_gap_at_equal,
+    measure_slice,
+)
 from oochub.prediction.concatenate import common_integrity, concatenate
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import OWN
@@ -41,8 +51,8 @@ from oochub.records.provenance import provenance
 from oochub.records.report_records import Calibration, Side, Slice
 from oochub.report.report import Report
 from oochub.report.wording import listed
-from oochub.stats.adjusted_p_values import Correction
 from oochub.stats.estimate import Sampling
+from oochub.stats.p_values import Correction
 
 _SIDES: tuple[Side, ...] = ("in", "out")
 _PROBES = ("zoom",)
@@ -71,7 +81,7 @@ def evaluate(
     Args:
         predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits. With
             `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
-            `oochub.evaluation.given_predictions`.
+            `oochub.evaluation.answers_file`.
         metrics: Names of metrics; None takes those that the benchmark declares.
         detectors: Names of out-of-distribution detectors, or detectors; `predictions` may then be of several configs,
             the one in distribution first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one number.
@@ -109,7 +119,7 @@ def evaluate(
     oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
     """
     Sampling(resamples=resamples, seed=seed)  # checked before anything is read
-    asked = listed_arguments(predictions, metrics, detectors, reference, pairs, probes)
+    asked = check_inputs(predictions, metrics, detectors, reference, pairs, probes)
     parts, metrics, detectors, pairs, probes = asked
     if not detectors and (reference is not None or pairs is not None or probes):
         read = either("reference=, pairs= and probes=", "--reference, --pair and --probe")
@@ -124,28 +134,31 @@ def evaluate(
     check_classes(classes)
     for name in detectors:
         if isinstance(name, str):
-            made_detector(name)
+            make_detector(name)
     files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
     if not isinstance(loading or {}, Mapping):
         raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
     source = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name, **(loading or {})}
-    opened = opened_predictions(parts, **source)
-    compared = chosen_pairs(opened, pairs) if detectors else []
+    opened = open_parts(parts, **source)
+    compared = choose_pairs(opened, pairs) if detectors else []
     # With detectors sets stand beside each other; the classifier itself is scored on the first.
     first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]
     predictions = concatenate(first)
-    declared, kind = declaration(predictions), predictions.output
+    declared, kind = find_declaration(predictions), predictions.output
     if holds_many_tasks(predictions, declared):
         raise OochubError(
             f"{declared.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
             + either("oochub.evaluate(oochub.task(predictions, 'ce_car')).", "--task ce_car; or --task every.")
         )
-    words = closed_words(predictions, declared)
+    words = check_closed_words(predictions, declared)
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
     allowed = _allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    columns, chose = EvaluatedColumns(predictions, kind.arrays(predictions, allowed)), epoch_rows(predictions, declared)
-    evaluated = Evaluated(
+    columns, chose = (
+        EvaluationColumns(predictions, kind.arrays(predictions, allowed)),
+        find_epoch_rows(predictions, declared),
+    )
+    evaluated = EvaluationRows(
         predictions=predictions,
         benchmark=declared,
         columns=columns,
@@ -157,32 +170,32 @@ def evaluate(
         check_metric(name, metric, evaluated)
     if match is not None:
         check_match(match, evaluated.columns)
-    sets = row_sets(evaluated)
+    sets = make_row_sets(evaluated)
     detection, probed = None, None
     if detectors:
         fitted_on = Predictions.load(reference) if isinstance(reference, str | Path) else reference
         detection, probed = detect(opened, detectors, fitted_on, compared, probes, classes, **sampling)
-    slices = [slice_of(rows, chosen, evaluated) for rows in sets]
+    slices = [measure_slice(rows, chosen, evaluated) for rows in sets]
     by_role = {rows.role: rows for rows in sets}
     sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}
-    behind = {side: mask for side in sides if (mask := rows_behind(by_role[side], evaluated)).any()}
+    behind = {side: mask for side in sides if (mask := find_rows_behind(by_role[side], evaluated)).any()}
     everything, nowhere = sets[0], np.zeros(len(evaluated.known), bool)
     return Report(
-        benchmark=evaluated_benchmark(predictions.metadata, declared),
-        model=evaluated_model(predictions),
+        benchmark=describe_benchmark(predictions.metadata, declared),
+        model=describe_model(predictions),
         notes=(*_notes(evaluated, allowed, columns.shadowed, chose), *words),
         slices=tuple(slices),
-        metrics=metric_descriptions(chosen),
-        gap=gap_of(by_role, {part.role: part for part in slices}, evaluated),
-        matched_gap=gap_at_equal(match, by_role, evaluated) if match else None,
-        groups=groups(evaluated, sides, everything.split),
-        worst_group=worst_groups(evaluated, everything.split),
-        errors=errors_by_context(evaluated, everything.mask, everything.split, allowed),
-        contexts=context_findings(evaluated, correction),
+        metrics=describe_metrics(chosen),
+        gap=measure_gap(by_role, {part.role: part for part in slices}, evaluated),
+        matched_gap=measure_gap_at_equal(match, by_role, evaluated) if match else None,
+        groups=measure_groups(evaluated, sides, everything.split),
+        worst_group=find_worst_groups(evaluated, everything.split),
+        errors=count_errors_by_context(evaluated, everything.mask, everything.split, allowed),
+        contexts=find_context_effects(evaluated, correction),
         detection=detection,
         probes=probed,
         calibration=_calibrations(evaluated, behind, by_role, slices) if kind.one_answer else None,
-        mistakes=mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
+        mistakes=choose_mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
         provenance=Provenance(
             **provenance(),
             seed=seed,
@@ -212,25 +225,27 @@ def evaluate(
 
 
 def _calibrations(
-    evaluated: Evaluated, behind: Mapping[Side, Any], sets: Mapping[Any, RowSet], slices: Sequence[Slice]
+    evaluated: EvaluationRows, behind: Mapping[Side, Any], sets: Mapping[Any, RowSet], slices: Sequence[Slice]
 ) -> dict[Side, Calibration]:
     known = {part.role: part.metrics.get("ece") for part in slices}
     found: dict[Side, Calibration] = {}
     for side, mask in behind.items():
-        chosen = measured_groups(sets[side], evaluated)
+        chosen = find_measured_groups(sets[side], evaluated)
         if chosen is None:
-            found[side] = calibration(evaluated, mask, known.get(side))
+            found[side] = measure_calibration(evaluated, mask, known.get(side))
         elif chosen:
             rows = np.zeros(len(mask), dtype=bool)
             rows[np.concatenate(list(chosen.values()))] = True
-            found[side] = calibration(evaluated, rows, groups={name: len(part) for name, part in chosen.items()})
+            found[side] = measure_calibration(
+                evaluated, rows, groups={name: len(part) for name, part in chosen.items()}
+            )
     return found
 
 
 def _allowed(predictions: Predictions, classes: Classes, match: str | None) -> NDArray[np.int64] | None:
     """The classes that an answer may be; None where the kind of output has no classes to choose among."""
     if predictions.output.one_answer:
-        return allowed_classes(predictions, classes)
+        return find_allowed_classes(predictions, classes)
     if classes != "all" or match is not None:
         what = "match=" if match is not None else "classes="
         raise OochubError(
@@ -254,7 +269,7 @@ def _command(files: Sequence[str], **options: Sequence[str]) -> str:
 
 
 def _notes(
-    evaluated: Evaluated, allowed: NDArray[np.int64] | None, shadowed: Sequence[str], chose: EpochRows
+    evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, shadowed: Sequence[str], chose: EpochRows
 ) -> tuple[str, ...]:
     metadata, classes = evaluated.predictions.metadata, evaluated.predictions.class_names
     notes, name = list(metadata.notes), metadata.benchmark
@@ -272,7 +287,9 @@ def _notes(
     if found is not None and not evaluated.predictions.output.one_answer:
         notes.append(f"contexts that were found ({found.way}) are not tested: that needs one class a row")
     data_set, benchmark = metadata.data_set, evaluated.benchmark
-    seen = seen_sources(metadata.model.trained_on or (), (*benchmark.sources, *([data_set.id] if data_set else [])))
+    seen = _find_seen_sources(
+        metadata.model.trained_on or (), (*benchmark.sources, *([data_set.id] if data_set else []))
+    )
     if seen:
         notes.append(
             f"the model's card says that it was trained on {listed(seen)}, which rows of {benchmark.title} come from "
@@ -285,3 +302,27 @@ def _notes(
         where = "outside the label set" if evaluated.predictions.output.one_answer else "without a known label"
         notes.append(f"{outside:,} rows {where} are left out")
     return tuple(notes)
+
+
+def _find_seen_sources(trained_on: Sequence[str], sources: Sequence[str]) -> tuple[str, ...]:
+    """The names of a card in which the name of a source stands as a word, digits after it apart.
+
+    Args:
+        trained_on: As the card has them: "imagenet-1k", "detection-datasets/coco".
+        sources: Of the rows, see `Benchmark.sources`; case and punctuation do not count.
+
+    Returns:
+        Those of `trained_on`, in their order.
+
+    >>> _find_seen_sources(["imagenet-1k", "phiyodr/coco2017", "coconut"], ["coco"])
+    ('phiyodr/coco2017',)
+    """
+    words = [re.escape(_plain(source)) for source in sources if _plain(source)]
+    if not words:
+        return ()
+    wanted = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(words)})(?![a-z])")
+    return tuple(name for name in trained_on if wanted.search(_plain(name)))
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", " ", name.lower()).strip()

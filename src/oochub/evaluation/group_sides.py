@@ -6,18 +6,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.evaluation.evaluated import Evaluated
-from oochub.evaluation.weighted_metric import row_values
+from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.evaluation.weighted_metric import read_row_values
 from oochub.metric import facts_of
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
+from oochub.stats.array_checks import Array, check_group, check_same_length
 from oochub.stats.estimate import Estimate
-from oochub.stats.halves import halves
-from oochub.stats.quantile_interval import quantile_interval
-from oochub.stats.worst_group_interval import worst_group_interval
+from oochub.stats.group_intervals import quantile_interval, worst_group_interval
 
 
-def group_side(
-    side: GroupsOfRows, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: Evaluated
+def estimate_group_side(
+    side: GroupsOfRows, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: EvaluationRows
 ) -> Estimate:
     """The statistic of a metric over the groups of some rows, with its interval.
 
@@ -44,16 +43,16 @@ def group_side(
     return _worst(metric, groups, evaluated, higher_is_better)
 
 
-def worst_group_rows(
-    side: WorstOfGroups, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: Evaluated
+def find_worst_group_rows(
+    side: WorstOfGroups, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: EvaluationRows
 ) -> NDArray[np.bool_]:
     """The rows (n,) of the group where a metric is worst, the first of equal ones; none where no group has a number.
 
     Args:
-        side: See `group_side`.
-        metric: See `group_side`.
-        mask: See `group_side`.
-        evaluated: See `group_side`.
+        side: See `estimate_group_side`.
+        metric: See `estimate_group_side`.
+        mask: See `estimate_group_side`.
+        evaluated: See `estimate_group_side`.
     """
     groups = list(_groups(side, mask, evaluated).values())
     values = np.array([float(evaluated.value(metric, rows)) for rows in groups])
@@ -63,8 +62,8 @@ def worst_group_rows(
     return of_worst
 
 
-def worst_group_measured(
-    side: WorstOfGroups, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: Evaluated
+def measure_worst_group_apart(
+    side: WorstOfGroups, metric: Callable[..., Any], mask: NDArray[np.bool_], evaluated: EvaluationRows
 ) -> dict[str, NDArray[np.int64]]:
     """Rows on which the worst group is measured that were not those by which it was chosen, by its name.
 
@@ -74,10 +73,10 @@ def worst_group_measured(
     models 23% clearly so; by halves 0 points, and 3%.
 
     Args:
-        side: See `group_side`.
-        metric: See `group_side`.
-        mask: See `group_side`.
-        evaluated: See `group_side`; of its sampling the seed of the halves.
+        side: See `estimate_group_side`.
+        metric: See `estimate_group_side`.
+        mask: See `estimate_group_side`.
+        evaluated: See `estimate_group_side`; of its sampling the seed of the halves.
 
     Returns:
         Row numbers; nothing where no half has a group with rows in the other.
@@ -88,7 +87,7 @@ def worst_group_measured(
     rows, at = np.unique(np.concatenate(list(groups.values())), return_index=True)
     names = np.repeat(np.arange(len(groups)), [len(part) for part in groups.values()])[at]
     of_first = np.zeros(len(mask), dtype=bool)
-    of_first[rows] = halves(names, cluster=evaluated.cluster(rows), seed=evaluated.sampling.get("seed", 0))
+    of_first[rows] = _split_in_halves(names, cluster=evaluated.cluster(rows), seed=evaluated.sampling.get("seed", 0))
     measured: dict[str, NDArray[np.int64]] = {}
     for chosen_on in (of_first, ~of_first):
         values = {name: _value(metric, part[chosen_on[part]], evaluated) for name, part in groups.items()}
@@ -100,11 +99,11 @@ def worst_group_measured(
     return {name: part for name, part in measured.items() if len(part)}
 
 
-def _value(metric: Callable[..., Any], rows: NDArray[np.int64], evaluated: Evaluated) -> float:
+def _value(metric: Callable[..., Any], rows: NDArray[np.int64], evaluated: EvaluationRows) -> float:
     return float(evaluated.value(metric, rows)) if len(rows) else np.nan
 
 
-def _groups(side: GroupsOfRows, mask: NDArray[np.bool_], evaluated: Evaluated) -> dict[str, NDArray[np.int64]]:
+def _groups(side: GroupsOfRows, mask: NDArray[np.bool_], evaluated: EvaluationRows) -> dict[str, NDArray[np.int64]]:
     named = evaluated.named(side.column)
     mask = mask if named is None else mask & named
     groups = {name: rows[mask[rows]] for name, rows in side.rows_of_groups(evaluated.columns).items()}
@@ -120,10 +119,10 @@ def _percentile(
     side: PercentileOfGroups,
     metric: Callable[..., Any],
     groups: dict[str, NDArray[np.int64]],
-    evaluated: Evaluated,
+    evaluated: EvaluationRows,
     higher_is_better: bool,
 ) -> Estimate:
-    by_row = row_values(metric, evaluated.columns)
+    by_row = read_row_values(metric, evaluated.columns)
     of_group = [
         float(by_row[rows].mean()) if by_row is not None else float(evaluated.value(metric, rows))
         for rows in groups.values()
@@ -144,10 +143,10 @@ def _percentile(
 def _worst(
     metric: Callable[..., Any],
     groups: dict[str, NDArray[np.int64]],
-    evaluated: Evaluated,
+    evaluated: EvaluationRows,
     higher_is_better: bool,
 ) -> Estimate:
-    values, rows = row_values(metric, evaluated.columns), np.concatenate(list(groups.values()))
+    values, rows = read_row_values(metric, evaluated.columns), np.concatenate(list(groups.values()))
     if values is not None:
         names = np.repeat(list(groups), [len(part) for part in groups.values()])
         return worst_group_interval(
@@ -171,3 +170,36 @@ def _worst(
         reasons += dict.fromkeys(each.reason for each in defined if each.reason)
     reason = "; ".join(reasons) or worst.reason
     return Estimate(worst.value, low=low, high=high, n=worst.n, method=method, reason=reason)
+
+
+def _split_in_halves(stratum: Any, *, cluster: Any = None, seed: int = 0) -> Array:
+    """Which rows (n,) are of the first half: at random, of each stratum one half of its rows.
+
+    What is chosen on one half is then measured on the other.
+
+    With clusters whole clusters are of one half, each counted for the stratum of its first row. Of an odd number the
+    one that is over goes to either half in turn.
+
+    Args:
+        stratum: What is to be halved, such as the group of each row (n,), any hashable.
+        cluster: What the rows (n,) share; None if they are independent.
+        seed: Of the draw.
+
+    Raises:
+        OochubError: No rows, or different lengths.
+
+    >>> first = _split_in_halves(["a", "a", "b", "b"]).tolist()
+    >>> first in [[True, False] * 2, [False, True] * 2, [True, False, False, True], [False, True, True, False]]
+    True
+    """
+    codes = check_group(stratum, name="stratum").codes
+    unit = np.arange(len(codes)) if cluster is None else check_group(cluster, name="cluster").codes
+    check_same_length(stratum=codes, cluster=unit)
+    _, first, own = np.unique(unit, return_index=True, return_inverse=True)
+    generator = np.random.default_rng([seed, 2])
+    drawn = generator.permutation(len(first))
+    drawn = drawn[np.argsort(codes[first[drawn]], kind="stable")]
+    is_first = np.empty(len(first), bool)
+    is_first[drawn] = (np.arange(len(first)) + generator.integers(2)) % 2 == 0
+    in_first: Array = is_first[own]
+    return in_first

@@ -16,13 +16,12 @@ Source: Holt and Smith 1979, Post Stratification (J. R. Statist. Soc. A 142:33-4
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from oochub.errors import OochubError, either, unknown_name
-from oochub.evaluation.row_cells import RowCells, row_cells
-from oochub.evaluation.weighted_metric import row_values, weighted_form, weighted_names
+from oochub.evaluation.weighted_metric import list_weighted_names, make_weighted_form, read_row_values
 from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
 from oochub.stats.array_checks import Array
@@ -43,6 +42,9 @@ _FEW = 10  # a bootstrap of rows that count as fewer is too narrow
 _ROUNDING = 1e-12  # sums of weights are exact to about 1e-16: a smaller difference is none
 _BLOCK = 1 << 18  # weights held at once
 _MANY = 10_000  # independent rows of a side from here: cells of rows are drawn, which a test sets beside rows
+
+
+_CELLS = 512  # of ranks; and so many of the largest values that each are a cell
 
 
 def check_match(column: str, columns: Mapping[str, Any]) -> None:
@@ -73,7 +75,7 @@ def check_match(column: str, columns: Mapping[str, Any]) -> None:
         raise unknown_name("numeric auxiliary column to match on", column, able)
 
 
-def matched_gap(
+def estimate_matched_gap(
     metric: str,
     in_columns: Mapping[str, Array],
     out_columns: Mapping[str, Array],
@@ -88,7 +90,7 @@ def matched_gap(
     """The metric out of context minus in context, with the column spread on both sides as out of context.
 
     The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample. Of 10,000
-    independent rows and more on a side, cells of rows with like values are drawn (`oochub.evaluation.row_cells`).
+    independent rows and more on a side, cells of rows with like values are drawn (`oochub.evaluation.matching`).
 
     Args:
         metric: auc, accuracy, error_rate or nll; of others the gap is nan with the reason.
@@ -112,7 +114,7 @@ def matched_gap(
     >>> small, large = {"label": [1] * 40, "prediction": [0] * 40}, {"label": [1] * 40, "prediction": [1] * 40}
     >>> both = {name: np.array(small[name] + large[name]) for name in small} | {"area": np.repeat([0.1, 0.9], 40)}
     >>> few = {name: array[:50] for name, array in both.items()}
-    >>> round(matched_gap("accuracy", both, few, column="area").estimate, 12)  # the plain gap is 0.2 - 0.5
+    >>> round(estimate_matched_gap("accuracy", both, few, column="area").estimate, 12)  # the plain gap is 0.2 - 0.5
     0.0
     """
     check_match(column, in_columns)
@@ -174,12 +176,12 @@ def _gap(
 ) -> Estimate:
     n, sampling = sum(len(rows) for rows in codes), samplings[0]
     method = f"percentile bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
-    if metric not in weighted_names():
-        able = wording.listed(weighted_names())
+    if metric not in list_weighted_names():
+        able = wording.listed(list_weighted_names())
         return Estimate(np.nan, n=n, method="none", reason=f"{metric} has no weighted form; {able} have one")
     if not all(len(rows) for rows in codes):
         return Estimate(np.nan, n=n, method=method, reason="no rows with a value on one side")
-    forms = [weighted_form(metric, side) for side in sides]
+    forms = [make_weighted_form(metric, side) for side in sides]
     whole = _weights(codes, within, [np.ones((1, len(rows))) for rows in codes])
     value = float(_differences(forms, whole)[0])
     if np.isnan(value):
@@ -215,12 +217,12 @@ def _drawn(
 ) -> Array:
     """The gap of each resample (k,): of rows, or of cells of many rows."""
     units = [
-        row_cells(*_valued(metric, side, code))
+        _make_row_cells(*_valued(metric, side, code))
         if sampling.cluster is None and len(code) >= _MANY
         else RowCells(side, code, np.ones(len(code), np.int64))
         for side, code, sampling in zip(sides, codes, samplings, strict=True)
     ]
-    forms = [weighted_form(_form_of(metric, each.columns), each.columns) for each in units]
+    forms = [make_weighted_form(_form_of(metric, each.columns), each.columns) for each in units]
     strata = [each.stratum for each in units]
     own = _differences(forms, _weights(strata, within, [each.rows[None].astype(np.float64) for each in units]))[0]
     together = max(1, _BLOCK // max(len(code) for code in strata))
@@ -231,10 +233,10 @@ def _drawn(
 
 
 def _valued(metric: str, side: dict[str, Array], code: Array) -> tuple[dict[str, Array], Array, str]:
-    """What `row_cells` takes: scores with their labels, or the values of which the metric is the mean."""
+    """What `_make_row_cells` takes: scores with their labels, or the values of which the metric is the mean."""
     if metric == "auc":
         return side, code, "score"
-    values = row_values(metric, side)
+    values = read_row_values(metric, side)
     assert values is not None  # noqa: S101 every metric with a weighted form is the AUC or a mean
     return {"loss": values}, code, "loss"
 
@@ -294,3 +296,39 @@ def _counts(rows: Array, sampling: Sampling, together: int) -> Iterator[Array]:
         drawn = generator.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
         yield counts if sampling.cluster is None else counts[:, sampling.cluster]
+
+
+class RowCells(NamedTuple):
+    """Cells (m,): what a weighted metric reads of them, the stratum and the number of rows of each."""
+
+    columns: dict[str, Array]
+    stratum: Array
+    rows: Array
+
+
+def _make_row_cells(columns: Mapping[str, Array], stratum: Array, value: str) -> RowCells:
+    """The cells of many rows: a stratum and one of 512 ranks of a value, or one of the 512 largest values.
+
+    A resample of independent rows holds multinomial numbers of each cell. Rows of one cell differ by less than the
+    resamples do: `value` of a cell is the mean of its rows (a loss), or its place among all (a score, whose order alone
+    counts: rows of one place are ties). Of values that are few, such as 0 and 1, nothing is lost.
+
+    Args:
+        columns: `value`; with `label` of each row (n,), which is the same within a stratum.
+        stratum: Numbers (n,).
+        value: The name of the column, "loss" or "score".
+
+    >>> _make_row_cells({"loss": np.array([0.0, 1.0, 1.0])}, np.array([0, 0, 0]), "loss")
+    RowCells(columns={'loss': array([0., 1.])}, stratum=array([0, 0]), rows=array([1, 2]))
+    """
+    values = np.asarray(columns[value], dtype=np.float64)
+    distinct, place = np.unique(values, return_inverse=True)
+    if len(distinct) > 2 * _CELLS:
+        below = np.cumsum(np.bincount(place)) - 1  # the rank of the last row of each distinct value
+        largest = len(values) - _CELLS
+        place = np.where(below < largest, below * _CELLS // len(values), _CELLS + below - largest)[place]
+    together = stratum * (int(place.max()) + 1) + place
+    first, cell, rows = np.unique(together, return_index=True, return_inverse=True, return_counts=True)[1:]
+    taken = place[first] if value == "score" else np.bincount(cell, values) / rows
+    label = {"label": columns["label"][first]} if "label" in columns else {}
+    return RowCells({value: taken, **label}, stratum[first], rows)

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.evaluation.evaluated import Evaluated
+from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.output import RowBoxes
 from oochub.records.report_records import BoxesInPicture, Mistake
-from oochub.stats.worst_rows import PER_KIND, worst_of_each
+from oochub.stats.worst_rows import PER_KIND, find_worst_rows
 
 _SHOWN = 12
 
 
-def mistakes(
-    evaluated: Evaluated,
+def choose_mistakes(
+    evaluated: EvaluationRows,
     out: NDArray[np.bool_] | None,
     shown: NDArray[np.bool_],
     inside: NDArray[np.bool_] | None = None,
@@ -38,20 +38,20 @@ def mistakes(
     is_wrong, keys = output.wrong(columns), output.mistake_keys(columns)
     rows: list[int] = []
     for mask in (shown,) if out is None else (out, shown & ~out):
-        worst = worst_of_each(loss, keys, most=PER_KIND, rows=np.flatnonzero(mask & is_wrong))
+        worst = find_worst_rows(loss, keys, most=PER_KIND, rows=np.flatnonzero(mask & is_wrong))
         rows += worst[np.argsort(-loss[worst], kind="stable")].tolist()
     is_out = [
         None if out is None or not (out[row] or inside is None or inside[row]) else bool(out[row]) for row in rows
     ]
-    return tuple(mistake_of(row, evaluated, is_out=side) for row, side in zip(rows[:_SHOWN], is_out, strict=False))
+    return tuple(make_mistake(row, evaluated, is_out=side) for row, side in zip(rows[:_SHOWN], is_out, strict=False))
 
 
-def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool | None) -> Mistake:
+def make_mistake(row: int, evaluated: EvaluationRows, *, is_out: bool | None) -> Mistake:
     """One row as a reader sees it.
 
     Args:
         row: Its number.
-        evaluated: See `mistakes`.
+        evaluated: See `choose_mistakes`.
         is_out: Whether it is out of context; None where no row is, and for one that is of neither side.
     """
     predictions, columns = evaluated.predictions, evaluated.columns
@@ -70,7 +70,7 @@ def mistake_of(row: int, evaluated: Evaluated, *, is_out: bool | None) -> Mistak
         group=_text(record.get("group")),
         challenge=_text(record.get("challenge")),
         image=_base64(record.get("thumbnail")),
-        attribution=attribution_of(record),
+        attribution=find_attribution(record),
         text=_text(record.get("text") or record.get("thumbnail_text") or predictions.output.line(columns, row, ())),
         boxes=_boxes(predictions.output.boxes(columns, row), record),
     )
@@ -93,7 +93,7 @@ def _base64(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode("ascii")
 
 
-def attribution_of(record: Mapping[str, Any]) -> str | None:
+def find_attribution(record: Mapping[str, Any]) -> str | None:
     """Where the picture of a row is from and its license, where its columns say so; else None."""
     url = str(record.get("source_url") or "")
     if url.startswith("http://") and ".staticflickr.com/" in url:  # COCO's lists are older than Flickr's https

@@ -7,25 +7,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.evaluation.evaluated import Evaluated
-from oochub.evaluation.weighted_metric import row_values
+from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.evaluation.weighted_metric import read_row_values
 from oochub.metric import facts_of
 from oochub.records.sides import PercentileOfGroups
-from oochub.stats.bootstrap import bootstrap, with_width
+from oochub.stats.array_checks import check_group
+from oochub.stats.bootstrap import bootstrap, drop_no_width
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference as difference_of
-from oochub.stats.group_codes import check_group
-from oochub.stats.interval_p_value import interval_p_value
-from oochub.stats.paired_shares import paired_shares
-from oochub.stats.sign_flips import sign_flips
+from oochub.stats.p_values import interval_p_value, sign_flips
+from oochub.stats.proportion import paired_shares
 
 FROM_INTERVAL = "by its interval"
 _SHARES = ("accuracy", "error_rate")
 OF_ROWS = ("label", "prediction", "loss")
 """What the value of a row is made of."""
 
-Pair = tuple[Evaluated, Evaluated]
+Pair = tuple[EvaluationRows, EvaluationRows]
 Rows = NDArray[np.int64]
 
 
@@ -37,20 +36,20 @@ class TestedDifference(NamedTuple):
     test: str
 
 
-def paired_difference(
+def measure_difference(
     metric: Callable[..., Any], pair: Pair, rows: Rows, *, key: str | None = None
 ) -> TestedDifference:
     """The metric of the second model minus that of the first on the same rows.
 
     Shares of independent rows get McNemar's exact test, the AUC that of DeLong (with clusters: Obuchowski), means of
     rows random signs of the rows' differences, of whole clusters where the benchmark declares them
-    (`oochub.stats.sign_flips`), and every other metric Student's t, with the standard deviation of a bootstrap in which
+    (`oochub.stats.p_values`), and every other metric Student's t, with the standard deviation of a bootstrap in which
     each resample scores both models on the same rows; of whole groups, where groups are a sample
-    (`MetricFacts.whole_groups`). The p-value of a bootstrap is that of its interval (`oochub.stats.interval_p_value`).
+    (`MetricFacts.whole_groups`). The p-value of a bootstrap is that of its interval (`oochub.stats.p_values`).
 
     Args:
         metric: A metric function.
-        pair: Of `oochub.evaluation.paired_rows.paired_rows`.
+        pair: Of `oochub.evaluation.paired_rows.pair_rows`.
         rows: Row numbers (n,), at least one.
         key: Of a metric that gives a dict, which number.
     """
@@ -58,7 +57,7 @@ def paired_difference(
     name = getattr(metric, "__name__", "")
     sampling = _sampling(first, rows)
     values = [
-        row_values(metric, {column: each.columns[column][rows] for column in OF_ROWS if column in each.columns})
+        read_row_values(metric, {column: each.columns[column][rows] for column in OF_ROWS if column in each.columns})
         for each in pair
     ]
     if name == "auc":
@@ -76,14 +75,14 @@ def paired_difference(
     if facts is not None and facts.whole_groups:
         return _of_whole_groups(metric, pair, rows)
 
-    def value(each: Evaluated, drawn: Rows) -> float:
+    def value(each: EvaluationRows, drawn: Rows) -> float:
         number = each.value(metric, drawn)
         return float(number[key] if key is not None else number)
 
     return _by_t(lambda drawn: value(second, drawn) - value(first, drawn), {"drawn": rows}, sampling)
 
 
-def worst_difference(first: Estimate, second: Estimate) -> TestedDifference:
+def measure_worst_difference(first: Estimate, second: Estimate) -> TestedDifference:
     """The worst group of the second model minus that of the first, of their intervals alone.
 
     The two may be two groups, so nothing is paired; and a bootstrap of the difference of two minima covers too little
@@ -91,13 +90,13 @@ def worst_difference(first: Estimate, second: Estimate) -> TestedDifference:
     The intervals of both are simultaneous over the groups, so this one is wide. The groups' own differences are paired.
 
     Args:
-        first: Of `oochub.stats.worst_group_interval`, or like it.
+        first: Of `oochub.stats.group_intervals`, or like it.
         second: The same of the second model.
     """
     return _by_interval(difference_of(second, first))
 
 
-def percentile_difference(
+def measure_percentile_difference(
     side: PercentileOfGroups, metric: Callable[..., Any], pair: Pair, rows: Rows
 ) -> TestedDifference:
     """The same of a percentile of groups, by a bootstrap of whole groups with both models' numbers.
@@ -105,7 +104,7 @@ def percentile_difference(
     Args:
         side: Which percentile of which groups.
         metric: A metric with one number.
-        pair: See `paired_difference`.
+        pair: See `measure_difference`.
         rows: Row numbers (n,) of the side.
     """
     facts = facts_of(metric)
@@ -153,7 +152,7 @@ def _of_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> Te
     return _by_interval(bootstrap(change, {"place": np.arange(len(rows))}, whole))  # percentiles: t covers less
 
 
-def _sampling(evaluated: Evaluated, rows: Rows) -> Sampling:
+def _sampling(evaluated: EvaluationRows, rows: Rows) -> Sampling:
     return Sampling(cluster=evaluated.cluster(rows), **evaluated.sampling)
 
 
@@ -164,5 +163,5 @@ def _by_t(change: Callable[..., float], columns: Mapping[str, Any], sampling: Sa
 
 
 def _by_interval(difference: Estimate) -> TestedDifference:
-    difference = with_width(difference)
+    difference = drop_no_width(difference)
     return TestedDifference(difference, interval_p_value(difference), FROM_INTERVAL)

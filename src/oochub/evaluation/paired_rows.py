@@ -1,26 +1,40 @@
-"""The rows of two predictions of the same examples, in one order."""
+"""The rows of two predictions of the same examples, in one order, and those that flip.
 
+Of a row that flips one model is right, the other wrong.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, either
-from oochub.evaluation.closed_words import closed_words
-from oochub.evaluation.declaration import declaration
-from oochub.evaluation.epoch_rows import epoch_rows
-from oochub.evaluation.evaluated import Evaluated, holds_many_tasks
-from oochub.evaluation.evaluated_columns import EvaluatedColumns
-from oochub.evaluation.limits import check_limits
+from oochub.evaluation.declaration import check_closed_words, find_declaration
+from oochub.evaluation.evaluation_rows import (
+    EvaluationColumns,
+    EvaluationRows,
+    check_limits,
+    find_epoch_rows,
+    holds_many_tasks,
+)
+from oochub.evaluation.mistakes import make_mistake
+from oochub.evaluation.paired_difference import Pair
 from oochub.prediction.predictions import Predictions
+from oochub.records.report_records import ComparedModel, Flip
 from oochub.records.sides import GroupsOfRows
 
 _SAME = ("benchmark", "config", "version", "kind", "class_names")
 _LISTED = 3
 
 
-def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple[Evaluated, Evaluated]:
+SHOWN = 6
+"""Of each direction."""
+
+
+def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple[EvaluationRows, EvaluationRows]:
     """Both predictions as `evaluate` sees them, joined by split and example_id; row i is one example in both.
 
     Args:
@@ -41,7 +55,7 @@ def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tup
             )
     second = _in_order_of(first, second)
     _check_same_truth(first, second)
-    benchmark = declaration(first)
+    benchmark = find_declaration(first)
     if holds_many_tasks(first, benchmark):
         raise OochubError(
             f"{benchmark.name}/{first.metadata.config} holds many tasks. Compare one of them: "
@@ -49,13 +63,13 @@ def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tup
         )
     _check_same_sides(first, second, benchmark)
     first, second = _with_columns_of(first, second), _with_columns_of(second, first)
-    benchmark = declaration(first)
-    left_out = np.logical_or(*(epoch_rows(part, benchmark).left_out for part in (first, second)))
+    benchmark = find_declaration(first)
+    left_out = np.logical_or(*(find_epoch_rows(part, benchmark).left_out for part in (first, second)))
     evaluated = [
-        Evaluated(
+        EvaluationRows(
             predictions=part,
             benchmark=benchmark,
-            columns=EvaluatedColumns(part, part.output.arrays(part)),
+            columns=EvaluationColumns(part, part.output.arrays(part)),
             known=part.output.known(part.label) & ~left_out,
             sampling=sampling,
         )
@@ -63,7 +77,7 @@ def paired_rows(first: Predictions, second: Predictions, **sampling: Any) -> tup
     ]
     check_limits(evaluated[0])
     for part in evaluated:
-        closed_words(part.predictions, benchmark)
+        check_closed_words(part.predictions, benchmark)
     return evaluated[0], evaluated[1]
 
 
@@ -136,7 +150,54 @@ def _differ(first: Predictions, differs: Any, what: str, one: Any, other: Any) -
 def _with_columns_of(own: Predictions, other: Predictions) -> Predictions:
     """The predictions with the auxiliary columns that the other ones have."""
     rows = own.rows
-    for name in EvaluatedColumns(other, {}):
+    for name in EvaluationColumns(other, {}):
         if name not in rows.column_names:
             rows = rows.with_column(name, other.rows.column(name))
     return own if rows is own.rows else replace(own, rows=rows)
+
+
+def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
+    """The rows that flip with the largest change in the probability of the truth, a few of each direction.
+
+    Args:
+        pair: Of `oochub.evaluation.paired_rows.pair_rows`.
+        masks: The rows (n,) of the slices by role; rows of the evaluation split and of both sides may be shown.
+
+    Returns:
+        Those that the second alone answers right, then those of the first: rows with a small picture before others,
+        the largest change first, of equal ones the first row; none for a kind of output without one right answer.
+    """
+    output = pair[0].predictions.output
+    if not output.one_answer:
+        return ()
+    shown = np.logical_or.reduce([mask for role, mask in masks.items() if role in ("all", "in", "out")])
+    out = masks.get("out", np.zeros_like(shown))
+    wrong = [output.wrong(each.columns) for each in pair]
+    truth = [np.exp(-each.columns["loss"]) for each in pair]  # the probability that each gives it
+    pictured = np.logical_or(*(_pictured(each) for each in pair))
+    found = []
+    directions: tuple[tuple[ComparedModel, int, int], ...] = (("second", 1, 0), ("first", 0, 1))
+    for right, own, other in directions:
+        rows = np.flatnonzero(shown & ~wrong[own] & wrong[other])
+        change = (truth[own] - truth[other])[rows]
+        for row in rows[np.lexsort((-change, ~pictured[rows]))][:SHOWN].tolist():
+            mistake = make_mistake(row, pair[other], is_out=bool(out[row]))
+            if mistake.image is None:
+                mistake = replace(mistake, image=make_mistake(row, pair[own], is_out=bool(out[row])).image)
+            found.append(
+                Flip(
+                    right=right,
+                    change=float(truth[own][row] - truth[other][row]),
+                    probability=float(truth[own][row]),
+                    mistake=mistake,
+                )
+            )
+    return tuple(found)
+
+
+def _pictured(side: EvaluationRows) -> NDArray[np.bool_]:
+    """Which rows (n,) have a small picture: predictions keep those of the worst mistakes."""
+    rows = side.predictions.rows
+    if "thumbnail" not in rows.column_names:
+        return np.zeros(len(rows), bool)
+    return np.asarray(rows.column("thumbnail").is_valid().to_numpy(), bool)

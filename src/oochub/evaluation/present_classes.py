@@ -29,7 +29,7 @@ def check_classes(classes: str) -> None:
         raise unknown_name("classes", classes, get_args(Classes))
 
 
-def allowed_classes(predictions: Predictions, classes: Classes = "all") -> NDArray[np.int64]:
+def find_allowed_classes(predictions: Predictions, classes: Classes = "all") -> NDArray[np.int64]:
     """The numbers of the classes that an answer may be, in order.
 
     Args:
@@ -53,14 +53,14 @@ def allowed_classes(predictions: Predictions, classes: Classes = "all") -> NDArr
     return present if len(present) else every
 
 
-def answers(logits: NDArray[np.float32], allowed: NDArray[np.int64]) -> NDArray[np.int64]:
+def choose_answers(logits: NDArray[np.float32], allowed: NDArray[np.int64]) -> NDArray[np.int64]:
     """The answer to each row (n,): the allowed class with the largest logit, the first of equals.
 
     Args:
         logits: (n, c).
         allowed: (k,) class numbers, in order.
 
-    >>> answers(np.array([[3.0, 1.0, 2.0]]), np.array([1, 2])).tolist()
+    >>> choose_answers(np.array([[3.0, 1.0, 2.0]]), np.array([1, 2])).tolist()
     [2]
     """
     chosen: NDArray[np.int64] = allowed[logits[:, allowed].argmax(axis=1)]

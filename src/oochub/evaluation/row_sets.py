@@ -1,4 +1,7 @@
-"""The slices of a report: which rows each one takes, and every metric on them."""
+"""The slices of a report: which rows each one takes, every metric on them, and the gap between the two sides.
+
+The gap is the primary metric out of context minus in context, plain and at equal values of a column.
+"""
 
 from collections.abc import Callable, Container, Mapping
 from typing import Any, NamedTuple
@@ -9,13 +12,15 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
-from oochub.evaluation.evaluated import Evaluated
-from oochub.evaluation.group_sides import group_side, worst_group_measured, worst_group_rows
+from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.evaluation.group_sides import estimate_group_side, find_worst_group_rows, measure_worst_group_apart
+from oochub.evaluation.matching import estimate_matched_gap
 from oochub.records.metadata import row_counts
-from oochub.records.report_records import ChosenGroup, Role, Slice
+from oochub.records.report_records import ChosenGroup, Gap, MatchedGap, Role, Side, Slice
 from oochub.records.sides import GroupsOfRows, Rows, WorstOfGroups
+from oochub.stats.array_checks import check_group
 from oochub.stats.estimate import Estimate
-from oochub.stats.group_codes import check_group
+from oochub.stats.estimation import difference
 
 _ROLES: Mapping[str, tuple[Role, ...]] = {
     "auc_hard": ("all",),
@@ -23,6 +28,9 @@ _ROLES: Mapping[str, tuple[Role, ...]] = {
     "worst_group": ("all", "out"),
 }
 """Metrics that pick their own rows, or need all groups: a slice of another role says nothing new, or nothing."""
+
+
+_SIDES: tuple[Side, ...] = ("in", "out")
 
 
 class RowSet(NamedTuple):
@@ -35,7 +43,7 @@ class RowSet(NamedTuple):
     mask: NDArray[np.bool_]
 
 
-def row_sets(evaluated: Evaluated) -> list[RowSet]:
+def make_row_sets(evaluated: EvaluationRows) -> list[RowSet]:
     """The rows of each slice, all of the evaluation split first; slices without a row are left out.
 
     Raises:
@@ -81,7 +89,7 @@ def is_computed(metric: str, role: Role) -> bool:
     return role in _ROLES.get(metric, (role,))
 
 
-def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated: Evaluated) -> Slice:
+def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated: EvaluationRows) -> Slice:
     """Every metric on the rows of a slice; of a side that is a statistic over groups, that of the primary metric.
 
     Args:
@@ -93,7 +101,7 @@ def slice_of(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated:
     worst_groups: dict[str, ChosenGroup] = {}
     n = own = int(rows.mask.sum())
     if isinstance(_side(rows, evaluated), GroupsOfRows):
-        statistic = side_estimate(rows, primary_metric(evaluated), evaluated)
+        statistic = estimate_side(rows, get_primary_metric(evaluated), evaluated)
         estimates[evaluated.benchmark.primary_metric], n = statistic, statistic.n
     else:
         for name, metric in metrics.items():
@@ -127,37 +135,97 @@ def _worst_groups(values: Mapping[str, Any], among: int) -> dict[str, ChosenGrou
     return {f"worst_group.{key}": ChosenGroup(name=name, among=among) for key, name in named.items()}
 
 
-def side_estimate(rows: RowSet, metric: Callable[..., Any], evaluated: Evaluated) -> Estimate:
+def estimate_side(rows: RowSet, metric: Callable[..., Any], evaluated: EvaluationRows) -> Estimate:
     """The number of a side: a metric on its rows, or its statistic over their groups."""
     side = _side(rows, evaluated)
     if isinstance(side, GroupsOfRows):
-        return group_side(side, metric, rows.mask, evaluated)
+        return estimate_group_side(side, metric, rows.mask, evaluated)
     estimate_of_rows: Estimate = evaluated.of(metric, rows.mask)
     return estimate_of_rows
 
 
-def rows_behind(rows: RowSet, evaluated: Evaluated) -> NDArray[np.bool_]:
+def measure_gap(sets: Mapping[Role, RowSet], slices: Mapping[Role, Slice], evaluated: EvaluationRows) -> Gap:
+    """The gap with the interval of the difference, and how many rows stand behind it.
+
+    Args:
+        sets: The rows of the slices by role.
+        slices: The slices by role; the primary metric is taken from them where they have it.
+        evaluated: What they are rows of.
+
+    Returns:
+        The Gap; undefined, with the reason, where a side has no rows.
+    """
+    name = evaluated.benchmark.primary_metric
+    sizes = {role: part.n for role, part in slices.items()}
+    smallest = min((n for role, n in sizes.items() if role in ("hard_positive", "hard_negative")), default=None)
+    n = sum(sizes.get(side, 0) for side in _SIDES)
+    estimate = Estimate(np.nan, n=n, method="none", reason=explain_missing_side(sets, evaluated.benchmark))
+    if set(_SIDES) <= set(sets):
+        metric = get_primary_metric(evaluated)
+        inside, outside = (
+            slices[side].metrics.get(name) or estimate_side(sets[side], metric, evaluated) for side in _SIDES
+        )
+        estimate = difference(outside, inside)
+    return Gap(
+        metric=name,
+        estimate=estimate,
+        n_in=sizes.get("in", 0),
+        n_out=sizes.get("out", 0),
+        n_out_smallest=sizes.get("out", 0) if smallest is None else smallest,
+    )
+
+
+def measure_gap_at_equal(column: str, sets: Mapping[Role, RowSet], evaluated: EvaluationRows) -> MatchedGap:
+    """The gap at equal values of a column; see `oochub.evaluation.matching.estimate_matched_gap`.
+
+    Args:
+        column: A numeric auxiliary column.
+        sets: See `measure_gap`.
+        evaluated: See `measure_gap`.
+
+    Returns:
+        The MatchedGap; undefined where a side is the worst of groups, or a percentile of them: it is chosen among the
+        rows of the other side, and has no rows of its own to match.
+    """
+    nothing = np.zeros(len(evaluated.known), bool)
+    masks = {side: sets[side].mask if side in sets else nothing for side in _SIDES}
+    wanted = {"label", "prediction", "score", "loss", column} & set(evaluated.columns)
+    inside, outside = ({name: evaluated.columns[name][mask] for name in wanted} for mask in masks.values())
+    cluster = evaluated.benchmark.cluster
+    clusters: dict[str, Any] = {}
+    if cluster is not None:
+        clusters = {f"{side}_cluster": evaluated.columns[cluster][mask] for side, mask in masks.items()}
+    primary = evaluated.benchmark.primary_metric
+    if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):
+        n = int(masks["in"].sum())
+        reason = "one side is a statistic over groups of the same rows"
+        absent = Estimate(np.nan, n=n, method="none", reason=reason)
+        return MatchedGap(column=column, metric=primary, n_in=n, n_out=n, share_out=np.nan, estimate=absent, strata=())
+    return estimate_matched_gap(primary, inside, outside, column=column, **clusters, **evaluated.sampling)
+
+
+def find_rows_behind(rows: RowSet, evaluated: EvaluationRows) -> NDArray[np.bool_]:
     """The rows (n,) that a side's number is of: all of its own, or those of its worst group."""
     side = _side(rows, evaluated)
     if isinstance(side, WorstOfGroups):
-        return worst_group_rows(side, primary_metric(evaluated), rows.mask, evaluated)
+        return find_worst_group_rows(side, get_primary_metric(evaluated), rows.mask, evaluated)
     return rows.mask
 
 
-def measured_groups(rows: RowSet, evaluated: Evaluated) -> dict[str, NDArray[np.int64]] | None:
+def find_measured_groups(rows: RowSet, evaluated: EvaluationRows) -> dict[str, NDArray[np.int64]] | None:
     """Of a side that is its worst group, the rows that did not choose it, by group; None for another side."""
     side = _side(rows, evaluated)
     if isinstance(side, WorstOfGroups):
-        return worst_group_measured(side, primary_metric(evaluated), rows.mask, evaluated)
+        return measure_worst_group_apart(side, get_primary_metric(evaluated), rows.mask, evaluated)
     return None
 
 
-def _side(rows: RowSet, evaluated: Evaluated) -> Rows | None:
+def _side(rows: RowSet, evaluated: EvaluationRows) -> Rows | None:
     sides = {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}
     return sides.get(rows.role)
 
 
-def missing_side(sets: Container[Role], benchmark: Benchmark) -> str:
+def explain_missing_side(sets: Container[Role], benchmark: Benchmark) -> str:
     """Why there is no gap: no context is named, or the side that has no rows, in the benchmark's words.
 
     Args:
@@ -171,7 +239,7 @@ def missing_side(sets: Container[Role], benchmark: Benchmark) -> str:
     return f"there are no rows {' and none '.join(missing)}"
 
 
-def primary_metric(evaluated: Evaluated) -> Callable[..., Any]:
+def get_primary_metric(evaluated: EvaluationRows) -> Callable[..., Any]:
     """The metric of the gap."""
     metric: Callable[..., Any] = catalog.get("metric", evaluated.benchmark.primary_metric)
     return metric

@@ -1,15 +1,22 @@
-"""The sets of pictures that detectors scored, taken apart: in distribution, shifted, out of it; right and wrong."""
+"""The sets of pictures that detectors scored, taken apart: in distribution, shifted, out of it; right and wrong.
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+And the nearest of many rows by cosine: exact in float64, by blocks, so that memory does not grow with the rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, unknown_name
-from oochub.evaluation.detector_scores import ScoredSet, detector_key, made_detector
+from oochub.errors import OochubError, either, unknown_name
+from oochub.evaluation.detector_scores import ScoredSet, detector_key, make_detector
+from oochub.prediction.predictions import Predictions
 
 Shift = Literal["none", "covariate", "semantic"]
+
+
+_ROWS = 1024  # of each side at once: 16 MiB of 2,048 features in float64
 
 
 class SetPart(NamedTuple):
@@ -30,11 +37,11 @@ class SetPart(NamedTuple):
     rows: NDArray[np.bool_]
 
 
-def set_parts(scored_sets: Sequence[ScoredSet], *, by_answer: bool = False) -> list[SetPart]:
+def split_scored_sets(scored_sets: Sequence[ScoredSet], *, by_answer: bool = False) -> list[SetPart]:
     """The parts of every set that have rows, in order: its rows in distribution, then those out of it.
 
     Args:
-        scored_sets: Of `detector_scores`.
+        scored_sets: Of `score_sets`.
         by_answer: Take right and wrong answers of the rows in distribution apart.
 
     >>> from oochub.prediction.predictions import Predictions
@@ -42,9 +49,9 @@ def set_parts(scored_sets: Sequence[ScoredSet], *, by_answer: bool = False) -> l
     >>> metadata = {"model": {}, "class_names": ["a", "b"], "rows": {"test": 2}}
     >>> metadata |= {"benchmark": "mine", "config": "both", "version": "1.0.0"}
     >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "label": [0, -1], "logits": [[1.0, 0.0]] * 2}
-    >>> from oochub.evaluation.detector_scores import detector_scores
-    >>> scored_sets = detector_scores([Predictions(pa.table(rows), metadata)], ["msp"])
-    >>> [(part.name, part.shift) for part in set_parts(scored_sets)]
+    >>> from oochub.evaluation.detector_scores import score_sets
+    >>> scored_sets = score_sets([Predictions(pa.table(rows), metadata)], ["msp"])
+    >>> [(part.name, part.shift) for part in split_scored_sets(scored_sets)]
     [('both, in distribution', 'none'), ('both, out of distribution', 'semantic')]
     """
     parts = []
@@ -62,17 +69,17 @@ def set_parts(scored_sets: Sequence[ScoredSet], *, by_answer: bool = False) -> l
     return [part for part in parts if part.rows.any()]
 
 
-def inside_part(scored_sets: Sequence[ScoredSet], name: str | None = None) -> SetPart:
+def choose_inside_part(scored_sets: Sequence[ScoredSet], name: str | None = None) -> SetPart:
     """The rows in distribution that others are set against.
 
     Args:
-        scored_sets: Of `detector_scores`.
+        scored_sets: Of `score_sets`.
         name: A set; None takes the first that has rows in distribution, one without covariate shift if there is.
 
     Raises:
         OochubError: No such set, or no rows in distribution.
     """
-    parts = [part for part in set_parts(_named(scored_sets, name)) if part.shift != "semantic"]
+    parts = [part for part in split_scored_sets(_named(scored_sets, name)) if part.shift != "semantic"]
     if not parts:
         raise OochubError(
             f"There is no row in distribution in {_told(scored_sets, name)}. Give predictions of a set whose classes "
@@ -81,17 +88,17 @@ def inside_part(scored_sets: Sequence[ScoredSet], name: str | None = None) -> Se
     return min(parts, key=lambda part: part.shift != "none")  # the first of equals
 
 
-def outside_part(scored_sets: Sequence[ScoredSet], name: str | None = None) -> SetPart:
+def choose_outside_part(scored_sets: Sequence[ScoredSet], name: str | None = None) -> SetPart:
     """The rows out of distribution of one set.
 
     Args:
-        scored_sets: Of `detector_scores`.
+        scored_sets: Of `score_sets`.
         name: A set; None takes the first that has rows out of distribution.
 
     Raises:
         OochubError: No such set, or no rows out of distribution.
     """
-    parts = [part for part in set_parts(_named(scored_sets, name)) if part.shift == "semantic"]
+    parts = [part for part in split_scored_sets(_named(scored_sets, name)) if part.shift == "semantic"]
     if not parts:
         raise OochubError(
             f"There is no row out of distribution (column is_ood, or label -1) in {_told(scored_sets, name)}. Give "
@@ -100,11 +107,11 @@ def outside_part(scored_sets: Sequence[ScoredSet], name: str | None = None) -> S
     return parts[0]
 
 
-def scored_by(scored_sets: Sequence[ScoredSet], name: str | None = None, *, but: str | None = None) -> str:
+def choose_detector(scored_sets: Sequence[ScoredSet], name: str | None = None, *, but: str | None = None) -> str:
     """The key of a detector in the scores: itself, or the only one of that name whatever its hyperparameters.
 
     Args:
-        scored_sets: Of `detector_scores`.
+        scored_sets: Of `score_sets`.
         name: "odin" or "odin:epsilon=0.0014"; None takes the first.
         but: A key that None does not take if there is another.
 
@@ -113,14 +120,14 @@ def scored_by(scored_sets: Sequence[ScoredSet], name: str | None = None, *, but:
     """
     names = [scored.name for scored in scored_sets]
     if not names:
-        raise OochubError("There are no scored sets. oochub.evaluation.detector_scores.detector_scores makes them.")
+        raise OochubError("There are no scored sets. oochub.evaluation.detector_scores.score_sets makes them.")
     if len(set(names)) < len(names):
         double = next(name for name in names if names.count(name) > 1)
         raise OochubError(f"{double} is given twice: {', '.join(names)}. Give one file of predictions for each set.")
     keys = list(scored_sets[0].scores)
     if name is None:
         return next((key for key in keys if key != but), keys[0])
-    name = detector_key(made_detector(name)) if ":" in name else name  # as the keys write numbers
+    name = detector_key(make_detector(name)) if ":" in name else name  # as the keys write numbers
     matches = [key for key in keys if key == name] or [key for key in keys if key.partition(":")[0] == name]
     if not matches:
         raise unknown_name("detector in these scores", name, keys)
@@ -143,3 +150,144 @@ def _named(scored_sets: Sequence[ScoredSet], name: str | None) -> list[ScoredSet
 
 def _told(scored_sets: Sequence[ScoredSet], name: str | None) -> str:
     return name or ", ".join(scored.name for scored in scored_sets) or "no set at all"
+
+
+class Nearest(NamedTuple):
+    """For each row of a set the nearest row in distribution.
+
+    Attributes:
+        row: Numbers of the rows (n,) of the set in distribution; -1 for a row that is one of those itself.
+        distance: 1 - cosine (n,), in [0, 2]; nan for a row that is one of those itself.
+    """
+
+    row: NDArray[np.int64]
+    distance: NDArray[np.float64]
+
+
+def find_nearest_rows(features: Any, bank: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Of each row the nearest row of a bank by cosine distance, 1 - cos.
+
+    The distance is measured from the difference of the two unit vectors, so that of near-duplicates is right as well.
+
+    Args:
+        features: Numbers (n, d).
+        bank: Numbers (m, d), at least one row.
+
+    Returns:
+        Numbers of the nearest rows (n,), the first of equals; their distances (n,) in [0, 2].
+
+    Raises:
+        OochubError: Shapes that do not fit, no row, or a row that is all zeros or not finite: it has no direction.
+
+    >>> index, distance = find_nearest_rows([[2.0, 0.0], [1.0, 1.0]], [[0.0, 3.0], [5.0, 0.0]])
+    >>> index.tolist(), distance.round(4).tolist()
+    ([1, 0], [0.0, 0.2929])
+    """
+    rows, others = np.asarray(features), np.asarray(bank)
+    for name, matrix in (("features", rows), ("bank", others)):
+        if matrix.ndim != 2 or not matrix.size:
+            raise OochubError(f"{name} must be a matrix (rows, features) that is not empty, got shape {matrix.shape}.")
+    if rows.shape[1] != others.shape[1]:
+        raise OochubError(
+            f"features have {rows.shape[1]} columns and the bank {others.shape[1]}. Take both from the same model."
+        )
+    from tqdm import tqdm
+
+    best, index = np.full(len(rows), -np.inf), np.zeros(len(rows), np.int64)
+    parts = range(0, len(others), _ROWS)
+    for start in tqdm(parts, desc="Nearest", unit="block", delay=2, disable=None if len(parts) > 1 else True):
+        block = _unit(others, slice(start, start + _ROWS), "bank")
+        for some in _slices(len(rows)):
+            cosine = _unit(rows, some, "features") @ block.T
+            at = cosine.argmax(axis=1)
+            highest = np.take_along_axis(cosine, at[:, None], axis=1)[:, 0]
+            closer = highest > best[some]
+            best[some] = np.where(closer, highest, best[some])
+            index[some] = np.where(closer, at + start, index[some])
+    distance = np.empty(len(rows))
+    for some in _slices(len(rows)):
+        apart = _unit(rows, some, "features") - _unit(others, index[some], "bank")
+        distance[some] = np.einsum("ij,ij->i", apart, apart) / 2
+    return index, distance
+
+
+def find_nearest_inside(
+    scored_sets: Sequence[ScoredSet], *, embedding: Sequence[Predictions] | None = None
+) -> dict[str, Nearest]:
+    """For every row of every set the nearest row in distribution, by cosine.
+
+    Args:
+        scored_sets: Of `score_sets`.
+        embedding: Predictions of the same examples by a model whose features say what is near (in the paper a
+            self-supervised one), one for each set, matched by config, split and example_id. None takes the features
+            of the scored predictions.
+
+    Returns:
+        Set to Nearest.
+
+    Raises:
+        OochubError: Features or examples that are missing, or features without a direction.
+    """
+    bank = choose_inside_part(scored_sets)
+    features = {scored.name: _features(scored, embedding) for scored in scored_sets}
+    own = np.flatnonzero(bank.rows)
+    nearest = {}
+    for scored in scored_sets:
+        searched = ~bank.rows if scored is bank.scored else np.ones(len(scored.is_ood), bool)
+        index, distance = np.full(len(searched), -1, np.int64), np.full(len(searched), np.nan)
+        if searched.any():
+            near, distance[searched] = find_nearest_rows(
+                features[scored.name][searched], features[bank.scored.name][own]
+            )
+            index[searched] = own[near]
+        nearest[scored.name] = Nearest(index, distance)
+    return nearest
+
+
+def _slices(rows: int) -> Iterator[slice]:
+    for start in range(0, rows, _ROWS):
+        yield slice(start, min(start + _ROWS, rows))
+
+
+def _unit(matrix: NDArray[Any], some: slice | NDArray[np.int64], name: str) -> NDArray[np.float64]:
+    """Rows of length 1, scaled first: squares of very large or small numbers leave even float64."""
+    taken = matrix[some].astype(np.float64)
+    largest = np.abs(taken).max(axis=1, keepdims=True)
+    wrong = ~(np.isfinite(largest) & (largest > 0))[:, 0]
+    if wrong.any():
+        row = np.arange(len(matrix))[some][np.argmax(wrong)]
+        raise OochubError(f"Row {row} of {name} is all zeros or not finite, so it has no direction. Leave it out.")
+    taken /= largest
+    unit: NDArray[np.float64] = taken / np.linalg.norm(taken, axis=1, keepdims=True)
+    return unit
+
+
+def _features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -> NDArray[np.float32]:
+    """Features (n, d) of the rows of a set, in their order."""
+    if embedding is None:
+        if scored.predictions.features is None:
+            raise OochubError(
+                f"The predictions of {scored.name} lack features, by which pictures are near. Predict with "
+                f"{either('features=True', '--features')}, or give those of another model with "
+                f"{either('embedding=', '--embedding')}."
+            )
+        return scored.predictions.features
+    parts = [part for part in embedding if part.metadata.config == scored.name]
+    if len(parts) != 1 or parts[0].features is None:
+        configs = ", ".join(str(part.metadata.config) for part in embedding)
+        lacks = "has no features" if parts and parts[0].features is None else f"is there {len(parts)} times"
+        raise OochubError(
+            f"The embedding of {scored.name} {lacks}; given: {configs}. Give one file with features a set."
+        )
+    row_of = {key: row for row, key in enumerate(_keys(parts[0]))}
+    missing = [key for key in _keys(scored.predictions) if key not in row_of]
+    if missing:
+        raise OochubError(
+            f"{len(missing)} of {len(scored.is_ood)} examples of {scored.name} are not in the embedding, first "
+            f"{missing[0][1]} of split {missing[0][0]}. Predict both on the same data."
+        )
+    return parts[0].features[[row_of[key] for key in _keys(scored.predictions)]]
+
+
+def _keys(predictions: Predictions) -> list[tuple[str, str]]:
+    return list(zip(predictions.split.tolist(), predictions.column("example_id").tolist(), strict=True))

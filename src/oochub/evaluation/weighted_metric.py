@@ -8,14 +8,14 @@ from oochub.errors import unknown_name
 from oochub.stats.array_checks import Array
 
 
-def weighted_metric(metric: str, columns: Mapping[str, Array], weights: Array) -> Array:
+def weigh_metric(metric: str, columns: Mapping[str, Array], weights: Array) -> Array:
     """A metric of weighted rows.
 
         auc: sum_ij w_i w_j ([score_i > score_j] + 1/2 [score_i = score_j]) / (W+ W-),  i positive, j negative
         accuracy, error_rate, nll: sum_i w_i v_i / sum_i w_i
 
     Args:
-        metric: One of `weighted_names()`.
+        metric: One of `list_weighted_names()`.
         columns: `label` and `score`; `label` and `prediction`; or `loss` in nats; each (n,).
         weights: Nonnegative (k, n), a row for each weighting.
 
@@ -25,16 +25,16 @@ def weighted_metric(metric: str, columns: Mapping[str, Array], weights: Array) -
     Raises:
         OochubError: Another metric.
 
-    >>> weighted_metric("accuracy", {"label": np.array([0, 1]), "prediction": np.array([0, 0])}, np.array([[3, 1]]))
+    >>> weigh_metric("accuracy", {"label": np.array([0, 1]), "prediction": np.array([0, 0])}, np.array([[3, 1]]))
     array([0.75])
     """
-    return weighted_form(metric, columns)(np.asarray(weights, dtype=np.float64))
+    return make_weighted_form(metric, columns)(np.asarray(weights, dtype=np.float64))
 
 
-def weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[Array], Array]:
-    """`weighted_metric` of columns that stay, as a function of the weights alone; scores are sorted once.
+def make_weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[Array], Array]:
+    """`weigh_metric` of columns that stay, as a function of the weights alone; scores are sorted once.
 
-    >>> form = weighted_form("nll", {"loss": np.array([1.0, 2.0])})
+    >>> form = make_weighted_form("nll", {"loss": np.array([1.0, 2.0])})
     >>> form(np.array([[1.0, 1.0], [0.0, 2.0]]))
     array([1.5, 2. ])
     """
@@ -43,22 +43,22 @@ def weighted_form(metric: str, columns: Mapping[str, Array]) -> Callable[[Array]
     return _FORMS[metric](columns)
 
 
-def weighted_names() -> list[str]:
+def list_weighted_names() -> list[str]:
     """The metrics that have a weighted form.
 
-    >>> weighted_names()
+    >>> list_weighted_names()
     ['auc', 'accuracy', 'error_rate', 'nll']
     """
     return list(_FORMS)
 
 
-def row_values(metric: Callable[..., object] | str, columns: Mapping[str, Array]) -> Array | None:
+def read_row_values(metric: Callable[..., object] | str, columns: Mapping[str, Array]) -> Array | None:
     """The value of each row (n,) whose mean the metric is; None for a metric that is no mean over rows.
 
     >>> from oochub import get
-    >>> row_values(get("metric", "accuracy"), {"label": np.array([0, 1]), "prediction": np.array([0, 0])})
+    >>> read_row_values(get("metric", "accuracy"), {"label": np.array([0, 1]), "prediction": np.array([0, 0])})
     array([1., 0.])
-    >>> row_values(get("metric", "auc"), {}) is None
+    >>> read_row_values(get("metric", "auc"), {}) is None
     True
     """
     name = metric if isinstance(metric, str) else getattr(metric, "__name__", "")

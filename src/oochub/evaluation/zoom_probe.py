@@ -20,16 +20,15 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub.errors import OochubError, either
-from oochub.evaluation.detector_differences import BASELINE
-from oochub.evaluation.detector_scores import ScoredSet, detector_key
-from oochub.evaluation.present_classes import answers
+from oochub.evaluation.detector_scores import BASELINE, ScoredSet, detector_key
+from oochub.evaluation.present_classes import choose_answers
 from oochub.records.finding_records import ProbeRow
 from oochub.stats.estimate import Estimate, Sampling
 
 _TAIL = 0.025  # outside the interval on either side
 
 
-def zoom_probe(
+def probe_zoom(
     sets: Sequence[ScoredSet],
     pairs: Sequence[tuple[str, str]],
     *,
@@ -39,8 +38,8 @@ def zoom_probe(
     """The change of every detector's rank on every pair whose set in distribution was predicted with zoom=.
 
     Args:
-        sets: Of `detector_scores`.
-        pairs: Of `chosen_pairs`, (in distribution, out of it); those whose first set stores no zoomed pictures are
+        sets: Of `score_sets`.
+        pairs: Of `choose_pairs`, (in distribution, out of it); those whose first set stores no zoomed pictures are
             left out.
         resamples: Bootstrap replicates, of the pictures of both sets or of their clusters; all detectors share them.
         seed: Of the bootstrap.
@@ -91,7 +90,7 @@ class _Ranked:
 
 def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar: Any) -> list[ProbeRow]:
     part = inside.predictions
-    kept = inside.correct & (answers(part.vectors("zoom_logits"), inside.allowed) == inside.answer)
+    kept = inside.correct & (choose_answers(part.vectors("zoom_logits"), inside.allowed) == inside.answer)
     ranked = {
         key: (
             _Ranked.of(inside.scores[key][kept], outside.scores[key][outside.is_ood]),

@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import declaration
-from oochub.evaluation.epoch_rows import epoch_rows
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.evaluation_rows import find_epoch_rows
 from oochub.output import Output, output_of, output_of_features
 from oochub.prediction.data_metadata import data_metadata
 from oochub.prediction.predictions import Predictions
@@ -172,10 +172,10 @@ def _check_labels(sent: Predictions, own: Predictions) -> None:
 
 def _check_whole(own: Predictions, splits: Mapping[str, Any]) -> None:
     """That no row of the comparison is left out."""
-    declared = declaration(own)
+    declared = find_declaration(own)
     sides = dict.fromkeys([declared.out_of_context.split, declared.in_context.split])
     lacking = [split for split in sides if split in splits and split not in own.metadata.rows]
     if lacking:
         raise OochubError(f"it has no predictions of the benchmark's split {lacking[0]}")
-    if epoch_rows(own, declared).left_out.any():
+    if find_epoch_rows(own, declared).left_out.any():
         raise OochubError("rows that chose its epoch are left out, and those of the board are not")

@@ -11,7 +11,7 @@ from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.data.open_source import source_name
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import evaluated_benchmark, metric_descriptions
+from oochub.evaluation.declaration import describe_benchmark, describe_metrics
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
@@ -249,7 +249,7 @@ def _in_own_words(row: BoardRow) -> BoardRow:
             benchmark=about.name, config=about.config, version=about.version, model=PredictedBy(), class_names=(),
             rows={},
         )  # fmt: skip
-        about = evaluated_benchmark(said, declared)
+        about = describe_benchmark(said, declared)
     else:
         metric = about.primary_metric.partition(".")[0]
         facts = facts_of(catalog.get("metric", metric)) if metric in catalog.names("metric") else None
@@ -257,7 +257,7 @@ def _in_own_words(row: BoardRow) -> BoardRow:
             about, title=about.name, summary="", homepage="", citation="", licenses=(), words=Vocabulary(),
             metric_direction=facts.direction if facts else "higher",
         )  # fmt: skip
-    metrics = metric_descriptions({name: catalog.get("metric", name) for name in sorted(known)})
+    metrics = describe_metrics({name: catalog.get("metric", name) for name in sorted(known)})
     return replace(row, report=replace(row.report, benchmark=about, metrics=metrics))
 
 

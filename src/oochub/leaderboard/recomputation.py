@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import declaration
+from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.rows_digest import rows_digest
@@ -100,7 +100,9 @@ def _check_report(sent: Report) -> None:
 
 def _again(sent: Report, opened: Predictions) -> Report:
     """The report of the predictions; what made it, and when, is that of the sent one."""
-    metrics = dict.fromkeys([name.partition(".")[0] for name in sent.metrics] + [declaration(opened).primary_metric])
+    metrics = dict.fromkeys(
+        [name.partition(".")[0] for name in sent.metrics] + [find_declaration(opened).primary_metric]
+    )
     found = evaluate(
         opened,
         metrics=list(metrics),

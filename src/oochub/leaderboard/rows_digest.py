@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.evaluation.declaration import declaration
+from oochub.evaluation.declaration import find_declaration
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
@@ -33,7 +33,7 @@ def rows_digest(predictions: Predictions) -> str:
     >>> rows_digest(one) == rows_digest(one.take(np.array([1, 0]))), rows_digest(one) == rows_digest(other)
     (True, False)
     """
-    declared, rows = declaration(predictions), predictions.rows
+    declared, rows = find_declaration(predictions), predictions.rows
     names = [name for name in _columns(declared, predictions) if name in rows.column_names]
     keys = pa.table({name: rows.column(name).cast(pa.string()) for name in ("split", "example_id")})
     sides = {declared.in_context.split, declared.out_of_context.split} & set(predictions.metadata.rows)

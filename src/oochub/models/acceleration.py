@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_leaves
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, OochubWarning, either
-from oochub.stats.logit_difference import logit_difference
+from oochub.stats.logits import logit_difference
 from oochub.storage.cache_folder import cache_folder, keep_compiled
 
 

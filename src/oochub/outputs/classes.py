@@ -20,9 +20,7 @@ from oochub.records.output_columns import (
     vector_array,
     vectors,
 )
-from oochub.stats.answer_summary import answer_summary
-from oochub.stats.class_probability import ClassProbability
-from oochub.stats.softmax import softmax
+from oochub.stats.logits import ClassProbability, softmax, summarize_answers
 
 
 class Classes(Output):
@@ -87,7 +85,7 @@ class Classes(Output):
             summary = predictions.summary
         else:
             blocks = (block["logits"] for _, block in predictions.blocks("logits"))
-            summary = answer_summary(blocks, label, allowed=allowed)
+            summary = summarize_answers(blocks, label, allowed=allowed)
 
         assert summary.loss is not None  # noqa: S101  labels were given
 

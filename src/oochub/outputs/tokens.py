@@ -9,10 +9,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import Answer, Arrays, Output, PredictedRows
+from oochub.output import TOKEN_KINDS, Answer, Arrays, Output, PredictedRows
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import truth_array
-from oochub.stats.token_kinds import TOKEN_KINDS
 
 _MASKED, _NONE = -100, -1
 _BEFORE = 6  # tokens before the first wrong one
@@ -24,7 +23,7 @@ class Tokens(Output):
     """Numbers of tokens: `tokens` lists those that come next, -100 where nobody asks; `predicted_tokens` the answers.
 
     Rows may have different lengths; of a row truth and answer have one. A column `kinds`, of lists as long, says what
-    each token is: a number of `oochub.stats.token_kinds.TOKEN_KINDS`.
+    each token is: a number of `oochub.output.TOKEN_KINDS`.
 
     Metrics get label (n, t), prediction (n, t) and with `kinds` kind (n, t), int, t the length of the longest row and
     -100, -1 and -1 after the end of a shorter one; and loss (n,), the share of the row's tokens that are wrong.

@@ -17,8 +17,7 @@ from oochub.prediction.check_rows import checked_blocks
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.metadata import VECTORS, Metadata
 from oochub.records.output_columns import vectors
-from oochub.stats.answer_summary import answer_summary
-from oochub.stats.softmax_summary import SoftmaxSummary
+from oochub.stats.logits import SoftmaxSummary, summarize_answers
 
 _ROW = ("example_id", "split")
 _TOGETHER = 1 << 13  # rows whose text is looked at together
@@ -66,7 +65,7 @@ def answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | None = N
                 digest.update(vectors(block.column(name)).tobytes())
         if arrays is not None:
             label = output.label(block, metadata.class_names)
-            own = answer_summary([vectors(block.column("logits"))], label)
+            own = summarize_answers([vectors(block.column("logits"))], label)
             for whole, some in zip(arrays, own, strict=True):
                 whole[start : start + len(block)] = some
         start += len(block)

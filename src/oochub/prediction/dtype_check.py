@@ -8,7 +8,7 @@ from torch import nn
 
 from oochub.errors import OochubError, either
 from oochub.output import Output
-from oochub.stats.logit_difference import logit_difference
+from oochub.stats.logits import logit_difference
 
 
 def dtype_check(

@@ -24,7 +24,7 @@ from oochub.prediction.predictions_file import PartRecord
 from oochub.prediction.stored_rows import StoredRows
 from oochub.prediction.stored_thumbnails import save_thumbnails
 from oochub.records.schema import from_json, to_json
-from oochub.stats.softmax_summary import SoftmaxSummary
+from oochub.stats.logits import SoftmaxSummary
 from oochub.storage.files import take_place, written_whole
 from oochub.storage.parquet_file import seal_of
 from oochub.storage.reading import read_json

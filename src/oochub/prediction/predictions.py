@@ -24,8 +24,7 @@ from oochub.prediction.stored_rows import StoredRows, WithStoredRows
 from oochub.prediction.stored_summary import stale_note, without_copies, without_summary_of_before
 from oochub.records.metadata import Metadata, read_metadata, row_counts
 from oochub.records.schema import to_json
-from oochub.stats.answer_summary import answer_summary
-from oochub.stats.softmax_summary import SoftmaxSummary
+from oochub.stats.logits import SoftmaxSummary, summarize_answers
 from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import check_writable
 from oochub.storage.parquet_file import Integrity
@@ -271,7 +270,7 @@ class Predictions(WithStoredRows):
         """
         if not self.output.one_answer:
             raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without one answer a row.")
-        return answer_summary((block["logits"] for _, block in self.blocks("logits")), self.label)
+        return summarize_answers((block["logits"] for _, block in self.blocks("logits")), self.label)
 
     @cached_property
     def digest(self) -> str:

@@ -22,7 +22,7 @@ from oochub.prediction.stored_summary import SUMMARY, summary_columns
 from oochub.prediction.stored_thumbnails import load_thumbnails
 from oochub.records.metadata import VECTORS, Metadata
 from oochub.records.schema import Count, from_json, optional, to_json
-from oochub.stats.softmax_summary import SoftmaxSummary
+from oochub.stats.logits import SoftmaxSummary
 from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import STREAMS, check_writable, folder_written_whole
 from oochub.storage.parquet_file import Integrity, read_parquet, seal_of, write_tables

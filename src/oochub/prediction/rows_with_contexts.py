@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import CHOSEN_ON, CONTEXTS_COLUMN, FoundContexts
-from oochub.stats.context_signs import context_signs
+from oochub.stats.lift import context_signs
 from oochub.stats.row_blocks import row_blocks
 
 _AGAIN = "Find contexts again with `oochub contexts` and predict these data."

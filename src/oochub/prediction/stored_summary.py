@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.prediction.stored_rows import StoredRows
-from oochub.stats.softmax_summary import SoftmaxSummary
+from oochub.stats.logits import SoftmaxSummary
 
 SUMMARY = tuple(f"oochub_{name}" for name in SoftmaxSummary._fields)
 """The columns of a file that hold it."""

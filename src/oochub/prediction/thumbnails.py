@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from oochub.input import Input
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.rows_with_contexts import RowsWithContexts
-from oochub.stats.worst_rows import kept_rows
+from oochub.stats.worst_rows import choose_shown_rows
 
 
 def thumbnails(
@@ -60,7 +60,7 @@ def _worst_mistakes(predictions: Predictions) -> NDArray[np.int64]:
     arrays = kind.arrays(wrong)
     mistake = kind.mistake_keys(arrays)
     group = wrong.column("group") if "group" in wrong.column_names else mistake
-    return np.flatnonzero(is_wrong)[kept_rows(arrays["loss"], mistake, wrong.split, group)]
+    return np.flatnonzero(is_wrong)[choose_shown_rows(arrays["loss"], mistake, wrong.split, group)]
 
 
 def _of_contexts(predictions: Predictions) -> NDArray[np.int64]:

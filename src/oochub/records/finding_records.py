@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 from oochub.records.build_record import ContextCheck
 from oochub.records.report_records import SHOWN
 from oochub.records.schema import AtMost, Bounds, Count, Share, ShareEstimate, optional
-from oochub.stats.adjusted_p_values import Correction
 from oochub.stats.estimate import Estimate
+from oochub.stats.p_values import Correction
 
 Status = Literal["shown", "not shown", "too few", "harder for all", "easier for all", "no direction"]
 ContextRole = Literal["usual", "unusual", "neither"]

@@ -90,7 +90,7 @@ class GroupsOfRows(Rows):
     """Rows of one split seen group by group: the side's number is a statistic of the metric over their groups.
 
     The gap is that statistic minus the metric on all rows in context, which are as a rule the same rows. Its interval
-    is that of the difference, and must allow for the choice of the group (`oochub.stats.worst_group_interval`).
+    is that of the difference, and must allow for the choice of the group (`oochub.stats.group_intervals`).
 
     Attributes:
         column: Where the groups stand: a name a row, or a list of names a row, so that groups overlap.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from oochub.records.finding_records import DetectionRow, DetectorDifference, ProbeRow
 from oochub.report import numbers, wording
-from oochub.stats.adjusted_p_values import holm
 from oochub.stats.estimate import Estimate
+from oochub.stats.p_values import holm
 
 if TYPE_CHECKING:
     from oochub.report.report import Report

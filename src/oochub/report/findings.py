@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from oochub.records.report_records import GroupRow, Slice
 from oochub.report import numbers, theme, wording
 from oochub.report.footnotes import interval_words, reason_words
-from oochub.stats.adjusted_p_values import holm
 from oochub.stats.estimate import Estimate
-from oochub.stats.unpaired_shares import chi_square_p_value
+from oochub.stats.p_values import holm
+from oochub.stats.stratified_gap import chi_square_p_value
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 _NEAR = 0.2  # of the way from chance to 1: an interval that ends there says that nothing was learned
 SIMULTANEOUS = "simultaneous"
-"""How the method of an interval over several groups begins, see `oochub.stats.worst_group_interval`."""
+"""How the method of an interval over several groups begins, see `oochub.stats.group_intervals`."""
 
 
 def is_near_chance(estimate: Estimate, chance: float) -> bool:
@@ -89,7 +89,7 @@ class Drop(NamedTuple):
 def group_drops(report: "Report") -> list[Drop]:
     """Compare every group out of context with all groups of its class in context, largest drop first.
 
-    The test is that of the evaluation, which knows the clusters of the rows (`oochub.stats.unpaired_shares`), corrected
+    The test is that of the evaluation, which knows the clusters of the rows (`oochub.stats.stratified_gap`), corrected
     by Holm over the groups. A report of before has none: then it is the chi-square test of the counts.
 
     Args:

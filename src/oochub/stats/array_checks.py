@@ -1,6 +1,10 @@
-"""Checks of the arrays that metrics receive: what is not allowed is an error that says so, never a guess."""
+"""Checks of the arrays that metrics receive: what is not allowed is an error that says so, never a guess.
 
-from typing import Any
+Groups of rows, by any hashable name, become codes that can be counted.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +15,13 @@ Array = NDArray[Any]
 
 _ROWS = 4096  # rows of a matrix looked at together: they stay in the processor's cache
 _SUM_TOLERANCE = 1e-3  # half-precision softmax rows of 1,000 classes sum to 1 within this
+
+
+class GroupCodes(NamedTuple):
+    """Groups as counted by `numpy.bincount`: row i belongs to `names[codes[i]]`; a name may have no row."""
+
+    codes: Array
+    names: Sequence[Hashable]
 
 
 def check_label(label: Any, *, name: str = "label", classes: int | None = None) -> Array:
@@ -56,7 +67,7 @@ def check_whole(values: Any, *, name: str) -> Array:
         array = array.view(np.uint8)
     if array.dtype.kind not in "iu":
         raise OochubError(
-            f"{name} must hold whole numbers (int or bool), got {described(array)}. "
+            f"{name} must hold whole numbers (int or bool), got {describe_array(array)}. "
             f"Convert it with .astype(int) after dropping rows without a {name}."
         )
     return array
@@ -80,13 +91,29 @@ def check_score(score: Any, *, name: str = "score", per_label: bool = False) -> 
     """
     array = _matrix(score, name) if per_label else check_vector(score, name)
     if array.dtype.kind not in "fiu":
-        raise OochubError(f"{name} must hold real numbers, got {described(array)}.")
+        raise OochubError(f"{name} must hold real numbers, got {describe_array(array)}.")
     array = (
         array.astype(np.float32 if array.dtype == np.float16 else np.float64, copy=False)
         if (array.dtype != np.float32)
         else array
     )
     _refuse_nan(array, name)
+    return array
+
+
+def check_vector(value: Any, name: str) -> Array:
+    """Values of any type as an array (n,), at least one row.
+
+    Raises:
+        OochubError: Another shape, or no rows.
+
+    >>> check_vector(["easy", "hard"], "challenge").shape
+    (2,)
+    """
+    array = _as_array(value, name)
+    if array.ndim != 1:
+        raise OochubError(f"{name} must have shape (n,), one value a row, got shape {array.shape}.")
+    _refuse_empty(array, name)
     return array
 
 
@@ -132,7 +159,7 @@ def check_labels(label: Any, score: Any) -> tuple[Array, Array]:
     """
     labels = _matrix(label, "label")
     if labels.dtype.kind not in "fiub":
-        raise OochubError(f"label must hold 1, 0 or nan (unknown), got {described(labels)}.")
+        raise OochubError(f"label must hold 1, 0 or nan (unknown), got {describe_array(labels)}.")
     wrong = ~((labels == 0) | (labels == 1) | np.isnan(labels))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
@@ -166,7 +193,7 @@ def check_probability(probability: Any, *, name: str = "probability") -> Array:
         )
     _refuse_empty(array, name)
     if array.dtype.kind not in "fiu":
-        raise OochubError(f"{name} must hold real numbers, got {described(array)}.")
+        raise OochubError(f"{name} must hold real numbers, got {describe_array(array)}.")
     for start in range(0, len(array), _ROWS):
         rows = array[start : start + _ROWS]
         # Negated, so that NaN, which no comparison holds for, is caught as well.
@@ -213,27 +240,59 @@ def check_class_probability(label: Any, probability: Any) -> tuple[Array, Array]
     return label, probability
 
 
+def check_group(group: Any, *, name: str = "group") -> GroupCodes:
+    """Any hashable group names (n,) as codes for `numpy.bincount`.
+
+    Args:
+        group: A list or tuple of hashables, a one-dimensional array of integers, booleans or strings, or a pandas
+            Categorical.
+        name: What the array is called in an error.
+
+    Raises:
+        OochubError: Another shape, no rows, NaN, or something not hashable.
+
+    >>> check_group(["water", "land", "water"])
+    GroupCodes(codes=array([0, 1, 0]), names=['water', 'land'])
+    """
+    if isinstance(group, list | tuple):
+        return _groups_of_objects(group, name)
+    if hasattr(group, "codes") and len(group) and (group.codes >= 0).all():  # -1 is a missing name
+        return GroupCodes(group.codes, group.categories.tolist())
+    array = check_vector(group, name)
+    if array.dtype.kind == "f":
+        check_score(array, name=name)  # without NaN
+    if array.dtype.kind == "b":
+        return GroupCodes(array.view(np.uint8), [False, True])
+    if array.dtype.kind in "iu":
+        unsigned = array.view(array.dtype.str.replace("i", "u"))  # numbers below 0 are the largest: one pass finds both
+        largest = int(unsigned[unsigned.argmax()])
+        if largest <= min(4 * len(array) + 1024, np.iinfo(array.dtype).max):
+            return GroupCodes(array, range(largest + 1))
+    if array.dtype.kind == "O":
+        return _groups_of_objects(array.tolist(), name)
+    names, codes = np.unique(array, return_inverse=True)
+    return GroupCodes(codes, names.tolist())
+
+
+def _groups_of_objects(group: Sequence[Any], name: str) -> GroupCodes:
+    if len(group) == 0:
+        check_vector(group, name)  # the error of no rows
+    code: dict[Hashable, int] = {}
+    try:
+        plain = (value.item() if isinstance(value, np.generic) else value for value in group)
+        codes = np.fromiter((code.setdefault(value, len(code)) for value in plain), np.int64, len(group))
+    except TypeError as error:
+        raise OochubError(f"{name} must hold hashable names (str, int, tuple): {error}.") from error
+    if any(key != key for key in code):
+        raise OochubError(f"{name} holds NaN, which names no group. Give such rows a name or leave them out.")
+    return GroupCodes(codes, list(code))
+
+
 def _as_array(value: Any, name: str) -> Array:
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; bfloat16, CUDA or grad tensors
         raise OochubError(f"{name} cannot become a numpy array: {error}. Give a numpy array.") from error
-
-
-def check_vector(value: Any, name: str) -> Array:
-    """Values of any type as an array (n,), at least one row.
-
-    Raises:
-        OochubError: Another shape, or no rows.
-
-    >>> check_vector(["easy", "hard"], "challenge").shape
-    (2,)
-    """
-    array = _as_array(value, name)
-    if array.ndim != 1:
-        raise OochubError(f"{name} must have shape (n,), one value a row, got shape {array.shape}.")
-    _refuse_empty(array, name)
-    return array
 
 
 def _matrix(value: Any, name: str) -> Array:
@@ -269,10 +328,10 @@ def _refuse_wrong_sum(rows: Array, start: int, name: str) -> None:
         )
 
 
-def described(array: Array) -> str:
+def describe_array(array: Array) -> str:
     """What an array holds, for an error.
 
-    >>> described(np.array([1, 2]))
+    >>> describe_array(np.array([1, 2]))
     'int64 values such as 1'
     """
     return f"{array.dtype} values such as {array[:1].tolist()[0]!r}"

@@ -57,11 +57,13 @@ def bootstrap(
     """
     value = float(metric(**{name: column for name, column in columns.items() if column is not None}))
     n = check_same_length(**columns)
-    drawn = interval_of(replicates(metric, columns, sampling), value, n, sampling, basic_within=basic_within, by_t=by_t)
-    return with_width(drawn if sampling.cluster is not None else with_few_rows(drawn, unit))
+    drawn = replicate_interval(
+        draw_replicates(metric, columns, sampling), value, n, sampling, basic_within=basic_within, by_t=by_t
+    )
+    return drop_no_width(drawn if sampling.cluster is not None else note_few_rows(drawn, unit))
 
 
-def with_few_rows(estimate: Estimate, unit: str = "rows", *, at_least: int = FEW_ROWS) -> Estimate:
+def note_few_rows(estimate: Estimate, unit: str = "rows", *, at_least: int = FEW_ROWS) -> Estimate:
     """The estimate; `reason` says where its rows are too few for percentiles or for Student's t to cover.
 
     Args:
@@ -69,7 +71,7 @@ def with_few_rows(estimate: Estimate, unit: str = "rows", *, at_least: int = FEW
         unit: What a row is, in words.
         at_least: How many are enough.
 
-    >>> with_few_rows(Estimate(0.5, low=0.4, high=0.6, n=30, method="bootstrap")).reason
+    >>> note_few_rows(Estimate(0.5, low=0.4, high=0.6, n=30, method="bootstrap")).reason
     'only 30 rows: the interval may be too narrow'
     """
     if estimate.n >= at_least or math.isnan(estimate.low):
@@ -79,7 +81,7 @@ def with_few_rows(estimate: Estimate, unit: str = "rows", *, at_least: int = FEW
     return Estimate.from_dict({**estimate.to_dict(), "reason": "; ".join(reasons)})
 
 
-def replicates(
+def draw_replicates(
     metric: Callable[..., Any],
     columns: Mapping[str, Any],
     sampling: Sampling = Sampling(),  # noqa: B008 frozen
@@ -97,7 +99,7 @@ def replicates(
     Raises:
         OochubError: Different lengths, or what the metric refuses.
 
-    >>> replicates(np.mean, {"a": np.ones(5)}, Sampling(resamples=100)).shape
+    >>> draw_replicates(np.mean, {"a": np.ones(5)}, Sampling(resamples=100)).shape
     (100,)
     """
     arrays = {name: np.asarray(column) for name, column in columns.items() if column is not None}
@@ -106,7 +108,7 @@ def replicates(
     return np.array(drawn, dtype=np.float64)
 
 
-def interval_of(
+def replicate_interval(
     drawn: Array,
     value: float,
     n: int,
@@ -127,7 +129,7 @@ def interval_of(
         basic_within: As in `bootstrap`.
         by_t: As in `bootstrap`.
 
-    >>> interval_of(np.arange(101.0), 50.0, 7, Sampling()).method
+    >>> replicate_interval(np.arange(101.0), 50.0, 7, Sampling()).method
     'percentile bootstrap of rows, 101 resamples'
     """
     form = "percentile" if basic_within is None else "basic"
@@ -152,10 +154,10 @@ def interval_of(
     return Estimate(value, low=low, high=high, n=n, method=method, reason=reason)
 
 
-def with_width(estimate: Estimate) -> Estimate:
+def drop_no_width(estimate: Estimate) -> Estimate:
     """The estimate, without its interval where all resamples gave one number: that says nothing of more rows.
 
-    >>> with_width(Estimate(0.5, low=0.5, high=0.5, n=3, method="bootstrap")).reason
+    >>> drop_no_width(Estimate(0.5, low=0.5, high=0.5, n=3, method="bootstrap")).reason
     '0.5 in every resample: the bootstrap has no width, and says nothing of more rows'
     """
     if not math.isclose(estimate.low, estimate.high, rel_tol=1e-12):  # rounding alone differs by less

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from oochub.errors import OochubError
 
 
-def column(name: str, values: ArrayLike, *, numbers: bool = False) -> NDArray[Any]:
+def check_column(name: str, values: ArrayLike, *, numbers: bool = False) -> NDArray[Any]:
     """One column as an array (n,) without missing values; with `numbers`, as finite float64.
 
     Raises:
@@ -36,13 +36,13 @@ def is_binary(label: NDArray[Any]) -> bool:
     return label.dtype.kind in "buif" and bool(np.isin(label, (0, 1)).all())
 
 
-def positives(name: str, label: ArrayLike) -> NDArray[np.bool_]:
+def check_positives(name: str, label: ArrayLike) -> NDArray[np.bool_]:
     """The positive examples of a binary label.
 
     Raises:
         OochubError: A label that is not of 0 and 1.
     """
-    array = column(name, label)
+    array = check_column(name, label)
     if not is_binary(array):
         values = ", ".join(map(str, pd.unique(array)[:5]))
         advice = (
@@ -56,7 +56,7 @@ def positives(name: str, label: ArrayLike) -> NDArray[np.bool_]:
     return array.astype(bool)
 
 
-def signed(hard: NDArray[np.bool_], positive: NDArray[np.bool_] | None = None) -> NDArray[np.str_]:
+def name_challenges(hard: NDArray[np.bool_], positive: NDArray[np.bool_] | None = None) -> NDArray[np.str_]:
     """The names of a challenge column: "easy", and "hard" or, where the positives are known, its two kinds.
 
     Raises:

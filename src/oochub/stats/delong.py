@@ -12,9 +12,8 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import Array, check_label, check_same_length, check_score
+from oochub.stats.array_checks import Array, check_group, check_label, check_same_length, check_score
 from oochub.stats.estimate import Estimate
-from oochub.stats.group_codes import check_group
 from oochub.stats.row_blocks import row_blocks
 
 _FEW = 30  # rows of a class

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import Array, check_same_length
-from oochub.stats.group_codes import check_group
+from oochub.stats.array_checks import Array, check_group, check_same_length
 from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
 
 _MOST_LOG_ODDS = 50.0  # either way

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import Array
-from oochub.stats.group_codes import check_group
+from oochub.stats.array_checks import Array, check_group
 
 _FEWEST, _MOST, _LARGEST_SEED = 100, 1_000_000, 2**63 - 1
 _SOME_CLUSTERS = 40  # below, intervals cover 0.87 to 0.92 where clusters are of one piece; else 0.95

@@ -1,7 +1,8 @@
 """Intervals: the value of a metric with its uncertainty, and the gap between two sets of rows.
 
 Every interval is two-sided, of level `confidence`. Rows are independent, unless `cluster` names what they
-share (a hospital, a user, a sequence). This module chooses; the ways themselves have a file each.
+share (a hospital, a user, a sequence). This module chooses; the ways themselves have
+files of their own: `bootstrap`, `delong`, `mean_interval`, `group_intervals`, `proportion`.
 """
 
 import math
@@ -12,29 +13,8 @@ from typing import Any
 
 from oochub.metric import MetricFacts, facts_of
 from oochub.stats.array_checks import check_same_length
-from oochub.stats.bootstrap import bootstrap, replicates
-from oochub.stats.delong import delong, delong_covariance, paired_delong
+from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.mean_interval import mean_estimate
-from oochub.stats.proportion import clopper_pearson, wilson
-from oochub.stats.worst_group_interval import worst_group_interval
-
-__all__ = [
-    "Estimate",
-    "Sampling",
-    "bootstrap",
-    "clopper_pearson",
-    "delong",
-    "delong_covariance",
-    "difference",
-    "estimate",
-    "gap",
-    "mean_estimate",
-    "paired_delong",
-    "replicates",
-    "wilson",
-    "worst_group_interval",
-]
 
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.stats.array_checks import Array, check_same_length, check_score
-from oochub.stats.bootstrap import FEW_ROWS, interval_of, with_few_rows
+from oochub.stats.bootstrap import FEW_ROWS, note_few_rows, replicate_interval
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
 
@@ -81,14 +81,16 @@ def mean_estimate(
         ones = int(values.sum())
         if min(ones, n - ones) < _FEW:
             return wilson(ones, n, confidence=sampling.confidence)
-        return interval_of(generator.binomial(n, ones / n, sampling.resamples) / n, float(values.mean()), n, sampling)
+        return replicate_interval(
+            generator.binomial(n, ones / n, sampling.resamples) / n, float(values.mean()), n, sampling
+        )
     if answers is not None and n < _MANY:
         return _with_rows_added(values, answers, sampling, within)
     if sampling.cluster is not None or n < FEW_ROWS:
         return t_interval(values, sampling, within=within)
     if _is_normal(values):
         return _normal_interval(values, sampling)
-    return interval_of(_resampled_mean(values, generator, sampling.resamples), float(values.mean()), n, sampling)
+    return replicate_interval(_resampled_mean(values, generator, sampling.resamples), float(values.mean()), n, sampling)
 
 
 def share_of_clusters(values: Array, sampling: Sampling) -> Estimate:
@@ -164,7 +166,7 @@ def t_interval(values: Array, sampling: Sampling, *, within: tuple[float, float]
         return Estimate(spread.mean, n=n, method=method, reason=reason)
     low, high = np.clip(spread.interval(sampling), *within)
     estimate = Estimate(spread.mean, low=low, high=high, n=n, method=method, reason=sampling.warning)
-    return estimate if sampling.cluster is not None else with_few_rows(estimate)
+    return estimate if sampling.cluster is not None else note_few_rows(estimate)
 
 
 class _Spread(NamedTuple):

@@ -32,10 +32,10 @@ def fit_blocks(rows: int, columns: int) -> Iterator[slice]:
     return row_blocks(rows, max(_FEW, 2 * columns), what="fit")
 
 
-def moved_blocks(rows: Array, origin: Array) -> Iterator[tuple[slice, Array]]:
+def shift_blocks(rows: Array, origin: Array) -> Iterator[tuple[slice, Array]]:
     """The same slices with their rows less `origin` in float64, each in the memory of the one before.
 
-    >>> [(part.start, block.tolist()) for part, block in moved_blocks(np.array([[1.0], [2.0]]), np.array([1.0]))]
+    >>> [(part.start, block.tolist()) for part, block in shift_blocks(np.array([[1.0], [2.0]]), np.array([1.0]))]
     [(0, [[0.0], [1.0]])]
     """
     memory = np.empty((max(_FEW, 2 * rows.shape[1]), rows.shape[1]))

@@ -21,7 +21,7 @@ from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import effective_share
-from oochub.stats.paired_shares import adjusted_wald
+from oochub.stats.proportion import adjusted_wald
 
 _MOST_OF_ALL = 0.9  # of the rows, by which the sum of a unit is scaled at most
 METHOD = "t interval of rows and of what they share"

@@ -17,7 +17,7 @@ PER_KIND = 6
 _TOGETHER = 1 << 13  # rows looked at together, beside the worst of those before
 
 
-def worst_of_each(
+def find_worst_rows(
     loss: NDArray[Any], *keys: NDArray[Any], most: int = KEPT_PER_GROUP, rows: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
     """Row numbers of the `most` highest losses within each combination of `keys`, in order of the rows.
@@ -29,7 +29,7 @@ def worst_of_each(
         rows: Which rows to look at, in order; None takes all.
 
     >>> import numpy as np
-    >>> worst_of_each(np.array([0.1, 2.0, 3.0]), np.array(["a", "a", "b"]), most=1).tolist()
+    >>> find_worst_rows(np.array([0.1, 2.0, 3.0]), np.array(["a", "a", "b"]), most=1).tolist()
     [1, 2]
     """
     kept = np.empty(0, np.int64)
@@ -40,7 +40,7 @@ def worst_of_each(
 
 
 def _worst(loss: NDArray[Any], keys: Sequence[NDArray[Any]], most: int) -> NDArray[np.int64]:
-    """`worst_of_each` of a few rows."""
+    """`find_worst_rows` of a few rows."""
     together = np.zeros(len(loss), np.int64)
     for column in keys:
         codes, names = pd.factorize(column, use_na_sentinel=False)
@@ -52,13 +52,13 @@ def _worst(loss: NDArray[Any], keys: Sequence[NDArray[Any]], most: int) -> NDArr
     return rows
 
 
-def kept_rows(loss: NDArray[Any], mistake: NDArray[Any], *groups: NDArray[Any]) -> NDArray[np.int64]:
+def choose_shown_rows(loss: NDArray[Any], mistake: NDArray[Any], *groups: NDArray[Any]) -> NDArray[np.int64]:
     """Row numbers of what a report may show of any of the groups together: in each the worst, a few of a kind.
 
     >>> import numpy as np
     >>> loss, late = np.arange(20.0), np.arange(20) < 1
-    >>> kept_rows(loss, late, np.zeros(20)).tolist()
+    >>> choose_shown_rows(loss, late, np.zeros(20)).tolist()
     [0, 14, 15, 16, 17, 18, 19]
     """
-    some = worst_of_each(loss, mistake, *groups, most=PER_KIND)
-    return some[worst_of_each(loss[some], *(column[some] for column in groups))]
+    some = find_worst_rows(loss, mistake, *groups, most=PER_KIND)
+    return some[find_worst_rows(loss[some], *(column[some] for column in groups))]

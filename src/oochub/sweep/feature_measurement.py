@@ -27,7 +27,7 @@ from oochub.data.load import declaration_for, load
 from oochub.data.open_source import source_name
 from oochub.data.rows_that_choose import rows_that_choose
 from oochub.errors import OochubError
-from oochub.evaluation.declaration import declaration
+from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
@@ -183,7 +183,7 @@ def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> Run
     if head.error:
         return RunResult.failure(head.error)
     predictions = _predictions(prepared, run, head)
-    primary = declaration(predictions).primary_metric
+    primary = find_declaration(predictions).primary_metric
     layers = {
         f"{i}.{part}": values for i, layer in enumerate(head.layers) for part, values in zip(_PARTS, layer, strict=True)
     }

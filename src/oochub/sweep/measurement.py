@@ -11,9 +11,9 @@ from oochub import catalog
 from oochub.benchmark import data_folder
 from oochub.context_finding.context_environments import context_environments
 from oochub.data.load import declaration_of, is_benchmark, load
-from oochub.evaluation.declaration import declaration
-from oochub.evaluation.epoch_rows import epoch_rows
+from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
+from oochub.evaluation.evaluation_rows import find_epoch_rows
 from oochub.prediction.predictions import Predictions
 from oochub.remote.check_source import check_source
 from oochub.report.report import Report
@@ -73,7 +73,7 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
     if run.left_out:  # its rows are told by the environments that training saw
         data, column = context_environments(data, column, needed=("train",), source=run.task)
     predictions = predict(folder, data, out=folder / "predictions.parquet", images=False, cache=False)
-    benchmark = declaration(predictions)
+    benchmark = find_declaration(predictions)
     if run.left_out:
         column, split = column or benchmark.environments, benchmark.validation_split
         numbers = measure_held_out(predictions, column, run.left_out, split=split)
@@ -132,7 +132,7 @@ def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int 
 def _only(predictions: Predictions, split: str) -> Predictions:
     """The rows of a split by which a setting is selected: those that chose the epoch, where others are held out."""
     rows, training = np.asarray(predictions.split) == split, predictions.metadata.training
-    chose = rows & epoch_rows(predictions, declaration(predictions)).left_out
+    chose = rows & find_epoch_rows(predictions, find_declaration(predictions)).left_out
     if training is None or not chose.any():
         return predictions.select(rows)
     known = replace(predictions.metadata, training=replace(training, held_out=None))

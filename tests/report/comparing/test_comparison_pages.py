@@ -13,7 +13,7 @@ from PIL import Image
 from test_model_line import made, models
 
 import oochub
-from oochub.evaluation.paired_comparison import paired_comparison
+from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.report.comparing.comparison import comparison
 
 ATTACK = "</style><script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>\"' onload='x' {{ 7*7 }}"

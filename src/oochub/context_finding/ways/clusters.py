@@ -5,7 +5,7 @@ context is not: clusters are looked for along the directions in which pictures o
 components of the features less the mean of their class. Along them the features keep their class mean: where most of a
 class stands in one context, that mean holds the context too, and one context would become another in each class. Only
 of whole pictures seen by a classifier of these very classes the mean is taken out: along it lies what the model
-answers. Such clusters are groups to train on, but no gap is tested on them, see `context_findings`: "against the usual
+answers. Such clusters are groups to train on, but no gap is tested on them (`find_context_effects`): "against the usual
 cluster" may mean "wrong", or the rare rows of one class may become a cluster, usual for it alone. On the rim the model
 sees little of the thing, and its clusters are contexts like those of any encoder. The number of clusters is that of the
 best silhouette; all of it is chosen on the rows to choose on, and the other rows go to the nearest center.

@@ -19,7 +19,7 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
-from oochub.stats.logit_difference import logit_difference
+from oochub.stats.logits import logit_difference
 from oochub.storage.picture_file import exif_value, open_picture
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ SCHEMA_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True)
 class PairedReport:
-    """What `oochub.evaluation.paired_comparison.paired_comparison` returns: A is the first model, B the second.
+    """What `oochub.compare` returns: A is the first model, B the second.
 
     Attributes:
         schema_version: Of the JSON.

@@ -3,11 +3,11 @@
 import pytest
 
 from oochub.errors import OochubError
-from oochub.evaluation.listed_arguments import listed_arguments
+from oochub.evaluation.evaluation_inputs import check_inputs
 
 
 def listed(predictions="p.parquet", metrics=None, detectors=(), reference=None, pairs=None, probes=()):
-    return listed_arguments(predictions, metrics, detectors, reference, pairs, probes)
+    return check_inputs(predictions, metrics, detectors, reference, pairs, probes)
 
 
 @pytest.mark.parametrize("pairs", [[("a", "b")], [["a", "b"]], (("a", "b"),), iter([("a", "b")])])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
-from oochub.stats.detector_state import check_state
+from oochub.stats.detector_checks import check_state
 
 DECLARED = ["mean float64 d", "whitener float64 d r", "whitened float64 k r"]
 

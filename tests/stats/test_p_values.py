@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oochub
-from oochub.stats.adjusted_p_values import adjusted_p_values, holm
+from oochub.stats.p_values import adjusted_p_values, holm
 
 FAMILIES = [np.random.default_rng(seed).random(size) ** 3 for seed, size in enumerate((1, 2, 3, 7, 40))]
 

@@ -1,4 +1,4 @@
-"""softmax_summary against scipy in float64."""
+"""summarize_softmax against scipy in float64."""
 
 import math
 import tracemalloc
@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 from oochub.errors import OochubError
-from oochub.stats.softmax_summary import softmax_summary
+from oochub.stats.logits import summarize_softmax
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -19,7 +19,7 @@ def test_equals_scipy(classes: int, scale: float, dtype: type) -> None:
     rng = np.random.default_rng(0)
     logits = (scale * rng.normal(size=(999, classes))).astype(dtype)
     label = rng.integers(0, classes, 999)
-    result = softmax_summary(logits, label=label)
+    result = summarize_softmax(logits, label=label)
     wide = logits.astype(np.float64)
     tolerance = 1e-12 if dtype == np.float64 else 2e-6
     np.testing.assert_array_equal(result.prediction, wide.argmax(1))
@@ -31,7 +31,7 @@ def test_equals_scipy(classes: int, scale: float, dtype: type) -> None:
 
 def test_large_logits_do_not_overflow() -> None:
     """By hand: two classes 1 apart at 1e4, and a class ruled out by -inf."""
-    result = softmax_summary(np.array([[1e4, 1e4 - 1], [-np.inf, 3.0]], np.float32), label=[1, 0])
+    result = summarize_softmax(np.array([[1e4, 1e4 - 1], [-np.inf, 3.0]], np.float32), label=[1, 0])
     assert result.confidence.tolist() == pytest.approx([1 / (1 + math.exp(-1)), 1.0], rel=1e-6)
     assert result.loss.tolist() == pytest.approx([math.log(1 + math.e), -math.log(np.finfo(float).tiny)], rel=1e-6)
 
@@ -40,7 +40,7 @@ def test_memory_does_not_grow_with_the_classes_times_rows() -> None:
     """Planted fault: one block of all rows, which holds 80 MB."""
     logits = np.zeros((20_000, 1000), np.float32)
     tracemalloc.start()
-    softmax_summary(logits, label=np.zeros(20_000, int))
+    summarize_softmax(logits, label=np.zeros(20_000, int))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 4e6
@@ -60,4 +60,4 @@ def test_memory_does_not_grow_with_the_classes_times_rows() -> None:
 )
 def test_messages(logits: object, label: object, message: str) -> None:
     with pytest.raises(OochubError, match=message):
-        softmax_summary(logits, label=label)
+        summarize_softmax(logits, label=label)

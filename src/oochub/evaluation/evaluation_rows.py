@@ -1,0 +1,381 @@
+"""What every part of an evaluation works on: the rows with their arrays, and the declaration of their config.
+
+Columns are read when they are asked for, names as numbers. Rows that chose the epoch of the model, as its recipe says,
+are left out where only half did and the others remain. A set of examples has a name, whatever their order: equal where
+the same examples have the same labels. How many splits and groups a report compares is limited: a column of ids is
+refused before the work.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub import catalog
+from oochub.benchmark import Benchmark
+from oochub.errors import OochubError, either
+from oochub.metric import facts_of
+from oochub.output import Arrays
+from oochub.prediction.predictions import Predictions
+from oochub.records.metadata import HeldOut, row_counts
+from oochub.records.sides import GroupsOfRows, WorstOfGroups
+from oochub.stats.estimation import estimate
+from oochub.stats.logits import ClassProbability
+from oochub.stats.row_blocks import row_blocks
+
+_NOT_ASKED_FOR = {"thumbnail", "thumbnail_text", "example_id", "features"} | {
+    f"{before}{name}" for before in ("zoom_", "odin_", "zoom_odin_") for name in ("features", "logits")
+}
+
+
+_LINES_TOGETHER = 1 << 13  # examples written out at once
+
+
+_ON_VALIDATION = "on the validation split"
+MOST_SPLITS = 200
+MOST_GROUPS = 2_000
+"""In one split; WILDS-Amazon, the largest that is published, has 1,334."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRows:
+    """What every part of an evaluation works on.
+
+    Attributes:
+        predictions: The rows.
+        benchmark: The declaration of their config.
+        columns: Every array that a metric may ask for by name, and the auxiliary columns; each (n, ...). See
+            `oochub.evaluation.evaluation_rows.EvaluationColumns`.
+        known: Which rows have a truth to compare with, and did not choose the epoch of the model (n,).
+        sampling: resamples and seed of the intervals.
+    """
+
+    predictions: Predictions
+    benchmark: Benchmark
+    columns: Mapping[str, Any]
+    known: NDArray[np.bool_]
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+
+    def arrays(self, metric: Callable[..., Any], rows: Any) -> dict[str, Any]:
+        """The arrays of some rows that a metric takes, by name, in the form that it takes (`MetricFacts.compact`)."""
+        facts = facts_of(metric)
+        if np.asarray(rows).dtype == np.bool_ and np.all(rows):
+            rows = slice(None)  # nothing is copied
+        rows = self.rows_for(metric, rows)
+        asked = [name for name in list_arguments(metric) if name in self.columns and name not in self.options(metric)]
+        columns = {name: self.columns[name][rows] for name in asked}
+        if facts is not None and facts.compact:
+            probability = columns.get("probability")
+            return columns | ({"label": probability.label} if isinstance(probability, ClassProbability) else {})
+        return {name: _array(column) for name, column in columns.items()}
+
+    def options(self, metric: Callable[..., Any]) -> dict[str, Any]:
+        """The arguments that a metric takes from the build record (`MetricFacts.from_record`), by name."""
+        return self.predictions.metadata.facts.options_of(metric)
+
+    def value(self, metric: Callable[..., Any], rows: Any) -> Any:
+        """A metric on some rows (a mask or row numbers), without its interval: a float, or a dict of them."""
+        return metric(**self.arrays(metric, rows), **self.options(metric))
+
+    def of(self, metric: Callable[..., Any], rows: Any, **sampling: Any) -> Any:
+        """A metric with its interval on some rows (a mask or row numbers): an Estimate, or a dict of them."""
+        rows = self.rows_for(metric, rows)
+        shared = {"cluster": self.cluster(rows), **self.sampling, **sampling}
+        return estimate(metric, self.arrays(metric, rows), options=self.options(metric), **shared)
+
+    def rows_for(self, metric: Callable[..., Any], rows: Any) -> Any:
+        """Those of some rows (a mask or row numbers) that a metric is of: all; of a metric of groups those that count.
+
+        A benchmark whose headline is of some groups alone, as FMoW's is of the five regions, leaves the others out.
+        Rows that are all of others stay.
+        """
+        counting = self._counting if "group" in list_arguments(metric) else None
+        if counting is None:
+            return rows
+        chosen = np.arange(len(counting))[rows]
+        left = chosen[counting[chosen]]
+        return left if len(left) else rows
+
+    @cached_property
+    def _counting(self) -> NDArray[np.bool_] | None:
+        """Which rows (n,) are of groups that the headline is of, and have a group; None where all are."""
+        side = self.benchmark.out_of_context
+        counting, named = side.counting(self.columns) if isinstance(side, GroupsOfRows) else None, self.named("group")
+        return counting if named is None else named if counting is None else counting & named
+
+    def named(self, column: str) -> NDArray[np.bool_] | None:
+        """Which rows (n,) have a name in a column; None where all have. A row without one is of no group."""
+        light = self.predictions.rows.light
+        if column not in light.column_names or not light.column(column).null_count:
+            return None
+        is_valid: NDArray[np.bool_] = pc.is_valid(light.column(column)).to_numpy()
+        return is_valid
+
+    def has_groups(self, metric: Callable[..., Any], rows: Any) -> bool:
+        """Whether some of the rows have a group, where a metric asks for groups."""
+        named = self.named("group") if "group" in list_arguments(metric) else None
+        return named is None or bool(named[rows].any())
+
+    @cached_property
+    def examples(self) -> "ExampleDigest":
+        """Names sets of rows."""
+        return ExampleDigest(self.predictions)
+
+    def members(self, mask: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
+        """The row numbers of each group among the rows where the mask (n,) is true, sorted by name."""
+        column = self.benchmark.group_column
+        named = self.named(column)
+        mask = mask if named is None else mask & named
+        chosen = pd.Categorical(["no", "yes"])[mask.astype(np.int8)]  # whatever their own split
+        return WorstOfGroups(split="yes", column=column).rows_of_groups({column: self.columns[column], "split": chosen})
+
+    def cluster(self, rows: Any) -> Any:
+        """What some rows share, where the benchmark declares a column of it; else None."""
+        return self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
+
+
+def _array(column: Any) -> NDArray[Any]:
+    array = np.asarray(column)
+    return array.astype(str) if isinstance(column, pd.Categorical) else array
+
+
+class EpochRows(NamedTuple):
+    """Rows that chose the epoch whose weights were kept.
+
+    Attributes:
+        left_out: (n,) True where a row chose and a held-out half remains, so that no number of a report is of it.
+        note: What a report says of these rows; "" where none of its rows chose.
+    """
+
+    left_out: NDArray[np.bool_]
+    note: str
+
+
+def find_epoch_rows(predictions: Predictions, benchmark: Benchmark) -> EpochRows:
+    """The rows of predictions that chose the epoch, and what is to be said of them.
+
+    Args:
+        predictions: Of a model that may have been trained on the same data.
+        benchmark: The declaration of their config.
+    """
+    metadata, training = predictions.metadata, predictions.metadata.training
+    nothing = EpochRows(np.zeros(len(predictions), np.bool_), "")
+    trained_on = (training.data if training else None) or {}
+    is_same = (trained_on.get("benchmark"), trained_on.get("config")) == (metadata.benchmark, metadata.config)
+    if training is None or not is_same or metadata.benchmark is None:
+        return nothing
+    held_out, inside = training.held_out, benchmark.in_context
+    if held_out is not None and held_out.split in metadata.rows and held_out.by in predictions.column_names:
+        in_split = np.asarray(predictions.split == held_out.split)
+        chose = np.zeros(len(predictions), np.bool_)
+        chose[in_split] = HeldOut.choosing(predictions.column(held_out.by)[in_split])
+        rest = int((in_split & ~chose).sum())
+        return EpochRows(
+            chose,
+            f"of split {held_out.split} {int(chose.sum()):,} rows, by a hash of {held_out.by}, chose the epoch whose "
+            f"weights were kept; the numbers are of the other {rest:,}, which were held out",
+        )
+    is_there = inside.split == benchmark.validation_split and inside.split in metadata.rows
+    if not is_there or _ON_VALIDATION not in (training.selection or ""):
+        return nothing
+    return nothing._replace(
+        note=f"the rows of split {inside.split} chose the epoch whose weights were kept, so the number on them may be "
+        "somewhat too good, and the gap too large; with oochub train --hold-out half of them are kept for the report"
+    )
+
+
+def holds_many_tasks(predictions: Predictions, benchmark: Benchmark) -> bool:
+    """Whether the rows are of a config such as nooch/all, of which one task is evaluated at a time."""
+    return "labels" in predictions.column_names and benchmark.task is not None
+
+
+def list_arguments(metric: Callable[..., Any], *, required: bool = False) -> list[str]:
+    """The names of the arrays that a metric takes.
+
+    >>> from oochub import get
+    >>> list_arguments(get("metric", "ece"), required=True)
+    ['label', 'probability']
+    """
+    parameters = inspect.signature(metric).parameters.values()
+    return [each.name for each in parameters if not required or each.default is each.empty]
+
+
+def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRows) -> None:
+    """Checks that a metric can be computed, before anything is.
+
+    Raises:
+        OochubError: A column or a fact of the build record that the predictions lack, or a metric of another kind of
+            output.
+    """
+    facts, kind, columns = facts_of(metric), evaluated.predictions.metadata.kind, evaluated.columns
+    if facts is not None and kind not in facts.outputs:
+        others = {other: facts_of(catalog.get("metric", other)) for other in catalog.names("metric")}
+        fitting = [other for other, known in others.items() if known is not None and kind in known.outputs]
+        raise OochubError(
+            f"The metric {name} scores {' or '.join(facts.outputs)}, and these predictions are of the kind {kind}, "
+            f"for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. Name such "
+            f"metrics with {either('metrics=[...]', '--metric')}."
+        )
+    missing = [argument for argument in list_arguments(metric, required=True) if argument not in columns]
+    if missing:
+        why = "two classes make a score" if "score" in missing else f"columns: {', '.join(sorted(columns))}"
+        raise OochubError(
+            f"The metric {name} needs {', '.join(missing)}, which these predictions lack ({why}). "
+            f"Name other metrics with {either('metrics=[...]', '--metric')}."
+        )
+    evaluated.options(metric)
+
+
+def check_limits(evaluated: EvaluationRows) -> None:
+    """Checks how many splits there are, and how many groups each of them has.
+
+    Raises:
+        OochubError: More than `MOST_SPLITS` or `MOST_GROUPS`; the column is named.
+    """
+    split = evaluated.columns["split"]
+    splits = sorted(row_counts(evaluated.predictions.rows.light.column("split")))
+    if len(splits) > MOST_SPLITS:
+        raise _too_many("split", len(splits), MOST_SPLITS, "Name a split for all rows that belong together")
+    column = evaluated.benchmark.group_column
+    if column not in evaluated.columns:
+        return
+    group = evaluated.columns[column]
+    for name in splits:
+        if hasattr(group, "codes"):
+            count = len(np.unique(group.codes[split == name]))
+        else:
+            count = len(WorstOfGroups(split=name, column=column).rows_of_groups(evaluated.columns))
+        if count > MOST_GROUPS:
+            raise _too_many(column, count, MOST_GROUPS, f"Give coarser groups, or evaluate without {column}")
+
+
+def _too_many(column: str, found: int, most: int, advice: str) -> OochubError:
+    return OochubError(
+        f"The column {column} has {found:,} values such as a column of ids has them, and a report compares at most "
+        f"{most:,}. {advice}: Predictions.load(FILE).table is an Arrow table, and .with_table(table) takes the new one."
+    )
+
+
+class EvaluationColumns(Mapping[str, Any]):
+    """What metrics ask for by name: what the kind of output computes, and the auxiliary columns.
+
+    A column of text is a pandas Categorical: a byte a row where it has few names.
+
+    Attributes:
+        shadowed: Auxiliary columns that are not read, since what is computed bears their name.
+
+    >>> rows = Predictions.from_arrays(logits=[[1.0, 0.0]] * 2, label=[0, 1], group=["sea", "land"])
+    >>> columns = EvaluationColumns(rows, {})
+    >>> columns["group"].codes, columns["group"] == "sea", sorted(columns)
+    (array([1, 0], dtype=int8), array([ True, False]), ['group', 'split'])
+    """
+
+    def __init__(self, predictions: Predictions, computed: Arrays) -> None:
+        self._predictions = predictions
+        self._computed = computed
+        self._read: Arrays = {}
+        left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, *predictions.output.beside}
+        left_out.add(predictions.output.label_column)
+        self._names = [name for name in predictions.column_names if name not in left_out]
+        self.shadowed = sorted(computed.keys() & self._names)
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._computed:
+            return self._computed[name]
+        if name not in self._read:
+            if name not in self._names:
+                raise KeyError(name)
+            self._read[name] = _read_column(self._predictions, name)
+        return self._read[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys([*self._names, *self._computed]))
+
+    def __len__(self) -> int:
+        return len({*self._names, *self._computed})
+
+
+def _read_column(predictions: Predictions, name: str) -> Any:
+    light = predictions.rows.light
+    column = (light if name in light.column_names else predictions.rows).column(name)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return predictions.column(name)
+    encoded = (column if kind != column.type else pc.dictionary_encode(column)).combine_chunks()
+    names = encoded.dictionary.to_pylist() + ["None"] * bool(column.null_count)
+    place = {name: number for number, name in enumerate(sorted(set(names)))}  # an array would give each the longest
+    places = np.fromiter(map(place.__getitem__, names), np.min_scalar_type(-len(names)), len(names))
+    codes: NDArray[np.signedinteger] = places[encoded.indices.fill_null(len(places) - 1).to_numpy()]
+    categories: Any = list(place)
+    return pd.Categorical.from_codes(codes, categories=categories)
+
+
+class ExampleDigest:
+    r"""The first 16 digits of the SHA-256 of the sorted lines "LABEL EXAMPLE_ID" of some rows.
+
+    Rows are sorted once, for any number of sets.
+
+    >>> digest = ExampleDigest(Predictions.from_arrays(logits=[[1.0, 0.0]] * 2, label=[0, 1], example_id=["b", "a"]))
+    >>> digest.of(np.array([True, True])) == hashlib.sha256(b"0 b\n1 a").hexdigest()[:16]
+    True
+    """
+
+    def __init__(self, predictions: Predictions) -> None:
+        self._ids = predictions.rows.column("example_id").cast(pa.string())
+        self._label = predictions.label
+        self._is_class = self._label.dtype.kind in "iu" and self._label.ndim == 1
+
+    def of(self, rows: NDArray[np.bool_]) -> str:
+        """The name of the rows where the mask (n,) is true."""
+        digest = hashlib.sha256()
+        order = self._order[rows[self._order]]
+        for part in row_blocks(len(order), _LINES_TOGETHER):
+            lines = self._lines(order[part])
+            joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
+            digest.update(b"\n" * (part.start > 0))
+            digest.update(joined[0].as_buffer())
+        return digest.hexdigest()[:16]
+
+    def _lines(self, rows: Any) -> pa.Array:
+        label = self._label[rows]
+        text = pa.array(label).cast(pa.string()) if self._is_class else pa.array(map(str, label.tolist()))
+        lines = pc.binary_join_element_wise(text, self._ids.take(pa.array(rows)).combine_chunks(), " ")
+        return lines
+
+    @cached_property
+    def _order(self) -> NDArray[np.uint32]:
+        """The rows in the order of their lines."""
+        if not self._is_class:
+            lines = self._lines(np.arange(len(self._label)))
+            return _sorted(lines)
+        by_id = _sorted(self._ids)
+        order, blocks, size = (
+            np.empty_like(by_id),
+            [*row_blocks(len(by_id), _LINES_TOGETHER)],
+            int(self._label.max()) + 2,
+        )
+        counts = np.zeros(size, np.int64)  # of the labels -1, 0, 1, ...
+        for part in blocks:
+            counts += np.bincount(self._label[part] + 1, minlength=size)
+        by_name = np.array(sorted(range(size), key=lambda place: f"{place - 1} "))
+        first = np.empty(size, np.int64)  # where the next row of a label goes: a stable sort in little memory
+        first[by_name] = np.cumsum(counts[by_name]) - counts[by_name]
+        for part in blocks:
+            rows = by_id[part][np.argsort(self._label[by_id[part]], kind="stable")]
+            label = self._label[rows] + 1
+            order[first[label] + np.arange(len(rows)) - np.searchsorted(label, label)] = rows
+            first += np.bincount(label, minlength=size)
+        return order
+
+
+def _sorted(values: Any) -> NDArray[np.uint32]:
+    order: NDArray[np.uint32] = pc.sort_indices(values).to_numpy().astype(np.uint32)
+    return order
