@@ -10,10 +10,9 @@ from huggingface_hub import DatasetCard
 
 from oochub import catalog
 from oochub.benchmark import data_folder
-from oochub.data.size_category import size_category
-from oochub.data.stored_record import store_record
+from oochub.data.build_file import ConfigFiles, store_record
+from oochub.data.repository_card import name_size
 from oochub.data.write_webdataset import WrittenSplits
-from oochub.data.written_files import WrittenFiles
 from oochub.dataset_cards.card import card
 from oochub.dataset_cards.license_text import license_text
 from oochub.errors import OochubError
@@ -103,10 +102,10 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     info.features = written.features
     datasets.info.DatasetInfosDict({config: info}).to_dataset_card_data(data)
     rows = sum(split.num_examples for split in builder.info.splits.values())
-    data["size_categories"] = [size_category(rows, others=data.get("size_categories"))]
+    data["size_categories"] = [name_size(rows, others=data.get("size_categories"))]
     record = BuildRecord.of(builder.info)
     if record is not None:
-        store_record(target, config, record, WrittenFiles.of(target, files, written.features))
+        store_record(target, config, record, ConfigFiles.of(target, files, written.features))
     notes = [f"- `{config}`: {note}" for note in (record.notes if record else ())]
     kept = [] if not readme.is_file() else _notes_of_others(readme.read_text("utf-8"), config)
     text = card(benchmark).text + about

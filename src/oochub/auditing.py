@@ -11,9 +11,9 @@ from oochub.context_finder import ContextWay
 from oochub.context_finding.context_columns import contexts as with_contexts
 from oochub.context_finding.context_columns import way_of
 from oochub.context_finding.rows_to_choose_on import CHOICES
-from oochub.data.check_context import check_context
 from oochub.data.columns import Columns
 from oochub.data.load import declaration_for, load_columns
+from oochub.data.user_data import check_context
 from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.checked_data_set import checked_data_set

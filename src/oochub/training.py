@@ -8,10 +8,9 @@ from typing import Any
 
 from oochub import catalog
 from oochub.context_finding.context_environments import context_environments
-from oochub.data.check_hold_out import check_hold_out
 from oochub.data.columns import Columns
+from oochub.data.holdout_split import check_hold_out, choose_holdout
 from oochub.data.load import declaration_for, declaration_of, is_benchmark, load_columns
-from oochub.data.rows_that_choose import rows_that_choose
 from oochub.errors import OochubError, either, unknown_name
 from oochub.output import output_of_features
 from oochub.records.parameters import check_parameters
@@ -150,7 +149,7 @@ def train(
         train = data["train"]
     chooses, held_out = data[validation], None
     if hold_out:
-        rows, held_out = rows_that_choose(chooses, split=validation, cluster=declared.cluster if declared else None)
+        rows, held_out = choose_holdout(chooses, split=validation, cluster=declared.cluster if declared else None)
         chooses = chooses.select(rows)
     task = task_of(train)
     network, processor = backbone(

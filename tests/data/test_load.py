@@ -11,11 +11,9 @@ from own_data import CHALLENGES, ROWS, class_folder, jpeg, parquet_file, path_ta
 
 import oochub
 from oochub.data.challenge import challenge
-from oochub.data.check_context import check_context
 from oochub.data.columns import Columns, parse_usual
 from oochub.data.load import benchmark_builder
-from oochub.data.own_rows import own_rows
-from oochub.data.usual_contexts import usual_contexts
+from oochub.data.user_data import _count_usual_contexts, check_context, make_user_data
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 
@@ -99,7 +97,7 @@ def test_usual_contexts_by_a_loop():
                     and Fraction(inside.count(c), len(inside)) > Fraction(outside.count(c), len(outside))
                 )
             every = {"classes": list(map(str, range(classes))), "contexts": list(map(str, range(contexts)))}
-            assert usual_contexts(label, context, **every) == expected
+            assert _count_usual_contexts(label, context, **every) == expected
 
 
 def of_rows(folder, **splits):
@@ -352,8 +350,8 @@ def test_text_of_the_hub_opens_no_file_here(tmp_path):
     (tmp_path / "own.jpg").write_bytes(jpeg("1"))
     data = DatasetDict(train=Dataset.from_dict({"p": [str(tmp_path / "own.jpg")]}))
     with pytest.raises(OochubError, match="pictures of data on this disk alone"):
-        own_rows(data, Columns(image="p"), name="somebody", folder=None)
-    assert "image" in own_rows(data, Columns(image="p"), name="mine", folder=tmp_path)["train"].column_names
+        make_user_data(data, Columns(image="p"), name="somebody", folder=None)
+    assert "image" in make_user_data(data, Columns(image="p"), name="mine", folder=tmp_path)["train"].column_names
 
 
 @pytest.mark.parametrize("role", ["label", "context"])

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 from trainings import made_split, trainer_of, with_group_norm
 
 import oochub
-from oochub.data.with_text_columns import with_text_columns
+from oochub.data.load import use_text_columns
 from oochub.errors import OochubError
 
 
@@ -31,7 +31,7 @@ def test_a_comparison_with_a_name_holds(coco: Path):
 def test_all_but_the_truth_and_nothing_else_changes(coco: Path):
     """Planted faults seen: the columns in another order; where the data are from lost; `label` as text too."""
     plain = oochub.load("nooch/ce_car", data_dir=str(coco))["test"]
-    text = with_text_columns(plain)
+    text = use_text_columns(plain)
     named = {name for name, feature in plain.features.items() if isinstance(feature, ClassLabel)}
     assert named == {"label", "environment", "group", "challenge"}
     assert text.column_names == plain.column_names
@@ -42,7 +42,7 @@ def test_all_but_the_truth_and_nothing_else_changes(coco: Path):
     assert text.split == plain.split
     assert text.cache_files == plain.cache_files  # the pictures are where they were
     assert text[7]["image"].tobytes() == plain[7]["image"].tobytes()
-    assert with_text_columns(plain, False) is plain
+    assert use_text_columns(plain, False) is plain
 
 
 def test_a_task_of_all_has_text_columns(coco: Path):
@@ -60,7 +60,7 @@ def test_lists_and_what_has_no_class():
     place = ClassLabel(names=["sea", "land"])
     features = Features({"place": place, "places": List(place), "year": Value("int64")})
     rows = {"place": [1, -1, None], "places": [[0, 1], [], None], "year": [1, 2, 3]}
-    text = with_text_columns(Dataset.from_dict(rows, features))
+    text = use_text_columns(Dataset.from_dict(rows, features))
     assert text["place"][:] == ["land", None, None] and text["places"][:] == [["sea", "land"], [], None]
     assert text.features["places"] == List(Value("string")) and text.features["year"] == Value("int64")
 
@@ -68,13 +68,13 @@ def test_lists_and_what_has_no_class():
 def test_a_column_without_class_numbers_is_refused():
     data = Dataset.from_dict({"year": [1], "place": [0]}).cast_column("place", ClassLabel(names=["sea"]))
     with pytest.raises(OochubError, match=r"'plaice'.*Did you mean 'place'"):
-        with_text_columns(data, "plaice")
+        use_text_columns(data, "plaice")
     with pytest.raises(OochubError, match="'year'"):
-        with_text_columns(data, ["place", "year"])
+        use_text_columns(data, ["place", "year"])
     with pytest.raises(OochubError, match="truth stays numbers"):
-        with_text_columns(data.rename_column("place", "label"), "label")
+        use_text_columns(data.rename_column("place", "label"), "label")
     with pytest.raises(OochubError, match=r"IterableDataset.*without streaming=True"):
-        with_text_columns(data.to_iterable_dataset())
+        use_text_columns(data.to_iterable_dataset())
 
 
 def test_text_columns_predict_and_train_alike(tmp_path: Path):
@@ -83,7 +83,7 @@ def test_text_columns_predict_and_train_alike(tmp_path: Path):
     GroupDRO by a text environment learns the weights that it learns by numbers.
     """
     plain = made_split(32, 0)
-    text = with_text_columns(plain, "environment")
+    text = use_text_columns(plain, "environment")
     network, processor = with_group_norm()
     by_text, by_number = (oochub.predict(network, data, image_processor=processor) for data in (text, plain))
     assert by_text.column("environment").tolist() == by_number.column("environment").tolist()

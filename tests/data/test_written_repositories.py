@@ -17,12 +17,10 @@ from own_data import ROWS, picture_folder
 from PIL import Image
 
 import oochub
-from oochub.data.challenge_repository import challenge_repository
-from oochub.data.checked_repository import CheckedRepository
+from oochub.data.build_file import ConfigFiles, read_record, store_record
 from oochub.data.columns import Columns
-from oochub.data.own_repository import own_repository
-from oochub.data.stored_record import store_record, stored_record
-from oochub.data.written_files import WrittenFiles
+from oochub.data.repository_files import RepositoryFiles
+from oochub.data.write_repository import write_challenge_repository, write_user_repository
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 
@@ -36,7 +34,7 @@ def _built(folder: Path, form: str) -> Path:
     if not source.exists():
         picture_folder(source)
     size = 500.0 if form == "webdataset" else None
-    return own_repository(str(source), folder / form, columns=_COLUMNS, shard_size=size)
+    return write_user_repository(str(source), folder / form, columns=_COLUMNS, shard_size=size)
 
 
 @pytest.fixture(params=["parquet", "webdataset"])
@@ -131,9 +129,9 @@ def test_another_folder_of_the_same_name_has_its_own_rows(built, tmp_path):
         _flipped(shard)
     with pytest.raises(OochubError, match=_CHANGED.format(name=_shard(built).name)):
         oochub.load(other)
-    known = CheckedRepository.find(built, None).written
-    fitting = WrittenFiles.of(other, {"train": [f"data/{shard.name}" for shard in shards]}, known.features)
-    store_record(other, "default", stored_record(other, "default"), fitting)
+    known = RepositoryFiles.find(built, None).written
+    fitting = ConfigFiles.of(other, {"train": [f"data/{shard.name}" for shard in shards]}, known.features)
+    store_record(other, "default", read_record(other, "default"), fitting)
     assert _species(oochub.load(other)) == {name: {"cat": "dog", "dog": "cat"}[was] for name, was in _SPECIES.items()}
     assert _species(oochub.load(built)) == _SPECIES
 
@@ -222,7 +220,7 @@ def test_pictures_are_compared_where_it_is_asked(tmp_path, form):
     built = _with_large_pictures(tmp_path, form)
     oochub.load(built)
     shard, content = _shard(built), _shard(built).read_bytes()
-    (digest,) = (file for file in CheckedRepository.find(built, None).written.files if file.path.endswith(shard.name))
+    (digest,) = (file for file in RepositoryFiles.find(built, None).written.files if file.path.endswith(shard.name))
     assert digest.without_pictures is not None
     _rotten(shard, b"\xff\xd8\xff\xe0")  # the begin of a JPEG
     digest.note_compared(built)  # as if the cache knew size and times
@@ -296,7 +294,7 @@ def test_what_an_error_says_makes_the_folder_ones_own(tmp_path):
         oochub.load(built)
     assert re.search(r"`oochub build", str(caught.value))
     (built / "build.json").unlink()
-    own_repository(str(built), tmp_path / "mine", columns=Columns(label="label", context="context"))
+    write_user_repository(str(built), tmp_path / "mine", columns=Columns(label="label", context="context"))
     data = oochub.load(tmp_path / "mine")
     assert _species(data) == {name: {"cat": "dog", "dog": "cat"}[species] for name, species in _SPECIES.items()}
 
@@ -312,7 +310,7 @@ def test_a_file_of_that_name_of_somebody_else_is_no_matter(tmp_path, text):
 
 
 def test_a_challenge_set_is_compared_too(tmp_path):
-    challenge_repository(
+    write_challenge_repository(
         str(picture_folder(tmp_path / "mine")),
         tmp_path / "set",
         "membership",

@@ -14,7 +14,7 @@ from fuzz_case import CHANGED, REFUSED, SAME, Campaign, Case, Format, Used
 from mutations import edited, json_cases, json_text_cases, place_cases
 from PIL import Image
 
-from oochub.data.shard_rows import ShardRows
+from oochub.data.shards import ShardRows
 from oochub.data.write_webdataset import SplitRows, write_webdataset
 
 _FEATURES = datasets.Features(

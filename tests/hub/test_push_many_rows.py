@@ -39,7 +39,7 @@ print(json.dumps([peak(), rows, size]))
 @pytest.mark.campaign
 def test_a_hundred_thousand_rows_in_less_than_a_gigabyte(hub, tmp_path):
     """Planted fault: the folder read whole before it is sent."""
-    from oochub.data.own_repository import own_repository
+    from oochub.data.write_repository import write_user_repository
 
     noise = np.random.default_rng(0)
     header = b"\x89PNG\r\n\x1a\n"
@@ -55,7 +55,7 @@ def test_a_hundred_thousand_rows_in_less_than_a_gigabyte(hub, tmp_path):
     made = datasets.Dataset.from_generator(rows, features=features, cache_dir=str(tmp_path / "cache"))
     (tmp_path / "many").mkdir()
     made.to_parquet(tmp_path / "many" / "train.parquet")
-    own_repository(str(tmp_path / "many"), tmp_path / "built")
+    write_user_repository(str(tmp_path / "many"), tmp_path / "built")
 
     def said(code, *words):
         done = subprocess.run(

@@ -151,10 +151,12 @@ def test_own_data_come_back(hub, tmp_path):
     from own_data import picture_folder
 
     from oochub.data.columns import Columns
-    from oochub.data.own_repository import own_repository
+    from oochub.data.write_repository import write_user_repository
 
     picture_folder(tmp_path / "birds")
-    own_repository(str(tmp_path / "birds"), tmp_path / "built", columns=Columns(label="species", context="place"))
+    write_user_repository(
+        str(tmp_path / "birds"), tmp_path / "built", columns=Columns(label="species", context="place")
+    )
     oochub.push(tmp_path / "built", "user/data")
     assert "eval.yaml" not in hub.files(HERE)
     card = hub.content(HERE, "README.md")

@@ -10,7 +10,7 @@ import pytest
 from huggingface_hub import HfApi, hf_hub_download
 
 import oochub
-from oochub.data.written_files import WrittenFiles
+from oochub.data.build_file import ConfigFiles
 from oochub.errors import OochubError
 from oochub.loading_scripts.parquet_repository import parquet_repository
 from oochub.loading_scripts.webdataset_repository import webdataset_repository
@@ -128,7 +128,7 @@ def test_a_hub_that_leads_out_of_the_snapshot_is_refused(hub, built):
     written = builds["o2o_easy"]["written"]
     written["splits"]["test"][0]["path"] = "../../../secret.parquet"
     del written["digest"]
-    written["digest"] = from_json(WrittenFiles, written, what="")._digest()
+    written["digest"] = from_json(ConfigFiles, written, what="")._digest()
     (built / "build.json").write_text(json.dumps(builds))
     HfApi().create_repo(**_DATA)
     HfApi().upload_folder(folder_path=built, **_DATA)

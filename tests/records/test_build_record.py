@@ -6,7 +6,7 @@ import pytest
 from datasets import Dataset, DatasetInfo, Features, Value
 
 import oochub
-from oochub.data.own_repository import own_repository
+from oochub.data.write_repository import write_user_repository
 from oochub.records.build_record import BuildFacts, BuildRecord, without_build_column
 from oochub.records.schema import from_json
 
@@ -89,5 +89,5 @@ def test_a_column_of_somebody_else_stays(texts, tmp_path):
     assert without_build_column(rows) is rows
     rows.to_parquet(tmp_path / "mine.parquet")
     with pytest.raises(oochub.OochubError, match=r"have a column 'build' of their own.*Rename yours"):
-        own_repository(str(tmp_path / "mine.parquet"), tmp_path / "out")
+        write_user_repository(str(tmp_path / "mine.parquet"), tmp_path / "out")
     assert not list(tmp_path.glob("out/*"))

@@ -72,7 +72,7 @@ def build(
     """
     from oochub.data.columns import Columns
     from oochub.data.load import builder_class, is_benchmark, split_name
-    from oochub.data.own_repository import own_repository
+    from oochub.data.write_repository import write_user_repository
     from oochub.data.write_webdataset import SHARD_SIZE
     from oochub.loading_scripts.parquet_repository import parquet_repository
     from oochub.loading_scripts.webdataset_repository import webdataset_repository
@@ -109,7 +109,7 @@ def build(
             raise OochubError(f"Own data are built one configuration at a time, got {', '.join(config)}.")
         elif here.is_first:
             only = config[0] if config else None
-            path = own_repository(
+            path = write_user_repository(
                 source,
                 out,
                 columns=columns,

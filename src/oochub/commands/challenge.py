@@ -78,7 +78,7 @@ def challenge(
     as_json: AsJson = False,
 ) -> None:
     """Makes a challenge set of any data: a criterion on its columns says which examples are out of context."""
-    from oochub.data.challenge_repository import challenge_repository
+    from oochub.data.write_repository import write_challenge_repository
     from oochub.records.parameters import parse_options
 
     arguments: dict[str, Any] = dict(
@@ -101,7 +101,7 @@ def challenge(
     columns = columns_of(
         image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
     )
-    challenge_set = challenge_repository(
+    challenge_set = write_challenge_repository(
         source,
         out,
         criterion,

@@ -20,7 +20,7 @@ from oochub.context_finding.table_fingerprint import table_fingerprint
 from oochub.data.columns import Columns
 from oochub.data.load import load_columns
 from oochub.data.open_source import source_name
-from oochub.data.true_columns import true_columns
+from oochub.data.true_columns import list_true_columns
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError, either, unknown_name
 from oochub.records.build_record import (
@@ -239,7 +239,7 @@ def _joined(
         start = rows.stop
         lists = datasets.List(datasets.ClassLabel(names=list(named.names)))
         made: dict[str, tuple[Any, Any]] = {
-            CONTEXTS_COLUMN: (lists, _placed(true_columns(named.has[rows]), readable)),
+            CONTEXTS_COLUMN: (lists, _placed(list_true_columns(named.has[rows]), readable)),
             CHOSEN_ON: (datasets.Value("bool"), chosen_on[split]),
         }
         for name, (kind, values) in named.columns.items():

@@ -1,23 +1,122 @@
-"""Makes a challenge set of any data set: a criterion applied to its columns says which examples are hard."""
+"""Makes a challenge set of any data set: a criterion applied to its columns says which examples are hard.
 
-from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+The criterion's arguments name columns in place of arrays, and are checked early.
+"""
+
+import inspect
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import datasets
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from oochub.data.criterion_arguments import MADE, Arguments, check_arguments, check_columns, listed
-from oochub.errors import OochubError, unknown_name
+from oochub import catalog
+from oochub.errors import OochubError, either, unknown_name
 from oochub.records.build_record import without_build_column
+from oochub.records.parameters import check_parameters
 from oochub.records.sides import CHALLENGES
 from oochub.stats.criterion_arrays import check_positives, is_binary
 
 KINDS = CHALLENGES
 """The class names of a challenge column."""
+
+
+MADE = ("challenge", "challenge_value")
+"""The columns that a challenge set has more than its source."""
+
+
+class Arguments(NamedTuple):
+    """The arguments of a criterion, told apart.
+
+    Attributes:
+        function: The criterion.
+        columns: The column that each of its array parameters is read from, or a list of columns side by side.
+        values: The others, as they are.
+        behind: The array parameter that holds the continuous value behind the challenge, if there is one.
+    """
+
+    function: Callable[..., Any]
+    columns: dict[str, str | list[str]]
+    values: dict[str, Any]
+    behind: str | None
+
+
+def check_arguments(criterion: str | Callable[..., Any], arguments: Mapping[str, Any]) -> Arguments:
+    """Tells a criterion's columns from its other arguments, without any data.
+
+    Raises:
+        OochubError: An unknown criterion, an argument that it does not take, one that it needs and lacks.
+
+    >>> check_arguments("threshold", {"value": "year", "at": 2013}).columns
+    {'value': 'year'}
+    """
+    function = catalog.get("criterion", criterion) if isinstance(criterion, str) else criterion
+    title, hints, parameters = function.__name__, get_type_hints(function), inspect.signature(function).parameters
+    arrays = [name for name in parameters if hints.get(name) in (ArrayLike, ArrayLike | None)]
+    if not arrays:
+        raise OochubError(f"{title} has no parameter annotated numpy.typing.ArrayLike, to be read from a column.")
+    content = {name: value for name, value in arguments.items() if value is not None}
+    for name in content:
+        if name not in parameters:
+            raise unknown_name(f"parameter of {title}", name, parameters)
+    check_parameters(
+        function, {name: content[name] for name in content if name not in arrays}, kind=f"parameter of {title}"
+    )
+    for name, parameter in parameters.items():
+        if parameter.default is parameter.empty and name not in content:
+            if name not in arrays:
+                raise OochubError(f"{title} needs a value for {name!r}. Its parameters: {', '.join(parameters)}.")
+            content[name] = name
+    columns = {name: content.pop(name) for name in arrays if name in content}
+    for name, column in columns.items():
+        names = list_columns(column) if isinstance(column, str | list) else []
+        if not names or not all(isinstance(part, str) and part for part in names):
+            raise OochubError(f"{name} is read from a column: give its name, or a list of names, got {column!r}.")
+    values = {name: list(value) if isinstance(value, Iterator) else value for name, value in content.items()}
+    compared = [name for name in arrays if name not in ("present", "label")]
+    has_number = any(
+        float in (hint, *get_args(hint)) for name, hint in hints.items() if name not in (*arrays, "return")
+    )
+    return Arguments(function, columns, values, compared[0] if has_number and len(compared) == 1 else None)
+
+
+def check_columns(arguments: Arguments, features: Mapping[str, Any], *, replace: bool = False, split: str = "") -> None:
+    """Checks that a split has the columns that a criterion reads, and not yet those that it makes.
+
+    Raises:
+        OochubError: A missing column, with near names; one of pictures; one that is there already and not to be
+            replaced.
+    """
+    where = f" in split {split}" if split else ""
+    for parameter, columns in arguments.columns.items():
+        for column in list_columns(columns):
+            if column not in features:
+                hint = f"{arguments.function.__name__} reads its {parameter} from it; name the column that holds it."
+                raise unknown_name(f"column{where}", column, features, hint)
+            if not isinstance(features[column], datasets.Value | datasets.ClassLabel | datasets.List):
+                kind = type(features[column]).__name__
+                raise OochubError(
+                    f"Column {column!r}{where} holds {kind}, not values that {parameter} can be read from."
+                )
+    there = [column for column in MADE if column in features]
+    if there and not replace:
+        raise OochubError(
+            f"The data set has a column {there[0]!r} already{where}. Ask to replace it with "
+            f"{either('replace=True', '--replace')}, or rename it first."
+        )
+
+
+def list_columns(columns: str | list[str]) -> list[str]:
+    """The columns of one parameter.
+
+    >>> list_columns("year")
+    ['year']
+    """
+    return [columns] if isinstance(columns, str) else columns
 
 
 class ChallengeSet(NamedTuple):
@@ -122,7 +221,7 @@ def _names(parts: Mapping[str, datasets.Dataset], columns: Mapping[str, Any]) ->
     """The class names of the parameters that are read from a ClassLabel column."""
     names = {}
     for key, column in columns.items():
-        features = [part.features[listed(column)[0]] for part in parts.values()]
+        features = [part.features[list_columns(column)[0]] for part in parts.values()]
         if any(feature != features[0] for feature in features):
             raise OochubError(f"Column {column!r} is not the same in all splits: {features}. Cast it to one feature.")
         if isinstance(column, str) and isinstance(features[0], datasets.ClassLabel):
@@ -134,10 +233,10 @@ def _read(parts: Mapping[str, datasets.Dataset], columns: str | list[str]) -> ND
     """The array of one parameter over all splits: (n,), or (n, k) of lists or of several columns."""
     by_split = []
     for split, part in parts.items():
-        table = part.select_columns(listed(columns)).with_format("arrow")[:]
+        table = part.select_columns(list_columns(columns)).with_format("arrow")[:]
         arrays = [
             _array(table[column].combine_chunks(), part.features[column], f"{column!r} of {split}")
-            for column in listed(columns)
+            for column in list_columns(columns)
         ]
         by_split.append(arrays[0] if isinstance(columns, str) else np.column_stack(arrays))
     if len({column.shape[1:] for column in by_split}) > 1:

@@ -1,20 +1,23 @@
-"""Loads a benchmark by its short name, `benchmark/config`, and any other data in the same form."""
+"""Loads a benchmark by its short name, `benchmark/config`, and any other data in the same form.
 
-from collections.abc import Callable, Mapping, Sequence
+Columns of class numbers may come as text, so that `row["challenge"] == "easy"` says what it seems to say.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder
 from oochub.data.columns import Columns
-from oochub.data.open_source import built_splits, open_source, source_name
-from oochub.data.own_rows import own_rows
-from oochub.data.with_text_columns import with_text_columns
+from oochub.data.open_source import build_splits, open_source, source_name
+from oochub.data.user_data import make_user_data
 from oochub.errors import OochubError, either, unknown_name
 from oochub.records.build_record import BuildRecord
 from oochub.records.parameters import check_parameters
@@ -43,7 +46,7 @@ def load(
     a folder of `save_to_disk`, an id on the Hub; also what `oochub build` and `oochub challenge` wrote. Their rows get
     `example_id`, `label` (text becomes classes, sorted by name over all splits), and of a label and a context `group`
     (label/context) and `challenge`: easy where the context is usual for the class, by the criterion `mismatch`. See
-    `oochub.data.own_rows`.
+    `oochub.data.user_data`.
 
     The usual contexts of a class are those that are strictly more frequent with it than without it in the training
     split, or over all rows where there is no other split; a note and the facts of the build record say which.
@@ -61,7 +64,7 @@ def load(
         options: Options of the builder, as `load_dataset` takes them.
         num_proc: Processes to build with.
         text_columns: True gives the columns of class numbers, all but `label`, as the names that the numbers stand
-            for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `with_text_columns`.
+            for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `use_text_columns`.
         usual: Class to its usual contexts, {"dog": ["grass", "beach"]}; those of other classes are counted.
 
     Raises:
@@ -92,7 +95,7 @@ def load(
         if not isinstance(split, str) or split not in loaded:
             raise unknown_name("split", split, loaded)
         loaded = datasets.DatasetDict({split: loaded[split]})
-    return with_text_columns(loaded, text_columns)
+    return use_text_columns(loaded, text_columns)
 
 
 def load_columns(
@@ -139,13 +142,13 @@ def load_columns(
         place = Path(source).expanduser().absolute()
         name = source_name(source).rpartition("/")[2]
         folder = (place if place.is_dir() else place.parent) if place.exists() else None
-        return own_rows(opened, columns, name=name if config is None else f"{name}-{config}", folder=folder)
+        return make_user_data(opened, columns, name=name if config is None else f"{name}-{config}", folder=folder)
     taken = [role for role in columns.named if role != "context"]
     if taken:
         words = either(f"{taken[0]}=", f"--{taken[0]}-column")
         raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for data of your own.")
     loaded = load_benchmark(source, config=config, data_dir=data_dir, options=options, num_proc=num_proc, check=check)
-    return own_rows(loaded, columns, name=source) if columns.context or columns.usual else loaded
+    return make_user_data(loaded, columns, name=source) if columns.context or columns.usual else loaded
 
 
 def load_benchmark(
@@ -168,7 +171,7 @@ def load_benchmark(
     check_options(benchmark, options or {})
     chosen = builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
     builder = benchmark_builder(benchmark, chosen, data_dir=data_dir, options=options)
-    loaded = built_splits(builder, num_proc=num_proc, check=check)
+    loaded = build_splits(builder, num_proc=num_proc, check=check)
     assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
     return loaded
 
@@ -271,3 +274,75 @@ def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
         OochubError: A name that the benchmark's builder does not have, or a value of another type.
     """
     builder_class(benchmark).checked_options(options)
+
+
+def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> Any:
+    """The data with class names in place of the class numbers of `columns`; pictures are neither read nor copied.
+
+    A ClassLabel column holds numbers, so a comparison with a name is False in every row. As text, filters read as they
+    are meant; training and prediction take both.
+
+    Args:
+        data: A Dataset or DatasetDict; features of a text column become Value("string"), or a List of it.
+        columns: Names of ClassLabel columns, or Lists of ClassLabel; True takes all, False none. The truth (`label`,
+            `labels`, ...) is not among them: models need its numbers. A class of -1, outside the set, becomes None.
+
+    Raises:
+        OochubError: Data of another kind, or a column that holds no class numbers.
+
+    >>> features = datasets.Features({"challenge": datasets.ClassLabel(names=["easy", "hard"])})
+    >>> data = datasets.Dataset.from_dict({"challenge": [0, 1, 1]}, features)
+    >>> len(data.filter(lambda row: row["challenge"] != "easy"))  # every row: a number is no name
+    3
+    >>> len(use_text_columns(data).filter(lambda row: row["challenge"] != "easy"))
+    2
+    """
+    if columns is False:
+        return data
+    if isinstance(data, datasets.DatasetDict):
+        return datasets.DatasetDict({split: use_text_columns(part, columns) for split, part in data.items()})
+    if not isinstance(data, datasets.Dataset):
+        raise OochubError(
+            f"Text columns are those of a Dataset or DatasetDict, got {type(data).__name__}. "
+            "Load without streaming=True, or compare with features[column].str2int(name)."
+        )
+    if not isinstance(columns, bool | str | Sequence):
+        raise OochubError(f"text_columns is True, the name of a column or a list of them, got {columns!r:.80}.")
+    truth = {catalog.get("output", name).label_column for name in catalog.names("output")}
+    names = {column: _names(data.features[column]) for column in data.column_names if column not in truth}
+    names = {column: classes for column, classes in names.items() if classes}
+    if isinstance(columns, Mapping) or not isinstance(columns, bool | Iterable):
+        raise OochubError(f"text_columns takes True, or names of columns, got a {type(columns).__name__}.")
+    chosen = [columns] if isinstance(columns, str) else list(names if columns is True else columns or ())
+    for column in chosen:
+        if column not in names:
+            hint = "The truth stays numbers, which models need: compare with features[column].str2int(name)."
+            raise unknown_name("column of class numbers", column, names, hint)
+    numbers = data.select_columns(chosen).with_format("arrow")[:]
+    text = datasets.Dataset(pa.table({column: _text(numbers.column(column), names[column]) for column in chosen}))
+    parts = [data.remove_columns(chosen), text]
+    joined = datasets.concatenate_datasets(parts, info=_bare(data.info), split=data.split, axis=1)
+    return joined.select_columns(data.column_names)
+
+
+def _names(feature: Any) -> list[str]:
+    """The names of the classes that a column holds; none of another column."""
+    feature = feature.feature if isinstance(feature, datasets.List) else feature
+    return list(feature.names) if isinstance(feature, datasets.ClassLabel) else []
+
+
+def _text(numbers: pa.ChunkedArray, names: list[str]) -> pa.Array:
+    def name(number: Any) -> Any:
+        if isinstance(number, list):
+            return [name(each) for each in number]
+        return None if number is None or number < 0 else names[number]
+
+    is_list = pa.types.is_list(numbers.type)
+    return pa.array([name(number) for number in numbers.to_pylist()], pa.list_(pa.string()) if is_list else pa.string())
+
+
+def _bare(info: Any) -> Any:
+    """The same information without the features, which are read from the joined table."""
+    info = info.copy()
+    info.features = None
+    return info

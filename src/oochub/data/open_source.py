@@ -1,27 +1,31 @@
-"""Reads a data set from where it is: a folder of pictures, Parquet, CSV, JSON, WebDataset, `save_to_disk`, the Hub."""
+"""Reads a data set from where it is: a folder of pictures, Parquet, CSV, JSON, WebDataset, `save_to_disk`, the Hub.
+
+It looks first whether what somebody wrote into the card of a data set makes it read files from elsewhere, and at what
+lies in a folder of the user's before `datasets` opens it (pipes, and metadata that changed); then whether each class
+number of the loaded data is one of its classes.
+"""
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from tarfile import TarError
 from typing import Any
 
 import datasets
+import pyarrow as pa
+import pyarrow.compute as pc
 from datasets.exceptions import DatasetGenerationError, DatasetsError
+from huggingface_hub import metadata_load
 from huggingface_hub.errors import HfHubHTTPError
 from yaml import YAMLError
 
 from oochub import catalog
-from oochub.data.card_paths import check_card_paths, check_data_files
-from oochub.data.check_class_numbers import check_class_numbers
-from oochub.data.checked_repository import NOTE, CheckedRepository, chooses_files
-from oochub.data.folder_files import check_regular_files, metadata_state
-from oochub.data.shard_index import shard_folder
-from oochub.data.shard_rows import ShardRows
-from oochub.data.stored_record import stored_record
+from oochub.data.build_file import read_record
+from oochub.data.repository_files import NOTE, RepositoryFiles, chooses_files
+from oochub.data.shards import ShardRows, shard_folder
 from oochub.errors import OochubError, either, unknown_name
 from oochub.prediction.unpacked_samples import unpacked_samples
 from oochub.records.build_record import BuildRecord, without_build_column
@@ -77,7 +81,7 @@ def open_source(
     if place.is_file():
         path, given = str(place.parent), {"data_files": place.name} | given
     if place.is_dir():
-        check_regular_files(place)
+        _check_regular_files(place)
     elif place.exists():
         regular_file(place)
     mode = _verification_mode(given.pop("verification_mode", "basic_checks"))
@@ -93,28 +97,28 @@ def open_source(
             is_named = data_dir is not None or "data_files" in given
             shards = None if given.keys() - {"name"} or data_dir else shard_folder(place, config)
             if shards is None and not is_named:
-                check_card_paths(place)
+                _check_card_paths(place)
             if known is not None and known.hub is None:
                 known.check(whole=mode == "all_checks")
             if shards is not None:
                 builder = ShardRows(shards, in_place=in_place)
             elif known is None or chooses_files(given, data_dir):
                 if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
-                    state = metadata_state(place)
+                    state = _metadata_state(place)
                     given |= {} if state is None else {"name": config or "default", "description": state}
                 builder = retry(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
                 if not is_named:
-                    check_data_files(builder, place)
+                    _check_data_files(builder, place)
                 if (place / "README.md").is_file():
                     given |= {"name": builder.config.name, "description": _state(builder)}
                     builder = datasets.load_dataset_builder(path, data_dir=data_dir, **given)
             else:
                 builder = known.builder(path, given)
                 if not is_named:
-                    check_data_files(builder, place)
+                    _check_data_files(builder, place)
                 if known.hub is not None:
                     known.check(whole=mode == "all_checks", is_cached=Path(builder.cache_dir).is_dir())
-            built = partial(built_splits, builder, num_proc=num_proc, check=check)
+            built = partial(build_splits, builder, num_proc=num_proc, check=check)
             loaded = retry(built, wrapped=(DatasetGenerationError,))
             origin = HubDataSet(id=builder.repo_id, revision=str(builder.hash)) if builder.repo_id else None
     except OochubError:
@@ -142,10 +146,10 @@ def open_source(
     if origin is not None:
         for part in loaded.values():
             origin.note(part.info)
-    check_class_numbers(loaded)
+    _check_class_numbers(loaded)
     info = next(iter(loaded.values())).info
     in_rows = BuildRecord.of(info)
-    record = in_rows or stored_record(place, info.config_name or "default")
+    record = in_rows or read_record(place, info.config_name or "default")
     if record is not None:
         noted = [] if is_saved else [NOTE] if known is None else [known.note_of_card()]
         record = replace(record, notes=(*record.notes, *(note for note in noted if note and note not in record.notes)))
@@ -157,11 +161,11 @@ def open_source(
 
 def _repository(
     source: str, place: Path, config: str | None, options: Mapping[str, Any], data_dir: str | None
-) -> CheckedRepository | None:
+) -> RepositoryFiles | None:
     """The repository that a source is, with what is known of its files; None where nothing is."""
     if place.exists():
-        return CheckedRepository.find(place, config)
-    return None if chooses_files(options, data_dir) else CheckedRepository.on_hub(source, config, options)
+        return RepositoryFiles.find(place, config)
+    return None if chooses_files(options, data_dir) else RepositoryFiles.on_hub(source, config, options)
 
 
 def _state(builder: datasets.DatasetBuilder) -> str:
@@ -193,7 +197,7 @@ def source_name(source: str) -> str:
     return place.name if place.is_dir() else place.stem
 
 
-def built_splits(
+def build_splits(
     builder: datasets.DatasetBuilder, *, num_proc: int | None, check: Callable[[Mapping[str, Any]], None] | None
 ) -> Any:
     """What a builder of `datasets` makes, after a look at its features where they are known before the data are read.
@@ -214,3 +218,181 @@ def _parquet_files(place: Path) -> list[Path]:
     if place.suffix == ".parquet" and place.is_file():
         return [place]
     return [*place.glob("[!.]*.parquet"), *place.glob("*/[!.]*.parquet")]
+
+
+_KEYS = ("data_files", "data_dir", "path")
+
+
+def _check_card_paths(folder: Path) -> None:
+    """Checks the paths in the card of a folder before anything looks for them.
+
+    Args:
+        folder: Of a data set; a name on the Hub, or one without a card, has nothing to check.
+
+    Raises:
+        OochubError: An address, or a path out of the folder.
+    """
+    try:
+        card = metadata_load(folder / "README.md") if (folder / "README.md").is_file() else None
+    except (ValueError, YAMLError, RecursionError, TypeError, AttributeError):
+        return  # whoever loads it says what is wrong
+    for path in _paths(card.get("configs") if isinstance(card, dict) else None):
+        is_absolute = PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
+        if is_absolute or "://" in path or ".." in path.replace("\\", "/").split("/"):
+            raise _elsewhere(str(folder), path)
+
+
+def _check_data_files(builder: Any, folder: Path) -> None:
+    """Checks the files that a builder found by the card.
+
+    Args:
+        builder: Of `datasets.load_dataset_builder`.
+        folder: The data set, where it is one here.
+
+    Raises:
+        OochubError: One is not of the folder, or of the repository on the Hub.
+    """
+    for files in (builder.config.data_files or {}).values():
+        for file in map(str, files):
+            if builder.repo_id:
+                is_own = file.startswith(f"hf://datasets/{builder.repo_id}@")
+            else:
+                is_own = not folder.is_dir() or Path(file).is_relative_to(folder)
+            if not is_own or ".." in file.split("/"):
+                raise _elsewhere(builder.repo_id or str(folder), file)
+
+
+def _paths(value: Any) -> Iterator[str]:
+    """The paths in the configurations of a card."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _paths(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key in _KEYS:
+                yield from _texts(each)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each)
+
+
+def _elsewhere(source: str, path: str) -> OochubError:
+    return OochubError(
+        f"The card of {source} names data from elsewhere, {path[:200]!r}, which are not read. Load them by their own "
+        "path, or mend the card."
+    )
+
+
+def _check_class_numbers(data: Mapping[str, datasets.Dataset]) -> None:
+    """Checks the class numbers of every split, those in lists and records too; -1 and None are no class.
+
+    Args:
+        data: The splits; pictures are not read.
+
+    Raises:
+        OochubError: A number outside the classes; column, row and split are named.
+
+    >>> features = datasets.Features({"label": datasets.ClassLabel(names=["cat", "dog"])})
+    >>> _check_class_numbers({"test": datasets.Dataset.from_dict({"label": [0, 1, -1]}, features)})
+    """
+    for split, part in data.items():
+        names = [name for name, feature in part.features.items() if _holds_classes(feature)]
+        if not names:
+            continue
+        table = part.select_columns(names).with_format("arrow")[:]
+        for name in names:
+            for feature, numbers in _numbers(table.column(name).combine_chunks(), part.features[name]):
+                wrong = pc.or_(pc.less(numbers, -1), pc.greater_equal(numbers, feature.num_classes))
+                if pc.any(wrong).as_py():
+                    number = numbers[pc.index(wrong, True).as_py()]
+                    row = _row(table.column(name), part.features[name], number.as_py())
+                    raise OochubError(
+                        f"{name} is {number.as_py()} in {row}split {split}, and there are {feature.num_classes} "
+                        "classes, numbered from 0. Correct it, or leave the row out; -1 stands for no class."
+                    )
+
+
+def _holds_classes(feature: Any) -> bool:
+    if isinstance(feature, dict):
+        return any(map(_holds_classes, feature.values()))
+    if isinstance(feature, datasets.List | datasets.LargeList):
+        return _holds_classes(feature.feature)
+    return isinstance(feature, datasets.ClassLabel)
+
+
+def _numbers(array: Any, feature: Any) -> Iterator[tuple[datasets.ClassLabel, Any]]:
+    """The class numbers of a column, each kind of class for itself."""
+    if isinstance(feature, datasets.ClassLabel):
+        yield feature, array
+    elif isinstance(feature, dict):
+        for name, inner in feature.items():
+            if _holds_classes(inner):
+                yield from _numbers(pc.struct_field(array, name), inner)
+    elif isinstance(feature, datasets.List | datasets.LargeList) and _holds_classes(feature.feature):
+        yield from _numbers(pc.list_flatten(array), feature.feature)
+
+
+def _row(column: pa.ChunkedArray, feature: Any, number: int) -> str:
+    """Where a number stands first, of a column of plain numbers."""
+    if not isinstance(feature, datasets.ClassLabel):
+        return ""
+    return f"row {pc.index(column, number).as_py()} of "
+
+
+_METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+
+
+def _check_regular_files(folder: Path) -> None:
+    """Checks that everything in a folder is a file or a folder: whoever opens a pipe waits for ever.
+
+    Args:
+        folder: With what lies below it; hidden names are passed over, as `datasets` does.
+
+    Raises:
+        OochubError: A pipe, a socket or a device; it is named.
+    """
+    for entry in _entries(folder):
+        if not (_is(entry.is_file) or _is(entry.is_dir)) and Path(entry.path).exists():
+            regular_file(Path(entry.path))
+
+
+def _metadata_state(folder: Path) -> str | None:
+    """A digest of the paths, sizes and times of a folder's metadata files; None where it has none.
+
+    The cache of `datasets` goes by their names and times of change, which a copy may keep.
+
+    Args:
+        folder: With what lies below it.
+    """
+    digest, is_empty = hashlib.sha256(), True
+    for entry in sorted(_entries(folder), key=lambda entry: entry.path):
+        if entry.name in _METADATA and _is(entry.is_file):
+            about, is_empty = entry.stat(), False
+            said = f" {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}\n"
+            digest.update(os.fsencode(entry.path) + said.encode())
+    return None if is_empty else f"metadata of {digest.hexdigest()}"
+
+
+def _is(kind: Callable[[], bool]) -> bool:
+    """What an entry is asked for; a link that leads round in a circle is nothing."""
+    try:
+        return kind()
+    except OSError:
+        return False
+
+
+def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
+    """All below a folder that is no folder itself."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _entries(Path(entry.path))
+            else:
+                yield entry

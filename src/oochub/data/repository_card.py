@@ -1,6 +1,6 @@
 """The card of a Parquet repository: which files its configurations have, and one card of two."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy, deepcopy
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -11,7 +11,6 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 from yaml import YAMLError, safe_load
 
-from oochub.data.size_category import size_category
 from oochub.errors import OochubError
 
 _LONGEST = 4 * 10**6  # characters of a card: YAML is read slowly
@@ -184,7 +183,7 @@ class RepositoryCard:
         MetadataConfigs(configs).to_dataset_card_data(card.data)
         DatasetInfosDict(dict(sorted(infos.items()))).to_dataset_card_data(card.data)
         if sizes:
-            card.data["size_categories"] = [size_category(0, others=sizes)]
+            card.data["size_categories"] = [name_size(0, others=sizes)]
         listed = "\n".join(sorted(notes, key=lambda line: line.partition(":")[0]))
         card.text = f"{text.rstrip()}\n{_BUILD}\n{listed}\n" if notes else text
         return RepositoryCard(card)
@@ -217,3 +216,18 @@ def _check_aliases(header: str) -> None:
 
     if "&" in header and size(content := safe_load(header)) > _LONGEST:
         raise ValueError(f"its aliases stand for {size(content):,} values")
+
+
+_NAMES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "n>1B")
+
+
+def name_size(rows: int, *, others: Iterable[str] | None = None) -> str:
+    """The name for so many rows, or the largest of the names of other configurations.
+
+    >>> name_size(999), name_size(1000), name_size(49_000), name_size(10**9)
+    ('n<1K', '1K<n<10K', '10K<n<100K', 'n>1B')
+    >>> name_size(999, others=["10K<n<100K", "something else"])
+    '10K<n<100K'
+    """
+    own = min(max(len(str(rows)) - 3, 0), len(_NAMES) - 1)
+    return _NAMES[max([own, *(_NAMES.index(name) for name in others or () if name in _NAMES)])]

@@ -5,13 +5,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 
-def true_columns(truth: NDArray[np.bool_]) -> pa.ListArray:
+def list_true_columns(truth: NDArray[np.bool_]) -> pa.ListArray:
     """The numbers of the true columns of each row, ascending.
 
     Args:
         truth: (n, k).
 
-    >>> true_columns(np.array([[True, False, True], [False, False, False]])).to_pylist()
+    >>> list_true_columns(np.array([[True, False, True], [False, False, False]])).to_pylist()
     [[0, 2], []]
     """
     ends = np.concatenate([[0], np.cumsum(truth.sum(1))])

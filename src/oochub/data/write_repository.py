@@ -1,10 +1,17 @@
-"""Writes a data set as a Parquet repository with its card, whole or not at all; plain `datasets` reads it."""
+"""Writes a data set as a Parquet repository with its card, whole or not at all; plain `datasets` reads it.
 
+Own data are written with their groups and challenges (`write_user_repository`), and any data that `datasets` reads as a
+challenge set (`write_challenge_repository`).
+"""
+
+import dataclasses
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import datasets
 import pyarrow as pa
@@ -14,13 +21,16 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCardData
 from tqdm import tqdm
 
-from oochub.data.size_category import size_category
-from oochub.data.stored_record import RECORDS, store_record
-from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, write_webdataset
-from oochub.data.written_files import WrittenFiles
-from oochub.errors import OochubError
-from oochub.records.build_record import BUILD_COLUMN, BuildRecord
-from oochub.storage.files import check_writable, folder_written_whole
+from oochub.data.build_file import RECORDS, ConfigFiles, store_record
+from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
+from oochub.data.columns import Columns
+from oochub.data.load import is_benchmark, load_benchmark, load_columns
+from oochub.data.open_source import open_source, source_name
+from oochub.data.repository_card import name_size
+from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
+from oochub.errors import OochubError, either
+from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
+from oochub.storage.files import check_writable, folder_written_whole, sole_writer
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_text
 
@@ -68,7 +78,7 @@ def write_repository(
         is_classified = "image" in first and isinstance(first.get("label"), datasets.ClassLabel)
         data = DatasetCardData(
             tags=["out-of-context", tag],
-            size_categories=[size_category(sum(map(len, dataset.values())))],
+            size_categories=[name_size(sum(map(len, dataset.values())))],
             task_categories=["image-classification"] if is_classified else None,
         )
         written = {split: [f"data/{name}" for name in names] for split, names in files.items()}
@@ -76,7 +86,7 @@ def write_repository(
         MetadataConfigs({"default": {"data_files": paths}}).to_dataset_card_data(data)
         info = datasets.DatasetInfo(features=features)
         datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
-        store_record(draft, "default", record, WrittenFiles.of(draft, written, features))
+        store_record(draft, "default", record, ConfigFiles.of(draft, written, features))
         (draft / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", "utf-8")
 
 
@@ -138,3 +148,221 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
         names.append(draft.rename(folder / f"{split}-{len(names):05d}-{digest}.parquet").name)
     bar.close()
     return names
+
+
+_OWN_TITLE = "in the form of oochub"
+
+
+def write_user_repository(
+    source: str,
+    out: str | Path,
+    *,
+    columns: Columns | None = None,
+    config: str | None = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+    shard_size: float | None = None,
+) -> Path:
+    r"""Writes what `oochub.load` makes of own data; loaded again, its columns, notes and usual contexts are there.
+
+    Args:
+        source: A folder of pictures, a file, an id on the Hub: see `oochub.load`.
+        out: The folder of the repository: new, empty, or an earlier one of this kind, which is replaced.
+        columns: Which columns of the data are what.
+        config: The configuration, where the source has several.
+        data_dir: As `load_dataset` takes it.
+        options: What else `load_dataset` takes.
+        num_proc: Processes to read with.
+        shard_size: Write shards of a WebDataset of so many megabytes, see `write_webdataset`; None writes Parquet.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OochubError: What `oochub.load` raises; a folder that holds something else or cannot be written.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "birds.csv").write_text("label,context\ngull,sea\nwren,land\n")
+    >>> out = write_user_repository(str(folder / "birds.csv"), folder / "out")
+    >>> datasets.load_dataset(str(out))["train"].remove_columns("build")[1]
+    {'example_id': '1', 'label': 1, 'context': 0, 'group': 1, 'challenge': 0}
+    """
+    if shard_size is not None:
+        check_shard_size(shard_size)
+    target = check_replaceable(out, title=_OWN_TITLE, what="a repository of own data")
+    with sole_writer(target):
+        data = load_columns(
+            source, columns or Columns(), config=config, data_dir=data_dir, options=options, num_proc=num_proc
+        )
+        record = BuildRecord.of(next(iter(data.values())).info)
+        if record is None:
+            raise OochubError(f"{source} is a repository already: copy it, or name its columns to make another of it.")
+        write_repository(target, data, record, _describe_own(data, record), tag="own-data", shard_size=shard_size)
+    return target
+
+
+def _describe_own(data: datasets.DatasetDict, record: BuildRecord) -> str:
+    """The card below its metadata: the rows of each split, what is usual, the notes."""
+    first = next(iter(data.values()))
+    kinds = KINDS if "challenge" in first.features else ()
+    table = [f"| split | rows |{''.join(f' {kind} |' for kind in kinds)}", f"|---|{'---:|' * (1 + len(kinds))}"]
+    for split, part in data.items():
+        codes = part["challenge"][:] if kinds else []
+        counts = [codes.count(number) for number in range(len(kinds))]
+        table.append(f"| {split} | {len(part):,} |{''.join(f' {count:,} |' for count in counts)}")
+    usual = record.facts.usual_contexts or {}
+    contexts = [f"| {name} | {', '.join(each) or 'none'} |" for name, each in usual.items()]
+    return "\n".join(
+        [
+            f"# {record.config}, {_OWN_TITLE}\n",
+            *table,
+            *(["\n| class | usual contexts |\n|---|---|", *contexts] if usual else []),
+            *(["", *(f"- {note}" for note in record.notes)] if record.notes else []),
+            "",
+        ]
+    )
+
+
+_CHALLENGE_TITLE = "challenge set by"
+
+
+def write_challenge_repository(
+    source: str,
+    out: str | Path,
+    criterion: str,
+    arguments: Mapping[str, Any],
+    *,
+    config: str | None = None,
+    columns: Columns | None = None,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    restrict_train: bool = False,
+    replace: bool = False,
+) -> ChallengeSet:
+    r"""Writes `out/data/<split>-<number>-<hash>.parquet` and `out/README.md`; `load_dataset(out)` reads them.
+
+    Pictures keep their bytes; those that the source only points to are copied into the files.
+
+    Args:
+        source: A benchmark as "nooch/ce_car"; a folder of `save_to_disk`; a folder or file that `load_dataset` reads
+            (Parquet, CSV, JSON, pictures with a metadata.csv); or an id on the Hub. A benchmark comes before a folder
+            of the same name.
+        out: The folder of the repository: new, empty, or an earlier challenge set, which is replaced.
+        criterion: A name of `oochub list criterion`.
+        arguments: Of the criterion: names of columns and other values, as `challenge` takes them.
+        config: The configuration, where the source has several and does not name one.
+        columns: Which columns of own data are what, as `oochub.load` takes them; the criterion then finds `label`,
+            `context` and `group`. None takes the columns as they are.
+        data_dir: As `load_dataset` takes it; of a benchmark its raw folder.
+        options: Of the benchmark's builder, or what else `load_dataset` takes.
+        restrict_train: See `challenge`.
+        replace: See `challenge`.
+
+    Returns:
+        The challenge set, as `challenge` gives it.
+
+    Raises:
+        OochubError: What `challenge` raises; a source that is not found or cannot be read; a folder that holds
+            something else, cannot be written, or is written by another process. What can be known without reading the
+            data is checked first.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "birds.csv").write_text("id,label,background\na,1,1\nb,1,0\n")
+    >>> _ = write_challenge_repository(str(folder / "birds.csv"), folder / "out", "mismatch", {"context": "background"})
+    >>> datasets.load_dataset(str(folder / "out"))["train"].remove_columns("build")[1]
+    {'id': 'b', 'label': 1, 'background': 0, 'challenge': 1}
+    """
+    checked = check_arguments(criterion, arguments)
+    if criterion == "mismatch" and columns is not None and columns.context and "context" not in arguments:
+        raise OochubError(
+            "mismatch compares each context with the label, so it must be coded like it: name that column with "
+            f"{either('context=', '--context')}. A challenge set by usual contexts is what `oochub build` makes of "
+            "the same columns."
+        )
+    target = check_replaceable(out, title=_CHALLENGE_TITLE, what="a challenge set")
+    with sole_writer(target):
+        dataset = _opened(
+            source,
+            columns or Columns(),
+            lambda features: check_columns(checked, features, replace=replace),
+            config=config,
+            data_dir=data_dir,
+            options=options,
+        )
+        challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
+        record = _record(source, next(iter(challenge_set.dataset.values())).info)
+        write_repository(
+            target,
+            challenge_set.dataset,
+            record,
+            _describe_challenge(source, criterion, checked, challenge_set),
+            tag="challenge-set",
+        )
+    return challenge_set
+
+
+def _opened(
+    source: str, columns: Columns, check: Callable[[Mapping[str, Any]], None], **options: Any
+) -> datasets.DatasetDict:
+    """The data as they are; where columns are named, in our row form, less the challenges that follow from these."""
+    if not columns.named and not columns.usual:
+        return (load_benchmark if is_benchmark(source) else open_source)(source, check=check, **options)
+    own = load_columns(source, columns, **options)
+    made = BuildRecord.of(next(iter(own.values())).info)
+    is_made = made is not None and made.facts.usual_contexts is not None
+    return own.remove_columns("challenge") if is_made and "challenge" in own[next(iter(own))].features else own
+
+
+def _record(source: str, info: datasets.DatasetInfo) -> BuildRecord:
+    """The record of the source as one of own data: its sides are now easy and hard rows."""
+    before = BuildRecord.of(info)
+    name = source_name(source).replace("/", "-")
+    if before is None:
+        return BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
+    return dataclasses.replace(before, benchmark=OWN, config=name)
+
+
+def _describe_challenge(source: str, criterion: str, arguments: Arguments, challenge_set: ChallengeSet) -> str:
+    """The card below its metadata."""
+    first = next(iter(challenge_set.dataset.values()))
+    name = source_name(source)
+    parameters = [f"| `{key}` | column `{value}` |" for key, value in arguments.columns.items()]
+    parameters += [f"| `{key}` | {_shown(value)} |" for key, value in arguments.values.items()]
+    counts = [
+        f"| {split} | {' | '.join(f'{n[kind]:,}' for kind in KINDS)} |" for split, n in challenge_set.counts.items()
+    ]
+    record = BuildRecord.of(first.info)
+    notes = [f"- {note}" for note in (record.notes if record else ())]
+    if challenge_set.dropped:
+        notes.append(
+            f"- the {challenge_set.dropped:,} hard examples of train are counted above and left out of the data"
+        )
+    if first.info.license:
+        notes.append(f"- license of the source: {first.info.license}")
+    return "\n".join(
+        [
+            f"# {name}: {_CHALLENGE_TITLE} {criterion}\n",
+            f"The rows of {name} with the column `challenge`: out of context by the criterion `{criterion}` of oochub "
+            f"{version('oochub')}.",
+            *(
+                [f"`challenge_value` is the `{arguments.behind}` behind it."]
+                if "challenge_value" in first.features
+                else []
+            ),
+            "\n| parameter | value |\n|---|---|",
+            *parameters,
+            f"\n| split | {' | '.join(KINDS)} |\n|---|{'---:|' * len(KINDS)}",
+            *counts,
+            *(["", *notes] if notes else []),
+            "",
+        ]
+    )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, range):
+        return f"{value.start} to {value.stop - 1}"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

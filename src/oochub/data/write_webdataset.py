@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import datasets
 import pyarrow as pa
 
-from oochub.data.shard_index import Shard, ShardIndex, SplitShards, picture_column
+from oochub.data.shards import Shard, ShardIndex, SplitShards, find_image_column
 from oochub.errors import OochubError, either
 from oochub.storage.picture_file import open_picture
 
@@ -71,7 +71,7 @@ def write_webdataset(
         OochubError: Columns that JSON does not hold exactly, a row without a picture, a size that is not above 0.
     """
     check_shard_size(shard_size)
-    picture = picture_column(features)
+    picture = find_image_column(features)
     extension = None if picture is None else _extension(splits, picture)
     listed = []
     for split, rows in splits.items():

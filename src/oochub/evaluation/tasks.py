@@ -14,7 +14,7 @@ import pyarrow as pa
 from tqdm import tqdm
 
 from oochub import catalog
-from oochub.data.with_text_columns import with_text_columns
+from oochub.data.load import use_text_columns
 from oochub.errors import OochubError, either
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_inputs import open_parts
@@ -66,7 +66,7 @@ def task(data: Any, name: str, *, text_columns: bool | str | Sequence[str] = Fal
         )
     if not isinstance(data, datasets.Dataset):
         raise OochubError(f"task takes a Dataset, a DatasetDict or Predictions, got {type(data).__name__}.")
-    return with_text_columns(_of_dataset(without_build_column(data), name), text_columns)
+    return use_text_columns(_of_dataset(without_build_column(data), name), text_columns)
 
 
 def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:

@@ -17,12 +17,12 @@ import yaml
 
 from oochub import catalog
 from oochub.benchmark import Benchmark, data_folder
-from oochub.data.checked_repository import CheckedRepository
+from oochub.data.build_file import RECORDS, read_builds
+from oochub.data.join_images import remove_images
 from oochub.data.load import benchmark_builder, builder_class, check_options, is_benchmark, split_name
 from oochub.data.repository_card import RepositoryCard
-from oochub.data.shard_index import INDEX
-from oochub.data.stored_record import RECORDS, stored_builds
-from oochub.data.without_pictures import without_pictures
+from oochub.data.repository_files import RepositoryFiles
+from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, either
 from oochub.hub.push_results import name_task
 from oochub.hub.upload import Pushed, open_client, upload
@@ -186,14 +186,14 @@ def _staged(
             folder, card = given, _card(given).of(names)
             paths = _paths(folder, card)
             for config in card.files:
-                if (known := CheckedRepository.find(folder, config)) is not None:
+                if (known := RepositoryFiles.find(folder, config)) is not None:
                     known.check(whole=True)
             if without_images:
-                folder = without_pictures(given, scratch / f"bare-{number}", configs=names)
+                folder = remove_images(given, scratch / f"bare-{number}", configs=names)
                 card = _card(folder)
                 paths = _paths(folder, card)
             cards.append(card)
-            records |= {name: each for name, each in stored_builds(folder).items() if name in card.files}
+            records |= {name: each for name, each in read_builds(folder).items() if name in card.files}
             for path in paths:
                 link = staged / path
                 link.parent.mkdir(parents=True, exist_ok=True)

@@ -22,10 +22,9 @@ from torch import Tensor
 
 from oochub import catalog
 from oochub.context_finding.context_environments import context_environments
-from oochub.data.check_hold_out import check_hold_out
+from oochub.data.holdout_split import check_hold_out, choose_holdout
 from oochub.data.load import declaration_for, load
 from oochub.data.open_source import source_name
-from oochub.data.rows_that_choose import rows_that_choose
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
@@ -163,7 +162,7 @@ def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     held_out: tuple[Any, Any] = (None, None)
     if run.hold_out:
         cluster = declared.cluster if declared else None
-        held_out = rows_that_choose(data[validation], split=validation, cluster=cluster)
+        held_out = choose_holdout(data[validation], split=validation, cluster=cluster)
     return _Prepared(data, features, processor, environments, validation, *held_out)
 
 

@@ -85,7 +85,7 @@ def compose(
 
 def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.builders.sources.spawrious_compositions import RELEASED_N, read_composition
-    from oochub.data.stored_record import stored_record
+    from oochub.data.build_file import read_record
     from oochub.loading_scripts.parquet_repository import parquet_repository
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import sole_writer, written_whole
@@ -104,7 +104,7 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
         options = {**given.pop("options"), "composition": str(file)}
         with sole_writer(out):
             repository = parquet_repository("spawrious/composed", out, options=options, **given)
-            record = stored_record(repository, "composed")
+            record = read_record(repository, "composed")
             n = record.facts.other["n"] if record else RELEASED_N
             with written_whole(repository / "correlations.csv", kind=CSV) as draft:
                 draft.write_text(format_csv(background_correlations(composition_counts(composition, n))), "utf-8")

@@ -24,7 +24,7 @@ from oochub.builders.sources.context_table import ContextTable
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
 from oochub.context_finding.picture_rows import picture_rows
 from oochub.data.one_chunk import one_chunk
-from oochub.data.true_columns import true_columns
+from oochub.data.true_columns import list_true_columns
 from oochub.errors import OochubError, unknown_name
 from oochub.models.match_classes import class_words
 from oochub.records.build_record import BuildFacts, presence_class
@@ -153,7 +153,7 @@ class Segments(ContextWay):
             columns={
                 "segments": (
                     datasets.List(datasets.ClassLabel(names=list(self._names))),
-                    true_columns(areas > 0),
+                    list_true_columns(areas > 0),
                 ),
                 "areas": (datasets.List(exact, length=len(self._names)), column),
                 "challenge_ce": (

@@ -9,8 +9,7 @@ import datasets
 from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCard
 
-from oochub.data.stored_record import RECORDS, stored_builds, stored_files, stored_record
-from oochub.data.written_files import WrittenFiles
+from oochub.data.build_file import RECORDS, ConfigFiles, read_builds, read_files, read_record
 from oochub.errors import OochubError
 from oochub.remote.fetch import fetch_file
 from oochub.remote.hub_errors import retry
@@ -22,7 +21,7 @@ _OWN = ("data_files", "data_dir")  # options that say which files are read
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckedRepository:
+class RepositoryFiles:
     """One configuration of a repository, with what was noted of its files when they were written.
 
     Attributes:
@@ -34,11 +33,11 @@ class CheckedRepository:
 
     root: Path
     config: str
-    written: WrittenFiles
+    written: ConfigFiles
     hub: tuple[str, Any] | None = None
 
     @classmethod
-    def find(cls, place: Path, config: str | None) -> "CheckedRepository | None":
+    def find(cls, place: Path, config: str | None) -> "RepositoryFiles | None":
         """The repository in a folder, or the one whose shards lie in it; None where there is none with digests.
 
         Args:
@@ -51,7 +50,7 @@ class CheckedRepository:
         if (place / RECORDS).is_file():
             return cls._of(place, config)
         try:
-            builds = stored_builds(place.parent) if place.is_dir() else {}
+            builds = read_builds(place.parent) if place.is_dir() else {}
         except OochubError:  # somebody else's file of that name
             return None
         for name in _with_files(builds):
@@ -61,7 +60,7 @@ class CheckedRepository:
         return None
 
     @classmethod
-    def on_hub(cls, name: str, config: str | None, options: Mapping[str, Any]) -> "CheckedRepository | None":
+    def on_hub(cls, name: str, config: str | None, options: Mapping[str, Any]) -> "RepositoryFiles | None":
         """The repository of that id on the Hub, or in the Hub's cache; None where there is none with digests.
 
         Args:
@@ -77,14 +76,14 @@ class CheckedRepository:
         return None if file is None else cls._of(file.parent, config, hub=(name, token))
 
     @classmethod
-    def _of(cls, root: Path, config: str | None, hub: tuple[str, Any] | None = None) -> "CheckedRepository | None":
-        builds = stored_builds(root)
+    def _of(cls, root: Path, config: str | None, hub: tuple[str, Any] | None = None) -> "RepositoryFiles | None":
+        builds = read_builds(root)
         known = _with_files(builds)
         if config is None and len(known) > 1:
             return None
         config = next(iter(known), "default") if config is None else config
-        stored_record(root, config)  # an error where it is broken
-        written = stored_files(root, config)
+        read_record(root, config)  # an error where it is broken
+        written = read_files(root, config)
         return None if written is None else cls(root=root, config=config, written=written, hub=hub)
 
     def builder(self, source: str, options: Mapping[str, Any]) -> datasets.DatasetBuilder:

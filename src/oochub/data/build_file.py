@@ -1,20 +1,35 @@
-"""The digests of a file of a repository: of every byte, and of all but those of pictures, which take a moment."""
+"""What `build.json` beside a repository's card says of its configurations: their build records and files.
+
+Of the files as they were written it holds their digests (of every byte, and of all but those of pictures, which take a
+moment) and the columns of their rows.
+"""
 
 import hashlib
+import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from datasets import Features
+from huggingface_hub import metadata_load
+from yaml import YAMLError
 
+from oochub.data.shards import INDEX, read_features
 from oochub.errors import OochubError
-from oochub.records.schema import Count, optional
+from oochub.records.build_record import BuildRecord
+from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.storage.cache_folder import cache_folder
+from oochub.storage.files import written_whole
+from oochub.storage.reading import read_json
 
+RECORDS = "build.json"
+_KEY = "oochub_builds"  # in the card, where earlier versions wrote it
+_WRITTEN = "written"  # of a configuration
 _READ = 1 << 20  # bytes that are digested at once
 _WORTH = 1 << 13  # bytes a part: more are skipped sooner than read
 _BLOCK = 512  # bytes of a tar archive
@@ -174,3 +189,139 @@ def _of_tar(content: IO[bytes]) -> Iterator[bytes]:
 
 
 _PARTS: Mapping[str, Callable[[IO[bytes]], Iterator[bytes]]] = {".parquet": _of_parquet, ".tar": _of_tar}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigFiles:
+    """What `build.json` says of the files of a configuration, so that they are known again.
+
+    Attributes:
+        splits: The files of each split, in order.
+        columns: The features of a row as the card has them, with the names of classes, as `Features.to_dict` gives
+            them.
+        beside: Of shards, their index.
+        digest: Of all the others.
+    """
+
+    splits: Mapping[str, tuple[FileDigest, ...]]
+    columns: Mapping[str, Any]
+    beside: tuple[FileDigest, ...] = optional(())
+    digest: str = ""
+
+    @classmethod
+    def of(cls, folder: Path, splits: Mapping[str, Sequence[str]], features: Features) -> "ConfigFiles":
+        """The digests of files that were just written, and of the index beside them.
+
+        Args:
+            folder: The repository, or a draft of it.
+            splits: The paths in it of each split's files.
+            features: Of the rows.
+        """
+        beside = sorted({f"{PurePosixPath(path).parent}/{INDEX}" for paths in splits.values() for path in paths})
+        made = cls(
+            splits={split: tuple(FileDigest.of(folder, path) for path in paths) for split, paths in splits.items()},
+            columns=features.to_dict(),
+            beside=tuple(FileDigest.of(folder, path) for path in beside if (folder / path).is_file()),
+        )
+        return replace(made, digest=made._digest())
+
+    @classmethod
+    def read(cls, content: Any, *, what: str) -> "ConfigFiles":
+        """The record of JSON types, with a look at its own digest.
+
+        Raises:
+            OochubError: A field that is missing or of another type, one that was changed, a path that leads elsewhere.
+        """
+        found = from_json(cls, content, what=what)
+        paths = [PurePosixPath(each.path) for each in found.files]
+        if found.digest != found._digest() or any(path.is_absolute() or ".." in path.parts for path in paths):
+            raise OochubError(
+                f"{what} were changed by hand, or are of another build: their digest is not {found.digest[:12]!r}. "
+                "Copy the file again, or build again."
+            )
+        return found
+
+    @property
+    def files(self) -> tuple[FileDigest, ...]:
+        """All files, those of the splits first."""
+        return (*(each for split in self.splits.values() for each in split), *self.beside)
+
+    @property
+    def features(self) -> Features:
+        """Of the rows.
+
+        Raises:
+            OochubError: `columns` says something else.
+        """
+        return read_features(self.columns, name="build.json", again="Copy it again, or build again.")
+
+    def _digest(self) -> str:
+        content = to_json(replace(self, digest=""))
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+def store_record(folder: Path, config: str, record: BuildRecord, written: ConfigFiles) -> None:
+    """Writes a record into `build.json`; those of other configurations stay, in whatever order they are built.
+
+    Args:
+        folder: The repository.
+        config: The configuration's name.
+        record: Of its build.
+        written: Its files.
+    """
+    records = {**read_builds(folder), config: to_json(record) | {_WRITTEN: to_json(written)}}
+    with written_whole(folder / RECORDS) as draft:
+        draft.write_text(json.dumps(dict(sorted(records.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
+def read_builds(folder: Path) -> dict[str, Any]:
+    """The content of `build.json`, by configuration; empty where there is none.
+
+    Raises:
+        OochubError: It is no JSON, or no object.
+    """
+    file = folder / RECORDS
+    return _by_config(read_json(file), str(file)) if file.is_file() else {}
+
+
+def read_record(folder: Path, config: str) -> BuildRecord | None:
+    """The record of a configuration of a repository; None where there is none.
+
+    Args:
+        folder: The repository.
+        config: The configuration's name, as `datasets` has it.
+
+    Raises:
+        OochubError: A record with a field that is missing or of another type; it is named.
+    """
+    file = folder / RECORDS
+    if file.is_file():
+        records = read_builds(folder)
+    else:
+        file = folder / "README.md"
+        try:
+            content = (metadata_load(file) or {}) if file.is_file() else {}
+        except (ValueError, YAMLError) as error:
+            raise OochubError(f"{file} has metadata that are no YAML: {error}. Correct or remove it.") from error
+        records = _by_config(content.get(_KEY, {}), f"{file}: {_KEY}")
+    if config not in records:
+        return None
+    return from_json(BuildRecord, records[config], what=f"the build record in {file}")
+
+
+def read_files(folder: Path, config: str) -> ConfigFiles | None:
+    """The files of a configuration as they were written; None where an earlier version wrote it, without digests.
+
+    Raises:
+        OochubError: `build.json` is broken, or was changed by hand.
+    """
+    build = read_builds(folder).get(config)
+    if not isinstance(build, dict) or _WRITTEN not in build:
+        return None
+    return ConfigFiles.read(build[_WRITTEN], what=f"the digests of {config} in {folder / RECORDS}")
+
+
+def _by_config(records: Any, place: str) -> dict[str, Any]:
+    if not isinstance(records, dict):
+        raise OochubError(f"{place} holds a record for each configuration, got {repr(records)[:60]}. Build it again.")
+    return records

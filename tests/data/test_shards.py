@@ -14,9 +14,8 @@ from PIL import Image
 import oochub
 from oochub.data.columns import Columns
 from oochub.data.load import load_columns
-from oochub.data.own_repository import own_repository
-from oochub.data.shard_index import ShardIndex, picture_column, shard_folder
-from oochub.data.shard_rows import ShardRows
+from oochub.data.shards import ShardIndex, ShardRows, find_image_column, shard_folder
+from oochub.data.write_repository import write_user_repository
 from oochub.data.write_webdataset import SplitRows, write_webdataset
 from oochub.errors import OochubError
 from oochub.inputs.pictures.stored_pictures import picture_bytes
@@ -28,7 +27,7 @@ _COLUMNS = Columns(label="species", context="place")
 @pytest.fixture
 def shards(tmp_path):
     """Own data as shards."""
-    return own_repository(
+    return write_user_repository(
         str(picture_folder(tmp_path / "mine")), tmp_path / "shards", columns=_COLUMNS, shard_size=500.0
     )
 
@@ -38,7 +37,7 @@ def _undecoded(data):
 
 
 def test_own_data_are_the_same_as_parquet(shards, tmp_path):
-    parquet = own_repository(str(tmp_path / "mine"), tmp_path / "parquet", columns=_COLUMNS)
+    parquet = write_user_repository(str(tmp_path / "mine"), tmp_path / "parquet", columns=_COLUMNS)
     one, other = _undecoded(oochub.load(shards)), _undecoded(oochub.load(parquet))
     assert one.keys() == other.keys()
     for split, part in one.items():
@@ -50,8 +49,8 @@ def test_own_data_are_the_same_as_parquet(shards, tmp_path):
 
 def test_another_build_takes_its_place(shards, tmp_path):
     """In either form; planted: a repository with an index that is taken for someone's own folder."""
-    own_repository(str(tmp_path / "mine"), shards, columns=_COLUMNS, shard_size=0.0001)
-    own_repository(str(tmp_path / "mine"), shards, columns=_COLUMNS)
+    write_user_repository(str(tmp_path / "mine"), shards, columns=_COLUMNS, shard_size=0.0001)
+    write_user_repository(str(tmp_path / "mine"), shards, columns=_COLUMNS)
     assert not list(shards.rglob("*.tar")) and len(oochub.load(shards)["train"]) == len(ROWS)
 
 
@@ -198,9 +197,9 @@ def test_values_come_back_as_they_were(tmp_path):
 @pytest.mark.parametrize("feature", [datasets.Value("timestamp[s]"), datasets.Value("binary"), datasets.Audio()])
 def test_what_json_does_not_hold_is_refused(feature):
     with pytest.raises(OochubError, match=r"The column when is .*, which JSON does not hold exactly\. Build Parquet"):
-        picture_column({"when": feature})
+        find_image_column({"when": feature})
     with pytest.raises(OochubError, match="holds one picture a row, and the rows have image, mask"):
-        picture_column({"image": datasets.Image(), "mask": datasets.Image()})
+        find_image_column({"image": datasets.Image(), "mask": datasets.Image()})
 
 
 def test_rows_without_pictures_are_refused(tmp_path):

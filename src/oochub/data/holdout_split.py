@@ -1,15 +1,21 @@
-"""Splits the rows by which an epoch would be chosen: half of them choose, the others are held out for the report."""
+"""Splits the rows by which an epoch would be chosen: half of them choose, the others are held out for the report.
+
+Only where rows of a report would choose the epoch: else a training has nothing to hold out (`check_hold_out`).
+"""
+
+from collections.abc import Iterable
 
 import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.data.example_ids import example_ids
+from oochub.benchmark import Benchmark
+from oochub.data.user_columns import find_example_ids
 from oochub.errors import OochubError, either
 from oochub.records.metadata import HeldOut
 
 
-def rows_that_choose(
+def choose_holdout(
     part: datasets.Dataset, *, split: str, cluster: str | None = None
 ) -> tuple[NDArray[np.int64], HeldOut]:
     """The numbers of the rows that choose the epoch, and the record by which a report knows the others.
@@ -23,12 +29,12 @@ def rows_that_choose(
         OochubError: A half without a row.
 
     >>> part = datasets.Dataset.from_dict({"example_id": list("abcdefgh")})
-    >>> rows, record = rows_that_choose(part, split="validation")
+    >>> rows, record = choose_holdout(part, split="validation")
     >>> len(rows) == record.chose, record.chose + record.rows, record.by
     (True, 8, 'example_id')
     """
     by = cluster if cluster is not None and cluster in part.column_names else "example_id"
-    units = _values(part, by) if by == cluster else example_ids(datasets.DatasetDict({split: part}))[split]
+    units = _values(part, by) if by == cluster else find_example_ids(datasets.DatasetDict({split: part}))[split]
     chooses = HeldOut.choosing(units)
     chose, rows = int(chooses.sum()), int((~chooses).sum())
     if not chose or not rows:
@@ -45,3 +51,27 @@ def _values(part: datasets.Dataset, name: str) -> list[object]:
     """The values of a column; of class numbers the names, as predictions have them."""
     feature, values = part.features[name], part[name][:]
     return list(feature.int2str(values)) if isinstance(feature, datasets.ClassLabel) else list(values)
+
+
+def check_hold_out(declared: Benchmark | None, splits: Iterable[str] | None, *, source: str) -> None:
+    """Refuse to hold out rows where the report is of a split that chooses nothing.
+
+    Args:
+        declared: What holds for a benchmark; None for own data.
+        splits: The splits of own data, of which a report is of "test", else of the last; None where they do not matter.
+        source: What it is called in a message.
+
+    Raises:
+        OochubError: The rows of the report are of a split that chooses nothing.
+    """
+    if declared is not None:
+        reported, chooses = {declared.in_context.split, declared.evaluation_split}, declared.validation_split
+    else:
+        names = list(splits or ())
+        reported, chooses = {"test" if "test" in names else names[-1] if names else "test"}, "validation"
+    option = either("hold_out", "--hold-out")
+    if chooses not in reported:
+        raise OochubError(
+            f"{option} is for data whose report is of rows that choose the epoch, those of split {chooses}. The "
+            f"report of {source} is of {' and '.join(sorted(reported))}, which chooses nothing: leave {option} out."
+        )

@@ -3,8 +3,7 @@
 import datasets
 import pytest
 
-from oochub.data.check_hold_out import check_hold_out
-from oochub.data.rows_that_choose import rows_that_choose
+from oochub.data.holdout_split import check_hold_out, choose_holdout
 from oochub.errors import OochubError
 
 
@@ -14,8 +13,8 @@ def test_about_half_whatever_the_order():
     Planted fault seen: the hash of the place of the row.
     """
     ids = [f"picture {row}" for row in range(2_000)]
-    forwards, record = rows_that_choose(datasets.Dataset.from_dict({"example_id": ids}), split="validation")
-    backwards, again = rows_that_choose(datasets.Dataset.from_dict({"example_id": ids[::-1]}), split="validation")
+    forwards, record = choose_holdout(datasets.Dataset.from_dict({"example_id": ids}), split="validation")
+    backwards, again = choose_holdout(datasets.Dataset.from_dict({"example_id": ids[::-1]}), split="validation")
     assert abs(record.chose - 1_000) < 112 and record == again and record.chose + record.rows == 2_000
     assert {ids[row] for row in forwards} == {ids[::-1][row] for row in backwards}
 
@@ -26,16 +25,16 @@ def test_clusters_stay_whole():
     numbers = [row % 40 for row in range(400)]
     features = datasets.Features({"example_id": datasets.Value("string"), "slide": datasets.ClassLabel(names=names)})
     part = datasets.Dataset.from_dict({"example_id": list(map(str, range(400))), "slide": numbers}, features)
-    rows, record = rows_that_choose(part, split="val", cluster="slide")
+    rows, record = choose_holdout(part, split="val", cluster="slide")
     chosen = {numbers[row] for row in rows}
     assert record.by == "slide" and len(rows) == 10 * len(chosen) and 0 < len(chosen) < 40
     plain = datasets.Dataset.from_dict({"slide": [names[number] for number in numbers]})
-    assert rows_that_choose(plain, split="val", cluster="slide")[0].tolist() == rows.tolist()
+    assert choose_holdout(plain, split="val", cluster="slide")[0].tolist() == rows.tolist()
 
 
 def test_a_half_without_rows():
     with pytest.raises(OochubError, match=r"hold_out halves the 1 rows of split validation.*Leave hold_out out"):
-        rows_that_choose(datasets.Dataset.from_dict({"example_id": ["a"]}), split="validation")
+        choose_holdout(datasets.Dataset.from_dict({"example_id": ["a"]}), split="validation")
 
 
 @pytest.mark.parametrize(("splits", "said"), [(("train", "validation"), ""), (("train", "validation", "test"), "test")])

@@ -1,0 +1,359 @@
+"""The columns of a user's data: class numbers, pictures, ids.
+
+A column of names or whole numbers becomes class numbers over all splits, so that all splits share its classes. Pictures
+are found, opened from paths where they are paths, named by their files. The id of each row is the data's own, else the
+name of its picture's file, else its number.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import datasets
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError, either
+from oochub.records.output_columns import LONGEST_NAME
+from oochub.storage.tar_member import TarMember
+
+_Parts = Mapping[str, datasets.Dataset]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassColumn:
+    """A column read as classes.
+
+    Attributes:
+        codes: Of each split, the place of each row's class in `names` (n,); -1 where a ClassLabel says none.
+        names: Of the classes: a ClassLabel's own; text sorted; numbers in order, as text.
+        numbers: Whole numbers without names: the number of each class; None where the classes have names.
+    """
+
+    codes: Mapping[str, NDArray[np.int64]]
+    names: tuple[str, ...]
+    numbers: NDArray[np.int64] | None = None
+
+    def stored(self, split: str) -> NDArray[np.int64]:
+        """What a row of the data holds (n,): the class number, or the whole number that it was."""
+        return self.codes[split] if self.numbers is None else self.numbers[self.codes[split]]
+
+    @property
+    def feature(self) -> Any:
+        """How `datasets` calls what `stored` gives."""
+        return datasets.ClassLabel(names=list(self.names)) if self.numbers is None else datasets.Value("int64")
+
+    def text(self, split: str) -> list[str | None]:
+        """The name of each row's class, None for -1."""
+        return [self.names[code] if code >= 0 else None for code in self.codes[split].tolist()]
+
+
+def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = True) -> ClassColumn:
+    """Reads a column of all splits as classes.
+
+    Args:
+        parts: The splits.
+        column: A column of a ClassLabel, text, whole numbers or truth values.
+        role: What it is, for errors ("label").
+        named: Give whole numbers names, the numbers as text; False leaves them numbers.
+
+    Raises:
+        OochubError: Another kind of column, not the same in all splits, fractions, or rows without a value: how many,
+            and the first.
+
+    >>> data = datasets.Dataset.from_dict({"place": ["sea", "land", "sea"]})
+    >>> column = read_class_column({"train": data}, "place", role="context")
+    >>> column.names, column.codes["train"].tolist()
+    (('land', 'sea'), [1, 0, 1])
+    """
+    arrays = {split: column_array(part, column) for split, part in parts.items()}
+    feature = next(iter(parts.values())).features[column]
+    title = f"The {role} column {column!r}"
+    for split, part in parts.items():
+        other = part.features[column]
+        if isinstance(feature, datasets.ClassLabel) and other != feature:
+            raise OochubError(f"{title} does not have the same classes in all splits. Cast it to one ClassLabel.")
+        _check_kind(arrays[split].type, title, role)
+        _check_values(arrays[split], title, split)
+    if isinstance(feature, datasets.ClassLabel):
+        codes = {split: array.to_numpy(zero_copy_only=False).astype(np.int64) for split, array in arrays.items()}
+        return ClassColumn(codes=codes, names=tuple(feature.names))
+    if len({pa.types.is_string(array.type) or pa.types.is_large_string(array.type) for array in arrays.values()}) > 1:
+        raise OochubError(f"{title} holds text in one split and numbers in another. Cast it to one kind.")
+    values = {split: _values(array, title, role) for split, array in arrays.items()}
+    distinct, places = np.unique(np.concatenate(list(values.values())), return_inverse=True)
+    ends = np.cumsum([len(array) for array in values.values()])[:-1]
+    codes = dict(zip(values, np.split(places.astype(np.int64), ends), strict=True))
+    names = tuple(map(str, distinct.tolist()))
+    _check_lengths(names, np.split(places, ends), tuple(values), title)
+    return ClassColumn(
+        codes=codes, names=names, numbers=None if named or distinct.dtype.kind == "U" else distinct.astype(np.int64)
+    )
+
+
+def read_number_column(parts: _Parts, column: str, *, role: str) -> dict[str, NDArray[np.float64]]:
+    """A column of numbers with fractions, of each split (n,).
+
+    Raises:
+        OochubError: Rows without a value: how many, and the first.
+    """
+    arrays = {split: column_array(part, column) for split, part in parts.items()}
+    for split, array in arrays.items():
+        _check_values(array, f"The {role} column {column!r}", split)
+    return {split: array.to_numpy(zero_copy_only=False) for split, array in arrays.items()}
+
+
+def column_array(part: datasets.Dataset, column: str) -> pa.Array:
+    """A column as Arrow stores it, in one piece; pictures are not decoded."""
+    chunks = part.select_columns([column]).with_format("arrow")[:].column(column)
+    array = chunks.combine_chunks()
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def is_class_like(feature: Any) -> bool:
+    """Whether a column of this kind can hold classes: a ClassLabel, text, whole numbers, truth values.
+
+    >>> is_class_like(datasets.Value("float32"))
+    False
+    """
+    kinds = ("string", "large_string", "bool", "int", "uint")
+    return isinstance(feature, datasets.ClassLabel) or (
+        isinstance(feature, datasets.Value) and feature.dtype.startswith(kinds)
+    )
+
+
+def first_rows(wrong: NDArray[np.bool_]) -> str:
+    """How many rows are wrong, and which is the first: "3 of 120 rows, first row 17" (from 0).
+
+    >>> first_rows(np.array([False, True, True]))
+    '2 of 3 rows, the first is row 1'
+    """
+    return f"{int(wrong.sum()):,} of {len(wrong):,} rows, the first is row {int(np.argmax(wrong))}"
+
+
+def _check_lengths(names: tuple[str, ...], places: Sequence[NDArray[Any]], splits: Sequence[str], title: str) -> None:
+    """That names are names: a text of megabytes would stand in every table and page."""
+    long = np.array([len(name) > LONGEST_NAME for name in names], bool)
+    for split, codes in zip(splits, places, strict=True) if long.any() else ():
+        if long[codes].any():
+            name = names[codes[np.argmax(long[codes])]]
+            raise OochubError(
+                f"{title} holds a text of {len(name):,} characters, {name[:40]!r}..., in {first_rows(long[codes])} of "
+                f"split {split}, and a name has at most {LONGEST_NAME:,}. Name another column, or shorten these."
+            )
+
+
+def _check_kind(kind: pa.DataType, title: str, role: str) -> None:
+    checks: Iterable[Callable[[pa.DataType], bool]] = (
+        *(pa.types.is_string, pa.types.is_large_string, pa.types.is_boolean),
+        *(pa.types.is_integer, pa.types.is_floating, pa.types.is_null),
+    )
+    if not any(check(kind) for check in checks):
+        raise OochubError(f"{title} holds {kind}, and a {role} is a name or a whole number in each row.")
+
+
+def _check_values(array: pa.Array, title: str, split: str) -> None:
+    missing = pc.is_null(array, nan_is_null=True)
+    if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        missing = pc.or_(missing, pc.equal(pc.utf8_trim_whitespace(array.fill_null("")), ""))
+    wrong = np.asarray(missing.to_numpy(zero_copy_only=False), bool)
+    if wrong.any():
+        raise OochubError(
+            f"{title} has no value in {first_rows(wrong)} of split {split}. Fill it in, with a name such as 'unknown' "
+            "where nothing is known, or leave these rows out."
+        )
+
+
+def _values(array: pa.Array, title: str, role: str) -> NDArray[Any]:
+    values = array.to_numpy(zero_copy_only=False)
+    if values.dtype.kind != "f":
+        return np.asarray(values.astype(str) if values.dtype.kind == "O" else values)
+    fractions = values != np.floor(values)
+    if fractions.any():
+        raise OochubError(
+            f"{title} holds continuous numbers, first {values[np.argmax(fractions)]:g}, and a {role} is a name or a "
+            "whole number. Make classes of it first, such as 'near' and 'far', in a column of its own."
+        )
+    return np.asarray(values.astype(np.int64))
+
+
+_STORED = {"bytes", "path"}
+_SHOWN = 300  # characters of a path
+
+
+def find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path | None) -> datasets.DatasetDict:
+    """The data with their pictures in the column `image`; data without any stay as they are.
+
+    Bytes and paths become pictures without being copied or decoded. A column `image` that is not the chosen one
+    becomes `own_image`.
+
+    Args:
+        data: The splits.
+        column: The column that was named; None takes `image`, else the only column of pictures.
+        folder: What paths are relative to; None where the data are not from this disk.
+
+    Raises:
+        OochubError: Several columns of pictures and none is named; a column of something else; files that are missing.
+    """
+    features = next(iter(data.values())).features
+    pictures = [name for name, feature in features.items() if _is_picture(feature)]
+    if column is None and "image" not in features and len(pictures) > 1:
+        name = either("image=", "--image-column")
+        raise OochubError(f"There are several columns of pictures: {', '.join(pictures)}. Name one with {name}.")
+    chosen = column or ("image" if "image" in features else next(iter(pictures), None))
+    if chosen is None:
+        return data
+    if not isinstance(features[chosen], datasets.Image):
+        data = datasets.DatasetDict({split: _opened(part, chosen, split, folder) for split, part in data.items()})
+    for split, part in data.items():
+        _check_files(part, chosen, split)
+    if chosen == "image":
+        return data
+    return data.rename_columns({**({"image": "own_image"} if "image" in features else {}), chosen: "image"})
+
+
+def picture_paths(part: datasets.Dataset) -> list[str | None]:
+    """The path of each picture of the column `image`, None where it has none; no picture is read."""
+    if not isinstance((part.features or {}).get("image"), datasets.Image):
+        return [None] * len(part)
+    chunks = part.select_columns(["image"]).with_format("arrow")[:].column("image").chunks
+    return [path for chunk in chunks for path in chunk.field("path").to_pylist()]
+
+
+def class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
+    """The folders that the pictures lie in as classes, as `datasets` reads them where there is no metadata file.
+
+    Args:
+        data: The splits; pictures are not read.
+
+    Returns:
+        None where they are no classes: a picture without a path, folders at several depths, or a split with one alone.
+    """
+    folders: dict[str, list[PurePosixPath]] = {}
+    for split, part in data.items():
+        paths = picture_paths(part)
+        if part.info.builder_name != "imagefolder" or None in paths:
+            return None
+        folders[split] = [PurePosixPath(str(path).replace("\\", "/")).parent for path in paths]
+    depths = {len(each.parts) for of_split in folders.values() for each in of_split}
+    names = {split: np.array([each.name for each in of_split], str) for split, of_split in folders.items()}
+    if len(depths) != 1 or any(len(set(of_split.tolist())) < 2 for of_split in names.values()):
+        return None
+    distinct = np.unique(np.concatenate(list(names.values())))
+    codes = {split: np.searchsorted(distinct, of_split) for split, of_split in names.items()}
+    return ClassColumn(codes=codes, names=tuple(distinct.tolist()))
+
+
+def _is_picture(feature: Any) -> bool:
+    return isinstance(feature, datasets.Image) or (
+        isinstance(feature, Mapping) and set(feature) == _STORED and str(feature["bytes"].dtype).endswith("binary")
+    )
+
+
+def _opened(part: datasets.Dataset, column: str, split: str, folder: Path | None) -> datasets.Dataset:
+    """The split with a column of paths, bytes or records of both as pictures."""
+    feature = part.features[column]
+    kind = getattr(feature, "dtype", "")
+    if _is_picture(feature) or kind in ("binary", "large_binary"):
+        return part.cast_column(column, datasets.Image())
+    if kind not in ("string", "large_string"):
+        raise OochubError(f"Column {column!r} holds {feature}, not pictures, nor the paths of their files.")
+    if folder is None:  # a file of somebody else does not say which pictures of this machine are opened
+        raise OochubError(
+            f"Column {column!r} holds text, and paths are read as pictures of data on this disk alone: fetch the data "
+            "and their pictures into a folder, and give that."
+        )
+    names = column_array(part, column).to_pylist()
+    if None in names:
+        raise OochubError(
+            f"Column {column!r} holds text, which is read as paths of pictures, and row {names.index(None)} of split "
+            f"{split} has none. Fill it in, or name another column with {either('image=', '--image-column')}."
+        )
+    paths = [folder / name for name in names]
+    place = part.column_names.index(column)
+    stored = pa.table({column: pa.array([str(path) for path in paths], pa.string())})
+    opened = datasets.Dataset(stored).cast_column(column, datasets.Image())
+    joined = datasets.concatenate_datasets(
+        [part.remove_columns([column]), opened], info=_bare(part.info), split=part.split, axis=1
+    )
+    names = [name for name in part.column_names if name != column]
+    return joined.select_columns([*names[:place], column, *names[place:]])
+
+
+def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
+    """Refuses pictures whose bytes are not in the data, nor in a file."""
+    start = 0
+    for chunk in part.select_columns([column]).with_format("arrow")[:].column(column).chunks:
+        inside = chunk.field("bytes").is_valid().to_pylist()
+        for row, (has_bytes, path) in enumerate(zip(inside, chunk.field("path").to_pylist(), strict=True), start):
+            if not has_bytes and not (path and ("://" in path or TarMember.of(path) or _is_file(path))):
+                where = f"no file at {path[:_SHOWN]}" if path else "neither bytes nor a path"
+                raise OochubError(
+                    f"The picture {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
+                    f"row out; another column is named with {either('image=', '--image-column')}."
+                )
+        start += len(chunk)
+
+
+def _is_file(path: str) -> bool:
+    """Whether there is a file; there is none of a name that no disk holds."""
+    try:
+        return Path(path).is_file()
+    except OSError:
+        return False
+
+
+def _bare(info: Any) -> Any:
+    info = info.copy()
+    info.features = None
+    return info
+
+
+def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
+    """The ids of each split, each once in its split.
+
+    They are those of the column `example_id`; else the keys of a WebDataset; else the names of the pictures' files
+    without suffix; else the numbers of the rows, from 0. The second and third only where no two are alike.
+
+    Args:
+        data: The splits; pictures are not read.
+
+    Raises:
+        OochubError: A row without its example_id, or two rows of a split with one.
+
+    >>> data = datasets.DatasetDict(test=datasets.Dataset.from_dict({"n": [7, 8]}))
+    >>> find_example_ids(data)
+    {'test': ['0', '1']}
+    """
+    if all("example_id" in part.column_names for part in data.values()):
+        return {split: _checked(column_array(part, "example_id"), split) for split, part in data.items()}
+    if all("__key__" in part.column_names for part in data.values()):
+        names = {split: column_array(part, "__key__").to_pylist() for split, part in data.items()}
+    else:
+        names = {split: _stems(part) for split, part in data.items()}
+    if all(None not in each and len(set(each)) == len(each) for each in names.values()):
+        return {split: [str(name) for name in each] for split, each in names.items()}
+    return {split: [str(row) for row in range(len(part))] for split, part in data.items()}
+
+
+def _stems(part: datasets.Dataset) -> list[str | None]:
+    return [None if path is None else PurePosixPath(path.replace("\\", "/")).stem for path in picture_paths(part)]
+
+
+def _checked(array: pa.Array, split: str) -> list[str]:
+    missing = np.asarray(pc.is_null(array, nan_is_null=True).to_numpy(zero_copy_only=False), bool)
+    if missing.any():
+        raise OochubError(f"example_id has no value in {first_rows(missing)} of split {split}. Give each row one.")
+    ids = [str(value) for value in array.to_pylist()]
+    seen: dict[str, int] = {}
+    for row, name in enumerate(ids):
+        if name in seen:
+            raise OochubError(
+                f"Rows {seen[name]} and {row} of split {split} have one example_id, {name!r}. Give each row its own, "
+                "or leave the column out."
+            )
+        seen[name] = row
+    return ids

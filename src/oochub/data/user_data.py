@@ -1,0 +1,406 @@
+"""A user's own data in the form of a benchmark: from label and context follow groups, usual contexts and challenges.
+
+Whether each row's context is usual for its class is counted or given, then judged by the criterion `mismatch`. The
+usual contexts of a class are those that are more frequent with it than without it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import datasets
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from oochub import catalog
+from oochub.data.challenge import KINDS, challenge
+from oochub.data.columns import Columns
+from oochub.data.user_columns import (
+    ClassColumn,
+    class_folders,
+    find_example_ids,
+    find_images,
+    first_rows,
+    is_class_like,
+    read_class_column,
+    read_number_column,
+)
+from oochub.errors import OochubError, either, unknown_name
+from oochub.records.build_record import OWN, BuildFacts, BuildRecord
+from oochub.records.sides import CHALLENGES
+
+_FORM = ("example_id", "image", "label", "context", "group", "challenge")
+_PLACES = ("__key__", "__url__")  # of a WebDataset: the first becomes the ids, the second is a path of this machine
+
+
+_ANY = ("context", "contexts", "group", "groups", "challenge")
+_NO_CLASS = -1
+
+
+class _Made(NamedTuple):
+    """A column that was made: how `datasets` calls it, and its values by split."""
+
+    feature: Any
+    values: Mapping[str, Any]
+
+
+def make_user_data(
+    data: datasets.DatasetDict, columns: Columns, *, name: str, folder: Path | None = None
+) -> datasets.DatasetDict:
+    """The data with the columns of our row form first, and a build record.
+
+    A benchmark's rows (its record says so) keep their columns and their record, and get the columns `context` and
+    `challenge`.
+
+    Args:
+        data: The splits, as `open_source` gives them.
+        columns: Which columns are what.
+        name: The config of the record of the benchmark "custom": a folder's or repository's name.
+        folder: What paths of pictures are relative to; None where the data are not from this disk.
+
+    Returns:
+        `example_id`, `image`, `label`, `context`, `group`, `challenge`, as far as they follow, then all others. A
+        column that has one of these names and another meaning gets the prefix `own_`.
+
+    Raises:
+        OochubError: A column that is not there or holds what it cannot, a value that is missing, doubled ids, classes
+            or contexts that are not there.
+
+    >>> rows = {"animal": ["cow", "cow", "camel"], "ground": ["grass", "sand", "sand"]}
+    >>> data = datasets.DatasetDict(train=datasets.Dataset.from_dict(rows))
+    >>> own = make_user_data(data, Columns(label="animal", context="ground"), name="desert")["train"]
+    >>> own.column_names, own.features["group"].names
+    (['example_id', 'label', 'context', 'group', 'challenge'], ['camel/sand', 'cow/grass', 'cow/sand'])
+    >>> own.features["challenge"].int2str(own["challenge"][:])
+    ['easy', 'hard_positive', 'easy']
+    """
+    before = BuildRecord.of(next(iter(data.values())).info)
+    is_own = before is None or before.benchmark == OWN
+    data = find_images(data, columns.image, folder=folder)
+    data = datasets.DatasetDict({split: _flat(part) for split, part in data.items()})
+    if columns.label is None and _names_splits(data):
+        data = data.remove_columns("label")
+    features = _common(data)
+    columns.check([*features, *([columns.image] if columns.image else [])])
+    label_name, context_name = _label_name(features, columns), _context_name(features, columns)
+    group_name = columns.group or ("group" if "group" in features else None)
+    made = {"example_id": _Made(datasets.Value("string"), find_example_ids(data))}
+    label = context = None
+    if label_name is None:
+        label = class_folders(data)
+    elif context_name is None and str(getattr(features[label_name], "dtype", "")).startswith("float"):
+        made["label"] = _Made(features[label_name], read_number_column(data, label_name, role="label"))
+    elif columns.label or context_name or is_class_like(features[label_name]):
+        label = read_class_column(data, label_name, role="label", named=False)
+    if label is not None:
+        made["label"] = _Made(label.feature, {split: label.stored(split) for split in data})
+    if context_name is not None:
+        context = read_class_column(data, context_name, role="context")
+        made["context"] = _Made(context.feature, context.codes)
+    if group_name is not None and (columns.group or is_class_like(features[group_name])):
+        group = read_class_column(data, group_name, role="group")
+        made["group"] = _Made(group.feature, group.codes)
+    elif group_name is None and label is not None and context is not None:
+        made["group"] = _groups(label, context)
+    notes, facts = (before.notes, before.facts) if before else ((), BuildFacts())
+    if "challenge" in features:
+        made["challenge"] = _challenges(data, columns, is_own=is_own)
+    elif label is not None and context is not None:
+        for role, column in (("label", label), ("context", context)):
+            _check_inside(column, role)
+        judged = _judge_contexts(label, context, given=columns.usual)
+        made["challenge"] = _Made(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
+        notes, facts = (*notes, *judged.notes), replace(facts, usual_contexts=judged.usual)
+    elif columns.usual:
+        raise OochubError(f"{either('usual=', '--usual')} needs a label and a context. Name their columns.")
+    info = next(iter(data.values())).info
+    record = before or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
+    if is_own:
+        facts = replace(facts, rows=dict(data.num_rows))
+    used = {"challenge", label_name, group_name, context_name if is_own else "context"}
+    description = replace(record, notes=notes, facts=facts).describe(_summary(info.description, name))
+    return datasets.DatasetDict({split: _joined(part, made, split, used, description) for split, part in data.items()})
+
+
+def check_context(dataset: Any) -> None:
+    """Checks that own data have a column of contexts, groups or challenges; a benchmark always passes.
+
+    Args:
+        dataset: A Dataset or DatasetDict, as `oochub.load` gives it.
+
+    Raises:
+        OochubError: They have none; it says how to add one. A column challenge with another word than these.
+
+    >>> import datasets
+    >>> check_context(datasets.Dataset.from_dict({"label": [0, 1], "context": ["grass", "sand"]}))
+    """
+    for each in dataset.values() if isinstance(dataset, Mapping) else (dataset,):
+        _check_challenge(each)
+    part = next(iter(dataset.values())) if isinstance(dataset, Mapping) else dataset
+    columns = list(part.column_names or ())
+    record = BuildRecord.of(part.info)
+    known = (record.benchmark if record else part.info.dataset_name) in catalog.names("benchmark")
+    if known or any(column in _ANY for column in columns):
+        return
+    name = either("context='NAME'", "--context-column NAME")
+    found = either("oochub.contexts(data, by='properties')", "oochub contexts SOURCE --by properties --out DIR")
+    raise OochubError(
+        "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
+        f"{', '.join(columns)}. If one of these holds it, name it with {name}. Else add a column `context`; of a "
+        "folder of pictures, in its metadata.csv:\n"
+        "  file_name,label,context\n"
+        "  1.jpg,dog,grass\n"
+        "  2.jpg,dog,beach\n"
+        "What is usual for a class is then counted, and pictures in another context are the hard ones. Or have "
+        f"contexts found: {found}."
+    )
+
+
+def _check_challenge(part: Any) -> None:
+    """That a column of challenges of a loaded data set holds the words that an evaluation reads."""
+    feature = (part.features or {}).get("challenge")
+    if feature is None or not hasattr(part, "unique"):
+        return
+    names = getattr(feature, "names", None)
+    words = part.unique("challenge") if names is None else names
+    for word in words:
+        if word not in (None, "", *CHALLENGES):
+            raise unknown_name("challenge", word, CHALLENGES, "The column challenge says it of each row.")
+
+
+def _flat(part: datasets.Dataset) -> datasets.Dataset:
+    """The split with a column for each field of a column of records: `json.context`."""
+    return part.flatten() if any(isinstance(feature, dict) for feature in part.features.values()) else part
+
+
+def _common(data: datasets.DatasetDict) -> dict[str, Any]:
+    """The columns that all splits have."""
+    first, *others = data.values()
+    return {name: feature for name, feature in first.features.items() if all(name in part.features for part in others)}
+
+
+def _label_name(features: Mapping[str, Any], columns: Columns) -> str | None:
+    if columns.label is not None or "label" in features:
+        return columns.label or "label"
+    return "cls" if "cls" in features and "__key__" in features else None
+
+
+def _names_splits(data: datasets.DatasetDict) -> bool:
+    """Whether `datasets` took the folders train and test for classes, as it does where there are no others."""
+    if len(data) < 2 or any(part.info.builder_name != "imagefolder" for part in data.values()):
+        return False
+    labels = [part["label"][:] for part in data.values() if isinstance(part.features.get("label"), datasets.ClassLabel)]
+    return len(labels) == len(data) and all(len(set(of_split)) == 1 for of_split in labels)
+
+
+def _context_name(features: Mapping[str, Any], columns: Columns) -> str | None:
+    if columns.context is not None:
+        return columns.context
+    return "context" if "context" in features and is_class_like(features["context"]) else None
+
+
+def _check_inside(column: ClassColumn, role: str) -> None:
+    for split, codes in column.codes.items():
+        if (codes < 0).any():
+            raise OochubError(
+                f"The {role} is -1, outside its classes, in {int((codes < 0).sum()):,} of {len(codes):,} rows of split "
+                f"{split}, the first is row {int(np.argmax(codes < 0))}: such a row is neither easy nor hard. Leave "
+                "these rows out."
+            )
+
+
+def _challenges(data: datasets.DatasetDict, columns: Columns, *, is_own: bool) -> _Made:
+    """The challenges that the data have already, as class numbers."""
+    if columns.usual or (columns.context and not is_own):
+        what = either("usual=", "--usual") if columns.usual else either("context=", "--context-column")
+        raise OochubError(f"The data have a column challenge already, by their own criterion: leave out {what}.")
+    column = read_class_column(data, "challenge", role="challenge")
+    places = np.array([KINDS.index(name) if name in KINDS else -1 for name in column.names])
+    for split, codes in column.codes.items():
+        strange = (codes >= 0) & (places[codes] < 0)
+        if strange.any():
+            name = column.names[codes[np.argmax(strange)]]
+            same = first_rows(codes == column.names.index(name))
+            raise unknown_name(
+                "challenge", name, KINDS, f"{same} of split {split}. Write one of these, or rename yours."
+            )
+    return _Made(
+        datasets.ClassLabel(names=list(KINDS)),
+        {split: np.where(codes < 0, codes, places[codes]) for split, codes in column.codes.items()},
+    )
+
+
+def _groups(label: ClassColumn, context: ClassColumn) -> _Made:
+    """label/context of each row, as far as they occur, in the order of the classes and contexts."""
+    size = len(context.names)
+    pairs = {split: codes * size + context.codes[split] for split, codes in label.codes.items()}
+    occurring = np.unique(np.concatenate(list(pairs.values())))
+    names = [f"{label.names[pair // size]}/{context.names[pair % size]}" for pair in occurring.tolist()]
+    if len(set(names)) < len(names):
+        raise OochubError("Two groups have one name, as classes or contexts have slashes in theirs. Rename these.")
+    places = {split: np.searchsorted(occurring, each) for split, each in pairs.items()}
+    return _Made(datasets.ClassLabel(names=names), places)
+
+
+def _summary(description: str | None, name: str) -> str:
+    """The first line of the description of before, else a sentence; the record and its notes are written anew."""
+    return (description or "").partition("\n")[0].strip() or f"{name}, own data."
+
+
+def _joined(
+    part: datasets.Dataset, made: Mapping[str, _Made], split: str, used: set[str | None], description: str
+) -> datasets.Dataset:
+    """The split with the columns that were made in place of those that they were made of."""
+    taken = {name: f"own_{name}" for name in made if name in part.column_names and name not in used}
+    taken.pop("example_id", None)
+    rest = part.remove_columns([name for name in (*used, *_PLACES, "example_id") if name in part.column_names])
+    rest = rest.rename_columns(taken)
+    features = datasets.Features({name: each.feature for name, each in made.items()})
+    own = datasets.Dataset.from_dict({name: each.values[split] for name, each in made.items()}, features)
+    info = rest.info.copy()
+    info.features = None
+    joined = datasets.concatenate_datasets([rest, own], info=info, split=part.split, axis=1)
+    first = [name for name in _FORM if name in joined.column_names]
+    joined = joined.select_columns([*first, *(name for name in joined.column_names if name not in first)])
+    joined.info.description = description
+    return joined
+
+
+@dataclass(frozen=True, kw_only=True)
+class _JudgedContexts:
+    """What is usual, and what follows.
+
+    Attributes:
+        usual: Class to its usual contexts, none or more.
+        challenge: Of each split, the place of each row's challenge in `oochub.data.challenge.KINDS` (n,).
+        notes: What a reader of the report must know of how that came about.
+    """
+
+    usual: Mapping[str, tuple[str, ...]]
+    challenge: Mapping[str, NDArray[np.int64]]
+    notes: tuple[str, ...]
+
+
+def _judge_contexts(
+    label: ClassColumn, context: ClassColumn, *, given: Mapping[str, Sequence[str]] | None = None
+) -> _JudgedContexts:
+    """Counts the usual contexts of every class that has none given, and judges every row by them.
+
+    They are counted in the split train where there are others besides, else over all rows, which a note says. A row is
+    easy where its context is usual for its class; of two classes the second is the positive.
+
+    Args:
+        label: Class of each row.
+        context: Context of each row.
+        given: Class to its usual contexts; the other classes' are counted.
+
+    Raises:
+        OochubError: A class or a context that is given and is not in the data.
+
+    >>> label = ClassColumn(codes={"train": np.array([0, 0, 1])}, names=("cow", "camel"))
+    >>> context = ClassColumn(codes={"train": np.array([0, 1, 1])}, names=("grass", "sand"))
+    >>> _judge_contexts(label, context).usual
+    {'cow': ('grass',), 'camel': ('sand',)}
+    """
+    chosen = _chosen(given or {}, label.names, context.names)
+    notes: list[str] = []
+    usual = dict(chosen)
+    if set(chosen) < set(label.names):
+        has_train = "train" in label.codes and len(label.codes) > 1
+        counted = ["train"] if has_train else list(label.codes)
+        classes, contexts = (np.concatenate([column.codes[split] for split in counted]) for column in (label, context))
+        by_count = _count_usual_contexts(classes, contexts, classes=label.names, contexts=context.names)
+        usual = {name: chosen.get(name, by_count[name]) for name in label.names}
+        if not has_train:
+            notes.append(f"usual contexts are counted on all {len(classes):,} rows: there is no training split")
+    if chosen:
+        rest = "; those of the other classes are counted" if len(chosen) < len(label.names) else ""
+        notes.append(f"usual contexts of {_listed(list(chosen))} are given{rest}")
+    reasons: dict[str, list[str]] = {}
+    for name in (name for name, contexts_of in usual.items() if not contexts_of):
+        reasons.setdefault(_why_none(name, label.names, context.names, is_given=name in chosen), []).append(name)
+    for why, without in reasons.items():
+        rows = "all its rows" if len(without) == 1 else "all their rows"
+        notes.append(f"no context is usual for {_listed(without)}, so that {rows} are hard: {why}")
+    return _JudgedContexts(usual=usual, challenge=_challenge(label, context, usual), notes=tuple(notes))
+
+
+def _why_none(name: str, classes: Sequence[str], contexts: Sequence[str], *, is_given: bool) -> str:
+    """Why no context is usual for a class, and what to do."""
+    if is_given:
+        return "none is given"
+    if len(classes) == 1:
+        return "there is only one class"
+    example = f"{classes[0]}={contexts[0]}"
+    return f"none is more frequent with it than without it. --usual {example} (usual= in Python) names those of a class"
+
+
+def _chosen(
+    given: Mapping[str, Sequence[str]], classes: Sequence[str], contexts: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    chosen = {
+        str(name): (names,) if isinstance(names, str) else tuple(map(str, names)) for name, names in given.items()
+    }
+    for name, names in chosen.items():
+        if name not in classes:
+            raise unknown_name("class with usual contexts", name, classes)
+        for each in names:
+            if each not in contexts:
+                raise unknown_name(f"context, usual for {name},", each, contexts)
+    return chosen
+
+
+def _challenge(
+    label: ClassColumn, context: ClassColumn, usual: Mapping[str, tuple[str, ...]]
+) -> dict[str, NDArray[np.int64]]:
+    """The challenges by `mismatch`, to which a context is the class that it is usual for: the row's own, or none."""
+    is_usual = np.array([[each in usual[name] for each in context.names] for name in label.names], bool)
+    features = datasets.Features({"label": datasets.ClassLabel(names=list(label.names)), "context": _number()})
+    rows = {}
+    for split, classes in label.codes.items():
+        fits = is_usual[classes, context.codes[split]]
+        columns = {"label": classes, "context": np.where(fits, classes, _NO_CLASS)}
+        rows[split] = datasets.Dataset.from_dict(columns, features)
+    judged = challenge(datasets.DatasetDict(rows), "mismatch").dataset
+    return {split: np.asarray(part["challenge"][:], np.int64) for split, part in judged.items()}
+
+
+def _number() -> datasets.Value:
+    return datasets.Value("int64")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _count_usual_contexts(
+    label: ArrayLike, context: ArrayLike, *, classes: Sequence[str], contexts: Sequence[str]
+) -> dict[str, tuple[str, ...]]:
+    """Class to its usual contexts: P(context | class) > P(context | not class), counted over the given rows.
+
+    The comparison is of whole numbers, so that equal frequencies are never usual by rounding. A context that no row
+    has is usual for none, and where all rows are of one class, none is.
+
+    Args:
+        label: Class number of each row (n,).
+        context: Context number of each row (n,).
+        classes: Names of the classes.
+        contexts: Names of the contexts.
+
+    Returns:
+        Every class, its contexts in the order of `contexts`; empty where none is usual.
+
+    >>> _count_usual_contexts([0, 0, 1, 1], [0, 1, 1, 1], classes=["cow", "camel"], contexts=["grass", "sand"])
+    {'cow': ('grass',), 'camel': ('sand',)}
+    """
+    size = (len(classes), len(contexts))
+    flat = np.ravel_multi_index((np.asarray(label, np.int64), np.asarray(context, np.int64)), size)
+    together = np.bincount(flat, minlength=size[0] * size[1]).reshape(size)
+    of_class, of_context = together.sum(axis=1, keepdims=True), together.sum(axis=0, keepdims=True)
+    rows = int(together.sum())
+    is_usual = together * (rows - of_class) > (of_context - together) * of_class
+    return {
+        name: tuple(contexts[place] for place in np.flatnonzero(row).tolist())
+        for name, row in zip(classes, is_usual, strict=True)
+    }
