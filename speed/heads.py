@@ -24,10 +24,10 @@ import oochub
 from oochub.sweep.runs import plan_stages
 from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.fit_linear_probe import fit_linear_probe
 from oochub.trainers.heads.fitted_head import Probe
-from oochub.trainers.linear_probe import linear_probe
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import task_of
+from oochub.trainers.rows.targets import find_task
 
 ROUNDS, BOUND, ROWS, WIDTH, BATCH, EPOCHS = 3, 5, 2400, 512, 64, 2
 FEATURES = Features({"label": ClassLabel(names=["no", "yes"]), "environment": ClassLabel(names=list("abcd"))})
@@ -70,7 +70,7 @@ def main() -> None:
     features = torch.tensor(draw.normal(size=(ROWS, WIDTH)) + 0.5 * label[:, None], dtype=torch.float32)
     data = Dataset.from_dict({"label": label, "environment": draw.integers(0, 4, ROWS)}, FEATURES)
     inputs: Any = SimpleNamespace(column="label")
-    task = task_of(data)
+    task = find_task(data)
     train = Examples(
         data, inputs, split="train", task=task, names=FEATURES["label"].names, environment_column="environment"
     )
@@ -82,14 +82,14 @@ def main() -> None:
     }
 
     def stacked(probes: list[Probe]) -> None:
-        fitted = linear_probe(train, features, probes, task=task)
+        fitted = fit_linear_probe(train, features, probes, task=task)
         assert len(fitted) == 96 and not any(head.error for head in fitted)
 
     def bare(probes: list[Probe]) -> None:
         for one in probes:
             alone(one, train, features)
 
-    linear_probe(train, features, [probe("erm", 0, 0.1)], task=task)  # torch imports more at the first step
+    fit_linear_probe(train, features, [probe("erm", 0, 0.1)], task=task)  # torch imports more at the first step
     print(f"load {os.getloadavg()[0]:.1f}\n\n| what | ratio | bound | holds |\n|---|---|---|---|")
     for what, probes in compared.items():
         sides = partial(bare, probes), partial(stacked, probes)

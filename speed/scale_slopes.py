@@ -214,9 +214,9 @@ def training(is_short: bool) -> Iterator[Slope]:
 
     from oochub.sweep.runs import plan_stages
     from oochub.sweep.sweep_recipe import read_recipe
-    from oochub.trainers.linear_probe import linear_probe
+    from oochub.trainers.fit_linear_probe import fit_linear_probe
     from oochub.trainers.rows.examples import Examples
-    from oochub.trainers.rows.targets import task_of
+    from oochub.trainers.rows.targets import find_task
 
     width = 64 if is_short else 2048
     grid = plan_stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]
@@ -230,8 +230,8 @@ def training(is_short: bool) -> Iterator[Slope]:
         features = torch.tensor(draw.normal(size=(rows, width)) + 0.5 * label[:, None], dtype=torch.float32)
         data = Dataset.from_dict({"label": label, "environment": draw.integers(0, 4, rows)}, FEATURES)
         names, column = FEATURES["label"].names, {"environment_column": "environment"}
-        train = Examples(data, inputs, split="train", task=task_of(data), names=names, **column)
-        return lambda: linear_probe(train, features, probes, task=task_of(data))
+        train = Examples(data, inputs, split="train", task=find_task(data), names=names, **column)
+        return lambda: fit_linear_probe(train, features, probes, task=find_task(data))
 
     what = f"{len(grid)} heads of NOOCH's grid on {width:,} features, {epochs} epochs"
     yield Slope("heads", what, "row", (128, 256) if is_short else (512, 2048), ready)

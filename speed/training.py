@@ -31,16 +31,16 @@ from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.sweep.runs import plan_stages
 from oochub.sweep.sweep_recipe import read_recipe
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.batch import Batch
 from oochub.trainers.fine_tuning.loop import Loop
 from oochub.trainers.fine_tuning.run_folder import Progress
+from oochub.trainers.fit_linear_probe import fit_linear_probe
 from oochub.trainers.heads.fitted_head import Probe
-from oochub.trainers.learner import Outputs
-from oochub.trainers.linear_probe import linear_probe
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import task_of
+from oochub.trainers.rows.targets import find_task
+from oochub.trainers.training_step import Outputs
 
 ROUNDS, ROWS, BATCH, SIZE, BOUND = 11, 640, 64, 48, 1.05
 ENVIRONMENTS = ["a", "b", "c", "d"]
@@ -124,7 +124,7 @@ class World:
             yield self.normalized(rows), self.label[rows], self.environment[rows]
 
     def _backbone(self) -> tuple[Any, Any]:
-        return backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
+        return open_backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
 
 
 class _Features(nn.Module):  # type: ignore[misc]
@@ -163,7 +163,7 @@ class Ours:
     """The trainer's own loop over an epoch, without validation and checkpoint."""
 
     def __init__(self, objective: str, data: Dataset, folder: Path) -> None:
-        model, processor = backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
+        model, processor = open_backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
         args = RobustTrainingArguments(
             output_dir=folder / objective, cache_dir=folder / "pixels", per_device_train_batch_size=BATCH
         )
@@ -202,10 +202,10 @@ def ratios(sides: Mapping[str, Any], floor: Any) -> dict[str, float]:
 
 def heads(data: Dataset) -> float:
     """Seconds of CPU of the 96 runs of one task of the suite, every objective of its grid, without early stopping."""
-    _, processor = backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
-    names, inputs = task_of(data).names or [], Pictures(processor)
+    _, processor = open_backbone("resnet-tiny", class_names=list("abcd"), image_size=SIZE)
+    names, inputs = find_task(data).names or [], Pictures(processor)
     column = {"environment_column": "environment"}
-    train = Examples(data, inputs, split="train", task=task_of(data), names=names, **column)
+    train = Examples(data, inputs, split="train", task=find_task(data), names=names, **column)
     probes = []
     for run in plan_stages(read_recipe("nooch_suite"), only=["nooch/ce_car"])[0]:
         given = run.arguments | {"num_train_epochs": EPOCHS, "early_stopping_patience": 0}
@@ -213,7 +213,7 @@ def heads(data: Dataset) -> float:
         probes.append(Probe(oochub.get("objective", run.objective)(**run.hyperparameters), args))
     features = torch.randn(len(data), WIDTH, generator=torch.Generator().manual_seed(0))
     start = time.process_time()
-    fitted = linear_probe(train, features, probes, task=task_of(data))
+    fitted = fit_linear_probe(train, features, probes, task=find_task(data))
     seconds = time.process_time() - start
     assert len(fitted) == 96 and not any(head.error for head in fitted)
     return seconds

@@ -17,7 +17,7 @@ from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
 _LARGEST = 4096  # pixels
 
 
-def backbone(
+def open_backbone(
     name: str | None,
     *,
     class_names: Sequence[str],
@@ -51,7 +51,7 @@ def backbone(
         OochubError: Fewer than two classes, an image_size that the model cannot take, a built-in model of other rows,
             or a name that is neither a folder nor can be fetched.
 
-    >>> model, processor = backbone("resnet-tiny", class_names=["cat", "dog"])
+    >>> model, processor = open_backbone("resnet-tiny", class_names=["cat", "dog"])
     >>> model.config.id2label[1], processor.size["height"]
     ('dog', 48)
     """

@@ -1,8 +1,9 @@
-"""A batch as an objective's step sees it, and pairs of rows that are mixed into one."""
+"""A batch as an objective's step sees it, pairs of rows that are mixed into one, and the rows of all processes."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from oochub.trainers.losses import example_losses
@@ -48,7 +49,7 @@ class Batch(NamedTuple):
         )
 
 
-def mixed(batch: Batch, partner: Batch, weight: Tensor) -> Batch:
+def mix_batches(batch: Batch, partner: Batch, weight: Tensor) -> Batch:
     """Each row mixed with the one of another batch: weight x row + (1 - weight) x partner.
 
     Args:
@@ -62,7 +63,7 @@ def mixed(batch: Batch, partner: Batch, weight: Tensor) -> Batch:
     >>> import torch
     >>> pixels = {"pixel_values": torch.tensor([[0.0], [8.0]])}
     >>> batch = Batch(pixels, torch.tensor([0, 1]), torch.zeros(2), torch.arange(2))
-    >>> mixed(batch, batch.take(torch.tensor([1, 1])), torch.tensor([0.75, 0.5])).inputs["pixel_values"].flatten()
+    >>> mix_batches(batch, batch.take(torch.tensor([1, 1])), torch.tensor([0.75, 0.5])).inputs["pixel_values"].flatten()
     tensor([2., 8.])
     """
     first, second = batch.label, partner.label
@@ -89,3 +90,25 @@ def mixed_losses(logits: Tensor, label: Tensor | Mixed) -> Tensor:
         return example_losses(logits, label)
     weight = label.weight.to(logits.dtype)
     return weight * example_losses(logits, label.first) + (1 - weight) * example_losses(logits, label.second)
+
+
+def gather_rows(rows: Tensor) -> Tensor:
+    """The rows of every process, in the order of their ranks; `rows` itself where there is one process.
+
+    The gradient goes to this process's own rows, times the number of processes: after DistributedDataParallel has
+    averaged gradients over the processes, the step is that of one process on the joint batch.
+
+    Args:
+        rows: Of any type, (n, ...), with the same n in every process, as Accelerate makes its batches.
+
+    >>> gather_rows(torch.tensor([1.0, 2.0]))
+    tensor([1., 2.])
+    """
+    if not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return rows
+    own = rows.detach().contiguous()
+    parts = [torch.empty_like(own) for _ in range(torch.distributed.get_world_size())]
+    torch.distributed.all_gather(parts, own)
+    if rows.requires_grad:  # the same values, with the gradient
+        parts[torch.distributed.get_rank()] = own + len(parts) * (rows - own)
+    return torch.cat(parts)

@@ -1,11 +1,15 @@
-"""The loss of each row: cross entropy for classes and tokens, binary for several labels, squares for numbers."""
+"""The loss of each row: cross entropy for classes and tokens, binary for several labels, squares for numbers.
+
+For a model that draws boxes it is that of DETR, which YOLOS has too.
+"""
+
+import math
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from oochub.errors import OochubError
-from oochub.trainers.box_losses import box_losses
 
 
 def example_losses(logits: Tensor, label: Tensor) -> Tensor:
@@ -17,7 +21,7 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
             and 0 where not: the mean binary cross entropy of the k labels, in nats; nan is a label that nobody knows
             and is left out. float (n,) with k = 1: the squared error. int32 (n, t), numbers of tokens, of logits
             (n, t, k): the mean cross entropy of the row's tokens, those below 0 left out. float (n, m, 5) of logits
-            (n, q, c + 5): boxes, see `oochub.trainers.box_losses`.
+            (n, q, c + 5): boxes, see `oochub.trainers.losses`.
 
     Returns:
         float (n,), at least 0.
@@ -43,7 +47,7 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
         losses = functional.binary_cross_entropy_with_logits(logits, label.nan_to_num(), reduction="none")
         return (losses * known).sum(1) / known.sum(1).clamp(min=1)
     if label.ndim == logits.ndim == 3:
-        return box_losses(logits, label)
+        return _box_losses(logits, label)
     if logits.shape == (len(label), 1, *label.shape[1:]):
         return (logits[:, 0] - label).square()
     raise OochubError(
@@ -65,3 +69,55 @@ def token_losses(logits: Tensor, label: Tensor) -> Tensor:
     asked = label.long().clamp(min=-1).flatten()
     losses = functional.cross_entropy(logits.flatten(0, 1), asked, ignore_index=-1, reduction="none")
     return losses.view(label.shape)
+
+
+_COSTS = {"class_cost": 1.0, "bbox_cost": 5.0, "giou_cost": 2.0}  # of a match
+_BOX_WEIGHT, _GIOU_WEIGHT, _NO_OBJECT = 5.0, 2.0, 0.1
+
+
+def _box_losses(logits: Tensor, label: Tensor) -> Tensor:
+    """Each true box is matched with one of the model's; the loss is that of the pairs, and of the others "no object".
+
+    The loss of a picture is the one that transformers gives for it alone: cross entropy over classes and "no object",
+    which weighs 0.1, plus, over the number of its true boxes (1 for none), 5 times the distance of the boxes' four
+    numbers and 2 times 1 - generalized intersection over union.
+
+    Args:
+        logits: Of q boxes float (n, q, c + 5): c classes, "no object", and the box.
+        label: Of at most m true boxes float (n, m, 5): the class number and the box; nan for none. A box is x and y of
+            its center, width and height, as fractions of the picture.
+
+    Returns:
+        float (n,); nan where the model said something that is not finite.
+
+    Source: Carion et al. 2020, End-to-End Object Detection with Transformers, Section 3.1; its costs and weights.
+
+    >>> there, not_there = torch.tensor([9.0, 0, 0.5, 0.5, 1, 1]), torch.tensor([0, 9.0, 0.5, 0.5, 1, 1])
+    >>> true = torch.tensor([[0.0, 0.5, 0.5, 1, 1], [torch.nan] * 5])
+    >>> _box_losses(torch.stack([there, not_there])[None], true[None]).round(decimals=3)
+    tensor([0.])
+    """
+    from transformers.loss.loss_for_object_detection import HungarianMatcher
+
+    if not bool(logits.isfinite().all()):
+        return logits.flatten(1).sum(1) * math.nan
+    classes, boxes = logits[..., :-4], logits[..., -4:]
+    truth = [rows[~rows[:, 0].isnan()] for rows in label.to(logits)]
+    targets = [{"class_labels": rows[:, 0].long(), "boxes": rows[:, 1:]} for rows in truth]
+    pairs = HungarianMatcher(**_COSTS)({"logits": classes, "pred_boxes": boxes}, targets)
+    return torch.stack([_picture(*each) for each in zip(classes, boxes, truth, pairs, strict=True)])
+
+
+def _picture(classes: Tensor, boxes: Tensor, truth: Tensor, pairs: tuple[Tensor, Tensor]) -> Tensor:
+    from transformers.image_transforms import center_to_corners_format
+    from transformers.loss.loss_for_object_detection import generalized_box_iou
+
+    own, true = pairs
+    wanted = torch.full((len(classes),), classes.shape[1] - 1, device=classes.device)
+    wanted[own] = truth[true, 0].long()
+    weight = torch.ones(classes.shape[1], dtype=classes.dtype, device=classes.device)
+    weight[-1] = _NO_OBJECT
+    found, wanted_boxes = boxes[own], truth[true, 1:]
+    overlap: Tensor = generalized_box_iou(center_to_corners_format(found), center_to_corners_format(wanted_boxes))
+    off = _BOX_WEIGHT * (found - wanted_boxes).abs().sum() + _GIOU_WEIGHT * (1 - overlap.diagonal()).sum()
+    return functional.cross_entropy(classes, wanted, weight) + off / max(len(truth), 1)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 
-def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> str:
+def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> str:
     """Markdown with the Hub's YAML header, from the recipe of the run; the same recipe gives the same card.
 
     Args:
@@ -21,7 +21,7 @@ def model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()) -> s
     ...     "selection": {"rule": "the last epoch, 3", "numbers": {}},
     ...     "provenance": {"oochub": "0.1.0", "packages": {}},
     ... }
-    >>> print(model_card(recipe).splitlines()[7])
+    >>> print(write_model_card(recipe).splitlines()[7])
     # ResNetForImageClassification trained with erm on nooch/ce_car
     """
     data, objective, model = recipe["data"], recipe["objective"], recipe["model"]

@@ -13,7 +13,7 @@ from oochub.trainers.batch import Batch
 from oochub.trainers.samplers import EpochSampler
 
 if TYPE_CHECKING:
-    from oochub.trainers.learner import Learner
+    from oochub.trainers.training_step import TrainingStep
 
 
 class Step(NamedTuple):
@@ -139,11 +139,11 @@ class Objective(nn.Module):  # type: ignore[misc]
         """The batch as the model gets it; `draws` are this step's random numbers."""
         return batch
 
-    def take_step(self, batch: Batch, learner: "Learner") -> Step:
+    def take_step(self, batch: Batch, training: "TrainingStep") -> Step:
         """One step of the run: the model's outputs, their loss, an update."""
-        logits, features = learner.outputs(batch.inputs, batch.environment)
+        logits, features = training.outputs(batch.inputs, batch.environment)
         loss = self(logits, batch.label, batch.environment, features)
-        learner.update(loss + learner.auxiliary_loss(features, batch.row))
+        training.update(loss + training.auxiliary_loss(features, batch.row))
         return Step(loss, logits, batch)
 
     @property
@@ -151,7 +151,7 @@ class Objective(nn.Module):  # type: ignore[misc]
         """The stages of the run as shares of its epochs, which sum to 1; the first may be all and the last 0."""
         return (1.0,)
 
-    def next_stage(self, clean: CleanPass, learner: "Learner") -> None:
+    def next_stage(self, clean: CleanPass, training: "TrainingStep") -> None:
         """What happens between two stages; the optimizer's moments are zero and the schedule begins anew after it."""
 
 

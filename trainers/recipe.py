@@ -40,7 +40,7 @@ def settings(
     }
 
 
-def recipe(
+def make_recipe(
     model: Any,
     objective: Objective,
     args: RobustTrainingArguments,

@@ -1,4 +1,7 @@
-"""RobustTrainer: trains a classifier of transformers with an objective that sees the environments."""
+"""RobustTrainer: trains a classifier of transformers with an objective that sees the environments.
+
+How the kept weights were chosen among the epochs is said as a recipe says it.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -11,20 +14,19 @@ from oochub.errors import OochubError, unknown_name
 from oochub.input import Input, check_changes, check_config, kind_of_processor
 from oochub.models.open_model import open_pretrained
 from oochub.records.metadata import HeldOut
+from oochub.records.schema import to_json
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.fine_tuning.auxiliary import attach, auxiliary_of, detach, save_apart, without_second_head
+from oochub.trainers.fine_tuning.auxiliary import attach, detach, read_auxiliary, save_apart, without_second_head
 from oochub.trainers.fine_tuning.callbacks import Callbacks
-from oochub.trainers.fine_tuning.fitting import check_detector, check_objective, check_tokens, head_of
-from oochub.trainers.fine_tuning.kept_epoch import kept_epoch
-from oochub.trainers.fine_tuning.loop import Loop
+from oochub.trainers.fine_tuning.fitting import check_detector, check_objective, check_tokens, find_head_layers
+from oochub.trainers.fine_tuning.loop import Loop, TrainingData
 from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
-from oochub.trainers.fine_tuning.training_data import TrainingData
-from oochub.trainers.fine_tuning.validation import Validation
-from oochub.trainers.model_card import model_card
+from oochub.trainers.fine_tuning.validation import RULES, Validation
+from oochub.trainers.model_card import write_model_card
 from oochub.trainers.objective import Objective
-from oochub.trainers.recipe import recipe, settings
+from oochub.trainers.recipe import make_recipe, settings
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS, Task, task_of
+from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS, Task, find_task
 
 
 class TrainResult(NamedTuple):
@@ -59,7 +61,7 @@ class RobustTrainer:
     (`problem_type`). A causal language model learns the next tokens (`tokens`, -100 where nobody asks) of `input_ids`.
 
     Args:
-        model: A classifier; `backbone` makes one.
+        model: A classifier; `open_backbone` makes one.
         args: The settings.
         train_dataset: A `datasets.Dataset` with `image`, `text`, `array` or `graph`, labels and the environment column.
         eval_dataset: The validation split; without one the last epoch is kept.
@@ -120,7 +122,7 @@ class RobustTrainer:
         check_config(self._inputs, model.config)
         self._column = environment_column or args.environment_column or _environment_column(train_dataset)
         self._splits = {"train": train_dataset} | ({} if eval_dataset is None else {"validation": eval_dataset})
-        self._task = task_of(train_dataset)
+        self._task = find_task(train_dataset)
         self._names = _names(model, self._task)
         self._train = self._examples("train", self._column)
         if self._task.problem_type != TOKENS:
@@ -132,7 +134,7 @@ class RobustTrainer:
             splits = {"train": self._train} | ({} if evaluation is None else {"validation": evaluation})
             check_tokens(objective, model, args, splits)
         wanted = args.auxiliary_column
-        auxiliary = None if wanted is None else auxiliary_of(train_dataset, wanted, args.auxiliary_weight)
+        auxiliary = None if wanted is None else read_auxiliary(train_dataset, wanted, args.auxiliary_weight)
         self._data = TrainingData(
             self._train, evaluation, self._validated_by(evaluation, tuple(metrics), compute_metrics), auxiliary
         )
@@ -146,7 +148,7 @@ class RobustTrainer:
         probe = {name: values.to(device) for name, values in self._inputs.probe().items()}
         if self._task.problem_type == BOXES:
             check_detector(model, self._inputs.processor, args, probe=probe)
-        self._head = head_of(model, probe) if objective.needs_features or args.dropout or auxiliary else ()
+        self._head = find_head_layers(model, probe) if objective.needs_features or args.dropout or auxiliary else ()
         check_objective(objective, model, args, probe=probe, train=self._train, problem_type=self._task.problem_type)
         width = sum(cast("Any", layer.weight).flatten(1).shape[1] for layer in self._head)
         attach(model, auxiliary, width=width, seed=args.seed)
@@ -197,7 +199,7 @@ class RobustTrainer:
 
     def _write(self, progress: Progress, state: dict[str, Any]) -> None:
         names = self._train.environment_names
-        content = recipe(
+        content = make_recipe(
             self.model,
             self.objective,
             self.args,
@@ -206,14 +208,14 @@ class RobustTrainer:
             problem_type=self._task.problem_type,
             environment_column=self._column,
             environments=dict(zip(names, self._environments, strict=True)) if self._column else {},
-            selection=kept_epoch(progress, self._data.validation, self._held_out),
+            selection=_kept_epoch(progress, self._data.validation, self._held_out),
         )
         with self._folder.finish(content, progress.history) as draft:
             state = save_apart(state, self._data.auxiliary, self.args.auxiliary_column, draft / AUXILIARY_HEAD)
             self.model.save_pretrained(draft, state_dict=state)
             self._inputs.processor.save_pretrained(draft)
             citations = [self._splits["train"].info.citation, self.objective.citation]
-            (draft / "README.md").write_text(model_card(content, citations=citations), "utf-8")
+            (draft / "README.md").write_text(write_model_card(content, citations=citations), "utf-8")
         self._folder.clear()
 
     def _examples(self, split: str, environment_column: str | None) -> Examples:
@@ -281,3 +283,37 @@ def _check_tracker(name: str) -> None:
         raise unknown_name("tracker for report_to", name, allowed)
     if name != "none" and name not in map(str, get_available_trackers()):
         raise OochubError(f"report_to={name!r} needs its package, which is not installed: pip install {name}.")
+
+
+def _kept_epoch(progress: Progress, validation: Validation | None, held_out: HeldOut | None = None) -> dict[str, Any]:
+    """How the kept weights were chosen, and their numbers on the rows that chose.
+
+    Args:
+        progress: At the end of the training.
+        validation: What chose; None keeps the last epoch.
+        held_out: Which rows of the validation split chose; None for all of them.
+    """
+    chosen: dict[str, Any] = {"metric": None, "greater_is_better": None}
+    rule = f"the last epoch, {progress.epoch}"
+    if validation is not None:
+        metric, greater = validation.selection
+        chosen = {"metric": metric, "greater_is_better": greater}
+        meaning = f", {RULES[metric]}," if metric in RULES and metric != "loss" else ""
+        rows = "" if held_out is None else f"{held_out.words} of "
+        rule = (
+            f"epoch {progress.best_epoch} of {progress.epoch}, which has the {'highest' if greater else 'lowest'} "
+            f"{metric}{meaning} on {rows}the validation split ({progress.best_value:.4g})"
+        )
+    kept = progress.history[progress.best_epoch - 1]
+    numbers = {name[5:]: value for name, value in sorted(kept.items()) if name.startswith("eval_")}
+    record = {} if held_out is None else {"held_out": to_json(held_out)}
+    return (
+        chosen
+        | record
+        | {
+            "rule": rule,
+            "best_epoch": progress.best_epoch,
+            "value": progress.best_value,
+            "numbers": numbers,
+        }
+    )

@@ -151,10 +151,10 @@ def power_weights(codes: Any, power: float = 1.0) -> NDArray[np.float64]:
     return np.asarray((len(codes) / counts) ** power, np.float64)
 
 
-def groups_of(label: Any, environment: Any) -> NDArray[np.int64]:
+def number_groups(label: Any, environment: Any) -> NDArray[np.int64]:
     """The number of each row's pair of class and environment, int (n,).
 
-    >>> groups_of([0, 1, 1], [0, 0, 2]).tolist()
+    >>> number_groups([0, 1, 1], [0, 0, 2]).tolist()
     [0, 1, 2]
     """
     pairs = np.stack([np.asarray(label), np.asarray(environment)])
@@ -172,7 +172,7 @@ def balanced_rows(codes: NDArray[Any], draws: np.random.Generator) -> NDArray[np
     return np.sort(np.concatenate([draws.choice(members, least, replace=False) for members in rows]))
 
 
-def sampler_by_name(
+def make_sampler(
     name: str,
     *,
     label: Any,
@@ -196,7 +196,7 @@ def sampler_by_name(
     Raises:
         OochubError: A sampler by class for labels that are not classes; see also `EnvironmentSampler`.
 
-    >>> sorted(sampler_by_name("uniform", label=[0, 1], environment=[0, 0], batch_size=2, seed=0))
+    >>> sorted(make_sampler("uniform", label=[0, 1], environment=[0, 0], batch_size=2, seed=0))
     [0, 1]
     """
     if name == "environments":
@@ -212,5 +212,5 @@ def sampler_by_name(
         raise OochubError(
             f"sampler={name!r} needs one class a row. Take uniform, environment_balanced or environments."
         )
-    codes = label if name == "class_balanced" else groups_of(label, environment)
+    codes = label if name == "class_balanced" else number_groups(label, environment)
     return WeightedSampler(power_weights(codes, power), seed=seed)

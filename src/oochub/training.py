@@ -101,9 +101,9 @@ def train(
 
     from oochub.models.built_in_model import check_built_in, find_built_in, list_model_names
     from oochub.models.model_source import choose_input
-    from oochub.trainers.backbone import backbone
+    from oochub.trainers.backbone import open_backbone
     from oochub.trainers.robust_trainer import RobustTrainer
-    from oochub.trainers.rows.targets import task_of
+    from oochub.trainers.rows.targets import find_task
 
     is_place = model is not None and find_built_in(model) is None
     if model is not None and is_place:
@@ -151,8 +151,8 @@ def train(
     if hold_out:
         rows, held_out = choose_holdout(chooses, split=validation, cluster=declared.cluster if declared else None)
         chooses = chooses.select(rows)
-    task = task_of(train)
-    network, processor = backbone(
+    task = find_task(train)
+    network, processor = open_backbone(
         model,
         class_names=task.names or _numbers(train),
         problem_type=task.problem_type,
@@ -188,11 +188,11 @@ def _numbers(train: Any) -> list[str]:
 
 
 def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:
-    from oochub.trainers.rows.examples import column
+    from oochub.trainers.rows.examples import read_column
 
     if name is None:
         raise OochubError(f"Without a column of environments {environment!r} cannot be left out. Set environments.")
-    environments = {split: column(part, name) for split, part in data.items()}
+    environments = {split: read_column(part, name) for split, part in data.items()}
     if environment not in environments["train"]:
         raise unknown_name("environment of the training split", environment, set(map(str, environments["train"])))
     return {split: data[split].select((values != environment).nonzero()[0]) for split, values in environments.items()}

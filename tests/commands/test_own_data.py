@@ -29,10 +29,10 @@ def run(monkeypatch, capsys, tmp_path):
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """A tiny untrained classifier of cats and dogs."""
-    from oochub.trainers.backbone import backbone
+    from oochub.trainers.backbone import open_backbone
 
     folder = tmp_path_factory.mktemp("model")
-    network, processor = backbone("resnet-tiny", class_names=["cat", "dog"], image_size=16)
+    network, processor = open_backbone("resnet-tiny", class_names=["cat", "dog"], image_size=16)
     network.save_pretrained(folder)
     processor.save_pretrained(folder)
     return folder

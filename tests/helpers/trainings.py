@@ -24,10 +24,10 @@ from transformers import (
 import oochub
 from oochub.records.provenance import without_when_and_where
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.batch import Batch
-from oochub.trainers.learner import Learner
 from oochub.trainers.robust_trainer import RobustTrainer
+from oochub.trainers.training_step import TrainingStep
 
 torch.set_num_threads(1)
 SIZE = 16
@@ -98,7 +98,7 @@ def trainer_of(
 ) -> RobustTrainer:
     names = ("metrics", "environment_column", "compute_metrics", "callbacks", "processing_class")
     own = {key: changed.pop(key) for key in names if key in changed}
-    network, processor = model or backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
+    network, processor = model or open_backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
     return RobustTrainer(
         network,
         arguments(out, **changed),
@@ -156,11 +156,11 @@ class Linear(nn.Module):
         return Output(pixel_values @ self.weight)
 
 
-def learner_of(model: nn.Module, optimizer: torch.optim.Optimizer, **options: Any) -> Learner:
-    """A learner of one process, as a trainer makes it."""
+def training_step_of(model: nn.Module, optimizer: torch.optim.Optimizer, **options: Any) -> TrainingStep:
+    """A training of one process, as a trainer makes it."""
     accelerator = Accelerator(cpu=True)
     model, optimizer = accelerator.prepare(model, optimizer)
-    return Learner(accelerator, model, optimizer, **options)
+    return TrainingStep(accelerator, model, optimizer, **options)
 
 
 def batch_of(pixels: Any, label: Any, environment: Any = None) -> Batch:

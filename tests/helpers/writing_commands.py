@@ -67,9 +67,9 @@ def _encoder(inputs: Inputs, path: Path) -> Words:
 
 def _imagenet_model(inputs: Inputs, path: Path) -> Words:
     from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
-    from oochub.trainers.backbone import backbone
+    from oochub.trainers.backbone import open_backbone
 
-    model, processor = backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=1)
+    model, processor = open_backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=1)
     model.save_pretrained(path)
     processor.save_pretrained(path)
     return []

@@ -31,7 +31,7 @@ from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.models.affine_resnet import AffineResNetForImageClassification, with_affine
 from oochub.prediction.predict import predict
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.samplers import UniformSampler
 
 
@@ -109,7 +109,7 @@ def test_training_equals_a_bare_loop(tmp_path: Path, splits: Any) -> None:
     """The same network in plain torch, the scales and shifts held by hooks: equal weights, to rounding."""
     trainer = trainer_of(tmp_path / "run", splits[0], affine_after_blocks=True, optim="sgd", learning_rate=0.01)
     trainer.train()
-    model, processor = backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
+    model, processor = open_backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
     pixels = torch.tensor(np.stack([np.asarray(picture) for picture in splits[0]["image"]]))
     label = torch.tensor(splits[0]["label"][:])
     own: dict[str, torch.nn.Parameter] = {}
@@ -158,7 +158,7 @@ def test_the_folder_opens_and_says_what_the_trainer_said(tmp_path: Path, splits:
     assert np.allclose(found.logits, wanted.numpy(), atol=1e-5) and found.features is not None
     assert "oochub.models.affine_resnet" in (folder / "README.md").read_text()
     assert json.loads((folder / "recipe.json").read_text())["arguments"]["affine_after_blocks"] is True
-    onward, _ = backbone(str(folder), class_names=CLASSES)  # one may train on from the folder
+    onward, _ = open_backbone(str(folder), class_names=CLASSES)  # one may train on from the folder
     assert torch.equal(onward.eval()(pixels).logits, trainer.model(pixels).logits)
     again = trainer_of(tmp_path / "run", *splits, affine_after_blocks=True, learning_rate=0.01)
     assert again.train().history and torch.equal(again.model.eval()(pixels).logits, opened(pixels).logits)

@@ -18,7 +18,7 @@ from oochub.errors import OochubError
 from oochub.inputs.pictures.image_processor import check_image_processor
 from oochub.models.model_source import ModelSource
 from oochub.models.model_source import _training_record as training_record
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 
 CONFIG, PROCESSOR, RECIPE, WEIGHTS = "config.json", "preprocessor_config.json", "recipe.json", "model.safetensors"
 GOOD_RECIPE = {
@@ -131,7 +131,7 @@ def test_a_broken_folder_is_an_error(fault: str, tmp_path: Path) -> None:
     assert not (folder / "opened").exists()
     if not fault.startswith(("recipe", "config: more", "config: other", "config: names", "weights")):
         with pytest.raises(OochubError):
-            backbone(str(folder), class_names=["a", "b"])
+            open_backbone(str(folder), class_names=["a", "b"])
 
 
 def test_a_good_recipe_is_read(tmp_path: Path) -> None:
@@ -152,7 +152,10 @@ def test_code_beside_a_model_is_never_run(tmp_path: Path) -> None:
         auto_map={"AutoConfig": "harm.Config", "AutoModelForImageClassification": "harm.Model"},
     )
     edited(folder, PROCESSOR, auto_map={"AutoImageProcessor": "harm.Processor"}, image_processor_type="Harm")
-    for call in (lambda: oochub.predict(folder, pictures()), lambda: backbone(str(folder), class_names=["a", "b"])):
+    for call in (
+        lambda: oochub.predict(folder, pictures()),
+        lambda: open_backbone(str(folder), class_names=["a", "b"]),
+    ):
         with pytest.raises(OochubError, match="can be loaded"):
             call()
     assert not (folder / "opened").exists()
@@ -208,7 +211,7 @@ def test_settings_of_prediction(given: dict[str, Any], words: str, tmp_path: Pat
 @pytest.mark.parametrize("size", [0, -16, 15, 1e3, 10**9, True])
 def test_image_size_of_training(size: Any) -> None:
     with pytest.raises(OochubError, match="image_size must be a whole number of pixels from 16 to 4096"):
-        backbone("resnet-tiny", class_names=["a", "b"], image_size=size)
+        open_backbone("resnet-tiny", class_names=["a", "b"], image_size=size)
 
 
 def test_half_precision_weights_are_read_as_float32(tmp_path: Path) -> None:

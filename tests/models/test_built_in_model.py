@@ -10,7 +10,7 @@ import oochub
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.models.built_in_model import choose_built_in, find_built_in, list_model_names
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
 
 GRAPHS = [
@@ -33,7 +33,7 @@ def made(name, inputs, boxes=False):
     """Model and processor for three classes, for boxes of three or for tokens."""
     problem = BOXES if boxes else TOKENS if inputs == "token_ids" else CLASSES
     kind, size = catalog.get("input", inputs), 32 if inputs == "pictures" else None
-    return kind, *backbone(
+    return kind, *open_backbone(
         name, class_names=["a", "b", "c"], problem_type=problem, kind=kind, dataset=ROWS[inputs](), image_size=size
     )
 
@@ -109,7 +109,7 @@ def test_a_network_that_reads_something_else_is_refused(tmp_path):
         with pytest.raises(
             OochubError, match=r"reads input_ids, and the rows are graphs, nodes.* such as 'gin-virtual'"
         ):
-            backbone(
+            open_backbone(
                 str(tmp_path),
                 class_names=["a", "b"],
                 kind=catalog.get("input", "graphs"),

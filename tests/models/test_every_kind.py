@@ -17,9 +17,9 @@ from trainings import arguments
 
 import oochub
 from oochub.models.model_source import choose_input
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.robust_trainer import RobustTrainer
-from oochub.trainers.rows.targets import task_of
+from oochub.trainers.rows.targets import find_task
 
 NAMES = ["low", "high"]
 
@@ -75,7 +75,7 @@ def _png(noise: Any) -> bytes:
 
 
 def bert(folder: Path) -> str:
-    """A tiny text model from scratch, as a folder that `backbone` opens."""
+    """A tiny text model from scratch, as a folder that `open_backbone` opens."""
     torch.manual_seed(0)
     words = tokenizer()
     shape = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -98,10 +98,10 @@ def trained(request: Any, tmp_path_factory: Any) -> tuple[str, str, Path, Datase
     inputs, output = request.param
     folder = tmp_path_factory.mktemp(f"{inputs}-{output}")
     data = DatasetDict({part: split(inputs, output, n, s) for part, n, s in (("train", 64, 1), ("test", 24, 2))})
-    task = task_of(data["train"])
+    task = find_task(data["train"])
     name = bert(folder / "bert") if inputs == "texts" else "resnet-tiny"
     kind = choose_input(data["train"], None)
-    model, processor = backbone(
+    model, processor = open_backbone(
         name, class_names=task.names or [], problem_type=task.problem_type, kind=kind, dataset=data["train"]
     )
     trainer = RobustTrainer(

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 import oochub
 from oochub.errors import OochubError, OochubWarning
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 
 
 def renamed(weights: dict[str, torch.Tensor]) -> None:
@@ -82,7 +82,7 @@ def test_the_vision_tower_of_a_clip(tmp_path: Path) -> None:
     """Training takes it with a warning and a new head; prediction has no head to take."""
     folder = clip(tmp_path / "clip")
     with pytest.warns(OochubWarning, match=r"\d+ weights \(logit_scale, text_"):
-        model, _ = backbone(str(folder), class_names=["a", "b", "c"])
+        model, _ = open_backbone(str(folder), class_names=["a", "b", "c"])
     stored = load_file(folder / "model.safetensors")
     for name, weight in model.vision_model.state_dict().items():
         torch.testing.assert_close(weight, stored[f"vision_model.{name.removeprefix('vision_model.')}"])
@@ -92,10 +92,10 @@ def test_the_vision_tower_of_a_clip(tmp_path: Path) -> None:
         oochub.predict(folder, pictures(), mode="linear_probe")
     changed(folder, lambda weights: weights.pop("vision_model.post_layernorm.bias"))  # the logits do not see it
     with pytest.warns(OochubWarning):
-        backbone(str(folder), class_names=["a", "b", "c"])
+        open_backbone(str(folder), class_names=["a", "b", "c"])
     changed(folder, lambda weights: weights.pop("vision_model.encoder.layers.0.mlp.fc1.bias"))
     with pytest.raises(OochubError, match=r"1 weight \(vision_model.*fc1\.bias\) missing"):
-        backbone(str(folder), class_names=["a", "b", "c"])
+        open_backbone(str(folder), class_names=["a", "b", "c"])
 
 
 def test_training_asks_for_a_new_head_and_no_more(tmp_path: Path) -> None:
@@ -103,12 +103,12 @@ def test_training_asks_for_a_new_head_and_no_more(tmp_path: Path) -> None:
     folder = resnet(tmp_path / "resnet")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model, _ = backbone(str(folder), class_names=["a", "b", "c"])
+        model, _ = open_backbone(str(folder), class_names=["a", "b", "c"])
     assert model.config.num_labels == 3
     torch.testing.assert_close(model.state_dict()[STEM], load_file(folder / "model.safetensors")[STEM])
     changed(folder, lambda weights: weights.update({STEM: weights[STEM][:, :, :3, :3].contiguous()}))
     with pytest.raises(OochubError, match=r"convolution\.weight is \(8, 3, 3, 3\)"):
-        backbone(str(folder), class_names=["a", "b", "c"])
+        open_backbone(str(folder), class_names=["a", "b", "c"])
     changed(
         resnet(folder),
         lambda weights: (
@@ -116,7 +116,7 @@ def test_training_asks_for_a_new_head_and_no_more(tmp_path: Path) -> None:
         ),
     )
     with pytest.raises(OochubError, match=r"1 weight \(resnet\..*\) missing"):
-        backbone(str(folder), class_names=["a", "b", "c"])
+        open_backbone(str(folder), class_names=["a", "b", "c"])
 
 
 def test_a_pooler_that_the_features_come_from(tmp_path: Path) -> None:
@@ -128,13 +128,13 @@ def test_a_pooler_that_the_features_come_from(tmp_path: Path) -> None:
     kind = oochub.catalog.get("input", "texts")
     transformers.BertForMaskedLM(config).save_pretrained(tmp_path / "bert")
     with pytest.raises(OochubError, match=r"bert\.pooler\.dense\.weight\) missing"):
-        backbone(str(tmp_path / "bert"), class_names=["a", "b"], kind=kind)
+        open_backbone(str(tmp_path / "bert"), class_names=["a", "b"], kind=kind)
     transformers.BertModel(config).save_pretrained(tmp_path / "bert")
-    backbone(str(tmp_path / "bert"), class_names=["a", "b"], kind=kind)
+    open_backbone(str(tmp_path / "bert"), class_names=["a", "b"], kind=kind)
 
 
 def test_weights_configs_and_processors_are_opened_in_one_place_each() -> None:
-    """Every other call of `from_pretrained` would take random weights in silence. Fault planted: one in `backbone`."""
+    """Every other call of `from_pretrained` would take random weights in silence. Fault planted: one in backbone.py."""
     allowed = {
         "src/oochub/models/open_model.py",
         "src/oochub/inputs/arrays.py",  # a JSON file of ours

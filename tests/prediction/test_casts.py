@@ -15,7 +15,7 @@ from oochub.errors import OochubError
 from oochub.output import output_of, output_of_features
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
-from oochub.trainers.rows.targets import task_of
+from oochub.trainers.rows.targets import find_task
 
 LOGITS = [[2.0, 0.0], [0.0, 1.0]]
 CLASSES = {"logits": LOGITS, "label": [0, 1]}
@@ -163,7 +163,7 @@ def test_labels_of_text_say_how_to_name_the_classes():
 
     Fault planted: `output_of_features` that gives None for text.
     """
-    for use in (lambda: output_of_features(TEXT.features), lambda: task_of(TEXT)):
+    for use in (lambda: output_of_features(TEXT.features), lambda: find_task(TEXT)):
         with pytest.raises(OochubError, match=r'got Value\(\'string\'\).*cast_column\("label", datasets.ClassLabel'):
             use()
     cast = TEXT.cast_column("label", datasets.ClassLabel(names=["cat", "dog"]))

@@ -57,9 +57,9 @@ def test_processes_share_the_shards_of_a_stream(shards, rows, processes):
 
 def test_predictions_of_a_stream_are_those_of_the_rows(shards, rows, tmp_path):
     """Version, notes and contexts too; planted: a stream whose build column is inside the JSON."""
-    from oochub.trainers.backbone import backbone
+    from oochub.trainers.backbone import open_backbone
 
-    network, processor = backbone("resnet-tiny", class_names=["no_car", "car"], image_size=16)
+    network, processor = open_backbone("resnet-tiny", class_names=["no_car", "car"], image_size=16)
     stream = datasets.load_dataset(str(shards), "ce_car", streaming=True)
     options = {"image_processor": processor, "splits": ["test"], "images": False, "batch_size": 8}
     one = oochub.predict(network, stream, **options)

@@ -39,9 +39,9 @@ def _near_mean_model(folder: Path, data, seed: int) -> Path:
     import torch
 
     from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
-    from oochub.trainers.backbone import backbone
+    from oochub.trainers.backbone import open_backbone
 
-    model, processor = backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=seed)
+    model, processor = open_backbone("resnet-tiny", class_names=IMAGENET_1K_NAMES, seed=seed)
     draft = folder.with_name(f"{folder.name}-draft.parquet")
     model.eval()
     result = oochub.predict(

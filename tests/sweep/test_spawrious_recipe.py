@@ -12,7 +12,7 @@ from rich.console import Console
 from oochub.cli import main
 from oochub.sweep.runs import RunListing, plan_stages
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.trainers.samplers import sampler_by_name
+from oochub.trainers.samplers import make_sampler
 from oochub.training import train
 
 NOT_OF_DOMAINBED = {"JTT", "LISA"}
@@ -48,9 +48,7 @@ def test_batches_are_those_of_each_methods_code(variant):
         arguments = next(run.arguments for run in runs if run.method == method)
         size = arguments["per_device_train_batch_size"]
         order = list(
-            sampler_by_name(
-                arguments["sampler"], label=0 * environment, environment=environment, batch_size=size, seed=0
-            )
+            make_sampler(arguments["sampler"], label=0 * environment, environment=environment, batch_size=size, seed=0)
         )
         counts = {tuple(Counter(environment[order[k : k + size]]).values()) for k in range(0, 10_000, size)}
         assert (counts == {(size // 2, size // 2)}) == (method not in NOT_OF_DOMAINBED), method

@@ -25,8 +25,8 @@ from oochub.sweep.feature_measurement import FeatureCache, measure_on_features
 from oochub.sweep.runs import Run
 from oochub.sweep.sweep import feature_sweep, sweep
 from oochub.sweep.sweep_recipe import read_recipe
-from oochub.trainers.backbone import backbone
-from oochub.trainers.linear_probe import linear_probe
+from oochub.trainers.backbone import open_backbone
+from oochub.trainers.fit_linear_probe import fit_linear_probe
 
 TOY = """
 about = "Heads on features of a small network."
@@ -70,7 +70,7 @@ def toy_recipe(tmp_path: Path) -> Path:
 def test_pictures_are_seen_once_and_features_are_those_of_predict(tmp_path, coco, counted):
     """Two tasks of the same pictures, and a third of some more: only the new ones go through the network."""
     car, cow = (load(f"nooch/ce_{name}", data_dir=str(coco), options={"contexts": ["road"]}) for name in ("car", "cow"))
-    model, processor = backbone("resnet-tiny", class_names=car["test"].features["label"].names, image_size=24)
+    model, processor = open_backbone("resnet-tiny", class_names=car["test"].features["label"].names, image_size=24)
     few = {"train": car["train"].select(range(20)), "test": car["test"].select(range(10))}
     expected = predict(
         model, car["test"], image_processor=processor, features=True, out=tmp_path / "p.parquet", images=False
@@ -102,7 +102,7 @@ def test_from_pictures_to_the_table_on_features(tmp_path, coco, counted, monkeyp
     assert failed["method"].tolist() == ["JTT"] * 4
     assert failed["error"].str.startswith("jtt is more than a loss of logits").all()
     data = load("nooch/ce_cow", data_dir=str(coco), options={"contexts": ["road"]})
-    model, processor = backbone("resnet-tiny", class_names=data["test"].features["label"].names, image_size=24)
+    model, processor = open_backbone("resnet-tiny", class_names=data["test"].features["label"].names, image_size=24)
     reference = predict(model, data, image_processor=processor, images=False)
     (file,) = (out / "features").rglob("0.parquet")
     cached = Predictions.load(file)
@@ -271,9 +271,9 @@ def test_rows_held_out_choose_neither_the_epoch_nor_the_setting(tmp_path, spawri
 
     def judged(*given, evaluation, **options):
         judges.extend(evaluation[0].dataset["example_id"])
-        return linear_probe(*given, evaluation=evaluation, **options)
+        return fit_linear_probe(*given, evaluation=evaluation, **options)
 
-    monkeypatch.setattr("oochub.sweep.feature_measurement.linear_probe", judged)
+    monkeypatch.setattr("oochub.sweep.feature_measurement.fit_linear_probe", judged)
     recipe = tmp_path / "held.toml"
     recipe.write_text(HELD_OUT)
     feature_sweep(read_recipe(recipe), tmp_path / "out", measure=partial(measure_on_features, data_dir=str(spawrious)))

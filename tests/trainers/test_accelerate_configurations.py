@@ -84,7 +84,7 @@ def test_deepspeed_is_told_what_it_does_by_itself(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(launch, "Accelerator", made)
     batches = {"per_device_train_batch_size": 6, "gradient_accumulation_steps": 3}
     args = RobustTrainingArguments(output_dir=tmp_path, max_grad_norm=0.5, mixed_precision="bf16", **batches)
-    launch.accelerator_of(args, tmp_path)
+    launch.make_accelerator(args, tmp_path)
     told = {"train_micro_batch_size_per_gpu": 6, "gradient_accumulation_steps": 3, "gradient_clipping": 0.5, "zero": 2}
     assert config == told and given["mixed_precision"] == "bf16" and given["gradient_accumulation_steps"] == 3
 

@@ -19,8 +19,8 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.storage.tensor_file import load_tensors
-from oochub.trainers.backbone import backbone
-from oochub.trainers.fine_tuning.auxiliary import auxiliary_of
+from oochub.trainers.backbone import open_backbone
+from oochub.trainers.fine_tuning.auxiliary import read_auxiliary
 from oochub.trainers.samplers import UniformSampler
 
 ROWS = 48
@@ -57,7 +57,7 @@ def targets_by_hand(rows: Dataset, name: str) -> Any:
 
 @pytest.mark.parametrize("name", CASES)
 def test_targets(splits: Any, name: str) -> None:
-    found = auxiliary_of(splits[0], name, 1.0)
+    found = read_auxiliary(splits[0], name, 1.0)
     assert found.label.tolist() == targets_by_hand(splits[0], name) and len(found.names) == CASES[name]
 
 
@@ -73,7 +73,7 @@ def test_equals_a_bare_loop(tmp_path: Path, splits: Any, name: str, weight: floa
     given = {"objective": objective, "auxiliary_column": name, "auxiliary_weight": weight, "optim": "sgd"}
     trainer = trainer_of(tmp_path / "run", train, learning_rate=0.005, seed=3, **given)
     trainer.train()
-    model, processor = backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
+    model, processor = open_backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
     torch.manual_seed(3)
     second = torch.nn.Linear(128, CASES[name])
     start = second.weight.detach().clone()

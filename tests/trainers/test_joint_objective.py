@@ -7,7 +7,7 @@ import torch
 from objective_references import TASKS, made, some_batch
 
 import oochub
-from oochub.trainers.heads.joint_objective import joint_objective, loss_kind
+from oochub.trainers.heads.head_stack import _join_objectives, _loss_kind
 
 FORMS = (None, "nooch", "wilds", "domainbed", "subpopbench")
 DIFFERENT: dict[str, tuple[float, ...]] = {
@@ -60,8 +60,8 @@ def test_heads_side_by_side_equal_each_alone(name: str, task: str) -> None:
         alone = heads(name, form)
         if not alone:
             continue
-        assert len({loss_kind(objective, 0) for objective in alone}) == 1
-        joint = joint_objective(alone)
+        assert len({_loss_kind(objective, 0) for objective in alone}) == 1
+        joint = _join_objectives(alone)
         for number in range(4):
             batches = [some_batch(task, seed=10 * number + head).tensors()[:3] for head in range(3)]
             batches = [[t.float() if t.is_floating_point() else t for t in each] for each in batches]
@@ -84,9 +84,9 @@ def test_heads_side_by_side_equal_each_alone(name: str, task: str) -> None:
 
 def test_objectives_of_another_kind_are_not_joined():
     """Another form, another p of cvar, whose number of rows is one for all heads, and what takes a single head."""
-    kinds = [loss_kind(made(*each), 0) for each in (("irm",), ("erm",), ("coral",))]
-    kinds += [loss_kind(made("irm", form="nooch"), 0), loss_kind(made("cvar", p=0.1), 0)]
-    kinds += [loss_kind(made("cvar", p=0.2), 0), loss_kind(made("coral"), 1)]
+    kinds = [_loss_kind(made(*each), 0) for each in (("irm",), ("erm",), ("coral",))]
+    kinds += [_loss_kind(made("irm", form="nooch"), 0), _loss_kind(made("cvar", p=0.1), 0)]
+    kinds += [_loss_kind(made("cvar", p=0.2), 0), _loss_kind(made("coral"), 1)]
     assert len(set(kinds)) == len(kinds)
     one = made("group_dro")
-    assert joint_objective([one]) is one
+    assert _join_objectives([one]) is one

@@ -14,7 +14,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.trainers.objective import CleanPass
 from oochub.trainers.objectives.dfr import _fit
-from oochub.trainers.samplers import balanced_rows, groups_of
+from oochub.trainers.samplers import balanced_rows, number_groups
 
 
 def rows(classes: int, count: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -48,7 +48,7 @@ def test_a_fit_is_that_of_scikit_learn(classes: int, c: float) -> None:
 
 
 class Head:
-    """A learner that takes a new last layer."""
+    """A training that takes a new last layer."""
 
     def replace_head(self, weight: torch.Tensor, bias: torch.Tensor) -> None:
         self.weight, self.bias = weight.numpy(), bias.numpy()
@@ -58,23 +58,23 @@ def test_the_new_layer_is_the_mean_of_balanced_refits() -> None:
     """On raw features it gives the mean of the fits on standardized ones. Planted: all rows, not balanced ones."""
     features, label, environment = rows(3)
     features[:, 5] = 2.0  # a constant one: no division by zero
-    objective, learner = oochub.get("objective", "dfr")(c=0.3, refits=4), Head()
+    objective, training = oochub.get("objective", "dfr")(c=0.3, refits=4), Head()
     tensors = (torch.tensor(features, dtype=torch.float32), torch.tensor(label), torch.tensor(environment))
-    objective.next_stage(CleanPass(torch.zeros(120, 3), *tensors), learner)
+    objective.next_stage(CleanPass(torch.zeros(120, 3), *tensors), training)
     deviation = np.where(features.std(0) > 1e-12, features.std(0), 1)
     standard = (tensors[0].double().numpy() - features.mean(0)) / deviation
     draws, fits = np.random.default_rng([4, 120]), []
     for _ in range(4):
-        chosen = balanced_rows(groups_of(label, environment), draws)
+        chosen = balanced_rows(number_groups(label, environment), draws)
         pairs = label[chosen] * 2 + environment[chosen]
         assert len(set(np.bincount(pairs))) == 1
         model = LogisticRegression(l1_ratio=1.0, C=0.3, solver="saga", max_iter=100_000, tol=1e-9)
         fits.append(model.fit(standard[chosen], label[chosen]).decision_function(standard))
     expected = np.mean(fits, axis=0)
-    found = features @ learner.weight.T + learner.bias
+    found = features @ training.weight.T + training.bias
     # logits are known up to a constant a row
     assert np.abs((found - found.mean(1, keepdims=True)) - (expected - expected.mean(1, keepdims=True))).max() < 5e-3
-    assert np.isfinite(learner.weight).all()
+    assert np.isfinite(training.weight).all()
 
 
 def test_a_run(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from objective_references import COUNTS, agrees, environment_losses, equal_batch, erm, made, refuses, some_batch
-from trainings import Linear, batch_of, learner_of
+from trainings import Linear, batch_of, training_step_of
 
 import oochub
 from oochub.trainers.batch import Batch
@@ -55,11 +55,11 @@ def test_outside_a_trainer_it_is_the_mean_over_environments() -> None:
 def test_a_step_goes_a_part_of_the_way_of_the_inner_steps(form: str | None) -> None:
     """Three steps with momentum, which goes on from step to step. Planted: moments forgotten; a fixed order."""
     model = Linear(W)
-    learner = learner_of(model, torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.9))
+    training = training_step_of(model, torch.optim.SGD(model.parameters(), lr=0.3, momentum=0.9))
     objective, weight, state = fish(meta_lr=0.4, form=form), W, 0.0
     for step in range(3):
-        learner.shared_draws = np.random.default_rng(step)
-        taken = objective.take_step(batch(), learner)
+        training.shared_draws = np.random.default_rng(step)
+        taken = objective.take_step(batch(), training)
         order = [0, 1, 3] if form == "domainbed" else np.random.default_rng(step).permutation([0, 1, 3])
         new, state = inner(weight, batch(), order, rate=0.3, momentum=0.9, state=state)
         weight = weight + (0.4 / 3 if form == "authors" else 0.4) * (new - weight)
@@ -72,10 +72,10 @@ def test_with_one_environment_and_meta_lr_1_a_step_is_that_of_erm() -> None:
     found = []
     for name in ("fish", "erm"):
         model = Linear(W)
-        learner = learner_of(model, torch.optim.Adam(model.parameters(), lr=0.1))
+        training = training_step_of(model, torch.optim.Adam(model.parameters(), lr=0.1))
         objective = fish(meta_lr=1.0) if name == "fish" else oochub.get("objective", "erm")()
         for _ in range(3):
-            objective.take_step(one, learner)
+            objective.take_step(one, training)
         found.append(model.weight.detach())
     assert torch.allclose(found[0], found[1], atol=1e-12)
 
@@ -104,9 +104,9 @@ def test_it_follows_the_inner_products_of_the_gradients() -> None:
         moves = []
         for order in permutations((0, 1, 3)):
             model = Linear(W)
-            learner = learner_of(model, torch.optim.SGD(model.parameters(), lr=rate))
-            learner.shared_draws = _Fixed(order)
-            fish(meta_lr=1.0).take_step(batch(), learner)
+            training = training_step_of(model, torch.optim.SGD(model.parameters(), lr=rate))
+            training.shared_draws = _Fixed(order)
+            fish(meta_lr=1.0).take_step(batch(), training)
             moves.append(model.weight.detach().numpy() - W)
         second = np.mean(moves, axis=0) + rate * sum(gradients(W))
         errors.append(np.abs(second - rate**2 / 2 * slope).max() / np.abs(rate**2 / 2 * slope).max())
@@ -129,9 +129,9 @@ def test_running_statistics_go_the_same_part_of_the_way() -> None:
     norm = torch.nn.BatchNorm1d(4, affine=False).double()
     model = Linear(W)
     model.norm, model.forward = norm, lambda pixel_values: Linear.forward(model, norm(pixel_values))
-    learner = learner_of(model, torch.optim.SGD(model.parameters(), lr=0.1))
-    learner.shared_draws = _Fixed((0, 1, 3))
-    fish(meta_lr=0.4).take_step(batch(), learner)
+    training = training_step_of(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    training.shared_draws = _Fixed((0, 1, 3))
+    fish(meta_lr=0.4).take_step(batch(), training)
     mean = np.zeros(4)
     for e in (0, 1, 3):
         mean = 0.9 * mean + 0.1 * X[batch().environment.numpy() == e].mean(0)

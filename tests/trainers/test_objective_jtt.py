@@ -45,7 +45,7 @@ def test_the_weighted_loss(form: str | None) -> None:
 
 
 class Restarted:
-    """A learner that only counts how often it starts over."""
+    """A training that only counts how often it starts over."""
 
     times = 0
 
@@ -54,10 +54,10 @@ class Restarted:
 
 
 def in_second_stage(label: list[int], prediction: list[int], **hyperparameters: Any) -> tuple[Any, int]:
-    objective, learner = oochub.get("objective", "jtt")(**hyperparameters), Restarted()
+    objective, training = oochub.get("objective", "jtt")(**hyperparameters), Restarted()
     logits = torch.nn.functional.one_hot(torch.tensor(prediction), 3).float()
-    objective.next_stage(CleanPass(logits, None, torch.tensor(label), torch.zeros(len(label))), learner)
-    return objective, learner.times
+    objective.next_stage(CleanPass(logits, None, torch.tensor(label), torch.zeros(len(label))), training)
+    return objective, training.times
 
 
 @pytest.mark.parametrize(("form", "times"), [(None, 4), ("authors", 5), ("spawrious", 4)])

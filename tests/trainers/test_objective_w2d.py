@@ -7,7 +7,7 @@ import pytest
 import torch
 from objective_references import agrees, erm, made, refuses, some_batch
 from torch import nn
-from trainings import Output, batch_of, learner_of, with_dropout
+from trainings import Output, batch_of, training_step_of, with_dropout
 from transformers import (
     ConvNextConfig,
     ConvNextForImageClassification,
@@ -20,7 +20,7 @@ from transformers import (
 )
 
 import oochub
-from oochub.trainers.objectives._feature_map import Tail, find_map
+from oochub.trainers.objectives.w2d import _find_map, _Tail
 
 PIXELS = np.random.default_rng(0).normal(size=(12, 3, 6, 6))
 
@@ -91,9 +91,9 @@ def test_a_step_is_that_of_the_formula(share: float, late: bool) -> None:
     expected.backward()
     optimizer.step()
 
-    learner = learner_of(model.train(), torch.optim.SGD(model.parameters(), lr=0.1))
-    learner.done = 0.9 if late else 0.75
-    taken = objective.take_step(given, learner)
+    training = training_step_of(model.train(), torch.optim.SGD(model.parameters(), lr=0.1))
+    training.done = 0.9 if late else 0.75
+    taken = objective.take_step(given, training)
     assert taken.batch.row.tolist() == list(rows)
     assert taken.loss.item() == pytest.approx(expected.item(), abs=1e-12)
     for (name, ours), theirs in zip(model.named_parameters(), twin.parameters(), strict=True):
@@ -109,11 +109,11 @@ def test_outside_a_step_it_is_erm_and_so_is_a_step_that_hides_nothing() -> None:
     batch, weights = batch_of(PIXELS, some_batch().label), []
     for name in ("w2d", "erm"):
         model = Convolutional().train()
-        learner = learner_of(model, torch.optim.SGD(model.parameters(), lr=0.1))
-        learner.done = 0.9
+        training = training_step_of(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        training.done = 0.9
         objective = oochub.get("objective", name)(**({"feature_share": 0.0} if name == "w2d" else {}))
         objective.examine(model, batch.inputs, label=batch.label, environment=batch.environment)
-        objective.take_step(batch, learner)
+        objective.take_step(batch, training)
         weights.append(model.head.weight.detach())
     assert torch.allclose(weights[0], weights[1], atol=1e-14)
 
@@ -123,8 +123,8 @@ def test_a_small_batch_keeps_a_row() -> None:
     model, objective = Convolutional(), oochub.get("objective", "w2d")()
     batch = batch_of(PIXELS[:2], [0, 1])
     objective.examine(model, batch.inputs, label=batch.label, environment=batch.environment)
-    learner = learner_of(model, torch.optim.SGD(model.parameters(), lr=0.1))
-    assert len(objective.take_step(batch, learner).batch.row) == 1
+    training = training_step_of(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    assert len(objective.take_step(batch, training).batch.row) == 1
 
 
 def test_authors_move_the_running_statistics_twice() -> None:
@@ -133,7 +133,7 @@ def test_authors_move_the_running_statistics_twice() -> None:
         model, objective = Convolutional().train(), oochub.get("objective", "w2d")(form=form)
         batch = batch_of(PIXELS, some_batch().label)
         objective.examine(model, batch.inputs, label=batch.label, environment=batch.environment)
-        objective.take_step(batch, learner_of(model, torch.optim.SGD(model.parameters(), lr=0.1)))
+        objective.take_step(batch, training_step_of(model, torch.optim.SGD(model.parameters(), lr=0.1)))
         counts.append(int(model.norm.num_batches_tracked))
     assert counts == [1, 2]
 
@@ -172,7 +172,7 @@ def test_the_map_of_real_architectures(name: str, size: int, shape: tuple[int, .
     """
     model = models()[name].eval()
     inputs = {"pixel_values": torch.randn(2, 3, size, size)}
-    tail = Tail(model, find_map(model, inputs))
+    tail = _Tail(model, _find_map(model, inputs))
     with tail.recording():
         logits = model(**inputs).logits
     assert tuple(tail.map.shape) == shape
@@ -186,8 +186,8 @@ def test_the_map_of_real_architectures(name: str, size: int, shape: tuple[int, .
     batch = batch_of(inputs["pixel_values"].repeat(4, 1, 1, 1), [0, 1] * 4)
     objective = oochub.get("objective", "w2d")(batch_share=0.5)
     objective.examine(model, inputs, label=batch.label, environment=batch.environment)
-    learner = learner_of(model.train(), torch.optim.SGD(model.parameters(), lr=0.1))
-    taken = objective.take_step(batch, learner)
+    training = training_step_of(model.train(), torch.optim.SGD(model.parameters(), lr=0.1))
+    taken = objective.take_step(batch, training)
     assert taken.loss.isfinite() and len(taken.batch.row) == 2
     if first:
         mask = objective._mask(tail, batch_of(inputs["pixel_values"], [0, 1]))

@@ -36,7 +36,7 @@ from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
 from oochub.models.model_source import _training_record as training_record
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.fine_tuning.loop import Loop
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.robust_trainer import RobustTrainer
@@ -71,7 +71,7 @@ def test_equals_a_bare_loop(tmp_path: Path, train: Dataset, objective: str, accu
     trainer = trainer_of(tmp_path / "run", train, objective=objective, gradient_accumulation_steps=accumulate)
     result = trainer.train()
 
-    model, processor = backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
+    model, processor = open_backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
     pixels = torch.tensor(np.stack([np.asarray(picture) for picture in train["image"]]))
     label, environment = torch.tensor(train["label"][:]), torch.tensor(train["environment"][:])
     loss_of = oochub.get("objective", objective)()
@@ -140,7 +140,7 @@ def test_the_folder_opens_with_transformers_and_says_what_was_done(
 def test_what_was_trained_is_read_again(tmp_path: Path, train: Dataset, pretrained: bool) -> None:
     """From a folder's weights, or from its config alone. Planted fault seen: the config kept the name of the folder."""
     trainer_of(tmp_path / "first", train, num_train_epochs=1).train()
-    network = backbone(str(tmp_path / "first"), class_names=CLASSES, pretrained=pretrained)
+    network = open_backbone(str(tmp_path / "first"), class_names=CLASSES, pretrained=pretrained)
     out = trainer_of(tmp_path / "run", train, num_train_epochs=1, model=network).train().output_dir
     record = training_record(out / "recipe.json")
     assert record and (record.architecture, record.pretrained) == ("ResNetForImageClassification", pretrained)
@@ -385,7 +385,7 @@ def test_a_mistake_is_named_before_anything_is_written(
 ) -> None:
     data = change.pop("train", lambda d: d)(train)
     if "model" in change:
-        change["model"] = backbone("resnet-tiny", class_names=["a", "b", "c"], image_size=SIZE)
+        change["model"] = open_backbone("resnet-tiny", class_names=["a", "b", "c"], image_size=SIZE)
     with pytest.raises(OochubError, match=message):
         trainer_of(tmp_path / "run", data, change.pop("validation", validation), **change)
     assert not (tmp_path / "run").exists()
@@ -426,13 +426,13 @@ def test_backbones(tmp_path: Path, train: Dataset) -> None:
     expected = torch.rand(1)
     torch.manual_seed(5)
     first, second, other = (
-        backbone("resnet-tiny", class_names=CLASSES, seed=seed)[0].state_dict() for seed in (0, 0, 1)
+        open_backbone("resnet-tiny", class_names=CLASSES, seed=seed)[0].state_dict() for seed in (0, 0, 1)
     )
     assert torch.equal(torch.rand(1), expected)
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert not torch.equal(first["classifier.1.weight"], other["classifier.1.weight"])
     out = trainer_of(tmp_path / "run", train, num_train_epochs=1).train().output_dir
-    model, processor = backbone(str(out), class_names=["a", "b", "c"])
+    model, processor = open_backbone(str(out), class_names=["a", "b", "c"])
     assert model.config.num_labels == 3
     assert processor.size["height"] == SIZE
     assert torch.equal(
@@ -440,6 +440,6 @@ def test_backbones(tmp_path: Path, train: Dataset) -> None:
         load_file(out / "model.safetensors")["resnet.embedder.embedder.convolution.weight"],
     )
     with pytest.raises(OochubError, match=r"there is no such folder.*or take 'resnet-tiny'"):
-        backbone(str(tmp_path / "nothing" / "here"), class_names=CLASSES)
+        open_backbone(str(tmp_path / "nothing" / "here"), class_names=CLASSES)
     with pytest.raises(OochubError, match="two classes or more"):
-        backbone("resnet-tiny", class_names=["a"])
+        open_backbone("resnet-tiny", class_names=["a"])

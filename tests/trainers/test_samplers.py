@@ -13,9 +13,9 @@ from oochub.trainers.samplers import (
     EnvironmentSampler,
     UniformSampler,
     WeightedSampler,
-    groups_of,
+    make_sampler,
+    number_groups,
     power_weights,
-    sampler_by_name,
 )
 
 RNG = np.random.default_rng(0)
@@ -24,7 +24,7 @@ ENVIRONMENT = RNG.choice(4, 600, p=[0.6, 0.3, 0.08, 0.02])
 
 
 def made(name: str, *, seed: int = 0, batch_size: int = 8, **options):
-    return sampler_by_name(name, label=LABEL, environment=ENVIRONMENT, batch_size=batch_size, seed=seed, **options)
+    return make_sampler(name, label=LABEL, environment=ENVIRONMENT, batch_size=batch_size, seed=seed, **options)
 
 
 def rows_of(sampler, epoch: int) -> list[int]:
@@ -75,7 +75,7 @@ def test_uniform_is_every_row_once_or_those_given() -> None:
     [
         ("class_balanced", LABEL),
         ("environment_balanced", ENVIRONMENT),
-        ("group_balanced", groups_of(LABEL, ENVIRONMENT)),
+        ("group_balanced", number_groups(LABEL, ENVIRONMENT)),
     ],
 )
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
@@ -123,8 +123,8 @@ def test_batches_of_environments(count: int) -> None:
 
 def test_groups_are_pairs_of_class_and_environment() -> None:
     label, environment = torch.tensor([0, 1, 0, 1, 0]), torch.tensor([7, 7, 2, 7, 7])
-    assert groups_of(label, environment).tolist() == [1, 2, 0, 2, 1]
-    assert power_weights(groups_of(label, environment)).tolist() == [2.5, 2.5, 5.0, 2.5, 2.5]
+    assert number_groups(label, environment).tolist() == [1, 2, 0, 2, 1]
+    assert power_weights(number_groups(label, environment)).tolist() == [2.5, 2.5, 5.0, 2.5, 2.5]
 
 
 def test_what_cannot_be_sampled_is_named() -> None:
@@ -133,4 +133,4 @@ def test_what_cannot_be_sampled_is_named() -> None:
     with pytest.raises(OochubError, match=r"A batch of 10 rows .* cannot hold equally many of 4"):
         made("environments", batch_size=10)
     with pytest.raises(OochubError, match="sampler='class_balanced' needs one class a row"):
-        sampler_by_name("class_balanced", label=np.zeros((4, 2), np.float32), environment=[0] * 4, batch_size=2, seed=0)
+        make_sampler("class_balanced", label=np.zeros((4, 2), np.float32), environment=[0] * 4, batch_size=2, seed=0)

@@ -8,7 +8,7 @@ from trainings import made_split, trainer_of
 
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.fine_tuning.schedule import Schedule, optimizer_of
+from oochub.trainers.fine_tuning.schedule import Schedule, make_optimizer
 
 
 @pytest.mark.parametrize("warmup", [0.0, 0.1, 0.5])
@@ -16,7 +16,7 @@ def test_onecycle_of_any_length_rises_and_falls(warmup):
     """Seen to fail at 9 steps and warmup .1: torch's phase of rise * steps - 1 = 0 steps."""
     for steps in range(1, 40):
         arguments = RobustTrainingArguments(output_dir="x", lr_scheduler_type="onecycle", warmup_ratio=warmup)
-        optimizer = optimizer_of(torch.nn.Linear(1, 1), arguments)
+        optimizer = make_optimizer(torch.nn.Linear(1, 1), arguments)
         schedule = Schedule(optimizer, arguments)
         schedule.begin(steps)
         rates = []
@@ -32,7 +32,7 @@ def test_onecycle_of_any_length_rises_and_falls(warmup):
 
 def rates_of(steps: int, epoch: int, **given: float) -> list[float]:
     arguments = RobustTrainingArguments(output_dir="x", lr_scheduler_type="exponential", **given)
-    optimizer = optimizer_of(torch.nn.Linear(1, 1), arguments)
+    optimizer = make_optimizer(torch.nn.Linear(1, 1), arguments)
     schedule, rates = Schedule(optimizer, arguments), []
     schedule.begin(steps, epoch=epoch)
     for _ in range(steps):
@@ -74,12 +74,12 @@ def test_a_saved_place_brings_its_epoch_along():
     args = RobustTrainingArguments(output_dir="x", lr_scheduler_type="exponential", learning_rate=1.0, lr_decay=0.5)
     courses = []
     for stop in (0, 4):
-        optimizer = optimizer_of(torch.nn.Linear(1, 1), args)
+        optimizer = make_optimizer(torch.nn.Linear(1, 1), args)
         schedule, rates = Schedule(optimizer, args), []
         schedule.begin(9, epoch=3)
         for step in range(9):
             if step == stop:
-                taken = optimizer_of(torch.nn.Linear(1, 1), args)
+                taken = make_optimizer(torch.nn.Linear(1, 1), args)
                 taken.load_state_dict(optimizer.state_dict())
                 after = Schedule(taken, args)
                 after.begin(9)

@@ -16,7 +16,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.inputs.arrays import Arrays
 from oochub.processors.stored_processors import ArrayProcessor
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.samplers import UniformSampler
 
@@ -41,7 +41,7 @@ def arrays(rows: int, seed: int, bands: int = BANDS) -> Dataset:
 
 
 def made(out: Path, train: Dataset, validation: Any = None, *, objective: str = "erm", **changed: Any) -> RobustTrainer:
-    model, processor = backbone("resnet-tiny", class_names=["dry", "wet"], kind=Arrays, dataset=train)
+    model, processor = open_backbone("resnet-tiny", class_names=["dry", "wet"], kind=Arrays, dataset=train)
     return RobustTrainer(
         model,
         arguments(out, **changed),
@@ -63,7 +63,7 @@ def test_equals_a_bare_loop(tmp_path: Path, normalize: bool, workers: int) -> No
     settings: dict[str, Any] = {"optim": "sgd", "momentum": 0.0, "learning_rate": 0.01, "normalize": normalize}
     trainer = made(tmp_path / "run", train, cache="none", dataloader_num_workers=workers, **settings)
     trainer.train()
-    model, _ = backbone("resnet-tiny", class_names=["dry", "wet"], kind=Arrays, dataset=train)
+    model, _ = open_backbone("resnet-tiny", class_names=["dry", "wet"], kind=Arrays, dataset=train)
     values, label = np.array(train["array"][:], np.float64), torch.tensor(train["label"][:])
     if normalize:
         values -= values.mean((0, 2, 3), keepdims=True)
@@ -104,9 +104,13 @@ def test_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_folder_trains_further_on_other_bands(tmp_path: Path) -> None:
     """The record beside the model stays where bands are as many; else it is made anew, and the first layer with it."""
     made(tmp_path / "run", arrays(20, 1)).train()
-    same, processor = backbone(str(tmp_path / "run"), class_names=["a", "b", "c"], kind=Arrays, dataset=arrays(20, 5))
+    same, processor = open_backbone(
+        str(tmp_path / "run"), class_names=["a", "b", "c"], kind=Arrays, dataset=arrays(20, 5)
+    )
     assert processor == ArrayProcessor.from_pretrained(tmp_path / "run") and same.config.num_labels == 3
-    other, processor = backbone(str(tmp_path / "run"), class_names=["a", "b"], kind=Arrays, dataset=arrays(20, 5, 6))
+    other, processor = open_backbone(
+        str(tmp_path / "run"), class_names=["a", "b"], kind=Arrays, dataset=arrays(20, 5, 6)
+    )
     assert processor.bands == other.config.num_channels == 6
     expected = np.array(arrays(20, 5, 6)["array"][:], np.float64).std((0, 2, 3))
     np.testing.assert_allclose(processor.std, expected, rtol=1e-6)
@@ -168,10 +172,10 @@ def test_what_does_not_fit_is_refused_before_training(tmp_path: Path) -> None:
     with pytest.raises(OochubError, match="augment='flip' is for pictures"):
         made(tmp_path / "run", train, augment="flip")
     with pytest.raises(OochubError, match="image_size=32 is for pictures"):
-        backbone("resnet-tiny", class_names=["a", "b"], kind=Arrays, dataset=train, image_size=32)
+        open_backbone("resnet-tiny", class_names=["a", "b"], kind=Arrays, dataset=train, image_size=32)
     with pytest.raises(OochubError, match="got vectors of 3"):
         vectors = Dataset.from_dict({"array": [[1.0, 2.0, 3.0]]})
-        backbone("resnet-tiny", class_names=["a", "b"], kind=Arrays, dataset=vectors)
+        open_backbone("resnet-tiny", class_names=["a", "b"], kind=Arrays, dataset=vectors)
     for change in ({"zoom": 1.2}, {"odin": 0.001}):
         with pytest.raises(OochubError, match=r"is for pictures\. Leave it out for arrays"):
             oochub.predict(tmp_path / "nowhere", train, processor=processor, **change)

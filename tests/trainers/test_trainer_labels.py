@@ -14,8 +14,8 @@ from transformers import AutoImageProcessor, AutoModelForImageClassification, pi
 import oochub
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.trainers.backbone import backbone
-from oochub.trainers.rows.targets import targets, task_of
+from oochub.trainers.backbone import open_backbone
+from oochub.trainers.rows.targets import find_task, read_targets
 
 NAMES = ["red", "bright", "none"]
 
@@ -34,17 +34,17 @@ def numbers(rows: int, seed: int) -> Dataset:
 
 def test_targets_of_several_labels() -> None:
     data = Dataset.from_dict({"labels": [[2, 0], [], [1]]}, Features({"labels": List(ClassLabel(names=NAMES))}))
-    found = targets(data, task_of(data), split="train", names=NAMES)
+    found = read_targets(data, find_task(data), split="train", names=NAMES)
     assert found.dtype == torch.float32 and found.tolist() == [[1, 0, 1], [0, 0, 0], [0, 1, 0]]
     turned = data.select([2, 0])  # an indices mapping, as after shuffle or filter
-    assert targets(turned, task_of(turned), split="train", names=NAMES).tolist() == [[0, 1, 0], [1, 0, 1]]
+    assert read_targets(turned, find_task(turned), split="train", names=NAMES).tolist() == [[0, 1, 0], [1, 0, 1]]
 
 
 @pytest.mark.parametrize("objective", ["erm", "group_dro", "mixup", "fish"])
 def test_a_run_with_several_labels(tmp_path: Path, objective: str) -> None:
     """The validation loss is the mean binary cross entropy; the folder opens as a multi-label model."""
     train, validation = several(50, 1), several(30, 2)
-    model = backbone("resnet-tiny", class_names=NAMES, problem_type="multi_label_classification", image_size=16)
+    model = open_backbone("resnet-tiny", class_names=NAMES, problem_type="multi_label_classification", image_size=16)
     settings: dict[str, Any] = {"num_train_epochs": 6, "learning_rate": 3e-3, "sampler": "environments"}
     trainer = trainer_of(tmp_path / "run", train, validation, model=model, objective=objective, **settings)
     result = trainer.train()
@@ -74,7 +74,7 @@ def test_a_run_with_numbers(tmp_path: Path, objective: str) -> None:
         tmp_path / "run",
         train,
         validation,
-        model=backbone("resnet-tiny", class_names=["label"], problem_type="regression", image_size=16),
+        model=open_backbone("resnet-tiny", class_names=["label"], problem_type="regression", image_size=16),
         objective=objective,
         num_train_epochs=8,
         learning_rate=3e-3,
@@ -125,7 +125,7 @@ def test_unknown_labels_are_left_out_of_the_loss(tmp_path: Path, feature: Any) -
     Planted faults seen: unknown counted as 0; the mean over all three labels of every row.
     """
     train = zeros_and_ones(16, 1, feature)
-    assert task_of(train).names == ["0", "1", "2"]
+    assert find_task(train).names == ["0", "1", "2"]
     model, processor = with_group_norm(outputs=3)
     settings: dict[str, Any] = {"optim": "sgd", "momentum": 0.0, "learning_rate": 0.1, "max_steps": 1}
     trainer = trainer_of(tmp_path / "run", train, model=(model, processor), **settings)
@@ -149,7 +149,7 @@ def test_names_of_labels_come_from_the_build_record() -> None:
     facts = BuildFacts(label_names=("red", "bright", "none"))
     data = zeros_and_ones(4, 1)
     data.info.description = BuildRecord(benchmark="x", config="y", version="1.0.0", facts=facts).describe("Colors.")
-    assert task_of(data).names == NAMES
+    assert find_task(data).names == NAMES
     assert [row[1] is None or row[1] != row[1] for row in data["labels"]] == [True, False, False, True]
 
 
@@ -165,7 +165,7 @@ def test_labels_that_are_no_labels_are_refused(tmp_path: Path) -> None:
             trainer_of(tmp_path / "run", train, model=with_group_norm(outputs=3))
     words = made_split(4, 1, label=None, labels=(List(Value("string")), [["a"]] * 4))
     with pytest.raises(OochubError, match="'labels' must hold lists of class numbers, or of 0, 1 and nan"):
-        task_of(words)
+        find_task(words)
 
 
 def missing(names: list[str]) -> Dataset:

@@ -14,7 +14,7 @@ from trainings import CLASSES, SIZE, bytes_of, made_split, trainer_of
 from transformers import EarlyStoppingCallback, Trainer, TrainerCallback, TrainingArguments
 
 from oochub.errors import OochubError
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.fine_tuning.callbacks import EVENTS
 
 TRAIN, VALIDATION = made_split(50, 1), made_split(30, 2)
@@ -65,7 +65,7 @@ def test_events_are_those_of_transformers_trainer(tmp_path: Path) -> None:
     trainer_of(
         tmp_path / "run", TRAIN, VALIDATION, per_device_train_batch_size=16, num_train_epochs=3, callbacks=[ours]
     ).train()
-    model, _ = backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
+    model, _ = open_backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
     arguments = TrainingArguments(
         output_dir=str(tmp_path / "theirs"),
         per_device_train_batch_size=16,
@@ -151,7 +151,7 @@ def test_compute_metrics_by_sklearn(tmp_path: Path) -> None:
 
 def test_processing_class_is_the_processor(tmp_path: Path) -> None:
     """The weights are those of a run with `image_processor`."""
-    _, processor = backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
+    _, processor = open_backbone("resnet-tiny", class_names=CLASSES, image_size=SIZE)
     first = trainer_of(tmp_path / "one", TRAIN, max_steps=2).train()
     second = trainer_of(tmp_path / "two", TRAIN, max_steps=2, processing_class=processor).train()
     assert bytes_of(first.output_dir) == bytes_of(second.output_dir)

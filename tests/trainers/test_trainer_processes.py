@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 from trainings import made_split, trainer_of, with_group_norm
 
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.fine_tuning.validation import Validation
 
 CASES: dict[str, dict[str, Any]] = {
@@ -46,7 +46,7 @@ def train(folder: Path, processes: int, cases: list[str]) -> None:
     for case in cases:
         given.clear()
         settings = {"objective": case, "num_train_epochs": 1, "optim": "sgd", "learning_rate": 0.005, **CASES[case]}
-        model = backbone("resnet-tiny", **tiny) if case == "batch_norm" else with_group_norm()
+        model = open_backbone("resnet-tiny", **tiny) if case == "batch_norm" else with_group_norm()
         size = {"per_device_train_batch_size": 16 // processes, "per_device_eval_batch_size": 4}
         trainer_of(folder / case, *splits, model=model, **size, **settings, metrics=("accuracy",)).train()
         if int(os.environ["RANK"]) == 0:

@@ -15,8 +15,8 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.backbone import backbone
-from oochub.trainers.fine_tuning.schedule import Schedule, forget, optimizer_of
+from oochub.trainers.backbone import open_backbone
+from oochub.trainers.fine_tuning.schedule import Schedule, forget, make_optimizer
 from oochub.trainers.samplers import UniformSampler
 
 
@@ -32,7 +32,7 @@ def test_optimizers_against_their_formulas(optim: str) -> None:
     """Five steps on given gradients. L2 decay joins the gradient in sgd and adam, and shrinks the weight in adamw."""
     settings = {"optim": optim, "learning_rate": 1e-2, "momentum": 0.9, "weight_decay": 0.1}
     model = parameter()
-    optimizer = optimizer_of(model, RobustTrainingArguments(output_dir="x", **settings))
+    optimizer = make_optimizer(model, RobustTrainingArguments(output_dir="x", **settings))
     w, v, m, s = np.array([[0.5, -2.0]]), 0.0, 0.0, 0.0
     for step in range(1, 6):
         gradient = np.array([[np.sin(step), step]])
@@ -54,7 +54,7 @@ def test_forgetting_is_a_new_optimizer_in_place(optim: str) -> None:
     """After three steps and `forget`, three more equal those of a new optimizer. Planted: counts of steps kept."""
     args = RobustTrainingArguments(output_dir="x", optim=optim)
     one, two = parameter(), parameter()
-    optimizer, other = optimizer_of(one, args), optimizer_of(two, args)
+    optimizer, other = make_optimizer(one, args), make_optimizer(two, args)
     group, state = optimizer.param_groups[0], optimizer.state
     for step in range(6):
         if step == 3:
@@ -73,7 +73,7 @@ def test_a_schedule_begins_anew() -> None:
         args = RobustTrainingArguments(output_dir="x", lr_scheduler_type=kind, learning_rate=0.5, warmup_ratio=0.25)
         courses = []
         for first in (0, 3):
-            optimizer = optimizer_of(parameter(), args)
+            optimizer = make_optimizer(parameter(), args)
             schedule = Schedule(optimizer, args)
             for steps in (first, 8):
                 schedule.begin(max(1, steps))
@@ -86,7 +86,7 @@ def test_a_schedule_begins_anew() -> None:
         assert courses[0] == courses[1] and all(a == b for a, b in courses[0])
         again = []
         for stop in range(8):
-            optimizer, taken = optimizer_of(parameter(), args), optimizer_of(parameter(), args)
+            optimizer, taken = make_optimizer(parameter(), args), make_optimizer(parameter(), args)
             before, after = Schedule(optimizer, args), Schedule(taken, args)
             before.begin(8), after.begin(8)
             for _ in range(stop):
@@ -128,7 +128,7 @@ def test_any_backbone_squeezes_to_an_image_size(tmp_path: Path) -> None:
     config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=5)
     ResNetForImageClassification(config).save_pretrained(tmp_path / "resnet")
     ConvNextImageProcessorPil(size={"shortest_edge": 224}, resample=3).save_pretrained(tmp_path / "resnet")
-    model, processor = backbone(str(tmp_path / "resnet"), class_names=["a", "b"], image_size=24)
+    model, processor = open_backbone(str(tmp_path / "resnet"), class_names=["a", "b"], image_size=24)
     assert model.config.num_labels == 2
     found = Preprocessing.from_processor(processor)
     own = Preprocessing.from_processor(AutoImageProcessor.from_pretrained(tmp_path / "resnet"))
@@ -139,7 +139,7 @@ def test_any_backbone_squeezes_to_an_image_size(tmp_path: Path) -> None:
     expected = np.asarray(picture.resize((24, 24), Image.Resampling.BICUBIC)) / 255
     assert np.allclose(wide.transpose(1, 2, 0), (expected - own.mean) / own.std, atol=1e-5)
     weights = [
-        backbone(str(tmp_path / "resnet"), class_names=["a", "b"], pretrained=loaded, seed=3)[0].state_dict()[
+        open_backbone(str(tmp_path / "resnet"), class_names=["a", "b"], pretrained=loaded, seed=3)[0].state_dict()[
             "resnet.embedder.embedder.convolution.weight"
         ]
         for loaded in (True, False)
@@ -153,11 +153,11 @@ def test_a_size_that_a_model_cannot_take_is_named(tmp_path: Path) -> None:
     vit, processor = with_dropout()
     vit.save_pretrained(tmp_path / "vit")
     processor.save_pretrained(tmp_path / "vit")
-    assert backbone(str(tmp_path / "vit"), class_names=["a", "b"], image_size=16)
+    assert open_backbone(str(tmp_path / "vit"), class_names=["a", "b"], image_size=16)
     with pytest.raises(OochubError, match="ViTForImageClassification takes pictures of 16 pixels and no other"):
-        backbone(str(tmp_path / "vit"), class_names=["a", "b"], image_size=32)
+        open_backbone(str(tmp_path / "vit"), class_names=["a", "b"], image_size=32)
     with pytest.raises(OochubError, match="image_size must be a whole number of pixels from 16"):
-        backbone("resnet-tiny", class_names=["a", "b"], image_size=8)
+        open_backbone("resnet-tiny", class_names=["a", "b"], image_size=8)
 
 
 def test_dropout_of_the_features_is_in_training_only(tmp_path: Path) -> None:
@@ -182,10 +182,10 @@ def test_forward_per_environment(tmp_path: Path) -> None:
     train = made_split(16, 1)
     tiny = {"class_names": ["no car", "car"], "image_size": 16}
     settings = {"optim": "sgd", "momentum": 0.0, "weight_decay": 0.0, "learning_rate": 0.1, "max_steps": 1}
-    made = {"objective": "group_dro", "forward": "per_environment", "model": backbone("resnet-tiny", **tiny)}
+    made = {"objective": "group_dro", "forward": "per_environment", "model": open_backbone("resnet-tiny", **tiny)}
     trainer = trainer_of(tmp_path / "run", train, **made, **settings)
     trainer.train()
-    model, processor = backbone("resnet-tiny", **tiny)
+    model, processor = open_backbone("resnet-tiny", **tiny)
     pixels = processor(list(train["image"]), return_tensors="pt")["pixel_values"]
     label, environment = torch.tensor(train["label"][:]), torch.tensor(train["environment"][:])
     losses = [
@@ -200,13 +200,16 @@ def test_forward_per_environment(tmp_path: Path) -> None:
     for name, values in model.named_parameters():
         assert torch.allclose(found[name], values - 0.1 * values.grad, atol=1e-6), name
     joint = trainer_of(
-        tmp_path / "joint", train, **{**made, "forward": "joint", "model": backbone("resnet-tiny", **tiny)}, **settings
+        tmp_path / "joint",
+        train,
+        **{**made, "forward": "joint", "model": open_backbone("resnet-tiny", **tiny)},
+        **settings,
     )
     joint.train()
     assert (
         max((joint.model.state_dict()[name] - found[name]).abs().max() for name, _ in model.named_parameters()) > 1e-4
     )
-    coral = {**made, "objective": "coral", "model": backbone("resnet-tiny", **tiny)}
+    coral = {**made, "objective": "coral", "model": open_backbone("resnet-tiny", **tiny)}
     assert trainer_of(tmp_path / "coral", train, **coral, **settings).train().global_step == 1
 
 

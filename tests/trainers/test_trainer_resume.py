@@ -10,8 +10,8 @@ from datasets import Dataset
 from trainings import Stop, artifacts, made_split, stopped_after, trainer_of, with_dropout
 
 import oochub
-from oochub.trainers.learner import Learner
 from oochub.trainers.samplers import SAMPLERS
+from oochub.trainers.training_step import TrainingStep
 
 EPOCHS, BATCHES = 4, 5  # of 8 rows
 ANNEAL = 7
@@ -97,13 +97,13 @@ def test_the_moments_are_reset_once_at_the_annealing_step(
 ) -> None:
     """Before the batch whose loss has the new weight, with gradient accumulation too, and never again on resumption."""
     moments = []
-    real = Learner.update
+    real = TrainingStep.update
 
-    def seen(self: Learner, loss: torch.Tensor) -> None:
+    def seen(self: TrainingStep, loss: torch.Tensor) -> None:
         moments.append(sum(values["momentum_buffer"].abs().sum().item() for values in self._optimizer.state.values()))
         real(self, loss)
 
-    monkeypatch.setattr(Learner, "update", seen)
+    monkeypatch.setattr(TrainingStep, "update", seen)
     made("irm", tmp_path / "one", splits, num_train_epochs=2).train()
     assert [number for number, value in enumerate(moments) if value == 0] == [0, ANNEAL]
     moments.clear()

@@ -18,7 +18,7 @@ from transformers import BertConfig, BertForSequenceClassification, PreTrainedTo
 import oochub
 from oochub.errors import OochubError
 from oochub.inputs.texts import Texts
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
 from oochub.trainers.robust_trainer import RobustTrainer
 from oochub.trainers.samplers import UniformSampler
 
@@ -112,7 +112,7 @@ def test_the_folder_opens_with_transformers(tmp_path: Path) -> None:
     assert "pipeline_tag: text-classification" in card
     recipe = json.loads((result.output_dir / "recipe.json").read_text())
     assert recipe["settings"]["tokenizer"]["max_length"] is None
-    model, again = backbone(str(result.output_dir), class_names=["a", "b", "c"], kind=Texts)
+    model, again = open_backbone(str(result.output_dir), class_names=["a", "b", "c"], kind=Texts)
     assert model.config.num_labels == 3 and again("good film")["input_ids"] == tokenizer()("good film")["input_ids"]
 
 
@@ -161,4 +161,4 @@ def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         OochubError, match=r"reads pictures or arrays, and the rows are of texts\. Built-in models for them: distilbert"
     ):
-        backbone("resnet-tiny", class_names=["a", "b"], kind=Texts)
+        open_backbone("resnet-tiny", class_names=["a", "b"], kind=Texts)

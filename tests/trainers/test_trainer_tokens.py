@@ -116,14 +116,16 @@ def test_coral_sees_a_vector_a_token(raw, model, tmp_path):
     """What the language model's last layer sees, (n, t, d): its hidden states, as transformers gives them."""
     from accelerate import Accelerator
 
-    from oochub.trainers.fine_tuning.fitting import head_of
-    from oochub.trainers.learner import Learner
+    from oochub.trainers.fine_tuning.fitting import find_head_layers
+    from oochub.trainers.training_step import TrainingStep
 
     network = GPT2LMHeadModel.from_pretrained(model).eval()
     ids = {"input_ids": torch.tensor([[3, 4, 5], [6, 7, 8]])}
-    learner = Learner(Accelerator(cpu=True), network, torch.optim.SGD(network.parameters()), head=head_of(network, ids))
+    training = TrainingStep(
+        Accelerator(cpu=True), network, torch.optim.SGD(network.parameters()), head=find_head_layers(network, ids)
+    )
     expected = network(**ids, output_hidden_states=True).hidden_states[-1]
-    assert torch.allclose(learner.outputs(ids).features, expected) and expected.shape == (2, 3, 32)
+    assert torch.allclose(training.outputs(ids).features, expected) and expected.shape == (2, 3, 32)
     folder, settings = str(raw("wilds/py150")), {"max_steps": 2, "per_device_train_batch_size": 6}
     penalty = {"penalty_weight": 1.0, "form": "wilds"}
     sampled = {"sampler": "environments", "environments_per_batch": 2}

@@ -16,7 +16,7 @@ from oochub.inputs.pictures import Pictures
 from oochub.records.build_record import BuildRecord
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import task_of
+from oochub.trainers.rows.targets import find_task
 
 CHALLENGES = ["easy", "hard_positive", "hard_negative"]
 KINDS = np.random.default_rng(8).integers(0, 3, 40)
@@ -28,7 +28,7 @@ def split(**columns: Any) -> Dataset:
 
 def validation(dataset: Dataset, **options: Any) -> Validation:
     examples = Examples(
-        dataset, Pictures(with_group_norm()[1]), split="validation", task=task_of(dataset), names=CLASSES
+        dataset, Pictures(with_group_norm()[1]), split="validation", task=find_task(dataset), names=CLASSES
     )
     return Validation(examples, classes=2, **{"environment_column": "environment", **options})
 

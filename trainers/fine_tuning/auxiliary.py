@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from oochub.errors import OochubError, unknown_name
 from oochub.storage.tensor_file import save_tensors
 from oochub.trainers.losses import example_losses
-from oochub.trainers.rows.examples import column
+from oochub.trainers.rows.examples import read_column
 
 _NAME = "oochub_auxiliary_head"  # no architecture of transformers has a module of this name
 
@@ -36,7 +36,7 @@ class Auxiliary(NamedTuple):
         return self.weight * example_losses(head(features), self.label[row]).mean()
 
 
-def auxiliary_of(dataset: Any, name: str, weight: float) -> Auxiliary:
+def read_auxiliary(dataset: Any, name: str, weight: float) -> Auxiliary:
     """The targets of a second head from a column.
 
     Args:
@@ -49,7 +49,7 @@ def auxiliary_of(dataset: Any, name: str, weight: float) -> Auxiliary:
         OochubError: No such column, one of another type, rows without a value, or one class alone.
 
     >>> rows = datasets.Dataset.from_dict({"context_area": [[0.2, 0.0], [0.0, 0.1]]})
-    >>> auxiliary_of(rows, "context_area.0", 1.0).label.tolist()
+    >>> read_auxiliary(rows, "context_area.0", 1.0).label.tolist()
     [[1.0], [0.0]]
     """
     base, _, place = (name, "", "") if name in dataset.column_names else name.rpartition(".")
@@ -63,7 +63,7 @@ def auxiliary_of(dataset: Any, name: str, weight: float) -> Auxiliary:
         raise OochubError(
             f"auxiliary_column {name!r} must hold names, whole numbers, numbers or lists of numbers, got {feature}."
         )
-    values = column(dataset, base)
+    values = read_column(dataset, base)
     if any(value is None for value in values.tolist()):
         raise OochubError(f"Some training rows have no {name!r}. Drop them, or choose another auxiliary_column.")
     names, codes = np.unique(values.astype(str), return_inverse=True)

@@ -13,14 +13,14 @@ from oochub.errors import OochubError
 from oochub.models.detector_boxes import check_whole_images
 from oochub.models.extraction import find_head
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.fine_tuning.stages import stage_epochs
+from oochub.trainers.fine_tuning.schedule import stage_epochs
 from oochub.trainers.objective import Objective
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.rows.targets import BOXES, CLASSES, TOKENS
-from oochub.trainers.samplers import EpochSampler, UniformSampler, sampler_by_name
+from oochub.trainers.samplers import EpochSampler, UniformSampler, make_sampler
 
 
-def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
+def find_head_layers(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
     """The model's last layers, whose inputs are its features.
 
     Args:
@@ -30,9 +30,9 @@ def head_of(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module, ...]:
     Raises:
         OochubError: There is no linear last layer.
 
-    >>> from oochub.trainers.backbone import backbone
-    >>> model, _ = backbone("resnet-tiny", class_names=["cat", "dog"])
-    >>> head_of(model, {"pixel_values": torch.randn(2, 3, 48, 48)})
+    >>> from oochub.trainers.backbone import open_backbone
+    >>> model, _ = open_backbone("resnet-tiny", class_names=["cat", "dog"])
+    >>> find_head_layers(model, {"pixel_values": torch.randn(2, 3, 48, 48)})
     (Linear(in_features=128, out_features=2, bias=True),)
     """
     if isinstance(model, PreTrainedModel) and model.can_generate():  # a token for each place
@@ -72,7 +72,7 @@ def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *,
         )
 
 
-def sampler_of(args: RobustTrainingArguments, train: Examples, *, processes: int) -> EpochSampler:
+def choose_sampler(args: RobustTrainingArguments, train: Examples, *, processes: int) -> EpochSampler:
     """The sampler that the arguments name.
 
     Args:
@@ -81,9 +81,9 @@ def sampler_of(args: RobustTrainingArguments, train: Examples, *, processes: int
         processes: How many there are.
 
     Raises:
-        OochubError: See `sampler_by_name`.
+        OochubError: See `make_sampler`.
     """
-    return sampler_by_name(
+    return make_sampler(
         args.sampler,
         label=train.label,
         environment=train.environment,
@@ -136,7 +136,7 @@ def check_objective(
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if args.forward != "joint" and processes > 1:
         raise OochubError(f"forward={args.forward!r} runs in one process, and there are {processes}. Take 'joint'.")
-    chosen = sampler_of(args, train, processes=processes)
+    chosen = choose_sampler(args, train, processes=processes)
     own = objective.sampler(train.label, train.environment, seed=args.seed)
     if not isinstance(chosen, UniformSampler) and own is not None:
         raise OochubError(f"{name} chooses its rows itself, so sampler={args.sampler!r} does nothing. Leave it out.")

@@ -18,7 +18,7 @@ from oochub.trainers.recipe import objective_name
 _SHARDED = (DistributedType.FSDP, DistributedType.DEEPSPEED)
 
 
-def accelerator_of(args: RobustTrainingArguments, folder: Path) -> Accelerator:
+def make_accelerator(args: RobustTrainingArguments, folder: Path) -> Accelerator:
     """The Accelerator of a run; what the arguments say holds over a configuration file of `accelerate launch`.
 
     Args:
@@ -69,10 +69,10 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
 
 
 @contextmanager
-def deterministic(wanted: bool) -> Iterator[None]:
+def deterministic_algorithms(wanted: bool) -> Iterator[None]:
     """Asks torch for deterministic algorithms, with a warning from those that have none, and restores what was.
 
-    >>> with deterministic(True):
+    >>> with deterministic_algorithms(True):
     ...     torch.are_deterministic_algorithms_enabled()
     True
     """

@@ -1,12 +1,17 @@
-"""The training loop itself, on Accelerate: stages, batches, steps, validation and checkpoints."""
+"""The training loop itself, on Accelerate: stages, batches, steps, validation and checkpoints.
+
+With what a step and an epoch need: losses summed on the device, so that no step waits for them; random draws that are
+those of a step's place in the run, however often it was interrupted; what trackers of experiments are told.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
-from accelerate import skip_first_batches
+from accelerate import Accelerator, skip_first_batches
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from tqdm import tqdm
@@ -14,21 +19,27 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.storage.cache_folder import cache_folder
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.batch import Batch
+from oochub.trainers.batch import Batch, Mixed, mixed_losses
+from oochub.trainers.fine_tuning.auxiliary import Auxiliary
 from oochub.trainers.fine_tuning.callbacks import Callbacks
-from oochub.trainers.fine_tuning.epoch_losses import EpochLosses
-from oochub.trainers.fine_tuning.fitting import sampler_of
-from oochub.trainers.fine_tuning.launch import accelerator_of, check_shards, deterministic
+from oochub.trainers.fine_tuning.fitting import choose_sampler
+from oochub.trainers.fine_tuning.launch import check_shards, deterministic_algorithms, make_accelerator
 from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
-from oochub.trainers.fine_tuning.schedule import Schedule, optimizer_of
-from oochub.trainers.fine_tuning.stages import stage_steps
-from oochub.trainers.fine_tuning.step_draws import step_draws
-from oochub.trainers.fine_tuning.trackers import Trackers
-from oochub.trainers.fine_tuning.training_data import TrainingData
-from oochub.trainers.learner import Learner
+from oochub.trainers.fine_tuning.schedule import Schedule, make_optimizer, stage_steps
+from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.objective import CleanPass, Objective
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.samplers import EpochSampler
+from oochub.trainers.training_step import TrainingStep
+
+
+class TrainingData(NamedTuple):
+    """The training rows; the validation rows and what is computed on them, None for none; what a second head says."""
+
+    train: Examples
+    evaluation: Examples | None
+    validation: Validation | None
+    auxiliary: Auxiliary | None = None
 
 
 class Loop:
@@ -56,7 +67,7 @@ class Loop:
         callbacks: Sequence[Any] = (),
     ) -> None:
         self._objective, self._args, self._folder, self._data = objective, args, folder, data
-        self._accelerator = accelerator = accelerator_of(args, folder.path)
+        self._accelerator = accelerator = make_accelerator(args, folder.path)
         check_shards(accelerator.distributed_type, objective, args)
         if accelerator.is_main_process:
             folder.begin()
@@ -64,10 +75,10 @@ class Loop:
             if examples is not None:
                 examples.open(self._cache_dir)
         self._last_stage = len(objective.shares) - 1
-        optimizer = optimizer_of(model, args)
+        optimizer = make_optimizer(model, args)
         self._schedule = Schedule(optimizer, args)
         self._model, optimizer = accelerator.prepare(model, optimizer)
-        self._learner = Learner(
+        self._training = TrainingStep(
             accelerator,
             self._model,
             optimizer,
@@ -81,7 +92,7 @@ class Loop:
         self._eval_batches = data.evaluation and self._loader(data.evaluation, args.per_device_eval_batch_size)
         objective.to(accelerator.device)
         accelerator.register_for_checkpointing(self._schedule, objective)
-        self._trackers = Trackers(accelerator, args.settings)
+        self._trackers = _Trackers(accelerator, args.settings)
         self._tell = Callbacks(
             callbacks,
             args=args,
@@ -93,7 +104,7 @@ class Loop:
 
     def run(self) -> Progress:
         """Trains from the last complete checkpoint on, and restores the weights of the best epoch."""
-        with deterministic(self._args.full_determinism), torch.random.fork_rng(devices=[]):
+        with deterministic_algorithms(self._args.full_determinism), torch.random.fork_rng(devices=[]):
             progress = self._resumed()
             self._tell("on_train_begin", progress)
             quiet = None if self._accelerator.is_main_process else True
@@ -141,7 +152,7 @@ class Loop:
         """The loader of a stage."""
         args, train = self._args, self._data.train
         own = self._objective.sampler(train.label, train.environment, seed=args.seed)
-        sampler = own or sampler_of(args, train, processes=self._accelerator.num_processes)
+        sampler = own or choose_sampler(args, train, processes=self._accelerator.num_processes)
         return self._loader(train, args.per_device_train_batch_size, sampler)
 
     def _resumed(self) -> Progress:
@@ -171,15 +182,15 @@ class Loop:
             ),
         )
         self._schedule.begin(progress.stage_steps, epoch=epoch)
-        self._losses = EpochLosses(len(self._data.train.environment_names), self._accelerator.device)
+        self._losses = _EpochLosses(len(self._data.train.environment_names), self._accelerator.device)
 
     def _next_stage(self, progress: Progress) -> None:
         """A clean pass over the training rows, what the objective makes of it, and a new beginning."""
         train = self._data.train
         batches = self._loader(train, self._args.per_device_eval_batch_size)
-        logits, features = self._learner.outputs_of_all(batches, train.inputs)
-        self._objective.next_stage(CleanPass(logits, features, train.label, train.environment), self._learner)
-        self._learner.forget()
+        logits, features = self._training.outputs_of_all(batches, train.inputs)
+        self._objective.next_stage(CleanPass(logits, features, train.label, train.environment), self._training)
+        self._training.forget()
         progress.stage += 1
         self._tell.begin_stage()
         progress.best_epoch, progress.best_value, progress.bad_epochs = 0, None, 0
@@ -192,7 +203,7 @@ class Loop:
 
     def _run_epoch(self, progress: Progress, bar: Any) -> None:
         """The loop: a batch, a step; `progress` is the position in it at any moment."""
-        accelerator, objective, learner = self._accelerator, self._objective.train(), self._learner
+        accelerator, objective, training = self._accelerator, self._objective.train(), self._training
         inputs, args = self._data.train.inputs, self._args
         self._model.train()
         self._tell("on_epoch_begin", progress)
@@ -200,22 +211,22 @@ class Loop:
         # through the loader to the sampler: else Accelerate sets the epochs since this process's start
         batches.set_epoch(progress.epoch)
         sums = progress.sums if accelerator.is_main_process else None
-        self._losses = EpochLosses(len(self._data.train.environment_names), accelerator.device, sums)
+        self._losses = _EpochLosses(len(self._data.train.environment_names), accelerator.device, sums)
         for rows in batches:
             if isinstance(rows, OochubError):
                 raise rows
-            draws = step_draws(
+            draws = _draw_step(
                 args.seed, progress, process=accelerator.process_index, is_cpu=accelerator.device.type == "cpu"
             )
-            learner.draws, learner.shared_draws = draws.own, draws.shared
-            learner.done = (progress.global_step - progress.stage_began) / progress.stage_steps
+            training.draws, training.shared_draws = draws.own, draws.shared
+            training.done = (progress.global_step - progress.stage_began) / progress.stage_steps
             if progress.batches == objective.anneal_steps:
-                learner.forget()
+                training.forget()
             self._tell("on_step_begin", progress)
             with accelerator.accumulate(self._model):
                 ready = inputs.ready(rows, augment=args.augment, generator=draws.augmentation)
                 batch = Batch(ready, rows["label"], rows["environment"], rows["row"])
-                loss, logits, batch = objective.take_step(objective.change(batch, learner.draws), learner)
+                loss, logits, batch = objective.take_step(objective.change(batch, training.draws), training)
             self._losses.count(loss.detach(), logits, batch.label, batch.environment)
             progress.step += 1
             progress.batches += 1
@@ -242,7 +253,7 @@ class Loop:
         names, numbers, by_environment = self._data.train.environment_names, {}, None
         validation = self._data.validation
         if self._eval_batches is not None and validation is not None:
-            logits = self._learner.outputs_of_all(self._eval_batches, self._data.train.inputs).logits.numpy()
+            logits = self._training.outputs_of_all(self._eval_batches, self._data.train.inputs).logits.numpy()
             numbers, by_environment = validation.measure(logits), validation.by_environment(logits)
         record = {
             "epoch": progress.epoch,
@@ -297,3 +308,110 @@ class Loop:
 
 def _as_it_is(batch: Any) -> Any:
     return batch
+
+
+class _MeanLosses(NamedTuple):
+    """Means of an epoch, None without a row: the objective over batches, the loss over rows and by environment."""
+
+    objective: float | None
+    loss: float | None
+    by_environment: list[float | None]
+
+
+class _EpochLosses:
+    """Sums and counts of the objective and of the rows' losses by environment.
+
+    Args:
+        environments: How many environments there are.
+        device: Where the batches are.
+        sums: The state of an interrupted epoch, from `state`.
+
+    >>> losses = _EpochLosses(2, torch.device("cpu"))
+    >>> losses.count(torch.tensor(0.5), torch.zeros(2, 2), torch.tensor([0, 1]), torch.tensor([0, 0]))
+    >>> means = losses.means(losses.sums)
+    >>> means.objective, round(means.loss, 4), means.by_environment[1]
+    (0.5, 0.6931, None)
+    """
+
+    def __init__(self, environments: int, device: torch.device, sums: list[list[float]] | None = None) -> None:
+        # float32: some devices have no float64, and a mean over 1e6 rows keeps five digits
+        zeros = torch.zeros(2, 1 + environments, device=device)
+        self.sums = zeros if sums is None else torch.tensor(sums, dtype=torch.float32, device=device)
+
+    def count(self, objective: Tensor, logits: Tensor, label: Tensor | Mixed, environment: Tensor) -> None:
+        """Adds a batch: its scalar objective, logits (n, k), label and environment (n,)."""
+        with torch.no_grad():
+            losses = mixed_losses(logits.float(), label)
+            self.sums[:, 0] += torch.stack([objective.float(), torch.ones_like(objective, dtype=torch.float32)])
+            self.sums.index_add_(1, environment + 1, torch.stack([losses, torch.ones_like(losses)]))
+
+    def means(self, sums: Tensor) -> _MeanLosses:
+        """The means of `sums`, which are `self.sums` added up over all processes."""
+        (total, *by_environment), (batches, *counts) = sums.tolist()
+        means = [each / count if count else None for each, count in zip(by_environment, counts, strict=True)]
+        rows = sum(counts)
+        return _MeanLosses(total / batches if batches else None, sum(by_environment) / rows if rows else None, means)
+
+
+class _StepDraws(NamedTuple):
+    """The generators of one step.
+
+    Attributes:
+        augmentation: Of the inputs.
+        own: Of the objective, in this process.
+        shared: Of the objective, the same in all processes.
+    """
+
+    augmentation: torch.Generator
+    own: np.random.Generator
+    shared: np.random.Generator
+
+
+def _draw_step(seed: int, progress: Progress, *, process: int, is_cpu: bool) -> _StepDraws:
+    """Makes the generators of a step, and seeds torch's own, which dropout draws from.
+
+    Args:
+        seed: Of the run.
+        progress: Its place in it: epoch and step.
+        process: Number of this process.
+        is_cpu: Whether the model runs on the CPU.
+
+    >>> first, again = (_draw_step(0, Progress(step=3), process=0, is_cpu=True) for _ in range(2))
+    >>> first.own.random() == again.own.random(), first.own.random() == first.shared.random()
+    (True, False)
+    """
+    place = [seed, progress.epoch, progress.step]
+    own = np.random.SeedSequence([*place, process])
+    drawn = int(own.generate_state(1)[0])
+    # torch.manual_seed asks every kind of device, which takes a fifth of a millisecond
+    (torch.default_generator if is_cpu else torch).manual_seed(drawn)
+    return _StepDraws(torch.Generator().manual_seed(drawn), np.random.default_rng(own), np.random.default_rng(place))
+
+
+class _Trackers:
+    """The trackers of an Accelerator (`report_to`).
+
+    They get the settings once, and of each epoch every number by its name in the history; of tables by environment each
+    number as "<table>/<environment>", "loss_by_environment/snow".
+
+    Args:
+        accelerator: Of the run.
+        settings: Of the run.
+    """
+
+    def __init__(self, accelerator: Accelerator, settings: Mapping[str, Any]) -> None:
+        self._accelerator = accelerator
+        accelerator.init_trackers("oochub", config=dict(settings))
+
+    def log(self, record: Mapping[str, Any]) -> None:
+        """Tells them the record of an epoch."""
+        values = {name: value for name, value in record.items() if isinstance(value, float)}
+        for table, of in record.items():
+            if isinstance(of, Mapping):
+                values |= {f"{table}/{name}": value for name, value in of.items() if value is not None}
+        self._accelerator.log(values, step=record["global_step"])
+
+    def finish(self) -> None:
+        """Closes them; `end_training` of Accelerate would also end the process group of the caller."""
+        for tracker in self._accelerator.trackers:
+            tracker.finish()

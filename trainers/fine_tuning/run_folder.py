@@ -1,6 +1,7 @@
 """The folder of a training run: its settings, its checkpoints, and its files when it is finished."""
 
 import json
+import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,6 @@ from safetensors import SafetensorError
 from oochub.errors import OochubError, either
 from oochub.storage.files import check_writable, sole_writer, written_whole
 from oochub.storage.reading import read_json
-from oochub.trainers.fine_tuning.unsaid import unsaid
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
 AUXILIARY_HEAD = "auxiliary_head.safetensors"
@@ -149,7 +149,7 @@ class RunFolder:
         A weight that two names share is stored once, and read back for both: Accelerate's line on it is left out.
         """
         try:
-            with unsaid("Removed shared tensor", log="accelerate.utils.other"):
+            with _unsaid("Removed shared tensor", log="accelerate.utils.other"):
                 yield
         except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises RuntimeError on a full disk
             raise OochubError(
@@ -267,3 +267,26 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {prefix: value}
     return {k: v for key, each in value.items() for k, v in _flat(each, f"{prefix}.{key}" if prefix else key).items()}
+
+
+@contextmanager
+def _unsaid(words: str, *, log: str) -> Iterator[None]:
+    """Leaves out the lines with some words, while the block runs; other lines are said.
+
+    Args:
+        words: Which a line holds.
+        log: The name of the logger.
+
+    >>> with _unsaid("shared tensor", log="accelerate"):
+    ...     logging.getLogger("accelerate").warning("Removed shared tensor")
+    """
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return words not in record.getMessage()
+
+    logger = logging.getLogger(log)
+    logger.addFilter(is_other)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_other)

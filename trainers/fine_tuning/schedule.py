@@ -1,21 +1,23 @@
-"""The optimizer of a run and the course of its learning rate."""
+"""The optimizer of a run and the course of its learning rate; how long each stage is, when an objective divides it."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from transformers import get_scheduler
 
+from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
 
 _ONECYCLE_RISE = 0.3  # torch's default fraction of steps up to the peak
 
 
-def optimizer_of(model: Any, args: RobustTrainingArguments) -> torch.optim.Optimizer:
+def make_optimizer(model: Any, args: RobustTrainingArguments) -> torch.optim.Optimizer:
     """The optimizer; weight decay acts on every parameter, as in DomainBed, WILDS and group_DRO.
 
     >>> args = RobustTrainingArguments(output_dir="x", optim="adam", learning_rate=0.1)
-    >>> type(optimizer_of(torch.nn.Linear(1, 1), args)).__name__
+    >>> type(make_optimizer(torch.nn.Linear(1, 1), args)).__name__
     'Adam'
     """
     shared: dict[str, Any] = {"lr": args.learning_rate, "weight_decay": args.weight_decay}
@@ -50,7 +52,7 @@ class Schedule:
         args: Name of the schedule, rates.
 
     >>> args = RobustTrainingArguments(output_dir="x", lr_scheduler_type="linear", learning_rate=1.0)
-    >>> optimizer = optimizer_of(torch.nn.Linear(1, 1), args)
+    >>> optimizer = make_optimizer(torch.nn.Linear(1, 1), args)
     >>> schedule, rates = Schedule(optimizer, args), []
     >>> schedule.begin(4)
     >>> for _ in range(4):
@@ -111,3 +113,53 @@ class _Decay:
     def __call__(self, step: int) -> float:
         rise = min(1.0, step / self.warmup) if self.warmup else 1.0
         return float(rise * self.decay ** (step // self.epoch))
+
+
+def stage_epochs(shares: Sequence[float], epochs: int) -> list[int]:
+    """Epochs of each stage; one that has a share has at least one.
+
+    Args:
+        shares: Of the stages, they sum to 1.
+        epochs: Of the run.
+
+    Raises:
+        OochubError: Fewer epochs than stages.
+
+    >>> stage_epochs((0.5, 0.5), 5)
+    [2, 3]
+    >>> stage_epochs((0.01, 0.99), 3)
+    [1, 2]
+    """
+    needed = [int(share > 0) for share in shares]
+    if epochs < sum(needed):
+        raise OochubError(
+            f"The objective trains in {sum(needed)} stages of an epoch or more, and num_train_epochs is {epochs}. Set "
+            f"it to {sum(needed)} or larger; max_steps can shorten each stage."
+        )
+    lengths: list[int] = []
+    for stage, least in enumerate(needed):
+        length = round(sum(shares[: stage + 1]) * epochs) - sum(lengths)
+        lengths.append(max(least, min(length, epochs - sum(lengths) - sum(needed[stage + 1 :]))))
+    return lengths
+
+
+def stage_steps(
+    shares: Sequence[float], stage: int, *, epochs: int, max_steps: int, steps_per_epoch: int, began: int
+) -> int:
+    """Optimizer steps of a stage.
+
+    Args:
+        shares: Of the stages.
+        stage: Its number.
+        epochs: Of the run.
+        max_steps: Of the run; -1 for no limit. It is divided like the epochs.
+        steps_per_epoch: Of this stage.
+        began: Optimizer steps before it.
+
+    >>> stage_steps((0.5, 0.5), 1, epochs=4, max_steps=-1, steps_per_epoch=30, began=20)
+    60
+    """
+    steps = stage_epochs(shares, epochs)[stage] * steps_per_epoch
+    if max_steps > 0 and steps:
+        steps = min(steps, max(1, round(sum(shares[: stage + 1]) * max_steps) - began))
+    return steps

@@ -18,7 +18,7 @@ from oochub.output import output_of
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.sides import GroupsOfRows
 from oochub.trainers.losses import example_losses
-from oochub.trainers.rows.examples import Examples, column
+from oochub.trainers.rows.examples import Examples, read_column
 from oochub.trainers.rows.targets import BOXES, CLASSES, LABELS, TOKENS
 
 RULES: Mapping[str, str] = {
@@ -94,14 +94,14 @@ class Validation:
         fallback = None if "groups" in dataset.column_names else environment_column
         for argument, source in (("group", "group"), ("group", fallback), ("challenge", "challenge")):
             if source and source in dataset.column_names and argument not in self._columns:
-                self._columns[argument] = column(dataset, source)
+                self._columns[argument] = read_column(dataset, source)
         self._hard = {kind: np.flatnonzero(self._columns.get("challenge", np.array([])) == kind) for kind in _HARD}
         record = BuildRecord.of(dataset.info)
         self._facts = BuildFacts() if record is None else record.facts
         self._counting = _counting(dataset, record)
         self._groups = _memberships(dataset, self._columns.get("group"), self._counting)
         known = environment_column if environment_column in dataset.column_names else None
-        self._environments = _coded(column(dataset, known) if known else None)
+        self._environments = _coded(read_column(dataset, known) if known else None)
         if problem_type == TOKENS and "kinds" in dataset.column_names:
             kind: Any = output_of("tokens")
             self._columns["kind"] = kind.kinds(dataset.select_columns(["kinds", "tokens"]).with_format("arrow")[:])
@@ -128,7 +128,7 @@ class Validation:
         """The numbers of the split, "loss" first.
 
         Args:
-            logits: (n, classes) in the order of its rows; of tokens (n, t, 2), see `Learner.outputs_of_all`.
+            logits: (n, classes) in the order of its rows; of tokens (n, t, 2), see `TrainingStep.outputs_of_all`.
         """
         numbers, arrays = self._own(logits), self._columns | self._predicted(logits)
         for name, metric in self._metrics.items():
@@ -248,7 +248,7 @@ def _counting(dataset: Any, record: BuildRecord | None) -> NDArray[np.bool_] | N
     side = catalog.get("benchmark", record.benchmark).of(record.config).out_of_context
     if not isinstance(side, GroupsOfRows):
         return None
-    counting = side.counting({name: column(dataset, name) for name in side.where if name in dataset.column_names})
+    counting = side.counting({name: read_column(dataset, name) for name in side.where if name in dataset.column_names})
     return counting if counting is not None and counting.any() else None
 
 

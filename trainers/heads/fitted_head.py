@@ -38,7 +38,7 @@ class FittedHead(NamedTuple):
 
     def logits(self, features: Tensor) -> Tensor:
         """What the head says of features: float32 (n, d) to (n, outputs)."""
-        return outputs_of(features[None], [(weight[None], bias[None]) for weight, bias in self.layers])[0]
+        return apply_layers(features[None], [(weight[None], bias[None]) for weight, bias in self.layers])[0]
 
 
 class BestEpoch:
@@ -82,7 +82,7 @@ class BestEpoch:
             self.head, self._bad_epochs = self.head._replace(history=history), self._bad_epochs + 1
 
 
-def outputs_of(features: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+def apply_layers(features: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
     """Logits of heads side by side.
 
     Args:
@@ -94,7 +94,7 @@ def outputs_of(features: Tensor, layers: Sequence[tuple[Tensor, Tensor]]) -> Ten
         float32 (heads, n, outputs).
 
     >>> layers = [(torch.tensor([[[1.0], [0.0]], [[0.0], [3.0]]]), torch.zeros(2, 2))]
-    >>> outputs_of(torch.tensor([[[2.0]]]), layers).tolist()
+    >>> apply_layers(torch.tensor([[[2.0]]]), layers).tolist()
     [[[2.0, 0.0]], [[0.0, 6.0]]]
     """
     (weight, bias), *rest = layers

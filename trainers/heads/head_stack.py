@@ -1,8 +1,14 @@
-"""A stack of heads on the same features: one batch goes through all of them, one backward pass serves them all."""
+"""A stack of heads on the same features: one batch goes through all of them, one backward pass serves them all.
 
+SGD, Adam and AdamW are for heads side by side, each with a learning rate, weight decay and schedule of its own. Their
+objectives are one objective, a call of which is the losses of all of them.
+"""
+
+import copy
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -10,10 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from oochub.trainers.arguments import RobustTrainingArguments
+from oochub.trainers.fine_tuning.schedule import Schedule, make_optimizer
 from oochub.trainers.fine_tuning.validation import Validation
-from oochub.trainers.heads.fitted_head import BestEpoch, FittedHead, Probe, outputs_of
-from oochub.trainers.heads.head_optimizer import HeadOptimizer
-from oochub.trainers.heads.joint_objective import joint_objective, loss_kind
+from oochub.trainers.heads.fitted_head import BestEpoch, FittedHead, Probe, apply_layers
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import objective_name
 from oochub.trainers.rows.examples import Examples
@@ -23,6 +29,163 @@ _MOST_NUMBERS = 2**26  # of logits that are judged at a time
 _ORDER = ("seed", "sampler", "sampler_power", "environments_per_batch")
 _Item = TypeVar("_Item")
 _Key = TypeVar("_Key", bound=Hashable)
+
+
+_BETA, _EPSILON = 0.999, 1e-8  # torch's second beta and epsilon of Adam
+
+
+class _HeadOptimizer:
+    """Takes the steps that `torch.optim` would take for each head alone, all in a few operations.
+
+    torch's optimizers have one rate for a tensor, and one call for each rate costs more than the heads themselves.
+
+    Args:
+        parameters: Tensors (heads, ...).
+        args: Of each head; one `optim` for all.
+        steps: How many steps the schedules are for.
+        epoch: How many of them are an epoch.
+
+    >>> heads = torch.zeros(2, 1, requires_grad=True)
+    >>> args = [RobustTrainingArguments(output_dir="x", optim="sgd", learning_rate=rate) for rate in (0.1, 1.0)]
+    >>> optimizer = _HeadOptimizer([heads], args, steps=1)
+    >>> heads.sum().backward()
+    >>> optimizer.step()
+    >>> heads.detach().flatten()
+    tensor([-0.1000, -1.0000])
+    """
+
+    def __init__(
+        self, parameters: Sequence[Tensor], args: Sequence[RobustTrainingArguments], *, steps: int, epoch: int = 1
+    ) -> None:
+        self._parameters, self._kind, self._done = list(parameters), args[0].optim, 0
+        device = self._parameters[0].device
+        shapes = {_shape(each): each for each in args}
+        courses = {shape: _course(each, steps, epoch) for shape, each in shapes.items()}
+        rates = [(courses[_shape(each)] * torch.tensor([each.learning_rate, 1.0]))[:, None] for each in args]
+        self._courses = torch.cat(rates, dim=1).to(device)  # (steps, heads, 2): rate, momentum
+        self._decay = torch.tensor([each.weight_decay for each in args]).to(device)
+        self._clip = args[0].max_grad_norm
+        self._age = torch.zeros(len(args), device=device)  # steps since the moments were zero
+        self._first = [torch.zeros_like(each, requires_grad=False) for each in self._parameters]
+        self._second = [torch.zeros_like(each, requires_grad=False) for each in self._parameters]
+
+    def step(self) -> None:
+        """One step down the gradients, which are gone afterwards."""
+        rate, momentum = self._courses[self._done].unbind(1)
+        self._done, self._age = self._done + 1, self._age + 1
+        with torch.no_grad():
+            self._clip_gradients()
+            for number, parameter in enumerate(self._parameters):
+                of_head = (_wide(each, parameter) for each in (rate, momentum, self._decay, self._age))
+                self._move(parameter, self._first[number], self._second[number], *of_head)
+                parameter.grad = None
+
+    def _move(
+        self,
+        parameter: Tensor,
+        first: Tensor,
+        second: Tensor,
+        rate: Tensor,
+        momentum: Tensor,
+        decay: Tensor,
+        age: Tensor,
+    ) -> None:
+        gradient = parameter.grad
+        assert gradient is not None  # noqa: S101  every head has a loss
+        if self._kind == "adamw":
+            parameter.mul_(1 - rate * decay)
+        else:
+            gradient.addcmul_(parameter, decay)
+        if self._kind == "sgd":
+            first.mul_(momentum).add_(gradient)
+            parameter.addcmul_(first, rate, value=-1)
+        else:
+            first.lerp_(gradient, 1 - momentum)
+            second.mul_(_BETA).addcmul_(gradient, gradient, value=1 - _BETA)
+            scale = (second.sqrt() / (1 - _BETA**age).sqrt()).add_(_EPSILON)
+            parameter.addcmul_(first / scale, rate / (1 - momentum**age), value=-1)
+
+    def forget(self, head: int) -> None:
+        """Sets the moments of a head to zero."""
+        self._age[head] = 0
+        for moments in (*self._first, *self._second):
+            moments[head] = 0
+
+    def _clip_gradients(self) -> None:
+        """Clips the gradient of each head to `max_grad_norm`, as `torch.nn.utils.clip_grad_norm_` does."""
+        if not self._clip:
+            return
+        gradients = [each.grad for each in self._parameters if each.grad is not None]
+        norm = torch.stack([each.flatten(1).norm(dim=1) for each in gradients]).norm(dim=0)
+        for each in gradients:
+            each.mul_(_wide((self._clip / (norm + 1e-6)).clamp(max=1.0), each))
+
+
+def _wide(values: Tensor, like: Tensor) -> Tensor:
+    return values.view(-1, *[1] * (like.ndim - 1))
+
+
+def _shape(args: RobustTrainingArguments) -> tuple[str, float, float, float]:
+    return args.lr_scheduler_type, args.warmup_ratio, args.lr_decay, args.momentum
+
+
+def _course(args: RobustTrainingArguments, steps: int, epoch: int) -> Tensor:
+    """Rate, for a learning rate of 1, and momentum (Adam: first beta) of each step, (steps, 2); by torch itself."""
+    optimizer = make_optimizer(nn.Linear(1, 1), unit := replace(args, learning_rate=1.0))
+    if args.lr_scheduler_type == "constant" and not args.warmup_ratio:
+        return torch.tensor([_rate_and_momentum(optimizer)]).repeat(steps, 1)
+    schedule, pairs = Schedule(optimizer, unit), []
+    schedule.begin(steps, epoch=epoch)
+    for _ in range(steps):
+        pairs.append(_rate_and_momentum(optimizer))
+        optimizer.step()  # moves nothing; a schedule wants to be second
+        schedule.step()
+    return torch.tensor(pairs)
+
+
+def _rate_and_momentum(optimizer: torch.optim.Optimizer) -> tuple[float, float]:
+    group = optimizer.param_groups[0]
+    return group["lr"], group["momentum"] if "momentum" in group else group["betas"][0]
+
+
+def _join_objectives(objectives: Sequence[Objective], *, device: torch.device | str = "cpu") -> Objective:
+    """One objective that takes heads side by side, as a last dimension; the objective itself of a single head.
+
+    Args:
+        objectives: Of the heads, prepared and of one `_loss_kind`; they stay as they are.
+        device: Where they are.
+
+    >>> from oochub.trainers.objectives.focal import Focal
+    >>> joint = _join_objectives([Focal(gamma=0.0), Focal(gamma=1.0)])
+    >>> joint(torch.zeros(3, 2, 2), torch.tensor([[0, 1], [1, 1], [0, 0]]))  # log 2, and half of it
+    tensor([0.6931, 0.3466])
+    """
+    first = objectives[0]
+    if len(objectives) == 1:
+        return first
+    joint = copy.deepcopy(first)
+    for name in first.side_by_side or ():
+        values = [getattr(each, name) for each in objectives]
+        if len(set(values)) > 1:
+            setattr(joint, name, torch.tensor(values, dtype=torch.float32, device=device))
+    for name, _ in first.named_buffers():
+        joint.register_buffer(name, torch.stack([each.get_buffer(name) for each in objectives], -1))
+    return joint
+
+
+def _loss_kind(objective: Objective, head: int) -> Hashable:
+    """What objectives have in common that can be joined; one that takes a single head has nothing.
+
+    >>> from oochub.trainers.objectives.irm import Irm
+    >>> _loss_kind(Irm(penalty_weight=1.0), 0) == _loss_kind(Irm(penalty_weight=2.0), 1)
+    True
+    >>> _loss_kind(Irm(form="nooch"), 0) == _loss_kind(Irm(), 1)
+    False
+    """
+    if objective.side_by_side is None:
+        return head
+    common = {name: value for name, value in objective.hyperparameters.items() if name not in objective.side_by_side}
+    return type(objective), json.dumps(common, sort_keys=True)
 
 
 class HeadStack:
@@ -53,13 +216,13 @@ class HeadStack:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._features = features.to(self._device)
         self._label, self._environment = train.label.to(self._device), train.environment.to(self._device)
-        streams = sorted(grouped(range(len(probes)), lambda run: _stream(probes[run])).values(), key=len)
+        streams = sorted(group_by(range(len(probes)), lambda run: _stream(probes[run])).values(), key=len)
         self._runs = [run for members in streams for run in members]  # their numbers, stream after stream
         self._probes = [probes[run] for run in self._runs]
         self._seeds = [probes[members[0]].args.seed for members in streams]
         self._samplers = [samplers[members[0]] for members in streams]
-        self._streams = [len(alike) for alike in grouped(streams, len).values()]  # of each size, and their heads
-        self._heads = [sum(map(len, alike)) for alike in grouped(streams, len).values()]
+        self._streams = [len(alike) for alike in group_by(streams, len).values()]  # of each size, and their heads
+        self._heads = [sum(map(len, alike)) for alike in group_by(streams, len).values()]
         self._args, self._rows, self._done = probes[0].args, len(samplers[0]), 0
         widths = [features.shape[1], *([hidden] if hidden else []), outputs]
         networks = [_fresh(probe.args.seed, widths) for probe in self._probes]
@@ -68,17 +231,17 @@ class HeadStack:
         parts = [[torch.stack(part).detach().to(self._device).requires_grad_() for part in layer] for layer in layers]
         self._layers = [(weight, bias) for weight, bias in parts]
         flat = [part for layer in self._layers for part in layer]
-        self._optimizer = HeadOptimizer(
+        self._optimizer = _HeadOptimizer(
             flat, [probe.args for probe in self._probes], steps=self._steps, epoch=self._epoch
         )
         objectives = [probe.objective.to(self._device).train() for probe in self._probes]
-        alike = list(grouped(range(len(objectives)), lambda head: loss_kind(objectives[head], head)).values())
-        self._losses = [joint_objective([objectives[head] for head in heads], device=self._device) for heads in alike]
+        alike = list(group_by(range(len(objectives)), lambda head: _loss_kind(objectives[head], head)).values())
+        self._losses = [_join_objectives([objectives[head] for head in heads], device=self._device) for heads in alike]
         self._sizes = [len(heads) for heads in alike]
         self._by_loss = torch.tensor([head for heads in alike for head in heads]).to(self._device)
         stream = torch.tensor([number for number, members in enumerate(streams) for _ in members])
         self._stream = stream.to(self._device)[self._by_loss]
-        self._restarts = grouped(range(len(objectives)), lambda head: objectives[head].anneal_steps)
+        self._restarts = group_by(range(len(objectives)), lambda head: objectives[head].anneal_steps)
 
     def fit(self, judge: tuple[Validation, Tensor] | None, bar: Any) -> list[FittedHead]:
         """Trains all heads until their epochs or steps are done or their patience is spent.
@@ -130,7 +293,7 @@ class HeadStack:
             [*zip(weight.split(self._heads), bias.split(self._heads), strict=True)] for weight, bias in self._layers
         )
         parts = zip(features.split(self._streams), *split, strict=True)  # features and layers of streams of a size
-        logits = torch.cat([outputs_of(seen, layers) for seen, *layers in parts])
+        logits = torch.cat([apply_layers(seen, layers) for seen, *layers in parts])
         logits = logits.index_select(0, self._by_loss).permute(1, 2, 0)  # (n, outputs, heads)
         row = rows.T[:, self._stream]
         batch = (logits, self._label[row].movedim(1, -1), self._environment[row])
@@ -152,17 +315,17 @@ class HeadStack:
             for start in range(0, len(kept), at_once):
                 some = slice(start, start + at_once)
                 layers = [(weight[some], bias[some]) for weight, bias in self._layers]
-                logits = outputs_of(features.to(self._device)[None], layers).cpu().numpy()
+                logits = apply_layers(features.to(self._device)[None], layers).cpu().numpy()
                 own = [tuple(part.cpu() for part in layer) for layer in layers]
                 for head, best in enumerate(kept[start : start + at_once]):
                     weights = tuple((weight[head], bias[head]) for weight, bias in own)
                     best.see(weights, None if validation is None else (validation, logits[head]))
 
 
-def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
     """The items by their key, in order of appearance.
 
-    >>> grouped([1, 2, 3], lambda number: number % 2)
+    >>> group_by([1, 2, 3], lambda number: number % 2)
     {1: [1, 3], 0: [2]}
     """
     groups: dict[_Key, list[_Item]] = {}

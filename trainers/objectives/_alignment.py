@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
+from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._gathered import gathered
 from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.objectives._penalized import Penalized, mean_over_present
 
@@ -41,7 +41,7 @@ class Aligned(Penalized):
         size = self._size(environment)
         if features is not None and features.ndim == 3 and features.shape[:2] == label.shape:  # tokens: each is a row
             features, environment = features.flatten(0, 1), torch.where(label < 0, -1, environment[:, None]).flatten()
-        rows, group = gathered(checked_features(self, features)), gathered(environment)
+        rows, group = gather_rows(checked_features(self, features)), gather_rows(environment)
         return loss, mean_distance(rows, group, size, kind=self.kind, least_rows=self.least_rows)
 
 

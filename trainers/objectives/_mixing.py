@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
-from oochub.trainers.batch import Batch, Mixed, mixed, mixed_losses
+from oochub.trainers.batch import Batch, Mixed, mix_batches, mixed_losses
 from oochub.trainers.objective import EnvironmentMeans, Objective, environment_means
 from oochub.trainers.objectives._objective_checks import check_not_negative
 
@@ -42,10 +42,10 @@ class Mixing(Objective):
         return torch.as_tensor(drawn, dtype=torch.float32).to(like.device)
 
 
-def pairs(batch: Batch, first: Any, second: Any, weight: Tensor) -> Batch:
+def mix_pairs(batch: Batch, first: Any, second: Any, weight: Tensor) -> Batch:
     """The rows at the positions `first` mixed with those at `second`; `weight` belongs to the first."""
     places = [torch.as_tensor(positions, dtype=torch.int64).to(batch.row.device) for positions in (first, second)]
-    return mixed(batch.take(places[0]), batch.take(places[1]), weight)
+    return mix_batches(batch.take(places[0]), batch.take(places[1]), weight)
 
 
 def mean_of_environments(losses: Tensor, environment: Tensor, environments: int) -> Tensor:

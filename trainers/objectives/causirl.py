@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from oochub.errors import unknown_name
+from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objectives._alignment import Kind, checked_features, mean_distance
-from oochub.trainers.objectives._gathered import gathered
 from oochub.trainers.objectives._penalized import Penalized, mean_over_present, position_in_environment
 
 
@@ -67,7 +67,7 @@ class Causirl(Penalized):
     ) -> tuple[Tensor, Tensor]:
         features = checked_features(self, features)
         loss = mean_over_present(self._means(example_losses(logits, label), environment))
-        rows, environment = gathered(features), gathered(environment)
+        rows, environment = gather_rows(features), gather_rows(environment)
         size = self._size(environment)
         count = functional.one_hot(environment, size).sum(0)
         cut = _drawn(self.step, size) * count >> 32

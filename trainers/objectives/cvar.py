@@ -6,9 +6,9 @@ from typing import ClassVar
 from torch import Tensor
 
 from oochub.errors import OochubError
+from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
-from oochub.trainers.objectives._gathered import gathered
 from oochub.trainers.objectives._objective_checks import check_form
 
 
@@ -53,7 +53,7 @@ class Cvar(Objective):
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The loss of a batch; `environment` and `features` are not used. See `Objective.forward`."""
-        losses = gathered(example_losses(logits, label))
+        losses = gather_rows(example_losses(logits, label))
         share = self.p * len(losses)
         largest = losses.topk(max(1, math.ceil(share - 1e-9)), dim=0).values  # 0.07 * 100 is 7.000000000000001
         if self.form == "subpopbench":

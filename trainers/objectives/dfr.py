@@ -11,12 +11,12 @@ from torch.nn import functional
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.trainers.fine_tuning.fitting import head_of
-from oochub.trainers.learner import Learner
+from oochub.trainers.fine_tuning.fitting import find_head_layers
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import CleanPass, Objective, checked_environment
 from oochub.trainers.objectives._alignment import checked_features
-from oochub.trainers.samplers import balanced_rows, groups_of
+from oochub.trainers.samplers import balanced_rows, number_groups
+from oochub.trainers.training_step import TrainingStep
 
 _ITERATIONS = 2000
 _STILL = 1e-7  # the largest change of a coefficient at which a fit is done
@@ -74,26 +74,26 @@ class Dfr(Objective):
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Refuses a model whose last layer cannot be replaced; see `Objective.examine`."""
-        head = head_of(model, probe)
+        head = find_head_layers(model, probe)
         if len(head) != 1 or not isinstance(head[0].bias, nn.Parameter):
             raise OochubError(
                 f"dfr replaces one last layer with a bias, and {type(model).__name__} has not such a one."
             )
 
-    def next_stage(self, clean: CleanPass, learner: Learner) -> None:
+    def next_stage(self, clean: CleanPass, training: TrainingStep) -> None:
         """Fits the new last layer; see `Objective.next_stage`."""
         assert clean.features is not None  # noqa: S101  needs_features
         features, label = clean.features.double(), clean.label
         mean, deviation = features.mean(0), features.std(0, correction=0)
         features = (features - mean) / deviation.where(deviation > 0, 1.0)
-        groups, draws = groups_of(label, clean.environment), np.random.default_rng([self.refits, len(label)])
+        groups, draws = number_groups(label, clean.environment), np.random.default_rng([self.refits, len(label)])
         fits = []
         for _ in tqdm(range(self.refits), desc="Refits", disable=None):
             rows = torch.from_numpy(balanced_rows(groups, draws))
             fits.append(_fit(features[rows], label[rows], clean.logits.shape[1], self.c))
         weight, bias = (torch.stack(each).mean(0) for each in zip(*fits, strict=True))
         weight = weight / deviation.where(deviation > 0, 1.0)
-        learner.replace_head(weight, bias - weight @ mean)
+        training.replace_head(weight, bias - weight @ mean)
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None

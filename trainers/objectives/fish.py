@@ -8,11 +8,11 @@ from torch import Tensor
 
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch, mixed_losses
-from oochub.trainers.learner import Learner
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, Step, checked_counts, checked_environment, environment_means
 from oochub.trainers.objectives._mixing import mean_of_environments
 from oochub.trainers.objectives._objective_checks import check_form
+from oochub.trainers.training_step import TrainingStep
 
 
 class Fish(Objective):
@@ -72,22 +72,22 @@ class Fish(Objective):
         """Takes the number of environments; see `Objective.prepare`."""
         self._environments = len(checked_counts(self, environment_counts))
 
-    def take_step(self, batch: Batch, learner: Learner) -> Step:
+    def take_step(self, batch: Batch, training: TrainingStep) -> Step:
         """The inner steps and the part of their way; see `Objective.take_step`."""
         count = environment_means(torch.ones_like(batch.row).float(), batch.environment, self._environments).count
         present = count.nonzero()[:, 0].tolist()
-        order = present if self.form == "domainbed" else learner.shared_draws.permutation(present).tolist()
-        states = [*learner.module.parameters(), *learner.module.buffers()]
+        order = present if self.form == "domainbed" else training.shared_draws.permutation(present).tolist()
+        states = [*training.module.parameters(), *training.module.buffers()]
         before = [values.detach().clone() for values in states]
         losses, logits, places = [], [], []
         for number in order:
             rows = (batch.environment == number).nonzero()[:, 0]
             # a process without such a row takes part with another one, which the mean leaves out
             part = batch.take(rows if len(rows) else torch.zeros_like(batch.row[:1]))
-            outputs = learner.outputs(part.inputs).logits
+            outputs = training.outputs(part.inputs).logits
             of_rows = mixed_losses(outputs, part.label)
             loss = environment_means(of_rows, part.environment, self._environments).mean[number]
-            learner.update(loss)
+            training.update(loss)
             losses.append(loss.detach())
             logits.append(outputs.detach()[: len(rows)])
             places.append(rows)

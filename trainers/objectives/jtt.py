@@ -9,11 +9,11 @@ from torch import Tensor
 
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch
-from oochub.trainers.learner import Learner
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import CleanPass, Objective, Step, environment_means
 from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.samplers import EpochSampler, UniformSampler
+from oochub.trainers.training_step import TrainingStep
 
 _MODES = ("upsample", "loss_weight")
 
@@ -91,14 +91,14 @@ class Jtt(Objective):
         """The two stages; see `Objective.shares`."""
         return (self.first_stage, 1 - self.first_stage)
 
-    def next_stage(self, clean: CleanPass, learner: Learner) -> None:
+    def next_stage(self, clean: CleanPass, training: TrainingStep) -> None:
         """Fixes E and goes back to the first weights; see `Objective.next_stage`."""
         errors = clean.logits.argmax(1) != clean.label
         if not errors.any():
             warnings.warn("jtt: the first stage gets every training row right, so the second is ERM.", stacklevel=2)
         self.errors = errors.to(self.errors.device)
         if self.form != "spawrious":
-            learner.start_over()
+            training.start_over()
 
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """With mode="upsample", the rows of E several times; see `Objective.sampler`."""
@@ -110,12 +110,12 @@ class Jtt(Objective):
         repeats = 1 + (times - 1) * self.errors.cpu().long()
         return UniformSampler(torch.arange(len(label)).repeat_interleave(repeats).numpy(), seed=seed)
 
-    def take_step(self, batch: Batch, learner: Learner) -> Step:
+    def take_step(self, batch: Batch, training: TrainingStep) -> Step:
         """A step with the weights of the batch's rows; see `Objective.take_step`."""
-        logits, features = learner.outputs(batch.inputs, batch.environment)
+        logits, features = training.outputs(batch.inputs, batch.environment)
         wrong = self.errors[batch.row] if len(self.errors) and self.mode == "loss_weight" else None
         loss = self(logits, batch.label, batch.environment, features, wrong=wrong)
-        learner.update(loss)
+        training.update(loss)
         return Step(loss, logits, batch)
 
     def forward(

@@ -10,7 +10,7 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch, Mixed
 from oochub.trainers.objective import checked_environment
-from oochub.trainers.objectives._mixing import Mixing, pairs
+from oochub.trainers.objectives._mixing import Mixing, mix_pairs
 from oochub.trainers.objectives._objective_checks import check_form
 
 
@@ -92,7 +92,7 @@ class Lisa(Mixing):
         keys = torch.as_tensor(draws.random(may.shape), dtype=torch.float32).to(may.device) + 1
         partner = (keys * may).argmax(1)
         weight = self._weights(len(may), draws, may).where(may.any(1), 1.0)
-        return pairs(batch, torch.arange(len(may)), partner, weight)
+        return mix_pairs(batch, torch.arange(len(may)), partner, weight)
 
     def _in_blocks(
         self, batch: Batch, alike: np.ndarray[Any, Any], unlike: np.ndarray[Any, Any], draws: np.random.Generator
@@ -111,7 +111,7 @@ class Lisa(Mixing):
                 length = min(len(parts[first]), len(parts[second]))
                 pairs_of_rows = np.concatenate([pairs_of_rows, [parts[first][:length], parts[second][:length]]], axis=1)
         first, second = pairs_of_rows[:, draws.permutation(pairs_of_rows.shape[1])[:count]]
-        return pairs(batch, first, second, self._weights(count, draws, batch.row))
+        return mix_pairs(batch, first, second, self._weights(count, draws, batch.row))
 
     def forward(
         self, logits: Tensor, label: Tensor | Mixed, environment: Tensor | None = None, features: Tensor | None = None

@@ -10,7 +10,7 @@ from torch import Tensor
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch, Mixed, mixed_losses
 from oochub.trainers.objective import checked_environment
-from oochub.trainers.objectives._mixing import Mixing, mean_of_environments, pairs
+from oochub.trainers.objectives._mixing import Mixing, mean_of_environments, mix_pairs
 from oochub.trainers.objectives._objective_checks import check_form
 
 
@@ -70,7 +70,7 @@ class Mixup(Mixing):
         count = len(batch.row)
         if not self.form:
             weight = self._weights(1, draws, batch.row).expand(count)
-            return pairs(batch, range(count), draws.permutation(count), weight)
+            return mix_pairs(batch, range(count), draws.permutation(count), weight)
         environment = batch.environment.cpu().numpy()
         rows = [np.flatnonzero(environment == part) for part in draws.permutation(np.unique(environment))]
         weights = self._weights(len(rows), draws, batch.row)
@@ -78,7 +78,7 @@ class Mixup(Mixing):
         first = [part[:length] for part, length in zip(rows, lengths, strict=True)]
         second = [part[:length] for part, length in zip(rows[1:] + rows[:1], lengths, strict=True)]
         repeats = torch.tensor(lengths, device=weights.device)
-        return pairs(batch, np.concatenate(first), np.concatenate(second), weights.repeat_interleave(repeats))
+        return mix_pairs(batch, np.concatenate(first), np.concatenate(second), weights.repeat_interleave(repeats))
 
     def forward(
         self, logits: Tensor, label: Tensor | Mixed, environment: Tensor | None = None, features: Tensor | None = None

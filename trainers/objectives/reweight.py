@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from oochub.trainers.losses import example_losses
+from oochub.trainers.objectives._by_frequency import Weighted
 from oochub.trainers.objectives._objective_checks import check_classes, checked_class_counts
-from oochub.trainers.objectives._weighted import Weighted
 
 
 class Reweight(Weighted):

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import checked_counts, checked_environment
-from oochub.trainers.objectives._weighted import Weighted
+from oochub.trainers.objectives._by_frequency import Weighted
 
 
 class ReweightEnvironments(Weighted):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, checked_environment
-from oochub.trainers.samplers import EpochSampler, UniformSampler, balanced_rows, groups_of
+from oochub.trainers.samplers import EpochSampler, UniformSampler, balanced_rows, number_groups
 
 
 class SubsampleGroups(Objective):
@@ -40,7 +40,9 @@ class SubsampleGroups(Objective):
 
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """The drawn rows; see `Objective.sampler`."""
-        return UniformSampler(balanced_rows(groups_of(label, environment), np.random.default_rng([seed])), seed=seed)
+        return UniformSampler(
+            balanced_rows(number_groups(label, environment), np.random.default_rng([seed])), seed=seed
+        )
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from oochub.trainers.objectives._resampled import Resampled
+from oochub.trainers.objectives._by_frequency import Resampled
 from oochub.trainers.samplers import EpochSampler
 
 

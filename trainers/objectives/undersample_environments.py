@@ -5,7 +5,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from oochub.trainers.objective import checked_environment
-from oochub.trainers.objectives._resampled import Resampled
+from oochub.trainers.objectives._by_frequency import Resampled
 from oochub.trainers.samplers import EpochSampler
 
 

@@ -1,20 +1,151 @@
-"""W2D: trains on the rows with the largest losses, and hides what the model looks at in some of them."""
+"""W2D: trains on the rows with the largest losses, and hides what the model looks at in some of them.
 
-from collections.abc import Mapping
+For that the last map of features inside a classifier is found, and the rest of the classifier is a function of it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch
-from oochub.trainers.learner import Learner
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective, Step
-from oochub.trainers.objectives._feature_map import Tail, find_map
 from oochub.trainers.objectives._objective_checks import check_form
+from oochub.trainers.training_step import TrainingStep
 
 _LEAST_CHANGE = 1e-4  # of a probability: a smaller fall is none
+
+
+_NO_MAPS = (nn.Linear, nn.Conv2d, nn.Dropout)  # projections of a map, and weights of attention
+
+
+def _find_map(model: Any, probe: Mapping[str, Tensor]) -> str:
+    """The name of the module whose output is the last map of which most positions matter to the logits.
+
+    A map is (n, channels, height, width) or (n, tokens, channels). Behind a class token the other tokens do not matter
+    any more; the map then lies before the last layer that reads them.
+
+    Args:
+        model: A classifier; its mode is as before afterwards.
+        probe: Inputs to call it with.
+
+    Raises:
+        OochubError: There is no such module.
+
+    >>> from transformers import ViTConfig, ViTForImageClassification
+    >>> shape = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8}
+    >>> vit = ViTForImageClassification(ViTConfig(image_size=8, patch_size=4, **shape))
+    >>> _find_map(vit, {"pixel_values": torch.randn(2, 3, 8, 8)}).endswith("1.layernorm_before")
+    True
+    """
+    names: dict[nn.Module, str] = {m: name for name, m in model.named_modules() if name and not isinstance(m, _NO_MAPS)}
+    outputs: dict[str, Tensor] = {}
+
+    def record(module: nn.Module, inputs: Any, output: Any) -> None:
+        outputs.pop(names[module], None)  # the order is that of the last calls
+        if isinstance(output, Tensor) and output.requires_grad and _positions(output) > 1:
+            outputs[names[module]] = output
+
+    training = model.training
+    handles = [module.register_forward_hook(record) for module in names]
+    try:
+        score = model.eval()(**probe).logits.square().sum()
+    finally:
+        model.train(training)
+        for handle in handles:
+            handle.remove()
+    values = torch.autograd.grad(score, list(outputs.values()), allow_unused=True) if outputs else ()
+    gradients = dict(zip(outputs, values, strict=True))
+    for where in reversed(list(outputs)):
+        gradient = gradients[where]
+        if gradient is not None:
+            matters = gradient.abs().sum((0, 1 if gradient.ndim == 4 else 2)) > 0
+            if matters.float().mean() > 0.5:
+                return where
+    raise OochubError(
+        f"{type(model).__name__} has no map of features, (n, channels, height, width) or (n, tokens, channels), before "
+        "its last layer. Take another objective."
+    )
+
+
+class _Tail:
+    """A model from the map on: the modules that ran before it answer what they answered in one recorded pass.
+
+    Args:
+        model: The model.
+        name: Of the module whose output is the map.
+    """
+
+    def __init__(self, model: nn.Module, name: str) -> None:
+        self._model, self._layer = model, model.get_submodule(name)
+        parents = [model.get_submodule(name.rpartition(".")[0] if "." in name else "")]
+        while parents[-1] is not model:
+            inner = next(name for name, module in model.named_modules() if module is parents[-1])
+            parents.append(model.get_submodule(inner.rpartition(".")[0] if "." in inner else ""))
+        path = {self._layer, *parents}
+        self._siblings = [child for parent in parents for child in parent.children() if child not in path]
+        self._kept: dict[nn.Module, Any] = {}
+
+    @contextmanager
+    def recording(self) -> Iterator[None]:
+        """Keeps what the modules up to the map answer while the block runs."""
+        self._kept = {}
+
+        def keep(module: nn.Module, inputs: Any, output: Any) -> None:
+            if self._layer not in self._kept:
+                self._kept[module] = output
+
+        handles = [module.register_forward_hook(keep) for module in (*self._siblings, self._layer)]
+        try:
+            yield
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    @property
+    def map(self) -> Tensor:
+        """The recorded map."""
+        values: Tensor = self._kept[self._layer]
+        return values
+
+    def __call__(self, inputs: Mapping[str, Tensor], changed: Tensor) -> Tensor:
+        """The logits of the recorded inputs with the map replaced."""
+        answers = {**self._kept, self._layer: changed}
+        own = [(module, vars(module).get("forward")) for module in answers]  # None: that of its class
+        for module, answer in answers.items():
+            vars(module)["forward"] = _answering(answer)
+        try:
+            logits: Tensor = self._model(**inputs).logits
+        finally:
+            for module, forward in own:
+                if forward is None:
+                    del vars(module)["forward"]
+                else:
+                    vars(module)["forward"] = forward
+        return logits
+
+    def first_tokens(self, inputs: Mapping[str, Tensor]) -> int:
+        """How many tokens of the map stand before those of the patches: class token, registers."""
+        patch, tokens = getattr(self._model.config, "patch_size", None), self.map.shape[1]
+        if self.map.ndim != 3 or not isinstance(patch, int):
+            return 0
+        height, width = inputs["pixel_values"].shape[-2:]
+        patches = (height // patch) * (width // patch)
+        return tokens - patches if tokens > patches else 0
+
+
+def _answering(answer: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: answer
+
+
+def _positions(output: Tensor) -> int:
+    if output.ndim == 3 and output.shape[2] > 1:  # (n, channels, 1) is a mean, no map
+        return int(output.shape[1])
+    return int(output.shape[2] * output.shape[3]) if output.ndim == 4 else 0
 
 
 class W2d(Objective):
@@ -89,22 +220,22 @@ class W2d(Objective):
         """Finds the map, and refuses texts; see `Objective.examine`."""
         if "pixel_values" not in probe:
             raise OochubError("W2d hides parts of pictures. Take another objective for texts.")
-        self._map = find_map(model, probe)
+        self._map = _find_map(model, probe)
 
-    def take_step(self, batch: Batch, learner: Learner) -> Step:
+    def take_step(self, batch: Batch, training: TrainingStep) -> Step:
         """A step on the hard rows, made harder; see `Objective.take_step`."""
         assert isinstance(batch.label, Tensor)  # noqa: S101  nothing mixes here
-        if learner.done <= 1 - self.last_share:
-            batch = batch.take(self._hardest(batch, learner))
-        tail = Tail(learner.module, self._map)
+        if training.done <= 1 - self.last_share:
+            batch = batch.take(self._hardest(batch, training))
+        tail = _Tail(training.module, self._map)
         with tail.recording():
-            learner.outputs(batch.inputs)
-        learner.module.eval()
+            training.outputs(batch.inputs)
+        training.module.eval()
         mask = self._mask(tail, batch)
-        learner.module.train()
+        training.module.train()
         logits = tail(batch.inputs, tail.map * mask)
         loss = self(logits, batch.label)
-        learner.update(loss)
+        training.update(loss)
         return Step(loss, logits, batch)
 
     def forward(
@@ -113,15 +244,15 @@ class W2d(Objective):
         """The mean loss; see `Objective.forward`."""
         return example_losses(logits, label).mean()
 
-    def _hardest(self, batch: Batch, learner: Learner) -> Tensor:
+    def _hardest(self, batch: Batch, training: TrainingStep) -> Tensor:
         assert isinstance(batch.label, Tensor)  # noqa: S101  nothing mixes here
-        learner.module.train(self.form == "authors")
+        training.module.train(self.form == "authors")
         with torch.no_grad():
-            losses = example_losses(learner.outputs(batch.inputs).logits, batch.label)
-        learner.module.train()
+            losses = example_losses(training.outputs(batch.inputs).logits, batch.label)
+        training.module.train()
         return losses.argsort(descending=True, stable=True)[: max(1, int(len(losses) * self.sample_share))]
 
-    def _mask(self, tail: Tail, batch: Batch) -> Tensor:
+    def _mask(self, tail: _Tail, batch: Batch) -> Tensor:
         """1 where the map stays and 0 where it is hidden, in the map's own shape with one channel."""
         label: Any = batch.label
         leaf = tail.map.detach().requires_grad_()

@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 
 from oochub.errors import OochubError
 from oochub.input import Fetch, Input
-from oochub.trainers.rows.targets import TOKENS, Task, targets
+from oochub.trainers.rows.targets import TOKENS, Task, read_targets
 
 
 class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
@@ -29,7 +29,7 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
         environment_column: Column of the environments, None for none.
 
     Attributes:
-        label: int64 (n,), float32 (n, k) or float32 (n,), see `targets`.
+        label: int64 (n,), float32 (n, k) or float32 (n,), see `read_targets`.
         environment: int64 (n,), all 0 without a column.
         environment_names: Names of the environments by number.
 
@@ -52,7 +52,7 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
         if task.problem_type == TOKENS:
             _check_lengths(dataset, split, [inputs.column, task.column])
         self.dataset, self.inputs, self._of_tokens = dataset, inputs, task.problem_type == TOKENS
-        self.label = targets(dataset, task, split=split, names=names)
+        self.label = read_targets(dataset, task, split=split, names=names)
         codes, self.environment_names = _environments(dataset, split, environment_column)
         self.environment = torch.from_numpy(codes)
         self._fetch: Fetch | None = None
@@ -84,11 +84,11 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
         return batch | {"label": self.label[rows], "environment": self.environment[rows], "row": torch.tensor(rows)}
 
 
-def column(dataset: Any, name: str) -> NDArray[Any]:
+def read_column(dataset: Any, name: str) -> NDArray[Any]:
     """A column as an array: class names as text, anything else as it is.
 
     >>> features = datasets.Features({"group": datasets.ClassLabel(names=["sea", "land"])})
-    >>> column(datasets.Dataset.from_dict({"group": [1, 0]}, features), "group").tolist()
+    >>> read_column(datasets.Dataset.from_dict({"group": [1, 0]}, features), "group").tolist()
     ['land', 'sea']
     """
     values = np.asarray(dataset.select_columns([name]).with_format("numpy")[:][name])
@@ -128,7 +128,7 @@ def _check_lengths(dataset: Any, split: str, names: list[str]) -> None:
 def _environments(dataset: Any, split: str, name: str | None) -> tuple[NDArray[np.int64], list[str]]:
     if name is None:
         return np.zeros(len(dataset), np.int64), ["all"]
-    values = column(dataset, name)
+    values = read_column(dataset, name)
     feature = dataset.features[name]
     if values.ndim != 1 or values.dtype.kind == "f":
         raise OochubError(f"environment_column {name!r} must hold names or whole numbers, got {feature}.")

@@ -1,4 +1,7 @@
-"""What the labels of a data set are, classes, several labels a row, numbers or tokens, and the targets they make."""
+"""What the labels of a data set are, and the targets they make: classes, several labels a row, numbers, tokens, boxes.
+
+True boxes are a tensor that the loss compares with.
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,7 +12,6 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output import output_of, output_of_features
-from oochub.trainers.rows.box_targets import box_targets
 
 CLASSES, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 TOKENS = "next_token"
@@ -31,7 +33,7 @@ class Task(NamedTuple):
     names: list[str] | None
 
 
-def task_of(dataset: Any) -> Task:
+def find_task(dataset: Any) -> Task:
     """The task of a data set, by its features.
 
     Args:
@@ -44,7 +46,7 @@ def task_of(dataset: Any) -> Task:
 
     >>> import datasets
     >>> labels = datasets.List(datasets.ClassLabel(names=["dog", "car"]))
-    >>> task_of(datasets.Dataset.from_dict({"labels": [[1], [0, 1]]}, datasets.Features({"labels": labels})))
+    >>> find_task(datasets.Dataset.from_dict({"labels": [[1], [0, 1]]}, datasets.Features({"labels": labels})))
     Task(problem_type='multi_label_classification', column='labels', names=['dog', 'car'])
     """
     features = dataset.features or {}
@@ -58,11 +60,11 @@ def task_of(dataset: Any) -> Task:
     )
 
 
-def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> torch.Tensor:
+def read_targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> torch.Tensor:
     """What `example_losses` compares the logits with.
 
     Args:
-        dataset: See `task_of`.
+        dataset: See `find_task`.
         task: Of the training set.
         split: What an error calls the split.
         names: Names of the model's outputs.
@@ -70,17 +72,17 @@ def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> to
     Returns:
         int64 (n,) classes; float32 (n, k), 1 where a label holds, 0 where not, nan where it is unknown; or float32
         (n,) numbers; int32 (n, t) tokens, -100 where nobody asks or a row has ended; or float32 (n, m, 5) boxes, see
-        `box_targets`.
+        `_box_targets`.
 
     Raises:
         OochubError: Labels that are not the model's classes, or numbers that are not finite.
 
     >>> from datasets import Dataset
     >>> data = Dataset.from_dict({"label": [0.5, 2.0]})
-    >>> targets(data, task_of(data), split="train", names=["label"])
+    >>> read_targets(data, find_task(data), split="train", names=["label"])
     tensor([0.5000, 2.0000])
     """
-    own = task_of(dataset)
+    own = find_task(dataset)
     if own.problem_type != task.problem_type:
         raise OochubError(
             f"The {split} set has another kind of label ({own.problem_type}) than the training set "
@@ -94,7 +96,7 @@ def targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) -> to
     if task.problem_type == NUMBER and len(names) != 1:
         raise OochubError(f"A number needs one output, and the model has {len(names)}. Make it with num_labels=1.")
     if task.problem_type == BOXES:
-        return box_targets(dataset, split=split)
+        return _box_targets(dataset, split=split)
     if task.problem_type == LABELS:
         table = dataset.select_columns(["labels"]).with_format("arrow")[:]
         try:
@@ -125,3 +127,54 @@ def _classes(values: NDArray[Any], split: str, classes: int) -> NDArray[np.int64
             f"{int(np.argmax(wrong))}. Drop such rows, for example dataset.filter(lambda row: row['label'] >= 0)."
         )
     return values.astype(np.int64)
+
+
+_NEEDED = ("width", "height")
+
+
+def _box_targets(dataset: Any, *, split: str) -> torch.Tensor:
+    """Classes and boxes of the pictures, filled up with nan.
+
+    Args:
+        dataset: With `boxes`, x1, y1, x2, y2 in pixels, `width` and `height` of the pictures in pixels, and
+            `categories`, the class numbers of the boxes; without these all are of class 0.
+        split: What an error calls it.
+
+    Returns:
+        float32 (n, m, 5), m the most boxes of a picture: class number, x and y of the center, width and height as
+        fractions of the picture.
+
+    Raises:
+        OochubError: A missing column, a row whose boxes are unknown, or whose categories are not one a box.
+
+    >>> from datasets import Dataset
+    >>> data = Dataset.from_dict({"boxes": [[[0, 0, 8, 4]], []], "width": [16, 16], "height": [8, 8]})
+    >>> _box_targets(data, split="train")[:, 0].tolist()
+    [[0.0, 0.25, 0.25, 0.5, 0.5], [nan, nan, nan, nan, nan]]
+    """
+    missing = [name for name in _NEEDED if name not in dataset.column_names]
+    if missing:
+        raise OochubError(
+            f"Boxes are in pixels, and the {split} set does not say how large its pictures are: it has no column "
+            f"{' and '.join(missing)}. Add the columns width and height, in pixels."
+        )
+    kind, present = output_of("boxes"), "categories" in dataset.column_names
+    columns = ["boxes", *_NEEDED, *(["categories"] if present else [])]
+    table = dataset.select_columns(columns).with_format("arrow")[:]
+    truth = kind.label(table, [])
+    known = kind.known(truth)
+    if not known.all():
+        first = f"{(~known).sum()} rows of the {split} set, first row {int(np.argmin(known))}"
+        raise OochubError(f"{first}, have no known boxes. Drop them.")
+    classes = table.column("categories").to_pylist() if present else [[0] * len(boxes) for boxes in truth]
+    targets = np.full((len(truth), max(map(len, truth), default=0) or 1, 5), np.nan, np.float32)
+    sizes = np.stack([table.column(name).to_numpy() for name in _NEEDED], axis=1).astype(np.float64)
+    for row, (boxes, own, size) in enumerate(zip(truth, classes, sizes, strict=True)):
+        if len(own) != len(boxes):
+            raise OochubError(f"Row {row} of the {split} set has {len(boxes)} boxes and {len(own)} categories.")
+        if boxes:
+            corners = np.array(boxes) / np.tile(size, 2)
+            targets[row, : len(boxes), 0] = own
+            targets[row, : len(boxes), 1:3] = (corners[:, :2] + corners[:, 2:]) / 2
+            targets[row, : len(boxes), 3:] = corners[:, 2:] - corners[:, :2]
+    return torch.from_numpy(targets)

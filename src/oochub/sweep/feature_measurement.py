@@ -40,12 +40,12 @@ from oochub.sweep.measurement import collect_numbers, measure_held_out
 from oochub.sweep.runs import Run, RunResult
 from oochub.sweep.sweep_recipe import name_features_track
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.backbone import backbone
+from oochub.trainers.backbone import open_backbone
+from oochub.trainers.fit_linear_probe import fit_linear_probe
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
-from oochub.trainers.heads.head_stack import grouped
-from oochub.trainers.linear_probe import linear_probe
-from oochub.trainers.rows.examples import Examples, column
-from oochub.trainers.rows.targets import CLASSES, task_of
+from oochub.trainers.heads.head_stack import group_by
+from oochub.trainers.rows.examples import Examples, read_column
+from oochub.trainers.rows.targets import CLASSES, find_task
 from oochub.training import DEFAULTS
 
 _PARTS = ("weight", "bias")
@@ -82,9 +82,9 @@ class _Prepared:
         if split == self.validation and self.choosing is not None:
             part, features = part.select(self.choosing), features[self.choosing]
         if left_out is not None:
-            rows = np.flatnonzero(column(part, self.environments) != left_out)
+            rows = np.flatnonzero(read_column(part, self.environments) != left_out)
             part, features = part.select(rows), features[rows]
-        task = task_of(part)
+        task = find_task(part)
         inputs, names = catalog.get("input", "pictures")(self.processor), task.names or []
         environments = self.environments if split == "train" else None
         return Examples(part, inputs, split=split, task=task, names=names, environment_column=environments), features
@@ -108,7 +108,7 @@ def measure_on_features(
     Yields:
         Each run with its result; a run that fails stops no other.
     """
-    for together in grouped(runs, _source).values():
+    for together in group_by(runs, _source).values():
         started = time.monotonic()
         try:
             prepared = _prepared(together[0], folder, data_dir)
@@ -139,10 +139,10 @@ def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     declared = declaration_for(data)
     if run.hold_out:
         check_hold_out(declared, data, source=run.task)
-    task = task_of(data["train"])
+    task = find_task(data["train"])
     if task.problem_type != CLASSES or "image" not in data["train"].column_names:
         raise OochubError(f"{run.task} is not a classification of pictures, which the features track is for.")
-    network, processor = backbone(
+    network, processor = open_backbone(
         run.model,
         class_names=task.names or [],
         image_size=run.image_size,
@@ -174,8 +174,8 @@ def _fitted(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHea
         probes.append(Probe(catalog.get("objective", run.objective)(**run.hyperparameters), args))
     train, features = prepared.examples("train", runs[0].left_out)
     evaluation = prepared.examples(prepared.validation, runs[0].left_out)
-    task = task_of(prepared.data["train"])
-    return linear_probe(train, features, probes, task=task, evaluation=evaluation, hidden=hidden)
+    task = find_task(prepared.data["train"])
+    return fit_linear_probe(train, features, probes, task=task, evaluation=evaluation, hidden=hidden)
 
 
 def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> RunResult:
@@ -229,7 +229,7 @@ def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions
                 data={"benchmark": record.benchmark, "config": record.config} if record else None,
                 held_out=held_out,
             ),
-            class_names=tuple(task_of(prepared.data["train"]).names or ()),
+            class_names=tuple(find_task(prepared.data["train"]).names or ()),
             rows={split: len(prepared.data[split]) for split in splits},
             provenance=provenance(track=name_features_track(widths[0] if widths else 0)),
         ),
@@ -244,7 +244,7 @@ def _columns(split: str, part: Any) -> pa.Table:
         feature = part.features[name]
         if name not in columns:
             named = isinstance(feature, datasets.ClassLabel)
-            columns[name] = pa.array(column(part, name).tolist(), pa.string()) if named else table[name]
+            columns[name] = pa.array(read_column(part, name).tolist(), pa.string()) if named else table[name]
     return pa.table(columns)
 
 

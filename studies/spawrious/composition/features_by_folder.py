@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from oochub.builders.sources.spawrious_compositions import BREEDS
 from oochub.data.load import load
 from oochub.sweep.feature_measurement import FeatureCache
-from oochub.trainers.backbone import backbone
-from oochub.trainers.rows.examples import column
+from oochub.trainers.backbone import open_backbone
+from oochub.trainers.rows.examples import read_column
 
 
 def features_by_folder(
@@ -28,14 +28,14 @@ def features_by_folder(
     Raises:
         OochubError: Data or a model that cannot be read.
     """
-    network, processor = backbone(model, class_names=BREEDS)
+    network, processor = open_backbone(model, class_names=BREEDS)
     data = load("spawrious/all", data_dir=data_dir, options=options or {})
     split, rows = next(iter(data.items()))
     about = hashlib.sha256(f"{model} {processor.to_json_string()} {rows._fingerprint}".encode()).hexdigest()[:8]
     cache = FeatureCache(folder / f"{Path(model).name}-{about}")
     features = cache.features(network, processor, data)[split].numpy()
     names = ("repeat", "background", "label", "index")
-    repeat, background, label, index = (column(rows, name) for name in names)
+    repeat, background, label, index = (read_column(rows, name) for name in names)
     order = np.lexsort((index, label, background, repeat))
     cells: dict[tuple[int, str, str], list[int]] = {}
     for row in order:

@@ -14,11 +14,11 @@ from torch import nn
 import oochub
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.schedule import Schedule
+from oochub.trainers.fit_linear_probe import check_stackable, fit_linear_probe
 from oochub.trainers.heads import head_stack
 from oochub.trainers.heads.fitted_head import Probe
-from oochub.trainers.linear_probe import check_stackable, linear_probe
 from oochub.trainers.rows.examples import Examples
-from oochub.trainers.rows.targets import task_of
+from oochub.trainers.rows.targets import find_task
 
 torch.set_num_threads(1)
 WIDTH, CLASSES = 12, ["no", "yes"]
@@ -33,7 +33,7 @@ def world(rows: int, seed: int, *, width: int = WIDTH) -> tuple[Examples, torch.
     names = {"label": ClassLabel(names=CLASSES), "environment": ClassLabel(names=["a", "b", "c", "empty"])}
     columns = {"label": label, "environment": environment, "challenge": np.where(label == 1, "hard_positive", "easy")}
     dataset = Dataset.from_dict(columns, Features({**names, "challenge": Value("string")}))
-    task = task_of(dataset)
+    task = find_task(dataset)
     inputs: Any = SimpleNamespace(column="label")
     examples = Examples(dataset, inputs, split="train", task=task, names=CLASSES, environment_column="environment")
     return examples, torch.tensor(features, dtype=torch.float32), task
@@ -152,7 +152,7 @@ def test_a_stack_of_all_objectives_equals_its_heads_trained_alone():
         for optim in ("sgd", "adam", "adamw"):
             given = {"lr_scheduler_type": course, "optim": optim, "warmup_ratio": 0.25, "weight_decay": 0.05}
             probes += [probe("group_dro", 4, learning_rate=rate, **given) for rate in (0.03, 0.1)]
-    fitted = linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
+    fitted = fit_linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
     for one, head in zip(probes, fitted, strict=True):
         equal(head, alone(one))
 
@@ -161,7 +161,7 @@ def test_a_stack_of_all_objectives_equals_its_heads_trained_alone():
 def test_patience_clipping_and_a_hidden_layer(hidden):
     given = {"num_train_epochs": 12, "early_stopping_patience": 2, "max_grad_norm": 0.3, "learning_rate": 0.8}
     probes = [probe("erm", seed, **given) for seed in range(3)] + [probe("group_dro", 7, step_size=0.5, **given)]
-    fitted = linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL, hidden=hidden)
+    fitted = fit_linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL, hidden=hidden)
     for one, head in zip(probes, fitted, strict=True):
         equal(head, alone(one, hidden=hidden))
     lengths = {len(head.history) for head in fitted}
@@ -171,9 +171,9 @@ def test_patience_clipping_and_a_hidden_layer(hidden):
 def test_heads_that_are_judged_a_few_at_a_time_are_the_same(monkeypatch):
     """Planted fault seen: each part judged with the weights of the first."""
     probes = [probe(name, seed) for name in ("erm", "group_dro", "undersample") for seed in (0, 1)]
-    whole = linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
+    whole = fit_linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
     monkeypatch.setattr(head_stack, "_MOST_NUMBERS", 4 * 60 * len(CLASSES))
-    parts = linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
+    parts = fit_linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
     for one, other in zip(whole, parts, strict=True):
         torch.testing.assert_close(one.layers, other.layers)
         assert one.best_epoch == other.best_epoch and one.best_value == pytest.approx(other.best_value)
@@ -181,29 +181,29 @@ def test_heads_that_are_judged_a_few_at_a_time_are_the_same(monkeypatch):
 
 def test_a_run_that_diverges_stops_no_other():
     probes = [probe("erm", 0), probe("erm", 1, learning_rate=1e38), probe("focal", 0, learning_rate=1e38)]
-    good, bad, _ = linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
+    good, bad, _ = fit_linear_probe(TRAIN, FEATURES, probes, task=TASK, evaluation=EVAL)
     equal(good, alone(probes[0]))
     assert bad.error == "Training diverged in epoch 1. Lower learning_rate (it is 1e+38)." and not bad.layers
 
 
 def test_dropout_is_drawn_for_each_run_and_step():
     """Equal seeds drop the same, and dropping changes the head; the features keep their mean."""
-    first, same, other, none = linear_probe(
+    first, same, other, none = fit_linear_probe(
         TRAIN, FEATURES, [probe("erm", s, dropout=d) for s, d in ((0, 0.5), (0, 0.5), (1, 0.5), (0, 0.0))], task=TASK
     )
     assert torch.equal(first.layers[0][0], same.layers[0][0])
     assert not torch.allclose(first.layers[0][0], other.layers[0][0])
     assert not torch.allclose(first.layers[0][0], none.layers[0][0])
-    lone = linear_probe(TRAIN, FEATURES, [probe("erm", 0, dropout=0.5)], task=TASK)[0]
+    lone = fit_linear_probe(TRAIN, FEATURES, [probe("erm", 0, dropout=0.5)], task=TASK)[0]
     torch.testing.assert_close(first.layers[0][0], lone.layers[0][0])
 
 
 def test_steps_without_validation_end_where_they_are_told():
     """Five steps of 32 rows: the last epoch is cut, and its weights are kept."""
     given = {"max_steps": 5, "num_train_epochs": 9}
-    cut = linear_probe(TRAIN, FEATURES, [probe("erm", 0, **given)], task=TASK)[0]
+    cut = fit_linear_probe(TRAIN, FEATURES, [probe("erm", 0, **given)], task=TASK)[0]
     assert cut.best_epoch == 2 and cut.best_value is None
-    whole = linear_probe(TRAIN, FEATURES, [probe("erm", 0, num_train_epochs=2)], task=TASK)[0]
+    whole = fit_linear_probe(TRAIN, FEATURES, [probe("erm", 0, num_train_epochs=2)], task=TASK)[0]
     assert not torch.allclose(cut.layers[0][0], whole.layers[0][0])
     logits = cut.logits(FEATURES[:4])
     torch.testing.assert_close(logits, FEATURES[:4] @ cut.layers[0][0].T + cut.layers[0][1])
@@ -211,7 +211,7 @@ def test_steps_without_validation_end_where_they_are_told():
 
 def test_the_best_epoch_by_another_number():
     """NOOCH's rule: the epoch with the smallest larger loss of hard positives and negatives."""
-    head = linear_probe(
+    head = fit_linear_probe(
         TRAIN,
         FEATURES,
         [probe("erm", 0, metric_for_best_model="hard_loss", num_train_epochs=6)],
@@ -223,13 +223,13 @@ def test_the_best_epoch_by_another_number():
 
 
 def test_what_cannot_be_done_is_said():
-    one = lambda *given, **more: linear_probe(TRAIN, FEATURES, [probe(*given, **more)], task=TASK)[0].error  # noqa: E731
+    one = lambda *given, **more: fit_linear_probe(TRAIN, FEATURES, [probe(*given, **more)], task=TASK)[0].error  # noqa: E731
     assert "coral is more than a loss of logits" in one("coral")
     assert "leave gradient_accumulation_steps at 1" in one("erm", gradient_accumulation_steps=2)
     assert "is more than the 3 environments" in one("irm", sampler="environments", environments_per_batch=4)
     with pytest.raises(oochub.OochubError, match=r"features must be \(90, d\), one row an example, got \(60, 12\)"):
-        linear_probe(TRAIN, EVAL[1], [probe("erm")], task=TASK)
+        fit_linear_probe(TRAIN, EVAL[1], [probe("erm")], task=TASK)
     with pytest.raises(oochub.OochubError, match=r"Did you mean 'worst_group\.accuracy'"):
-        linear_probe(
+        fit_linear_probe(
             TRAIN, FEATURES, [probe("erm", metric_for_best_model="worst_group.acuracy")], task=TASK, evaluation=EVAL
         )

@@ -10,12 +10,12 @@ from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
-from oochub.trainers.heads.head_stack import HeadStack, grouped
+from oochub.trainers.heads.head_stack import HeadStack, group_by
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import objective_name
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.rows.targets import CLASSES, Task
-from oochub.trainers.samplers import EpochSampler, sampler_by_name
+from oochub.trainers.samplers import EpochSampler, make_sampler
 
 _STACKED = (
     "optim",
@@ -31,7 +31,7 @@ _STACKED = (
 """What runs have in common that train in one stack; they may differ in all else."""
 
 
-def linear_probe(
+def fit_linear_probe(
     train: Examples,
     features: Tensor,
     probes: Sequence[Probe],
@@ -49,7 +49,7 @@ def linear_probe(
         train: Labels and environments of the training rows; its pictures are not read.
         features: Of the training rows, float32 (n, d).
         probes: The runs; arguments that are about pictures, folders or machines are not used.
-        task: What is predicted, see `task_of`.
+        task: What is predicted, see `find_task`.
         evaluation: The validation rows and their features; without them the last epoch is kept.
         hidden: Width of a hidden layer with ReLU; 0 for a linear head.
 
@@ -71,7 +71,7 @@ def linear_probe(
             samplers[number] = _prepared(probe, train, task, outputs)
         except OochubError as error:
             heads[number] = FittedHead((), 0, None, [], str(error))
-    stacks = grouped(samplers, lambda i: (len(samplers[i]), *(getattr(probes[i].args, name) for name in _STACKED)))
+    stacks = group_by(samplers, lambda i: (len(samplers[i]), *(getattr(probes[i].args, name) for name in _STACKED)))
     total = sum(len(members) * probes[members[0]].args.num_train_epochs for members in stacks.values())
     with tqdm(total=total, desc=f"{len(probes)} heads", unit="epoch", disable=None) as bar:
         for members in stacks.values():
@@ -117,7 +117,7 @@ def _prepared(probe: Probe, train: Examples, task: Task, outputs: int) -> EpochS
         class_counts=train.counts(train.label, outputs) if task.problem_type == CLASSES else None,
         environment_counts=environments,
     )
-    return objective.sampler(train.label, train.environment, seed=args.seed) or sampler_by_name(
+    return objective.sampler(train.label, train.environment, seed=args.seed) or make_sampler(
         args.sampler,
         label=train.label,
         environment=train.environment,

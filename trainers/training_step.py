@@ -29,7 +29,7 @@ class Outputs(NamedTuple):
     features: Tensor | None
 
 
-class Learner:
+class TrainingStep:
     """Asks the model, and updates it, on Accelerate.
 
     Args:
@@ -49,11 +49,11 @@ class Learner:
         shared_draws: Random numbers of this step, equal in all processes.
         done: The share of the stage's steps that are done, 0 to 1.
 
-    >>> from oochub.trainers.backbone import backbone
-    >>> model, _ = backbone("resnet-tiny", class_names=["cat", "dog"])
+    >>> from oochub.trainers.backbone import open_backbone
+    >>> model, _ = open_backbone("resnet-tiny", class_names=["cat", "dog"])
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    >>> learner = Learner(Accelerator(), model.cpu(), optimizer, head=[model.classifier[1]])
-    >>> learner.outputs({"pixel_values": torch.zeros(2, 3, 48, 48)}).features.shape
+    >>> training = TrainingStep(Accelerator(), model.cpu(), optimizer, head=[model.classifier[1]])
+    >>> training.outputs({"pixel_values": torch.zeros(2, 3, 48, 48)}).features.shape
     torch.Size([2, 128])
     """
 
