@@ -1,6 +1,7 @@
 """A model that is opened as its predictions were made, to answer for other pictures."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import datasets
@@ -11,6 +12,8 @@ from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_bat
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 
 
 def opened_model(
@@ -18,17 +21,8 @@ def opened_model(
     part: datasets.Dataset,
     splits: Mapping[str, Any],
     predictions: Predictions,
-    *,
-    mode: str = "auto",
-    processor: Any = None,
-    image_processor: Any = None,
-    device: Any = "auto",
-    dtype: str = "auto",
-    batch_size: int | None = None,
-    num_workers: int | None = None,
-    cache: bool = True,
-    skip_broken: bool = False,
-    settings: Mapping[str, Any],
+    how: ModelSettings,
+    asked: PredictionSettings,
 ) -> Callable[[datasets.Dataset], NDArray[np.float32]]:
     """The logits (n, c) of a data set's pictures, as a function; preprocessing is that of the predictions.
 
@@ -37,27 +31,21 @@ def opened_model(
         part: The split that was predicted.
         splits: All splits.
         predictions: Of the model.
-        mode: See there.
-        processor: See there.
-        image_processor: See there.
-        device: See there.
-        dtype: See there.
-        batch_size: See there.
-        num_workers: See there.
-        cache: See there.
-        skip_broken: See there.
-        settings: Of the mode.
+        how: How it answers.
+        asked: How the predictions were made.
     """
     import torch
 
-    source, place = ModelSource(model), choose_device(device)
+    source, settings = ModelSource(model), how.of_mode
+    asked = replace(asked, device=choose_device(asked.device))
     way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
-    inputs = source.inputs(part, processor=image_processor if processor is None else processor, preprocessing=way)
-    inputs.num_workers = num_workers
-    size = batch_size or (128 if place.type == "cuda" else 16)
-    data = PredictedData(part, splits, place, size, cache, skip_broken)
-    opened = choose_mode(source, mode, settings)(source, inputs, data, **settings)
-    network = opened.network if DTYPES[dtype] == torch.float32 else Autocast(opened.network, DTYPES[dtype])
+    processor = how.image_processor if how.processor is None else how.processor
+    inputs = source.inputs(part, processor=processor, preprocessing=way)
+    inputs.num_workers = asked.num_workers
+    place, size = asked.device, asked.rows_a_pass
+    data = PredictedData(part, splits, place, size, asked.cache, asked.skip_broken)
+    opened = choose_mode(source, how.mode, settings)(source, inputs, data, **settings)
+    network = opened.network if DTYPES[asked.dtype] == torch.float32 else Autocast(opened.network, DTYPES[asked.dtype])
     probe = {name: values.to(place) for name, values in inputs.probe().items()}
 
     def answer(pictures: datasets.Dataset) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from oochub.probing.object_area import ObjectArea, RowOfObject
 
 
 class SegmentedAreas(ObjectArea):
-    """What a segmenter says is the class of each row, see `oochub contexts --by segments`.
+    """What a segmenter says is the class of each row, see `oochub contexts --contexts segments`.
 
     Args:
         way: `Segments` of a model.

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from oochub.context_finding.context_columns import TITLE, card_text
-from oochub.data.columns import Columns
 from oochub.data.load import load_columns
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError
@@ -15,6 +14,7 @@ from oochub.records.build_record import BuildRecord, ContextCheck, ContextRater,
 from oochub.reviewing.context_page import HAS, LACKS, QUESTION, context_rows, facts_of_contexts
 from oochub.reviewing.decisions import read_decisions
 from oochub.reviewing.rater_scores import rater_scores
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.files import sole_writer
 from oochub.storage.reading import read_bytes
 
@@ -40,7 +40,7 @@ def checked_contexts(folder: str | Path, answers: Sequence[str | Path]) -> Found
     if not target.exists():
         raise OochubError(f"There is no {target}. Give the folder that oochub contexts wrote.")
     with sole_writer(target):
-        data = without_build_column(load_columns(str(target), Columns()))
+        data = without_build_column(load_columns(str(target), DataSettings()))
         facts = facts_of_contexts(data)
         files = {str(path): read_decisions(path, allowed=QUESTION.allowed) for path in answers}
         example, has, tested = context_rows(data, facts)

@@ -104,7 +104,8 @@ def facts_of_contexts(data: Mapping[str, datasets.Dataset]) -> FoundContexts:
     facts = record.facts.found_contexts if record else None
     if facts is None or not {CONTEXTS_COLUMN, CHOSEN_ON, "example_id"} <= set(first.column_names):
         raise OochubError(
-            "These data have no contexts that oochub found. Find them: oochub contexts SOURCE --by WAY --out FOLDER."
+            "These data have no contexts that oochub found. Find them: oochub contexts SOURCE --contexts WAY --out "
+            "FOLDER."
         )
     return facts
 

@@ -1,4 +1,4 @@
-"""The work of `oochub contexts --by captions` that `scale.py` measures: the captioner's, the encoder's, and our own."""
+"""The work of `--contexts captions` that `scale.py` measures: the captioner's, the encoder's, and our own."""
 
 import sys
 import tempfile

@@ -107,7 +107,7 @@ def test_the_steps_are_kept_and_made_again_where_something_changed(model, few, t
     made = {file.name: file.stat().st_mtime_ns for file in out.iterdir()}
     assert sorted(made) == ["predictions.parquet", "report.html", "report.json"]
     with monkeypatch.context() as patched:
-        patched.setattr("oochub.models.model_source.pretrained", lambda *a, **k: pytest.fail("the model was opened"))
+        patched.setattr("oochub.models.model_source.open_pretrained", lambda *a, **k: pytest.fail("it was opened"))
         patched.setattr("oochub.auditing.evaluate", lambda *a, **k: pytest.fail("it was evaluated"))
         again = oochub.audit(model, few, out=out, **COLUMNS)
     assert to_json(again) == to_json(first)
@@ -125,7 +125,7 @@ def test_contexts_that_are_found_again_are_the_same_step(model, few, tmp_path, m
     first = oochub.audit(model, few, **asked)
     assert first.contexts.n_chosen + first.contexts.n_tested == (28 if choose_on == "auto" else 16)
     with monkeypatch.context() as patched:
-        patched.setattr("oochub.models.model_source.pretrained", lambda *a, **k: pytest.fail("the model was opened"))
+        patched.setattr("oochub.models.model_source.open_pretrained", lambda *a, **k: pytest.fail("it was opened"))
         patched.setattr("oochub.auditing.evaluate", lambda *a, **k: pytest.fail("it was evaluated"))
         again = oochub.audit(model, few, **asked)
     assert to_json(again) == to_json(first)
@@ -154,7 +154,7 @@ def test_a_loaded_data_set_is_audited_too(model, few):
     ],
 )
 def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tmp_path, given, message):
-    monkeypatch.setattr("oochub.models.model_source.pretrained", lambda *a, **k: pytest.fail("the model was opened"))
+    monkeypatch.setattr("oochub.models.model_source.open_pretrained", lambda *a, **k: pytest.fail("it was opened"))
     with pytest.raises(OochubError, match=message):
         oochub.audit(model, few, out=tmp_path / "audit", **{**COLUMNS, **given})
     assert not (tmp_path / "audit" / "predictions.parquet").exists()

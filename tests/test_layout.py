@@ -21,6 +21,7 @@ ROOMS = (
     "process",
     "stats",
     "records",
+    "settings",
     "class_names",
     "benchmark context_finder",
     "catalog",

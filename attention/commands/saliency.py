@@ -7,39 +7,27 @@ import typer
 
 from oochub.commands._options import (
     AsJson,
-    Cache,
-    ConfigName,
-    ContextColumn,
-    DataDir,
-    Device,
-    GroupColumn,
-    ImageColumn,
-    ImageProcessor,
-    LabelColumn,
-    LabelMapFile,
-    Limit,
     Model,
-    ModeName,
-    ModeOptions,
-    Options,
-    Restrict,
-    SkipBroken,
     Source,
-    Usual,
     check_models,
-    columns_of,
     done,
-    mode_settings,
     out_console,
     without_weight_bars,
     writes,
 )
+from oochub.commands._signature import shown
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import CSV, FIGURE
 
 
 def saliency(
     model: Model,
     source: Source,
+    data: DataSettings,
+    how: ModelSettings,
+    asked: Annotated[PredictionSettings, shown(only=("device", "limit", "skip_broken", "cache"))],
     out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="The figure: .png, .pdf or .svg.")],
     beside: Annotated[
         str | None, typer.Option(metavar="MODEL", help="A second model, which gets the pictures right.")
@@ -66,23 +54,6 @@ def saliency(
     ] = "paper",
     seed: Annotated[int, typer.Option(help="Of the noise and of the bootstrap.", min=0, max=2**32 - 1)] = 0,
     split: Annotated[str | None, typer.Option(help="To take the pictures from; default that of the headline.")] = None,
-    mode: ModeName = "auto",
-    label_map: LabelMapFile = None,
-    restrict: Restrict = False,
-    mode_option: ModeOptions = None,
-    image_processor: ImageProcessor = None,
-    device: Device = "auto",
-    limit: Limit = None,
-    skip_broken: SkipBroken = False,
-    cache: Cache = True,
-    config: ConfigName = None,
-    image_column: ImageColumn = None,
-    label_column: LabelColumn = None,
-    context_column: ContextColumn = None,
-    group_column: GroupColumn = None,
-    usual: Usual = None,
-    data_dir: DataDir = None,
-    option: Options = None,
     as_json: AsJson = False,
 ) -> None:
     """Shows what a model looked at in the pictures that it got wrong out of context.
@@ -92,31 +63,24 @@ def saliency(
     """
     from oochub.attention.object_masks import ObjectMasks
 
-    check_models(model, beside, image_processor=image_processor)
+    check_models(model, beside, how=how, device=asked.device)
     if masks is not None:
         ObjectMasks(masks)
     from oochub.attention.attention import attention
     from oochub.attention.object_share import object_shares
     from oochub.catalog import get
     from oochub.data.load import load_columns
-    from oochub.records.parameters import parse_options
     from oochub.records.schema import to_json
     from oochub.report.text_table import TextTable
     from oochub.stats.estimate import Sampling
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
 
-    settings = mode_settings(label_map, restrict, mode_option)
     without_weight_bars()
-    columns = columns_of(
-        image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
-    )
-    data = load_columns(
-        source, columns, config=config, data_dir=data_dir, options=parse_options(option or []), in_place=True
-    )
+    loaded = load_columns(source, data, in_place=True)
     found = attention(
         model,
-        data,
+        loaded,
         beside=beside,
         split=split,
         label=label,
@@ -128,13 +92,13 @@ def saliency(
         noise=noise,
         variant=variant,
         seed=seed,
-        device=device,
-        cache=cache,
-        mode=mode,
-        processor=image_processor,
-        limit=limit,
-        skip_broken=skip_broken,
-        **settings,
+        device=asked.device,
+        cache=asked.cache,
+        mode=how.mode,
+        processor=how.image_processor,
+        limit=asked.limit,
+        skip_broken=asked.skip_broken,
+        **how.of_mode,
     )
     figure = get("figure", "saliency")(found).figure.canvas.figure
     with written_whole(out, kind=FIGURE) as draft:

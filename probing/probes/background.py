@@ -1,7 +1,6 @@
 """`--probe background`: how much of a model's answer is the object, and how much its background."""
 
 import base64
-import inspect
 import io
 from collections import Counter
 from collections.abc import Mapping
@@ -19,7 +18,6 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.evaluation.mistakes import find_attribution
-from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_answers import VARIANTS, AlteredAnswers, logits_of
 from oochub.probing.altered_pictures import Pixels
@@ -32,10 +30,11 @@ from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
 from oochub.records.build_record import presence_class
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, ShownRow
 from oochub.records.sides import GroupsOfRows
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
+from oochub.settings.probe_settings import ProbeSettings
 from oochub.stats.logits import softmax
 
-_OPENED = "mode processor image_processor device dtype batch_size num_workers cache skip_broken".split()
-"""The settings of a prediction that opening a model takes."""
 _THUMBNAIL, _QUALITY = 176, 80  # pixels of the longer side; noise of that size is 20 kB
 _ROWS = 1000
 
@@ -47,7 +46,8 @@ class Background:
     Attributes:
         masks: A folder of PNG masks named by the rows' ids or their pictures' files, or the raw folder of COCO.
         boxes: A column of boxes, x1, y1, x2, y2 in pixels.
-        segmenter: Folder or Hub id of a semantic segmenter, see `oochub contexts --by segments`, or `Segments` itself.
+        segmenter: Folder or Hub id of a semantic segmenter, see `oochub contexts --contexts segments`, or `Segments`
+            itself.
         label_map: Which classes of the segmenter are a class of the data, see there.
         rows: How many rows to alter at most, drawn at random.
         seed: Of the rows and backgrounds that are drawn.
@@ -91,12 +91,14 @@ class Background:
         >>> Background(boxes="place", rows=20).options
         ('--probe', 'background', '--boxes', 'place', '--probe-option', 'rows=20')
         """
-        segmenter = None if self.segmenter is None else self.segmenter.model
-        named = {"--masks": _named(self.masks), "--boxes": self.boxes, "--segmenter": segmenter}
         others = {"label_map": _named(self.label_map), "rows": self.rows if self.rows != _ROWS else None}
-        asked = [("--probe", "background"), *named.items()]
-        asked += [("--probe-option", f"{name}={value}") for name, value in others.items() if value is not None]
-        return tuple(word for option, value in asked if value is not None for word in (option, value))
+        return ProbeSettings(
+            probe="background",
+            masks=_named(self.masks),
+            boxes=self.boxes,
+            segmenter=None if self.segmenter is None else self.segmenter.model,
+            probe_settings={name: value for name, value in others.items() if value is not None},
+        ).words()
 
     def check(self, data: Any, *, data_dir: str | None = None) -> None:
         """Refuses data in which nothing tells where the object of each image is, before the model is opened.
@@ -120,11 +122,12 @@ class Background:
         model: Any,
         data: Any,
         predictions: Predictions,
+        how: ModelSettings,
+        asked: PredictionSettings,
         *,
         split: str,
         data_dir: str | None = None,
         resamples: int = 1000,
-        prediction: Mapping[str, Any],
     ) -> BackgroundProbe:
         """Alters the pictures of rows, has the model answer, and compares with its answers to the rows as they are.
 
@@ -132,11 +135,11 @@ class Background:
             model: That made the predictions.
             data: The data that were predicted.
             predictions: Of one class a row.
+            how: How it answered.
+            asked: How the predictions were made. The answers are kept in the cache as these are.
             split: Whose rows are altered.
             data_dir: The raw folder of a benchmark.
             resamples: Of the bootstrap.
-            prediction: How the predictions were made, see `oochub.predict`. The answers are kept in the cache as
-                these are.
 
         Raises:
             OochubError: Rows that are no pictures or a stream, answers of another kind, no row whose object is known;
@@ -169,15 +172,9 @@ class Background:
             raise OochubError(f"No row of {split} {words}, so nothing can be altered. Take another split.")
         area.begin(rows.with_object())
         key = predictions.metadata.provenance.get("key")
-        answers = AlteredAnswers(rows, seed=self.seed, key=str(key) if key and prediction.get("cache", True) else None)
+        answers = AlteredAnswers(rows, seed=self.seed, key=str(key) if key and asked.cache else None)
 
-        def opened() -> Any:
-            known = inspect.signature(predict).parameters
-            own = {name: value for name, value in prediction.items() if name not in known}
-            asked = {name: prediction[name] for name in _OPENED if name in prediction}
-            return opened_model(model, part, splits, predictions, settings=own, **asked)
-
-        table = answers.table(opened)
+        table = answers.table(lambda: opened_model(model, part, splits, predictions, how, asked))
         states = table.column("state").to_pylist()
         probed = table.filter(pa.array([state == PROBED for state in states]))
         left_out = Counter(STATES[state] for state in states if state != PROBED)
@@ -200,7 +197,7 @@ class Background:
             seed=self.seed,
         )
         shown = None
-        if prediction.get("images", True):
+        if asked.images:
             shown = _shown(answers, probed, predictions, altered, numbers.change)
         return BackgroundProbe(
             area=area.words,

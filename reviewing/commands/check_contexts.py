@@ -37,10 +37,10 @@ def check_contexts(
 
         _show(checked_contexts(folder, answers), folder, as_json)
     if out is not None:
-        from oochub.data.columns import Columns
         from oochub.data.load import load_columns
+        from oochub.settings.data_settings import DataSettings
 
-        data = load_columns(str(folder), Columns(), in_place=True)
+        data = load_columns(str(folder), DataSettings(), in_place=True)
         write_context_page(data, out, rows=rows, seed=seed, folder=folder, as_json=as_json)
         done({"page": str(out)}, as_json)
 

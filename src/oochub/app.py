@@ -12,6 +12,7 @@ import typer
 
 from oochub import catalog
 from oochub.commands._options import out_console
+from oochub.commands._signature import with_options
 from oochub.errors import OochubError, speaking_shell
 
 
@@ -74,7 +75,7 @@ def _add_commands() -> None:
     names = catalog.names("command")
     first = [name for name in _IN_ORDER_OF_USE if name in names]
     for name in [*first, *(name for name in names if name not in first)]:
-        app.command(name=name)(_checked(catalog.get("command", name)))
+        app.command(name=name)(_checked(with_options(catalog.get("command", name), name)))
 
 
 def _checked(command: Callable[..., None]) -> Callable[..., None]:

@@ -4,26 +4,29 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from oochub import catalog
 from oochub.context_finder import ContextWay
-from oochub.context_finding.context_columns import contexts as with_contexts
-from oochub.context_finding.context_columns import way_of
-from oochub.context_finding.rows_to_choose_on import CHOICES
-from oochub.data.columns import Columns
+from oochub.context_finding.context_columns import add_contexts, way_of
 from oochub.data.load import declaration_for, load_columns
 from oochub.data.user_data import check_context
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, either
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.checked_data_set import checked_data_set
-from oochub.prediction.predict import predict
+from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.predictions import Predictions
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.remote.check_source import check_source
 from oochub.report.report import Report
-from oochub.stats.estimate import Sampling
+from oochub.settings.context_settings import ContextSettings
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.interval_settings import IntervalSettings
+from oochub.settings.measurement_settings import MeasurementSettings
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
+from oochub.settings.probe_settings import ProbeSettings
 from oochub.stats.p_values import Correction
 from oochub.storage.artifacts import AUDIT
 from oochub.storage.files import check_writable, sole_writer
@@ -98,65 +101,86 @@ def audit(
     >>> report.benchmark.name, report.slice("in_context").n, report.slice("out_of_context").n
     ('custom', 16, 16)
     """
-    Sampling(resamples=resamples, seed=seed)  # checked before the data are read
-    for name, given in (("context_settings", context_settings), ("probe_settings", probe_settings)):
-        if given is not None and not isinstance(given, Mapping):
-            raise OochubError(f"{name}= takes values by name, got a {type(given).__name__}.")
-    way = None if contexts is None else way_of(contexts, context_settings or {}, option="--context-")
-    if correction not in get_args(Correction):
-        raise unknown_name("correction", correction, get_args(Correction))
-    if choose_on not in CHOICES:
-        raise unknown_name("choice of rows", choose_on, CHOICES)
-    unread = "context_settings=" if context_settings else "choose_on=" if choose_on != "auto" else None
-    if way is None and unread:
-        raise OochubError(f"{unread} is read where a way finds contexts: name it with contexts=.")
-    asked = _asked(probe, {"seed": seed, **(probe_settings or {})}) if probe or probe_settings else None
+    given = locals()
+    how, asked = prediction_records({"splits": splits, **prediction})
+    return audit_source(
+        model,
+        source,
+        DataSettings.of(given),
+        how,
+        asked,
+        found=ContextSettings.of(given),
+        probe=ProbeSettings.of(given),
+        intervals=IntervalSettings.of(given),
+        out=out,
+    )
+
+
+def audit_source(
+    model: Any,
+    source: Any,
+    data: DataSettings,
+    how: ModelSettings,
+    asked: PredictionSettings,
+    *,
+    found: ContextSettings,
+    probe: ProbeSettings,
+    intervals: IntervalSettings,
+    out: str | Path | None = None,
+) -> Report:
+    """What `oochub.audit` gives, with the options as records.
+
+    Args:
+        model: See `audit`; so are the others.
+        source: What is audited.
+        data: Which of it, and which columns are what.
+        how: How the model answers.
+        asked: How it predicts.
+        found: How contexts are found.
+        probe: What is asked about altered images.
+        intervals: How intervals are found.
+        out: The folder.
+
+    Raises:
+        OochubError: See `audit`.
+    """
+    way = None if found.contexts is None else way_of(found.contexts, found.of_way)
+    altered = None if probe.probe is None else _probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")
-    columns: dict[str, Any] = {"label": label, "context": context, "group": group, "image": image, "usual": usual}
     if isinstance(source, str | Path):
-        named = Columns(**columns)
-        data = load_columns(str(source), named, config=config, data_dir=data_dir, options=options, in_place=True)
+        loaded = load_columns(str(source), data, in_place=True)
     else:
-        given = {**columns, "config": config, "data_dir": data_dir, "options": options}
-        unread = next((name for name, value in given.items() if value is not None), None)
+        unread = next(iter(data.given()), None)
         if unread is not None:
             raise OochubError(f"{unread}= is read where source is a path or a name; this data set is loaded already.")
-        data = checked_data_set(source)
-    _check_task(data)
-    if asked is not None:
-        asked.check(data, data_dir=data_dir)
+        loaded = checked_data_set(source)
+    _check_task(loaded)
+    if altered is not None:
+        altered.check(loaded, data_dir=data.data_dir)
     if way is None:
-        check_context(data)
+        check_context(loaded)
     else:
-        data = with_contexts(
-            data, by=way, skip_broken=bool(prediction.get("skip_broken")), choose_on=choose_on, seed=seed
-        )
-    chosen: dict[str, Any] = {"correction": correction, "resamples": resamples, "seed": seed}
+        measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=intervals.seed)
+        chosen = ContextSettings(contexts=way, choose_on=found.choose_on)
+        loaded = add_contexts(loaded, DataSettings(), chosen, measurement)
 
     def probed(report: Report, predictions: Predictions) -> Report:
         """The report with what the probe gives; without one where none was asked for."""
-        if asked is None:
+        if altered is None:
             return replace(report, background=None)
-        found = asked.run(
-            model,
-            data,
-            predictions,
-            split=next((part.split for part in report.slices), report.benchmark.out_of_context.split),
-            data_dir=data_dir,
-            resamples=resamples,
-            prediction=prediction,
-        )
-        return replace(report, background=found)
+        split = next((part.split for part in report.slices), report.benchmark.out_of_context.split)
+        place = {"split": split, "data_dir": data.data_dir, "resamples": intervals.resamples}
+        return replace(report, background=altered.run(model, loaded, predictions, how, asked, **place))
 
     if folder is None:
-        predictions = predict(model, data, splits=splits, **prediction)
-        return probed(_evaluated(predictions, predictions, **chosen), predictions)
+        predictions = predict_splits(model, loaded, how, asked)
+        return probed(_evaluated(predictions, predictions, intervals), predictions)
     with sole_writer(folder):
-        predictions = predict(model, data, splits=splits, out=folder / "predictions.parquet", **prediction)
-        kept = _kept(folder / "report.json", predictions, **chosen)
-        report = _evaluated(predictions, folder / "predictions.parquet", **chosen) if kept is None else kept
+        predictions = predict_splits(model, loaded, how, asked, out=folder / "predictions.parquet")
+        kept = _kept(folder / "report.json", predictions, intervals)
+        report = _evaluated(predictions, folder / "predictions.parquet", intervals) if kept is None else kept
         report = probed(report, predictions)
         if kept is None or to_json(report) != to_json(kept):
             report.save(folder / "report.json")
@@ -164,12 +188,11 @@ def audit(
     return report
 
 
-def _asked(probe: str | None, settings: Mapping[str, Any]) -> Any:
+def _probe(asked: ProbeSettings, *, seed: int) -> Any:
     """The probe with its settings, checked."""
-    if probe is None:
-        raise OochubError("probe_settings= are those of a probe: name it with probe=.")
-    kind = catalog.get("probe", probe)
-    check_parameters(kind, settings, kind=f"setting of the probe {probe}")
+    kind = catalog.get("probe", str(asked.probe))
+    settings = {"seed": seed, **asked.of_probe}
+    check_parameters(kind, settings, kind=f"setting of the probe {asked.probe}")
     return kind(**settings)
 
 
@@ -182,13 +205,13 @@ def _check_task(data: Any) -> None:
         raise OochubError(f"{declared.name} holds many tasks at once here. Audit one of them: {task}.")
 
 
-def _evaluated(predictions: Predictions, source: Predictions | Path, **chosen: Any) -> Report:
+def _evaluated(predictions: Predictions, source: Predictions | Path, intervals: IntervalSettings) -> Report:
     """The report; of own data with contexts also the gap at equal shares of the classes, by which it is judged."""
     own = predictions.metadata.facts.usual_contexts is not None and predictions.output.one_answer
-    return evaluate(source, match="label" if own else None, **chosen)
+    return evaluate(source, match="label" if own else None, **intervals.record())
 
 
-def _kept(file: Path, predictions: Predictions, *, correction: Correction, resamples: int, seed: int) -> Report | None:
+def _kept(file: Path, predictions: Predictions, intervals: IntervalSettings) -> Report | None:
     """The report in the folder, where it is of these predictions and settings; else None."""
     if not file.is_file():
         return None
@@ -199,7 +222,7 @@ def _kept(file: Path, predictions: Predictions, *, correction: Correction, resam
     origin = report.provenance
     key = predictions.metadata.provenance.get("key")  # of model, data and settings; a model object has none
     made_of = (origin.prediction.get("key"), origin.predictions.sha256, origin.resamples, origin.seed, origin.oochub)
-    if report.contexts is not None and report.contexts.correction != correction:
+    if report.contexts is not None and report.contexts.correction != intervals.correction:
         return None
-    same = made_of == (key, predictions.digest, resamples, seed, version("oochub"))
+    same = made_of == (key, predictions.digest, intervals.resamples, intervals.seed, version("oochub"))
     return report if same and key is not None else None

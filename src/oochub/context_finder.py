@@ -50,8 +50,8 @@ class ContextWay(ABC):
     """A way to find contexts in two steps: pictures are measured one by one, then contexts are named by all measures.
 
     A subclass is one file of `oochub/data/contexts/` and its public class; nothing else names it. Its constructor takes
-    keyword-only settings, which `oochub contexts` takes as `--model`, `--names` and `--way-option`; it checks them and
-    loads no weights.
+    keyword-only settings, which `oochub contexts` and `oochub audit` take as `--context-model`, `--context-names` and
+    `--context-option`; it checks them and loads no weights.
 
     Measures are kept in the cache, by the bytes of the pictures and by `settings`: a way that measures something else
     must say so there.

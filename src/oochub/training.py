@@ -8,13 +8,14 @@ from typing import Any
 
 from oochub import catalog
 from oochub.context_finding.context_environments import context_environments
-from oochub.data.columns import Columns
 from oochub.data.holdout_split import check_hold_out, choose_holdout
 from oochub.data.load import declaration_for, declaration_of, is_benchmark, load_columns
 from oochub.errors import OochubError, either, unknown_name
 from oochub.output import output_of_features
 from oochub.records.parameters import check_parameters
 from oochub.remote.check_source import check_source
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.training_settings import TrainingSettings
 from oochub.storage.artifacts import RUN
 from oochub.storage.files import check_writable
 
@@ -91,13 +92,32 @@ def train(
     Raises:
         OochubError: An unknown name, hyperparameter or argument, an output that cannot be written, broken data.
     """
-    source = str(source)
+    given = locals()
+    return train_source(str(source), out, DataSettings.of(given), TrainingSettings.of(given), callbacks=callbacks)
+
+
+def train_source(
+    source: str, out: str | Path, data: DataSettings, asked: TrainingSettings, *, callbacks: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """What `oochub.train` gives, with the options as records.
+
+    Args:
+        source: See `train`; so are the others.
+        out: The folder of the run.
+        data: Which of the source, and which columns are what.
+        asked: How it is trained.
+        callbacks: Of transformers.
+
+    Raises:
+        OochubError: See `train`.
+    """
     check_writable(out, kind=RUN)
-    method = _objective(objective, hyperparameters or {})
-    declared = declaration_of(f"{source}/{config}" if config else source) if is_benchmark(source) else None
-    if hold_out and declared is not None:
+    method = _objective(asked.objective, asked.hyperparameters or {})
+    named = f"{source}/{data.config}" if data.config else source
+    declared = declaration_of(named) if is_benchmark(source) else None
+    if asked.hold_out and declared is not None:
         check_hold_out(declared, None, source=source)
-    _arguments(out, {**DEFAULTS, **(arguments or {})}, overwrite)  # checked before the data are read
+    _arguments(out, {**DEFAULTS, **asked.of_trainer}, asked.overwrite)  # checked before the data are read
 
     from oochub.models.built_in_model import check_built_in, find_built_in, list_model_names
     from oochub.models.model_source import choose_input
@@ -105,29 +125,29 @@ def train(
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.trainers.rows.targets import find_task
 
+    model = asked.model
     is_place = model is not None and find_built_in(model) is None
     if model is not None and is_place:
         hint = "Check the name, or take one of `oochub list model`, which are untrained."
         check_source(model, kind="model", hint=hint, also=list_model_names())
-    columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
     check = None if is_place else partial(check_built_in, model)
-    data = load_columns(source, columns, config=config, data_dir=data_dir, options=options, in_place=True, check=check)
-    declared = declared or declaration_for(data)
-    if hold_out:
-        check_hold_out(declared, data, source=source)
+    splits: Mapping[str, Any] = load_columns(source, data, in_place=True, check=check)
+    declared = declared or declaration_for(splits)
+    if asked.hold_out:
+        check_hold_out(declared, splits, source=source)
     validation = declared.validation_split if declared else "validation"
     for split in ("train", validation):
-        if split not in data:
+        if split not in splits:
             hint = (
                 "`oochub show benchmark` names the options of its builder, given with --option."
                 if declared
                 else f"Folders or files of the names train and {validation} are splits."
             )
-            there = f"{source} has no split {split!r}, only {', '.join(data)}"
+            there = f"{source} has no split {split!r}, only {', '.join(splits)}"
             raise OochubError(f"{there}: training needs train and {validation}. {hint}")
-    data, environments = context_environments(data, environments, needed=("train", validation), source=source)
+    splits, environments = context_environments(splits, asked.environments, needed=("train", validation), source=source)
     column = environments or (declared.environments if declared else "group")
-    train = data["train"]
+    train = splits["train"]
     if declared is None and output_of_features(train.features) is None:
         names = either("label=", "--label-column")
         raise OochubError(
@@ -143,12 +163,12 @@ def train(
     environment_column = column if known else None
     can_change = "augment" in kind.changes and output_of_features(train.features) != "boxes"
     defaults = DEFAULTS if can_change else {**DEFAULTS, "augment": "none"}
-    settings = _arguments(out, {**defaults, **(arguments or {})}, overwrite)
-    if leave_out is not None:
-        data = _without({"train": train, validation: data[validation]}, environment_column, leave_out)
-        train = data["train"]
-    chooses, held_out = data[validation], None
-    if hold_out:
+    settings = _arguments(out, {**defaults, **asked.of_trainer}, asked.overwrite)
+    if asked.leave_out is not None:
+        splits = _without({"train": train, validation: splits[validation]}, environment_column, asked.leave_out)
+        train = splits["train"]
+    chooses, held_out = splits[validation], None
+    if asked.hold_out:
         rows, held_out = choose_holdout(chooses, split=validation, cluster=declared.cluster if declared else None)
         chooses = chooses.select(rows)
     task = find_task(train)
@@ -156,8 +176,8 @@ def train(
         model,
         class_names=task.names or _numbers(train),
         problem_type=task.problem_type,
-        image_size=image_size,
-        pretrained=pretrained,
+        image_size=asked.image_size,
+        pretrained=asked.pretrained,
         kind=kind,
         dataset=train,
         seed=settings.seed,

@@ -70,8 +70,8 @@ def _each(values: pd.Series, form: str) -> str:
 
 _PREFACE = """## Groups that were found
 
-Where nobody labelled the groups: `oochub contexts --by clusters` groups the training rows by what the ERM model of the
-same seed sees in whole pictures (`region=picture`), less the mean of each class (as GEORGE does, Sohoni et al. 2020),
+Where nobody labelled the groups: `oochub contexts --contexts clusters` groups the training rows by what the ERM model
+of the same seed sees in whole pictures (`region=picture`), less the mean of each class (GEORGE, Sohoni et al. 2020),
 and the methods are given class by cluster (`--environments label/contexts`) in place of class by context. Clusters are
 found on the training split alone.
 Made from `docs/results/found_groups.parquet`, the numbers of {runs} runs;

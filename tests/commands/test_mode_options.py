@@ -9,7 +9,7 @@ from model_folders import edited, pictures, resnet
 
 import oochub
 from oochub.cli import main
-from oochub.commands._options import mode_settings
+from oochub.settings.model_settings import ModelSettings
 
 
 @pytest.fixture
@@ -60,7 +60,8 @@ def test_a_changed_label_map_predicts_again(said, tmp_path):
 
 
 def test_a_setting_is_said_in_one_way():
-    assert mode_settings("map.csv", True, ["folds=3"]) == {"label_map": "map.csv", "restrict": True, "folds": 3}
-    assert mode_settings(None, False, None) == {}
+    given = ModelSettings(label_map="map.csv", restrict=True, mode_options={"folds": 3})
+    assert given.of_mode == {"label_map": "map.csv", "restrict": True, "folds": 3}
+    assert ModelSettings().of_mode == {}
     with pytest.raises(oochub.OochubError, match="--mode-option restrict= and --restrict say one thing"):
-        mode_settings(None, True, ["restrict=true"])
+        ModelSettings(restrict=True, mode_options={"restrict": True}).of_mode  # noqa: B018

@@ -10,9 +10,10 @@ import oochub
 from oochub import catalog
 from oochub.app import app
 from oochub.cli import main
+from oochub.commands._signature import with_options
 
 COMMANDS = typer.main.get_command(app).commands
-KINDS = {name: get_type_hints(catalog.get("command", name)) for name in COMMANDS}
+KINDS = {name: get_type_hints(with_options(catalog.get("command", name), name)) for name in COMMANDS}
 NUMBERS = [
     (name, parameter.opts[0], kind)
     for name, command in COMMANDS.items()

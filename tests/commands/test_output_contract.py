@@ -11,6 +11,7 @@ from declared_in_tests import declared_in_tests
 from oochub import catalog
 from oochub.app import app
 from oochub.cli import main
+from oochub.commands._signature import with_options
 from oochub.storage import artifacts
 from oochub.studies import file_kinds
 
@@ -87,7 +88,7 @@ def path_options() -> set[tuple[str, str]]:
         for name, command in COMMANDS.items()
         for parameter in command.params
         if parameter.param_type_name == "option"
-        and _takes_paths(get_type_hints(catalog.get("command", name)).get(parameter.name))
+        and _takes_paths(get_type_hints(with_options(catalog.get("command", name), name)).get(parameter.name))
     }
 
 

@@ -38,7 +38,7 @@ _DATA = ("--data-dir", "RAW", "--out", "OUT")
 _COMMANDS = {
     "build": ("spawrious/o2o_hard", *_DATA),
     "challenge": ("spawrious/o2o_hard", "--criterion", "mismatch", "--context", "background", *_DATA),
-    "contexts": ("spawrious/o2o_hard", "--by", "properties", *_DATA),
+    "contexts": ("spawrious/o2o_hard", "--contexts", "properties", *_DATA),
     "train": ("spawrious/o2o_hard", "--num-train-epochs", "1", *_DATA),
     "sweep": ("RECIPE", *_DATA),
     "sweep --features": ("RECIPE", "--features", *_DATA),

@@ -42,7 +42,7 @@ def stored(image, form, **saving):
 
 def run(capsys, monkeypatch, source, out, *words):
     """The command as its user types it: its exit code, what it prints, and its error."""
-    words = ("contexts", str(source), "--by", "properties", "--out", str(out), *words)
+    words = ("contexts", str(source), "--contexts", "properties", "--out", str(out), *words)
     monkeypatch.setattr(sys, "argv", ["oochub", *words])
     with pytest.raises(SystemExit) as ended:
         main()

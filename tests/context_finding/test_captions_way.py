@@ -274,8 +274,17 @@ def test_nothing_found_is_said(model, encoder, tmp_path):
         file.parent.mkdir(parents=True, exist_ok=True)
         image.save(file)
     found = str(tmp_path / "found")
-    words = ["contexts", str(tmp_path / "pictures"), "--by", "captions", "--model", str(model), "--out", found]
-    done = CliRunner().invoke(app, [*words, "--way-option", f"encoder={encoder}", "--check", "4"])
+    words = [
+        "contexts",
+        str(tmp_path / "pictures"),
+        "--contexts",
+        "captions",
+        "--context-model",
+        str(model),
+        "--out",
+        found,
+    ]
+    done = CliRunner().invoke(app, [*words, "--context-option", f"encoder={encoder}", "--check", "4"])
     assert done.exit_code == 0 and not (tmp_path / "found_check.html").exists()
     said = " ".join(done.stdout.split())
     assert "No context was found. Note: fewer than 20 rows to choose on, so no gist: a, b By captions" in said

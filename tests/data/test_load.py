@@ -11,11 +11,11 @@ from own_data import CHALLENGES, ROWS, class_folder, jpeg, parquet_file, path_ta
 
 import oochub
 from oochub.data.challenge import challenge
-from oochub.data.columns import Columns, parse_usual
 from oochub.data.load import benchmark_builder
 from oochub.data.user_data import _count_usual_contexts, check_context, make_user_data
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
+from oochub.settings.data_settings import DataSettings, parse_usual
 
 FORM = ["example_id", "image", "label", "context", "group", "challenge"]
 
@@ -350,8 +350,8 @@ def test_text_of_the_hub_opens_no_file_here(tmp_path):
     (tmp_path / "own.jpg").write_bytes(jpeg("1"))
     data = DatasetDict(train=Dataset.from_dict({"p": [str(tmp_path / "own.jpg")]}))
     with pytest.raises(OochubError, match="pictures of data on this disk alone"):
-        make_user_data(data, Columns(image="p"), name="somebody", folder=None)
-    assert "image" in make_user_data(data, Columns(image="p"), name="mine", folder=tmp_path)["train"].column_names
+        make_user_data(data, DataSettings(image="p"), name="somebody", folder=None)
+    assert "image" in make_user_data(data, DataSettings(image="p"), name="mine", folder=tmp_path)["train"].column_names
 
 
 @pytest.mark.parametrize("role", ["label", "context"])

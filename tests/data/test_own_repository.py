@@ -6,13 +6,13 @@ from own_data import CHALLENGES, picture_folder
 
 import oochub
 from oochub.data.challenge import KINDS
-from oochub.data.columns import Columns
 from oochub.data.write_repository import write_challenge_repository, write_user_repository
 from oochub.errors import OochubError
 from oochub.loading_scripts.parquet_repository import parquet_repository
 from oochub.records.build_record import BuildRecord
+from oochub.settings.data_settings import DataSettings
 
-COLUMNS = Columns(label="species", context="place")
+COLUMNS = DataSettings(label="species", context="place")
 
 
 def record(data):
@@ -23,7 +23,7 @@ def test_it_loads_as_the_source_does(tmp_path):
     """Reference: the source itself. Planted fault seen: the record left out of the card."""
     folder = picture_folder(tmp_path / "mine")
     source = oochub.load(folder, label="species", context="place")
-    out = write_user_repository(str(folder), tmp_path / "out", columns=COLUMNS)
+    out = write_user_repository(str(folder), tmp_path / "out", settings=COLUMNS)
     again = oochub.load(out)
     assert record(again) == record(source) and again["train"].features == source["train"].features
     assert again["train"].remove_columns("image")[:] == source["train"].remove_columns("image")[:]
@@ -36,8 +36,8 @@ def test_it_loads_as_the_source_does(tmp_path):
 
 def test_it_is_replaced_and_nothing_else_is(tmp_path):
     folder = picture_folder(tmp_path / "mine")
-    out = write_user_repository(str(folder), tmp_path / "out", columns=COLUMNS)
-    write_user_repository(str(folder), out, columns=Columns(label="place"))
+    out = write_user_repository(str(folder), tmp_path / "out", settings=COLUMNS)
+    write_user_repository(str(folder), out, settings=DataSettings(label="place"))
     assert oochub.load(out)["train"].features["label"].names == ["beach", "grass", "sofa", "street"]
     with pytest.raises(OochubError, match="is not an empty folder, nor a repository of own data"):
         write_user_repository(str(out), folder)
@@ -56,7 +56,9 @@ def test_a_built_benchmark_is_known_whatever_its_folder_is_called(spawrious, tmp
 def test_a_challenge_set_is_own_data(spawrious, tmp_path):
     """Its sides are easy and hard rows, whatever benchmark it is of; its notes stay."""
     words = {"value": "background", "allowed": ["beach", "jungle"]}
-    write_challenge_repository("spawrious/o2o_hard", tmp_path / "set", "membership", words, data_dir=str(spawrious))
+    write_challenge_repository(
+        "spawrious/o2o_hard", tmp_path / "set", "membership", words, settings=DataSettings(data_dir=str(spawrious))
+    )
     data = oochub.load(tmp_path / "set")
     source = oochub.load("spawrious/o2o_hard", data_dir=str(spawrious))
     assert (record(data).benchmark, record(data).config) == ("custom", "spawrious-o2o_hard")
@@ -68,7 +70,7 @@ def test_criteria_find_the_named_columns(tmp_path):
     """`label` is there by the named column, and challenges by usual contexts give way to the criterion's."""
     folder = picture_folder(tmp_path / "mine")
     arguments = {"value": "context", "allowed": ["grass"], "label": "label"}
-    made = write_challenge_repository(str(folder), tmp_path / "set", "membership", arguments, columns=COLUMNS)
+    made = write_challenge_repository(str(folder), tmp_path / "set", "membership", arguments, settings=COLUMNS)
     signs = {"dog": "hard_positive", "cat": "hard_negative"}
     expected = [
         "easy" if place == "grass" else signs[species]
@@ -76,7 +78,7 @@ def test_criteria_find_the_named_columns(tmp_path):
     ]
     assert _names(made.dataset["train"], "challenge") == expected
     with pytest.raises(OochubError, match=r"name that column with context=.*what `oochub build` makes"):
-        write_challenge_repository(str(folder), tmp_path / "other", "mismatch", {}, columns=COLUMNS)
+        write_challenge_repository(str(folder), tmp_path / "other", "mismatch", {}, settings=COLUMNS)
 
 
 def _names(part, column):

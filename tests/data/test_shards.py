@@ -12,23 +12,23 @@ from own_data import ROWS, jpeg, picture_folder
 from PIL import Image
 
 import oochub
-from oochub.data.columns import Columns
 from oochub.data.load import load_columns
 from oochub.data.shards import ShardIndex, ShardRows, find_image_column, shard_folder
 from oochub.data.write_repository import write_user_repository
 from oochub.data.write_webdataset import SplitRows, write_webdataset
 from oochub.errors import OochubError
 from oochub.inputs.pictures.stored_pictures import picture_bytes
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.tar_member import TarMember
 
-_COLUMNS = Columns(label="species", context="place")
+_COLUMNS = DataSettings(label="species", context="place")
 
 
 @pytest.fixture
 def shards(tmp_path):
     """Own data as shards."""
     return write_user_repository(
-        str(picture_folder(tmp_path / "mine")), tmp_path / "shards", columns=_COLUMNS, shard_size=500.0
+        str(picture_folder(tmp_path / "mine")), tmp_path / "shards", settings=_COLUMNS, shard_size=500.0
     )
 
 
@@ -37,7 +37,7 @@ def _undecoded(data):
 
 
 def test_own_data_are_the_same_as_parquet(shards, tmp_path):
-    parquet = write_user_repository(str(tmp_path / "mine"), tmp_path / "parquet", columns=_COLUMNS)
+    parquet = write_user_repository(str(tmp_path / "mine"), tmp_path / "parquet", settings=_COLUMNS)
     one, other = _undecoded(oochub.load(shards)), _undecoded(oochub.load(parquet))
     assert one.keys() == other.keys()
     for split, part in one.items():
@@ -49,15 +49,15 @@ def test_own_data_are_the_same_as_parquet(shards, tmp_path):
 
 def test_another_build_takes_its_place(shards, tmp_path):
     """In either form; planted: a repository with an index that is taken for someone's own folder."""
-    write_user_repository(str(tmp_path / "mine"), shards, columns=_COLUMNS, shard_size=0.0001)
-    write_user_repository(str(tmp_path / "mine"), shards, columns=_COLUMNS)
+    write_user_repository(str(tmp_path / "mine"), shards, settings=_COLUMNS, shard_size=0.0001)
+    write_user_repository(str(tmp_path / "mine"), shards, settings=_COLUMNS)
     assert not list(shards.rglob("*.tar")) and len(oochub.load(shards)["train"]) == len(ROWS)
 
 
 def test_pictures_stay_in_the_shards(shards):
     """Planted: an offset that is that of the header."""
     whole = _undecoded(oochub.load(shards))
-    for split, part in _undecoded(load_columns(str(shards), Columns(), in_place=True)).items():
+    for split, part in _undecoded(load_columns(str(shards), DataSettings(), in_place=True)).items():
         for row, other in zip(part, whole[split], strict=True):
             assert row["image"]["bytes"] is None
             assert picture_bytes(row["image"], "") == other["image"]["bytes"]
@@ -65,7 +65,7 @@ def test_pictures_stay_in_the_shards(shards):
 
 
 def test_a_shard_that_changed_after_it_was_opened(shards):
-    row = _undecoded(load_columns(str(shards), Columns(), in_place=True))["train"][-1]
+    row = _undecoded(load_columns(str(shards), DataSettings(), in_place=True))["train"][-1]
     member = TarMember.of(row["image"]["path"])
     os.truncate(member.archive, member.offset + 1)
     with pytest.raises(OochubError, match=r"train-00007-.*\.tar is cut short"):
@@ -80,7 +80,7 @@ def test_shards_that_are_not_those_of_the_index(shards, in_place):
     """Also after they were read once, and cached."""
 
     def read():
-        return load_columns(str(shards), Columns(), in_place=in_place)
+        return load_columns(str(shards), DataSettings(), in_place=in_place)
 
     read()
     first, second = sorted(shards.glob("data/train-*.tar"))[:2]

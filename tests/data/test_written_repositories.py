@@ -18,13 +18,13 @@ from PIL import Image
 
 import oochub
 from oochub.data.build_file import ConfigFiles, read_record, store_record
-from oochub.data.columns import Columns
 from oochub.data.repository_files import RepositoryFiles
 from oochub.data.write_repository import write_challenge_repository, write_user_repository
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
+from oochub.settings.data_settings import DataSettings
 
-_COLUMNS = Columns(label="species", context="place")
+_COLUMNS = DataSettings(label="species", context="place")
 _CHANGED = r"{name} (was damaged|has [\d,]+ bytes).*build\.json.*Copy it again, or build it again"
 
 
@@ -34,7 +34,7 @@ def _built(folder: Path, form: str) -> Path:
     if not source.exists():
         picture_folder(source)
     size = 500.0 if form == "webdataset" else None
-    return write_user_repository(str(source), folder / form, columns=_COLUMNS, shard_size=size)
+    return write_user_repository(str(source), folder / form, settings=_COLUMNS, shard_size=size)
 
 
 @pytest.fixture(params=["parquet", "webdataset"])
@@ -294,7 +294,7 @@ def test_what_an_error_says_makes_the_folder_ones_own(tmp_path):
         oochub.load(built)
     assert re.search(r"`oochub build", str(caught.value))
     (built / "build.json").unlink()
-    write_user_repository(str(built), tmp_path / "mine", columns=Columns(label="label", context="context"))
+    write_user_repository(str(built), tmp_path / "mine", settings=DataSettings(label="label", context="context"))
     data = oochub.load(tmp_path / "mine")
     assert _species(data) == {name: {"cat": "dog", "dog": "cat"}[species] for name, species in _SPECIES.items()}
 
@@ -315,7 +315,7 @@ def test_a_challenge_set_is_compared_too(tmp_path):
         tmp_path / "set",
         "membership",
         {"value": "context", "allowed": ["grass"], "label": "label"},
-        columns=_COLUMNS,
+        settings=_COLUMNS,
     )
     _flipped(_shard(tmp_path / "set"))
     with pytest.raises(OochubError, match=_CHANGED.format(name=_shard(tmp_path / "set").name)):

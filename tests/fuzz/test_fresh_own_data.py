@@ -21,9 +21,9 @@ from own_data import jpeg
 from plain_counts import csv_rows, parquet_columns, tallied
 
 import oochub
-from oochub.data.columns import Columns as Named
 from oochub.data.write_repository import write_user_repository
 from oochub.records.build_record import BuildRecord
+from oochub.settings.data_settings import DataSettings as Named
 
 _PLACES = {"dog": ("grass", "grass", "beach", "street"), "cat": ("sofa", "sofa", "grass", "street")}
 _COLUMNS = {"label": "species", "context": "place"}
@@ -81,7 +81,7 @@ def _make_repository(shard_size: float | None = None) -> Callable[[Path], None]:
         source = folder.parent / f"{folder.name}-source"
         source.mkdir()
         _make_folder(source)
-        write_user_repository(str(source), folder / "made", columns=Named(**_COLUMNS), shard_size=shard_size)
+        write_user_repository(str(source), folder / "made", settings=Named(**_COLUMNS), shard_size=shard_size)
 
     return make
 

@@ -158,7 +158,7 @@ INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "encoder": _encoder,
     "own_pictures": _own_pictures,
     "found": lambda inputs, path: [
-        *("contexts", _TASK, "--by", "properties", *_data(inputs, "spawrious", str(path))),
+        *("contexts", _TASK, "--contexts", "properties", *_data(inputs, "spawrious", str(path))),
     ],
     "pipeline": _tiny("pipeline"),
     "captioner": _tiny("captioner"),
@@ -219,10 +219,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("--value", "background", "--allowed", "snow,jungle"),
     ],
     "contexts": lambda i, o: [
-        *("contexts", _TASK, "--by", "properties", *_data(i, "spawrious", f"{o}/found"), "--no-cache")
+        *("contexts", _TASK, "--contexts", "properties", *_data(i, "spawrious", f"{o}/found"), "--no-cache")
     ],
     "contexts from the cache": lambda i, o: [
-        *("contexts", _TASK, "--by", "properties", *_data(i, "spawrious", f"{o}/found"))
+        *("contexts", _TASK, "--contexts", "properties", *_data(i, "spawrious", f"{o}/found"))
     ],
     "check_contexts": lambda i, o: ["check_contexts", i("found"), "--out", f"{o}/check.html", "--rows", "2"],
     "train": lambda i, o: [

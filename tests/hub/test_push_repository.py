@@ -150,13 +150,12 @@ def test_own_data_come_back(hub, tmp_path):
     """Planted fault: a repository without a build record is taken for none of ours."""
     from own_data import picture_folder
 
-    from oochub.data.columns import Columns
     from oochub.data.write_repository import write_user_repository
+    from oochub.settings.data_settings import DataSettings
 
     picture_folder(tmp_path / "birds")
-    write_user_repository(
-        str(tmp_path / "birds"), tmp_path / "built", columns=Columns(label="species", context="place")
-    )
+    settings = DataSettings(label="species", context="place")
+    write_user_repository(str(tmp_path / "birds"), tmp_path / "built", settings=settings)
     oochub.push(tmp_path / "built", "user/data")
     assert "eval.yaml" not in hub.files(HERE)
     card = hub.content(HERE, "README.md")

@@ -194,7 +194,7 @@ def test_a_model_object_has_a_processor_that_is_checked(tmp_path: Path) -> None:
         ({"batch_size": -1}, "batch_size"),
         ({"batch_size": 1.5}, "batch_size"),
         ({"batch_size": True}, "batch_size"),
-        ({"zoom": 1e9}, "zoom is a factor above 1, at most 100"),
+        ({"zoom": 1e9}, "zoom must be a number above 1, 100 at most"),
         ({"zoom": 1}, "zoom"),
         ({"zoom": float("nan")}, "zoom"),
         ({"odin": -0.1}, "odin must be a number above 0"),

@@ -11,6 +11,7 @@ _ANSWERING = {"inputs", "models", "outputs", "prediction", "processors"}
 _BUT = {
     "process": "ranks share the rows, and each answers as one does",
     "remote": "a model of the Hub is known by its commit",
+    "settings": "what is asked stands in the key by its values",
 }
 
 

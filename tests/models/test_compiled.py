@@ -8,8 +8,7 @@ from transformers import ResNetConfig, ResNetForImageClassification, ViTImagePro
 
 import oochub
 from oochub.errors import OochubError
-from oochub.prediction import prediction_settings
-from oochub.prediction.prediction_settings import PredictionSettings
+from oochub.settings.prediction_settings import PredictionSettings
 
 
 @pytest.mark.parametrize("named", [None, "/no/such/compiler"])
@@ -30,9 +29,8 @@ def test_it_is_for_logits_alone(others):
         oochub.predict("nowhere", {}, compile=True, device="cpu", **others)
 
 
-def test_it_counts_for_the_cache(monkeypatch):
+def test_it_counts_for_the_cache():
     """Fault planted: left out of the record, as num_workers is."""
-    monkeypatch.setattr(prediction_settings, "check_compiler", lambda device: None)
     plain = PredictionSettings(device=torch.device("cpu"))
     assert plain.record() == PredictionSettings(device=torch.device("cpu"), num_workers=3).record()
     assert plain.record() | {"compile": True} == PredictionSettings(device=torch.device("cpu"), compile=True).record()

@@ -252,10 +252,12 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
 def test_altered_rows_as_they_are_get_the_stored_logits(model, world, tmp_path, monkeypatch):
     """What opens the model for altered pictures says of unaltered ones what the predictions hold."""
     from oochub.probing.opened_model import opened_model
+    from oochub.settings.model_settings import ModelSettings
+    from oochub.settings.prediction_settings import PredictionSettings
 
     data = oochub.load(world[0], **COLUMNS)
     predictions = oochub.predict(model, data, cache=False)
-    answer = opened_model(model, data["test"], data, predictions, settings={})
+    answer = opened_model(model, data["test"], data, predictions, ModelSettings(), PredictionSettings())
     assert np.abs(answer(data["test"].select_columns(["image"])) - predictions.logits).max() < 1e-5
 
 
@@ -362,7 +364,7 @@ def test_what_is_wrong_is_said_before_the_data_are_read(model, world, monkeypatc
 
 
 def test_a_stream_has_no_probe(model, world, monkeypatch):
-    monkeypatch.setattr("oochub.auditing.predict", lambda *a, **k: pytest.fail("the model ran"))
+    monkeypatch.setattr("oochub.auditing.predict_splits", lambda *a, **k: pytest.fail("the model ran"))
     data = oochub.load(world[0], **COLUMNS)
     streams = datasets.IterableDatasetDict({name: part.to_iterable_dataset() for name, part in data.items()})
     with pytest.raises(OochubError, match="a stream cannot be read again"):

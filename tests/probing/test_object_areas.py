@@ -29,6 +29,8 @@ from oochub.probing.object_area import RowOfObject
 from oochub.probing.probed_rows import PROBED, ProbedRows
 from oochub.probing.probes.background import Background
 from oochub.probing.segmented_areas import SegmentedAreas
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.waterbirds.construct_waterbirds import construct_waterbirds
 
 
@@ -145,7 +147,7 @@ def test_persons_of_real_pictures(real_data, tmp_path):
     model = _model(tmp_path / "model", names.names)
     predictions = oochub.predict(model, data)
     probe = Background(masks=raw.parent)
-    found = probe.run(model, data, predictions, split="test", prediction={})
+    found = probe.run(model, data, predictions, ModelSettings(), PredictionSettings(), split="test")
     assert len(ids) == 76 and len(with_person) == 37
     assert found.n + sum(found.left_out.values()) == 37 and found.n >= 20
     assert set(found.left_out) <= {"the object leaves too little background to fill it with"}
@@ -258,7 +260,7 @@ def test_a_misspelt_class_of_a_segmenter_is_said_before_the_model_runs(tmp_path,
     """Of the label map, with the near name. Fault planted: no check in `chosen_area`, and the class has no area."""
     planted_folder(tmp_path / "squares", train=4, test=4)
     model = _model(tmp_path / "model", ["light", "dark"])
-    monkeypatch.setattr("oochub.auditing.predict", lambda *a, **k: pytest.fail("the model ran"))
+    monkeypatch.setattr("oochub.auditing.predict_splits", lambda *a, **k: pytest.fail("the model ran"))
     asked = {"segmenter": _segments(["sea", "land", "ship"], label_map={"lihgt": ["ship"]})}
     with pytest.raises(OochubError, match=r"No class of the data named 'lihgt'\. Did you mean 'light'\?"):
         oochub.audit(

@@ -92,7 +92,7 @@ def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
             main()
         return stopped.value.code, capsys.readouterr()
 
-    words = ("contexts", tmp_path / "pictures", "--by", "properties", "--out", tmp_path / "again", "--check", 4)
+    words = ("contexts", tmp_path / "pictures", "--contexts", "properties", "--out", tmp_path / "again", "--check", 4)
     code, said = run(*words)
     assert not code and f"oochub check_contexts {tmp_path / 'again'} contexts.csv" in said.out
     run("check_contexts", found, "--rows", 4, "--out", tmp_path / "page.html")

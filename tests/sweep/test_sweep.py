@@ -19,9 +19,9 @@ from own_data import picture_folder
 import oochub
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.cli import main
-from oochub.data.columns import Columns
 from oochub.data.write_repository import write_user_repository
 from oochub.errors import OochubError
+from oochub.settings.data_settings import DataSettings
 from oochub.sweep.measurement import measure
 from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.sweep import sweep
@@ -397,7 +397,7 @@ def test_own_data_are_a_task(tmp_path, monkeypatch):
     for split in ("train", "validation", "test"):
         picture_folder(tmp_path / "mine" / split)
     monkeypatch.chdir(tmp_path)
-    write_user_repository("mine", "repository", columns=Columns(label="species", context="place"))
+    write_user_repository("mine", "repository", settings=DataSettings(label="species", context="place"))
     (tmp_path / "own.toml").write_text(
         'about = "Own data."\ntasks = ["./repository"]\nmodel = "resnet-tiny"\nimage_size = 16\n'
         '[arguments]\nnum_train_epochs = 1\n[methods.GDRO]\nobjective = "group_dro"\n'

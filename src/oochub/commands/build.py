@@ -1,6 +1,7 @@
 """The command `oochub build`."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -8,43 +9,25 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from oochub.commands._options import (
-    AsJson,
-    ContextColumn,
-    DataDir,
-    GroupColumn,
-    ImageColumn,
-    LabelColumn,
-    Options,
-    Source,
-    Usual,
-    columns_of,
-    done,
-    out_console,
-    writes,
-)
+from oochub.commands._options import AsJson, Source, done, out_console, writes
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.process.ranks import Ranks
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV, REPOSITORY
 
 
 def build(
     source: Source,
+    data: Annotated[DataSettings, shown(but=("config",))],
     out: Annotated[Path | None, typer.Option(callback=writes(REPOSITORY), help="The folder of the repository.")] = None,
-    image_column: ImageColumn = None,
-    label_column: LabelColumn = None,
-    context_column: ContextColumn = None,
-    group_column: GroupColumn = None,
-    usual: Usual = None,
     config: Annotated[
         list[str] | None,
         typer.Option(help="The configuration; repeatable for a benchmark, and shared out by torchrun's processes."),
     ] = None,
-    data_dir: DataDir = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Read pictures that links lead to outside the raw folder.")
     ] = False,
-    option: Options = None,
     num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
     format: Annotated[
         Literal["parquet", "webdataset"], typer.Option(help="Of the files: Parquet, or shards of a WebDataset.")
@@ -70,13 +53,11 @@ def build(
 
     Under torchrun each process builds its share of the configurations, whole or not at all, and adds it to the card.
     """
-    from oochub.data.columns import Columns
     from oochub.data.load import builder_class, is_benchmark, split_name
     from oochub.data.write_repository import write_user_repository
     from oochub.data.write_webdataset import SHARD_SIZE
     from oochub.loading_scripts.parquet_repository import parquet_repository
     from oochub.loading_scripts.webdataset_repository import webdataset_repository
-    from oochub.records.parameters import parse_options
 
     if out is None and audit is None:
         raise OochubError("Nothing to build: give --out FOLDER for the repository, or --audit FILE.csv.")
@@ -89,12 +70,9 @@ def build(
     if audit is not None and here.is_first:
         written |= _audited(source, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
     if out is not None:
-        options = parse_options(option or []) | ({"follow_links": True} if follow_links else {})
-        columns = columns_of(
-            image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
-        )
+        options = {**(data.options or {}), **({"follow_links": True} if follow_links else {})}
         if is_benchmark(source):
-            if columns != Columns():
+            if data.named or data.usual:
                 raise OochubError(f"{source} is built with the columns that it has: leave out the column options.")
             names = list(dict.fromkeys(f"{source}/{each}" for each in config or ())) or [source]
             for benchmark, each in map(split_name, names):
@@ -103,7 +81,7 @@ def build(
             if format == "webdataset":
                 repository = partial(webdataset_repository, shard_size=shard_size)
             for name in names[here.number :: here.count]:
-                path = repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
+                path = repository(name, out, data_dir=data.data_dir, options=options, num_proc=num_proc)
                 written["repository"] = str(path)
         elif config and len(config) > 1:
             raise OochubError(f"Own data are built one configuration at a time, got {', '.join(config)}.")
@@ -112,10 +90,7 @@ def build(
             path = write_user_repository(
                 source,
                 out,
-                columns=columns,
-                config=only,
-                data_dir=data_dir,
-                options=options,
+                settings=replace(data, config=only, options=options),
                 num_proc=num_proc,
                 shard_size=shard_size if format == "webdataset" else None,
             )

@@ -7,24 +7,9 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import (
-    AsJson,
-    ConfigName,
-    ContextColumn,
-    DataDir,
-    GroupColumn,
-    ImageColumn,
-    LabelColumn,
-    Options,
-    Source,
-    Usual,
-    check_pairs,
-    columns_of,
-    done,
-    out_console,
-    writes,
-)
+from oochub.commands._options import AsJson, Source, check_pairs, done, out_console, writes
 from oochub.errors import OochubError
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
 
 _Column = str | None
@@ -32,6 +17,7 @@ _Column = str | None
 
 def challenge(
     source: Source,
+    data: DataSettings,
     criterion: Annotated[str, typer.Option(help="One of `oochub list criterion`.")],
     out: Annotated[
         Path,
@@ -67,14 +53,6 @@ def challenge(
     ] = None,  # its name of before
     restrict_train: Annotated[bool, typer.Option("--restrict-train", help="Drop what is hard from train.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace a column challenge.")] = False,
-    image_column: ImageColumn = None,
-    label_column: LabelColumn = None,
-    context_column: ContextColumn = None,
-    group_column: GroupColumn = None,
-    usual: Usual = None,
-    config: ConfigName = None,
-    data_dir: DataDir = None,
-    option: Options = None,
     as_json: AsJson = False,
 ) -> None:
     """Makes a challenge set of any data: a criterion on its columns says which examples are out of context."""
@@ -98,18 +76,12 @@ def challenge(
     )
     own = parse_options([*(parameter or []), *(earlier_parameter or [])], by="--parameter")
     arguments = {key: value for key, value in arguments.items() if value is not None} | own
-    columns = columns_of(
-        image=image_column, label=label_column, context=context_column, group=group_column, usual=usual
-    )
     challenge_set = write_challenge_repository(
         source,
         out,
         criterion,
         arguments,
-        config=config,
-        columns=columns,
-        data_dir=data_dir,
-        options=parse_options(option or []),
+        settings=data,
         restrict_train=restrict_train,
         replace=replace,
     )

@@ -7,32 +7,17 @@ import typer
 from rich.table import Table
 
 from oochub.commands._context_page import write_context_page
-from oochub.commands._options import (
-    AsJson,
-    ChooseOn,
-    ConfigName,
-    ContextModel,
-    ContextNames,
-    ContextOptions,
-    DataDir,
-    ImageColumn,
-    LabelColumn,
-    Options,
-    SkipBroken,
-    Source,
-    context_settings,
-    done,
-    out_console,
-    without_weight_bars,
-    writes,
-)
+from oochub.commands._options import AsJson, Source, done, out_console, renamed, without_weight_bars, writes
+from oochub.commands._signature import shown
+from oochub.settings.context_settings import ContextSettings
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.measurement_settings import MeasurementSettings
 from oochub.storage.artifacts import PAGE, REPOSITORY
 from oochub.storage.files import check_writable
 
 
 def contexts(
     source: Source,
-    by: Annotated[str, typer.Option(help="The way: one of `oochub list context`.")],
     out: Annotated[
         Path,
         typer.Option(
@@ -40,48 +25,35 @@ def contexts(
             help="The folder of the repository: new, empty, or one with contexts to replace.",
         ),
     ],
-    model: ContextModel = None,
-    names: ContextNames = None,
-    way_option: ContextOptions = None,
-    label_column: LabelColumn = None,
-    image_column: ImageColumn = None,
-    skip_broken: SkipBroken = False,
-    cache: Annotated[
-        bool, typer.Option("--cache/--no-cache", help="Take what was measured before of the same pictures.")
-    ] = True,
-    choose_on: ChooseOn = "auto",
+    data: Annotated[DataSettings, shown(but=("context", "group", "usual"))],
+    asked: Annotated[ContextSettings, shown(needs=("contexts",), contexts="The way: one of `oochub list context`.")],
+    measurement: MeasurementSettings,
     check: Annotated[
         int | None,
         typer.Option(help="Also a page, OUT_check.html, on which people judge so many rows of each context.", min=2),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the halves and of rows to check.", min=0, max=2**32 - 1)] = 0,
-    config: ConfigName = None,
-    data_dir: DataDir = None,
-    option: Options = None,
+    by: Annotated[
+        str | None, typer.Option(hidden=True, is_eager=True, callback=renamed("--by", "--contexts"))
+    ] = None,  # its names of before
+    model: Annotated[
+        str | None, typer.Option(hidden=True, is_eager=True, callback=renamed("--model", "--context-model"))
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option(hidden=True, is_eager=True, callback=renamed("--names", "--context-names"))
+    ] = None,
+    way_option: Annotated[
+        list[str] | None,
+        typer.Option(hidden=True, is_eager=True, callback=renamed("--way-option", "--context-option")),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Finds contexts that nobody labelled and writes the data with them: `oochub audit` then tests if they matter."""
-    from oochub.context_finding.context_columns import contexts as find
-    from oochub.context_finding.context_columns import way_of
-    from oochub.records.parameters import parse_options
-
     page = None if check is None else check_writable(out.with_name(f"{out.name}_check.html"), kind=PAGE)
-    way = way_of(by, context_settings(model, names, way_option, by="--way-option"))
+    from oochub.context_finding.context_columns import add_contexts, way_of
+
+    way_of(asked.contexts, asked.of_way)
     without_weight_bars()
-    found = find(
-        source,
-        by=way,
-        out=out,
-        label=label_column,
-        image=image_column,
-        config=config,
-        data_dir=data_dir,
-        options=parse_options(option or []) or None,
-        skip_broken=skip_broken,
-        cache=cache,
-        choose_on=choose_on,
-        seed=seed,
-    )
+    found = add_contexts(source, data, asked, measurement, out=out)
     from oochub.context_finding.context_columns import context_counts
     from oochub.records.build_record import BuildRecord
 
@@ -103,7 +75,7 @@ def contexts(
         out_console.print(f"By {facts.way}, chosen on {facts.chosen_rows:,} rows; not checked by people.")
     page = page if facts.names else None  # of nothing found nothing is checked
     if page is not None and check is not None:
-        write_context_page(found, page, rows=check, seed=seed, folder=out, as_json=as_json)
+        write_context_page(found, page, rows=check, seed=measurement.seed, folder=out, as_json=as_json)
     by_name = {split: dict(zip(facts.names, of_split, strict=True)) for split, of_split in counts.items()}
     result = {"repository": str(out), "counts": by_name, "chosen_rows": facts.chosen_rows}
     done(result | ({} if page is None else {"page": str(page)}), as_json)

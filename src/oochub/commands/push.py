@@ -5,13 +5,24 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
+from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.hub.upload import Pushed
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
 
 
 def push(
+    raw: Annotated[
+        DataSettings,
+        shown(
+            only=(
+                "data_dir",
+                "options",
+            )
+        ),
+    ],
     what: Annotated[
         str,
         typer.Argument(
@@ -39,8 +50,6 @@ def push(
     config: Annotated[
         list[str] | None, typer.Option(help="Of a benchmark: a configuration; repeatable; all where none is given.")
     ] = None,
-    data_dir: DataDir = None,
-    option: Options = None,
     num_proc: Annotated[int | None, typer.Option(help="Of a benchmark: processes to build with.", min=1)] = None,
     out: Annotated[
         Path | None,
@@ -75,7 +84,6 @@ def push(
     or HF_TOKEN.
     """
     from oochub.hub.push import push as run
-    from oochub.records.parameters import parse_options
 
     pushed = run(
         what,
@@ -84,8 +92,8 @@ def push(
         predictions=predictions or (),
         entry=_said(entry or []),
         configs=config or (),
-        data_dir=data_dir,
-        options=parse_options(option or []),
+        data_dir=raw.data_dir,
+        options=raw.options or {},
         num_proc=num_proc,
         out=out,
         without_images=without_images,

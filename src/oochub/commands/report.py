@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Options, done, out_console, writes
+from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._signature import shown
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
 from oochub.storage.files import check_writable
 
@@ -20,6 +22,15 @@ def _writes_figures(plots: list[str] | None) -> list[str] | None:
 
 
 def report(
+    raw: Annotated[
+        DataSettings,
+        shown(
+            only=(
+                "data_dir",
+                "options",
+            )
+        ),
+    ],
     source: Annotated[
         list[str],
         typer.Argument(help="One or more report.json; for figures predictions (.parquet), numbers.csv, nooch/all."),
@@ -46,8 +57,6 @@ def report(
         typer.Option(help="Predictions with features that say which pictures are near, a file a set; repeatable."),
     ] = None,
     images: Annotated[bool, typer.Option(help="Pictures of the worst mistakes on the page.")] = True,
-    data_dir: DataDir = None,
-    option: Options = None,
     as_json: AsJson = False,
 ) -> None:
     """Turns a report into a page, Markdown or LaTeX, and reports or predictions into figures; else prints the tables.
@@ -59,15 +68,14 @@ def report(
     from oochub.commands._drawing import Plot, draw
     from oochub.commands._figure_sources import Sources
     from oochub.errors import OochubError
-    from oochub.records.parameters import parse_options
     from oochub.report.tables import terminal
     from oochub.report.text_table import TextTable
     from oochub.storage.files import written_whole
 
     sources = Sources(
         names=source,
-        data_dir=data_dir,
-        options=parse_options(option or []),
+        data_dir=raw.data_dir,
+        options=raw.options or {},
         detectors=detector or [],
         reference=str(reference) if reference else None,
         embeddings=[str(path) for path in embedding or []],

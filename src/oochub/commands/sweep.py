@@ -7,16 +7,26 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Options, check_pairs, done, out_console, writes
+from oochub.commands._options import AsJson, check_pairs, done, out_console, writes
+from oochub.commands._signature import shown
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import SWEEP
 
 
 def sweep(
+    raw: Annotated[
+        DataSettings,
+        shown(
+            only=(
+                "data_dir",
+                "options",
+            )
+        ),
+    ],
     recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A .toml file, or a recipe of the hub by name.")],
     out: Annotated[
         Path | None, typer.Option(callback=writes(SWEEP), help="The folder of the sweep; not needed with --dry-run.")
     ] = None,
-    data_dir: DataDir = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
     jobs: Annotated[int, typer.Option(help="Runs side by side, each a process with one thread.", min=1)] = 1,
     only: Annotated[list[str] | None, typer.Option(help="A task or a method to keep; repeatable.")] = None,
@@ -33,7 +43,6 @@ def sweep(
     head: Annotated[
         str | None, typer.Option(help="With --features, linear or mlp; its width is --override hidden_size=256.")
     ] = None,
-    option: Options = None,
     variant: Annotated[str | None, typer.Option(help="One of the recipe's variants.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,12 +56,12 @@ def sweep(
     overrides = parse_options([*(override or []), *(earlier_override or [])], by="--override")
     overrides |= {} if head is None else {"head": head}
     plan = read_recipe(recipe, variant=variant, overrides=overrides)
-    options = parse_options(option or [])
+    options = dict(raw.options or {})
     for benchmark in plan.benchmarks:
         check_options(benchmark, options)
     plan = replace(plan, options={**plan.options, **options})
     if dry_run:
-        plan = keep_buildable_tasks(plan, data_dir=data_dir, needed=False, only=only or ())
+        plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=only or ())
         listing = RunListing.of(plan, plan_stages(plan, only=only or ()))
         if as_json:
             out_console.print_json(json.dumps(listing.to_json()))
@@ -61,7 +70,7 @@ def sweep(
         return
     if out is None:
         raise OochubError("Name the folder of the sweep with --out, or list its runs with --dry-run.")
-    plan = keep_buildable_tasks(plan, data_dir=data_dir, only=only or ())
+    plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, only=only or ())
     from functools import partial
 
     from rich.table import Column, Table
@@ -72,16 +81,16 @@ def sweep(
     from oochub.sweep.sweep import sweep as run
     from oochub.sweep.sweep_table import SELECTION_HEADS, list_unselected, selection_rows
 
-    check_raw_folders(() if plan.missing_benchmarks else plan.tasks, data_dir)
+    check_raw_folders(() if plan.missing_benchmarks else plan.tasks, raw.data_dir)
     if features:
         from oochub.commands._options import without_weight_bars
         from oochub.sweep.feature_measurement import measure_on_features
 
         without_weight_bars()
-        on_features = partial(measure_on_features, data_dir=data_dir, hidden=plan.hidden)
+        on_features = partial(measure_on_features, data_dir=raw.data_dir, hidden=plan.hidden)
         result = feature_sweep(plan, out, measure=on_features, only=only or ())
     else:
-        result = run(plan, out, measure=partial(measure, data_dir=data_dir), jobs=jobs, only=only or ())
+        result = run(plan, out, measure=partial(measure, data_dir=raw.data_dir), jobs=jobs, only=only or ())
     if not as_json:
         table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
         for row in selection_rows(read_parquet(result.selected).table.to_pandas()):

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.context_finder import ContextWay, NamedContexts
 from oochub.context_finding.measured_pictures import measured_pictures
-from oochub.context_finding.rows_to_choose_on import CHOICES, rows_to_choose_on
+from oochub.context_finding.rows_to_choose_on import rows_to_choose_on
 from oochub.context_finding.table_fingerprint import table_fingerprint
-from oochub.data.columns import Columns
 from oochub.data.load import load_columns
 from oochub.data.open_source import source_name
 from oochub.data.true_columns import list_true_columns
 from oochub.data.write_repository import check_replaceable, write_repository
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, either
 from oochub.records.build_record import (
     CHOSEN_ON,
     CONTEXTS_COLUMN,
@@ -32,6 +31,10 @@ from oochub.records.build_record import (
     without_build_column,
 )
 from oochub.records.parameters import check_parameters
+from oochub.settings.context_settings import ContextSettings
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.measurement_settings import MeasurementSettings
+from oochub.settings.option import options_of
 from oochub.storage.files import sole_writer
 
 TITLE = "with contexts by"
@@ -95,35 +98,55 @@ def contexts(
     >>> data["train"].features["contexts"].feature.names[:2]
     ['dark', 'bright']
     """
-    way = way_of(by, settings)
-    if choose_on not in CHOICES:
-        raise unknown_name("choice of rows", choose_on, CHOICES)
+    given = locals()
+    found = ContextSettings.of(given | {"contexts": by, "context_settings": settings})
+    return add_contexts(source, DataSettings.of(given), found, MeasurementSettings.of(given), out=out)
+
+
+def add_contexts(
+    source: Any,
+    data: DataSettings,
+    asked: ContextSettings,
+    measurement: MeasurementSettings,
+    *,
+    out: str | Path | None = None,
+) -> datasets.DatasetDict:
+    """What `contexts` gives, with the options as records.
+
+    Args:
+        source: See `contexts`; so are the others.
+        data: Which of it, and which columns are what.
+        asked: The way.
+        measurement: How images are measured.
+        out: The folder.
+
+    Raises:
+        OochubError: See `contexts`.
+    """
+    way = way_of(asked.contexts, asked.of_way)
     target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
-    columns = Columns(image=image, label=label)
+    splits: Mapping[str, Any]
     if isinstance(source, str | Path):
-        data = load_columns(
-            str(source), columns, config=config, data_dir=data_dir, options=options, in_place=target is None
-        )
+        splits = load_columns(str(source), data, in_place=target is None)
     else:
-        data = source if isinstance(source, Mapping) else datasets.DatasetDict({str(source.split or "train"): source})
-    data = without_build_column(data)
+        splits = source if isinstance(source, Mapping) else {str(source.split or "train"): source}
+    splits = without_build_column(datasets.DatasetDict(splits))
     if target is None:
-        return _found(data, way, source, choose_on=choose_on, seed=seed, skip_broken=skip_broken, cache=cache)
+        return _found(splits, way, source, asked.choose_on, measurement)
     with sole_writer(target):
-        found = _found(data, way, source, choose_on=choose_on, seed=seed, skip_broken=skip_broken, cache=cache)
+        found = _found(splits, way, source, asked.choose_on, measurement)
         record = BuildRecord.of(next(iter(found.values())).info)
         assert record is not None  # noqa: S101 _found gives each split one
         write_repository(target, found, record, card_text(found, record), tag="contexts")
     return found
 
 
-def way_of(by: str | ContextWay, settings: Mapping[str, Any], *, option: str = "--") -> ContextWay:
+def way_of(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
     """The way of that name with its settings.
 
     Args:
         by: A name of `oochub list context`, or the way itself.
         settings: Its keyword arguments.
-        option: How an option of the command that gives one begins.
 
     Raises:
         OochubError: An unknown name, a setting that it does not have, lacks or refuses.
@@ -141,9 +164,8 @@ def way_of(by: str | ContextWay, settings: Mapping[str, Any], *, option: str = "
     lacking = [each.name for each in parameters if each.default is each.empty and each.name not in settings]
     if lacking:
         name = lacking[0]
-        raise OochubError(
-            f"The way {by} needs {either(f'{name}=', f'{option}{name}')}: `oochub show context {by}` says what."
-        )
+        typed = f"--context-{name}" if f"context_{name}" in options_of(ContextSettings) else f"--context-option {name}="
+        raise OochubError(f"The way {by} needs {either(f'{name}=', typed)}: `oochub show context {by}` says what.")
     way: ContextWay = kind(**settings)
     return way
 
@@ -161,11 +183,8 @@ def _found(
     data: Mapping[str, datasets.Dataset],
     way: ContextWay,
     source: Any,
-    *,
     choose_on: str,
-    seed: int,
-    skip_broken: bool,
-    cache: bool,
+    asked: MeasurementSettings,
 ) -> datasets.DatasetDict:
     first = next(iter(data.values()))
     for name in (CONTEXTS_COLUMN, CHOSEN_ON):
@@ -180,9 +199,10 @@ def _found(
     feature = first.features.get("label")
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
     way.check(classes)
-    chosen_on = rows_to_choose_on(data, choose_on=choose_on, seed=seed)
+    chosen_on = rows_to_choose_on(data, choose_on=choose_on, seed=asked.seed)
     measured = [
-        measured_pictures(part, way, split=split, skip_broken=skip_broken, cache=cache) for split, part in data.items()
+        measured_pictures(part, way, split=split, skip_broken=asked.skip_broken, cache=asked.cache)
+        for split, part in data.items()
     ]
     known = {split: readable for split, (_, readable) in zip(data, measured, strict=True)}
     of_all = np.concatenate(list(known.values()))

@@ -63,7 +63,7 @@ def context_environments(
     if found is None or CONTEXTS_COLUMN not in first.column_names:
         raise OochubError(
             f"{source} has no contexts that were found, which environments {environments!r} are made of. Write the "
-            "data with them by `oochub contexts SOURCE --by WAY --out FOLDER`, and train on that folder."
+            "data with them by `oochub contexts SOURCE --contexts WAY --out FOLDER`, and train on that folder."
         )
     names = list(first.features[CONTEXTS_COLUMN].feature.names)
     if asked.name is not None and asked.name not in names:
@@ -151,7 +151,7 @@ def _codes(
             raise OochubError(
                 f"{len(several):,} of the {len(has[split]):,} rows of {split} have several contexts, such as {both}: "
                 f"{asked!r} asks for one a row. Name one, {' or '.join(f'{form}:{each}' for each in names)}, or find "
-                "contexts that exclude each other, as `--by clusters` does."
+                "contexts that exclude each other, as `--contexts clusters` does."
             )
     codes = {split: np.where(of.sum(1) > 0, of.argmax(1), len(names)).astype(float) for split, of in has.items()}
     for split, of in has.items():

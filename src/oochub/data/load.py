@@ -15,13 +15,13 @@ import pyarrow as pa
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder
-from oochub.data.columns import Columns
 from oochub.data.open_source import build_splits, open_source, source_name
 from oochub.data.user_data import make_user_data
 from oochub.errors import OochubError, either, unknown_name
 from oochub.records.build_record import BuildRecord
 from oochub.records.parameters import check_parameters
 from oochub.registration import source_fingerprint
+from oochub.settings.data_settings import DataSettings
 
 
 def load(
@@ -83,14 +83,8 @@ def load(
             f"load takes the name of a benchmark, a path, or an id on the Hub, got a {type(source).__name__}, "
             f"{source!r:.60}. A data set that is loaded already goes to oochub.predict and oochub.audit as it is."
         )
-    plain = {"image": image, "label": label, "context": context, "group": group, "config": config}
-    data_dir = str(data_dir) if isinstance(data_dir, PathLike) else data_dir
-    check_parameters(load, {**plain, "data_dir": data_dir, "num_proc": num_proc}, kind="argument of load")
-    for name, given in (("usual", usual), ("options", options)):
-        if given is not None and not isinstance(given, Mapping):
-            raise OochubError(f"{name}= takes values by name, as in {{'name': ...}}, got a {type(given).__name__}.")
-    columns = Columns(image=image, label=label, context=context, group=group, usual=usual)
-    loaded = load_columns(str(source), columns, config=config, data_dir=data_dir, options=options, num_proc=num_proc)
+    check_parameters(load, {"num_proc": num_proc}, kind="argument of load")
+    loaded = load_columns(str(source), DataSettings.of(locals()), num_proc=num_proc)
     if split is not None:
         if not isinstance(split, str) or split not in loaded:
             raise unknown_name("split", split, loaded)
@@ -100,23 +94,17 @@ def load(
 
 def load_columns(
     source: str,
-    columns: Columns,
+    data: DataSettings,
     *,
-    config: str | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
     in_place: bool = False,
     check: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> datasets.DatasetDict:
-    """What `load` gives, all splits, with the columns as one record.
+    """What `load` gives, all splits, with the options as one record.
 
     Args:
-        source: See `load`; so are the others.
-        columns: Which columns are what.
-        config: The configuration.
-        data_dir: The raw folder.
-        options: Of the builder.
+        source: See `load`.
+        data: Which configuration of it, and which columns are what.
         num_proc: Processes to build with.
         in_place: Leave pictures in the shards of a built WebDataset, for what reads them by `picture_bytes` alone.
         check: Is given the features of a benchmark before it is built.
@@ -127,28 +115,30 @@ def load_columns(
     if not is_benchmark(source):
         opened = open_source(
             source,
-            config=config,
-            data_dir=data_dir,
-            options=options,
+            config=data.config,
+            data_dir=data.data_dir,
+            options=data.options,
             num_proc=num_proc,
-            check=lambda features: columns.check({**features, **datasets.Features(features).flatten()}),
+            check=lambda features: data.check({**features, **datasets.Features(features).flatten()}),
             in_place=in_place,
         )
         info = next(iter(opened.values())).info
         record = BuildRecord.of(info)
         known = (record.benchmark if record else info.dataset_name) in catalog.names("benchmark")
-        if known and not columns.named and not columns.usual:
+        if known and not data.named and not data.usual:
             return opened
         place = Path(source).expanduser().absolute()
         name = source_name(source).rpartition("/")[2]
         folder = (place if place.is_dir() else place.parent) if place.exists() else None
-        return make_user_data(opened, columns, name=name if config is None else f"{name}-{config}", folder=folder)
-    taken = [role for role in columns.named if role != "context"]
+        name = name if data.config is None else f"{name}-{data.config}"
+        return make_user_data(opened, data, name=name, folder=folder)
+    taken = [role for role in data.named if role != "context"]
     if taken:
         words = either(f"{taken[0]}=", f"--{taken[0]}-column")
         raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for data of your own.")
-    loaded = load_benchmark(source, config=config, data_dir=data_dir, options=options, num_proc=num_proc, check=check)
-    return make_user_data(loaded, columns, name=source) if columns.context or columns.usual else loaded
+    where: dict[str, Any] = {"config": data.config, "data_dir": data.data_dir, "options": data.options}
+    loaded = load_benchmark(source, **where, num_proc=num_proc, check=check)
+    return make_user_data(loaded, data, name=source) if data.context or data.usual else loaded
 
 
 def load_benchmark(

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from oochub import catalog
 from oochub.data.challenge import KINDS, challenge
-from oochub.data.columns import Columns
 from oochub.data.user_columns import (
     ClassColumn,
     class_folders,
@@ -29,6 +28,7 @@ from oochub.data.user_columns import (
 from oochub.errors import OochubError, either, unknown_name
 from oochub.records.build_record import OWN, BuildFacts, BuildRecord
 from oochub.records.sides import CHALLENGES
+from oochub.settings.data_settings import DataSettings
 
 _FORM = ("example_id", "image", "label", "context", "group", "challenge")
 _PLACES = ("__key__", "__url__")  # of a WebDataset: the first becomes the ids, the second is a path of this machine
@@ -46,7 +46,7 @@ class _Made(NamedTuple):
 
 
 def make_user_data(
-    data: datasets.DatasetDict, columns: Columns, *, name: str, folder: Path | None = None
+    data: datasets.DatasetDict, columns: DataSettings, *, name: str, folder: Path | None = None
 ) -> datasets.DatasetDict:
     """The data with the columns of our row form first, and a build record.
 
@@ -69,7 +69,7 @@ def make_user_data(
 
     >>> rows = {"animal": ["cow", "cow", "camel"], "ground": ["grass", "sand", "sand"]}
     >>> data = datasets.DatasetDict(train=datasets.Dataset.from_dict(rows))
-    >>> own = make_user_data(data, Columns(label="animal", context="ground"), name="desert")["train"]
+    >>> own = make_user_data(data, DataSettings(label="animal", context="ground"), name="desert")["train"]
     >>> own.column_names, own.features["group"].names
     (['example_id', 'label', 'context', 'group', 'challenge'], ['camel/sand', 'cow/grass', 'cow/sand'])
     >>> own.features["challenge"].int2str(own["challenge"][:])
@@ -180,7 +180,7 @@ def _common(data: datasets.DatasetDict) -> dict[str, Any]:
     return {name: feature for name, feature in first.features.items() if all(name in part.features for part in others)}
 
 
-def _label_name(features: Mapping[str, Any], columns: Columns) -> str | None:
+def _label_name(features: Mapping[str, Any], columns: DataSettings) -> str | None:
     if columns.label is not None or "label" in features:
         return columns.label or "label"
     return "cls" if "cls" in features and "__key__" in features else None
@@ -194,7 +194,7 @@ def _names_splits(data: datasets.DatasetDict) -> bool:
     return len(labels) == len(data) and all(len(set(of_split)) == 1 for of_split in labels)
 
 
-def _context_name(features: Mapping[str, Any], columns: Columns) -> str | None:
+def _context_name(features: Mapping[str, Any], columns: DataSettings) -> str | None:
     if columns.context is not None:
         return columns.context
     return "context" if "context" in features and is_class_like(features["context"]) else None
@@ -210,7 +210,7 @@ def _check_inside(column: ClassColumn, role: str) -> None:
             )
 
 
-def _challenges(data: datasets.DatasetDict, columns: Columns, *, is_own: bool) -> _Made:
+def _challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> _Made:
     """The challenges that the data have already, as class numbers."""
     if columns.usual or (columns.context and not is_own):
         what = either("usual=", "--usual") if columns.usual else either("context=", "--context-column")

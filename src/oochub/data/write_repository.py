@@ -23,13 +23,13 @@ from tqdm import tqdm
 
 from oochub.data.build_file import RECORDS, ConfigFiles, store_record
 from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
-from oochub.data.columns import Columns
 from oochub.data.load import is_benchmark, load_benchmark, load_columns
 from oochub.data.open_source import open_source, source_name
 from oochub.data.repository_card import name_size
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
 from oochub.errors import OochubError, either
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.files import check_writable, folder_written_whole, sole_writer
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_text
@@ -157,10 +157,7 @@ def write_user_repository(
     source: str,
     out: str | Path,
     *,
-    columns: Columns | None = None,
-    config: str | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
+    settings: DataSettings | None = None,
     num_proc: int | None = None,
     shard_size: float | None = None,
 ) -> Path:
@@ -169,10 +166,8 @@ def write_user_repository(
     Args:
         source: A folder of pictures, a file, an id on the Hub: see `oochub.load`.
         out: The folder of the repository: new, empty, or an earlier one of this kind, which is replaced.
-        columns: Which columns of the data are what.
-        config: The configuration, where the source has several.
-        data_dir: As `load_dataset` takes it.
-        options: What else `load_dataset` takes.
+        settings: Which configuration, where the source has several, and which columns of the data are what;
+            `data_dir` and `options` are as `load_dataset` takes them.
         num_proc: Processes to read with.
         shard_size: Write shards of a WebDataset of so many megabytes, see `write_webdataset`; None writes Parquet.
 
@@ -193,9 +188,7 @@ def write_user_repository(
         check_shard_size(shard_size)
     target = check_replaceable(out, title=_OWN_TITLE, what="a repository of own data")
     with sole_writer(target):
-        data = load_columns(
-            source, columns or Columns(), config=config, data_dir=data_dir, options=options, num_proc=num_proc
-        )
+        data = load_columns(source, settings or DataSettings(), num_proc=num_proc)
         record = BuildRecord.of(next(iter(data.values())).info)
         if record is None:
             raise OochubError(f"{source} is a repository already: copy it, or name its columns to make another of it.")
@@ -234,10 +227,7 @@ def write_challenge_repository(
     criterion: str,
     arguments: Mapping[str, Any],
     *,
-    config: str | None = None,
-    columns: Columns | None = None,
-    data_dir: str | None = None,
-    options: Mapping[str, Any] | None = None,
+    settings: DataSettings | None = None,
     restrict_train: bool = False,
     replace: bool = False,
 ) -> ChallengeSet:
@@ -252,11 +242,9 @@ def write_challenge_repository(
         out: The folder of the repository: new, empty, or an earlier challenge set, which is replaced.
         criterion: A name of `oochub list criterion`.
         arguments: Of the criterion: names of columns and other values, as `challenge` takes them.
-        config: The configuration, where the source has several and does not name one.
-        columns: Which columns of own data are what, as `oochub.load` takes them; the criterion then finds `label`,
-            `context` and `group`. None takes the columns as they are.
-        data_dir: As `load_dataset` takes it; of a benchmark its raw folder.
-        options: Of the benchmark's builder, or what else `load_dataset` takes.
+        settings: Which configuration, where the source has several and does not name one; where it lies; and which
+            columns of own data are what, as `oochub.load` takes them: the criterion then finds `label`, `context` and
+            `group`. Without any the columns are as they are.
         restrict_train: See `challenge`.
         replace: See `challenge`.
 
@@ -275,8 +263,9 @@ def write_challenge_repository(
     >>> datasets.load_dataset(str(folder / "out"))["train"].remove_columns("build")[1]
     {'id': 'b', 'label': 1, 'background': 0, 'challenge': 1}
     """
+    settings = settings or DataSettings()
     checked = check_arguments(criterion, arguments)
-    if criterion == "mismatch" and columns is not None and columns.context and "context" not in arguments:
+    if criterion == "mismatch" and settings.context and "context" not in arguments:
         raise OochubError(
             "mismatch compares each context with the label, so it must be coded like it: name that column with "
             f"{either('context=', '--context')}. A challenge set by usual contexts is what `oochub build` makes of "
@@ -284,14 +273,7 @@ def write_challenge_repository(
         )
     target = check_replaceable(out, title=_CHALLENGE_TITLE, what="a challenge set")
     with sole_writer(target):
-        dataset = _opened(
-            source,
-            columns or Columns(),
-            lambda features: check_columns(checked, features, replace=replace),
-            config=config,
-            data_dir=data_dir,
-            options=options,
-        )
+        dataset = _opened(source, settings, lambda features: check_columns(checked, features, replace=replace))
         challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
         record = _record(source, next(iter(challenge_set.dataset.values())).info)
         write_repository(
@@ -304,13 +286,12 @@ def write_challenge_repository(
     return challenge_set
 
 
-def _opened(
-    source: str, columns: Columns, check: Callable[[Mapping[str, Any]], None], **options: Any
-) -> datasets.DatasetDict:
+def _opened(source: str, settings: DataSettings, check: Callable[[Mapping[str, Any]], None]) -> datasets.DatasetDict:
     """The data as they are; where columns are named, in our row form, less the challenges that follow from these."""
-    if not columns.named and not columns.usual:
-        return (load_benchmark if is_benchmark(source) else open_source)(source, check=check, **options)
-    own = load_columns(source, columns, **options)
+    if not settings.named and not settings.usual:
+        where: dict[str, Any] = {"config": settings.config, "data_dir": settings.data_dir, "options": settings.options}
+        return (load_benchmark if is_benchmark(source) else open_source)(source, check=check, **where)
+    own = load_columns(source, settings)
     made = BuildRecord.of(next(iter(own.values())).info)
     is_made = made is not None and made.facts.usual_contexts is not None
     return own.remove_columns("challenge") if is_made and "challenge" in own[next(iter(own))].features else own

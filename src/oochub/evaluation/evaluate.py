@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from oochub.evaluation.evaluation_rows import (
 )
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import choose_mistakes
-from oochub.evaluation.present_classes import Classes, check_classes, find_allowed_classes
+from oochub.evaluation.present_classes import Classes, find_allowed_classes
 from oochub.evaluation.row_sets import (
     RowSet,
     find_measured_groups,
@@ -51,7 +51,8 @@ from oochub.records.provenance import provenance
 from oochub.records.report_records import Calibration, Side, Slice
 from oochub.report.report import Report
 from oochub.report.wording import listed
-from oochub.stats.estimate import Sampling
+from oochub.settings.evaluation_settings import EvaluationSettings
+from oochub.settings.interval_settings import IntervalSettings
 from oochub.stats.p_values import Correction
 
 _SIDES: tuple[Side, ...] = ("in", "out")
@@ -118,9 +119,10 @@ def evaluate(
     Traceback (most recent call last):
     oochub.errors.OochubError: There are no predictions. Give at least one Predictions or the path of one.
     """
-    Sampling(resamples=resamples, seed=seed)  # checked before anything is read
-    asked = check_inputs(predictions, metrics, detectors, reference, pairs, probes)
-    parts, metrics, detectors, pairs, probes = asked
+    given = locals()
+    asked, intervals = EvaluationSettings.of(given), IntervalSettings.of(given)  # checked before anything is read
+    listed = check_inputs(predictions, asked.metrics, detectors, reference, pairs, asked.probes)
+    parts, metrics, detectors, pairs, probes = listed
     if not detectors and (reference is not None or pairs is not None or probes):
         read = either("reference=, pairs= and probes=", "--reference, --pair and --probe")
         raise OochubError(
@@ -129,9 +131,6 @@ def evaluate(
     for name in probes:
         if name not in _PROBES:
             raise unknown_name("probe", name, _PROBES)
-    if correction not in get_args(Correction):
-        raise unknown_name("correction", correction, get_args(Correction))
-    check_classes(classes)
     for name in detectors:
         if isinstance(name, str):
             make_detector(name)
@@ -153,7 +152,7 @@ def evaluate(
     words = check_closed_words(predictions, declared)
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
     allowed = _allowed(predictions, classes, match)
-    sampling: dict[str, Any] = {"resamples": resamples, "seed": seed}
+    sampling: dict[str, Any] = {"resamples": intervals.resamples, "seed": intervals.seed}
     columns, chose = (
         EvaluationColumns(predictions, kind.arrays(predictions, allowed)),
         find_epoch_rows(predictions, declared),

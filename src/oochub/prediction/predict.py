@@ -1,16 +1,16 @@
 """Runs a model over the splits of a data set, once; everything after works on the file it leaves."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import datasets
 import torch
 
-from oochub.errors import OochubError, either, unknown_name
-from oochub.models.acceleration import choose_device, fold_batch_norm, warn_of_slow_dtype
+from oochub.errors import OochubError, either
+from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key
-from oochub.models.extraction import TEMPERATURE
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.answered_rows import answered_rows
@@ -18,7 +18,6 @@ from oochub.prediction.checked_data_set import checked_data_set
 from oochub.prediction.chosen_splits import checked_splits, chosen_splits
 from oochub.prediction.predicted import predicted
 from oochub.prediction.prediction_cache import PredictionCache
-from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.sampled import Sample, sampled
@@ -27,11 +26,13 @@ from oochub.prediction.unpacked_samples import unpacked_samples
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import without_build_column
 from oochub.records.metadata import RESERVED
-from oochub.records.parameters import read_names
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import ODIN_TEMPERATURE, PredictionSettings
 from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import STREAMS, check_writable
 
-_ENGINES = ("local", "ray")
+_OWN = ("model", "dataset", "out", "settings")
+"""The parameters of `predict` that are no options."""
 
 
 def predict(
@@ -48,7 +49,7 @@ def predict(
     preprocessing: str = "auto",
     images: bool = True,
     odin: float | None = None,
-    odin_temperature: float = TEMPERATURE,
+    odin_temperature: float = ODIN_TEMPERATURE,
     zoom: float | None = None,
     device: str | torch.device = "auto",
     dtype: str = "auto",
@@ -122,72 +123,93 @@ def predict(
             that cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range
             or for a model that does not read pictures, a device that is not here, a dtype whose logits overflow.
     """
-    asked = PredictionSettings(
-        device=choose_device(device),
-        dtype=dtype,
-        preprocessing=preprocessing,
-        features=features,
-        batch_size=batch_size,
-        limit=limit,
-        skip_broken=skip_broken,
-        images=images,
-        odin=odin,
-        odin_temperature=odin_temperature,
-        zoom=zoom,
-        num_workers=num_workers,
-        compile=compile,
-    )
-    warn_of_slow_dtype(dtype, asked.device)
+    given = locals()
+    how, asked = prediction_records({name: given[name] for name in given if name not in _OWN} | settings)
+    return predict_splits(model, dataset, how, asked, out=out)
+
+
+def prediction_records(keywords: Mapping[str, Any]) -> tuple[ModelSettings, PredictionSettings]:
+    """The options of `oochub.predict` as records; what is an option of neither is a setting of the mode.
+
+    >>> how, asked = prediction_records({"mode": "head", "limit": 8, "restrict": True})
+    >>> how.of_mode, asked.limit
+    ({'restrict': True}, 8)
+    """
+    how, asked = ModelSettings.of(keywords), PredictionSettings.of(keywords)
+    known = {*how.keywords(), *asked.keywords()}
+    return replace(how, mode_options={name: keywords[name] for name in keywords if name not in known}), asked
+
+
+def predict_splits(
+    model: Any, dataset: Any, how: ModelSettings, asked: PredictionSettings, *, out: str | Path | None = None
+) -> Predictions:
+    """What `oochub.predict` gives, with the options as records.
+
+    Args:
+        model: See `predict`; so are the others.
+        dataset: What is predicted.
+        how: How the model answers.
+        asked: The other options.
+        out: The file to write.
+
+    Raises:
+        OochubError: See `predict`.
+    """
+    asked = replace(asked, device=choose_device(asked.device))
+    if asked.compile:
+        check_compiler(asked.device)
+    warn_of_slow_dtype(asked.dtype, asked.device)
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
     ranks = Ranks.here()
-    cluster = _engine(engine, ray_address, actors, ranks)
+    cluster = _engine(asked, ranks)
     if not ranks.is_alone and (out is None or str(out) in STREAMS):
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
-    if features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
+    if asked.features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
     dataset = without_build_column(unpacked_samples(checked_data_set(dataset)))
-    parts = chosen_splits(dataset, None if splits is None else read_names("splits", splits))
-    sample = Sample(parts, ()) if limit is None else sampled(parts, limit)
+    parts = chosen_splits(dataset, None if asked.splits is None else list(asked.splits))
+    sample = Sample(parts, ()) if asked.limit is None else sampled(parts, asked.limit)
     some = next(iter(sample.parts.values()))
-    if cluster is not None and compile:
+    if cluster is not None and asked.compile:
         raise OochubError("A compiled network stays in its process, and Ray's actors have their own. Leave out one.")
     if cluster is not None and not isinstance(some, datasets.Dataset):
         raise OochubError("Ray reads rows by their numbers, and a stream has none. Leave the engine out for a stream.")
     source = ModelSource(model)
     inputs = source.inputs(
         some,
-        processor=image_processor if processor is None else processor,
-        preprocessing=preprocessing,
-        odin=odin,
-        zoom=zoom,
-        skip_broken=skip_broken or None,
+        processor=how.image_processor if how.processor is None else how.processor,
+        preprocessing=asked.preprocessing,
+        odin=asked.odin,
+        zoom=asked.zoom,
+        skip_broken=asked.skip_broken or None,
     )
-    inputs.num_workers = num_workers
-    chosen = choose_mode(source, mode, settings)
+    inputs.num_workers = asked.num_workers
+    settings = how.of_mode
+    chosen = choose_mode(source, how.mode, settings)
     parts = checked_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "splits": list(parts), **settings}
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
     target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
-    kept = PredictionCache(key if cache else None)
+    kept = PredictionCache(key if asked.cache else None)
     ranks.join(asked.device.type)
     found = kept.found(out) if ranks.is_first else None
     if ranks.values(found is not None)[0]:
         return found or Predictions.load(str(target))
-    data = PredictedData(some, every, asked.device, asked.rows_a_pass, cache, skip_broken)
+    data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
     opened = chosen(source, inputs, data, **settings)
     if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
         opened = chosen(source, inputs, data, **settings)
     parts = checked_splits(parts, read=inputs.column, reserved=opened.kind.columns)
-    if (odin is not None or zoom is not None) and not opened.kind.one_answer:
+    if (asked.odin is not None or asked.zoom is not None) and not opened.kind.one_answer:
         options = either("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
     answered = answered_rows(parts, opened.left_out)
     notes = (*sample.notes, *answered.notes)
     probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
     with fold_batch_norm(opened.network, probe) as pairs:
-        computed = {"folded": pairs} | ({"key": key} if cache and key is not None else {})
+        computed = {"folded": pairs} | ({"key": key} if asked.cache and key is not None else {})
         predictions = predicted(
             opened,
             inputs,
@@ -207,13 +229,8 @@ def predict(
     return predictions
 
 
-def _engine(name: str, address: str | None, actors: int | None, ranks: Ranks) -> RayEngine | None:
+def _engine(asked: PredictionSettings, ranks: Ranks) -> RayEngine | None:
     """The cluster that was asked for; None for the processes that are there."""
-    if name not in _ENGINES:
-        raise unknown_name("engine", name, _ENGINES)
-    if name == "ray" and not ranks.is_alone:
+    if asked.engine == "ray" and not ranks.is_alone:
         raise OochubError(f"torchrun started {ranks.count} processes; Ray starts its own. Take one of both.")
-    if name != "ray" and (address is not None or actors is not None):
-        words = either("ray_address= and actors=", "--ray-address and --actors")
-        raise OochubError(f"{words} are of {either('engine=', '--engine ')}ray.")
-    return RayEngine(address, actors) if name == "ray" else None
+    return RayEngine(asked.ray_address, asked.actors) if asked.engine == "ray" else None

@@ -13,14 +13,13 @@ from datasets.distributed import split_dataset_by_node
 
 from oochub.errors import OochubError
 from oochub.input import BrokenRow, Input, InputBatch
-from oochub.models.acceleration import Autocast, Compiled
+from oochub.models.acceleration import DTYPES, Autocast, Compiled
 from oochub.models.extraction import Extraction, Perturbation
 from oochub.models.mode import Mode
 from oochub.prediction.data_metadata import data_metadata
 from oochub.prediction.dtype_check import dtype_check
 from oochub.prediction.extracted_parts import extracted_parts
 from oochub.prediction.parts import MadePart, Parts, part_rows
-from oochub.prediction.prediction_settings import PredictionSettings
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import is_one_file
 from oochub.prediction.ray_engine import RayEngine
@@ -30,6 +29,7 @@ from oochub.prediction.thumbnails import thumbnails
 from oochub.process.ranks import Ranks
 from oochub.records.metadata import Metadata, ZoomSettings
 from oochub.records.provenance import provenance
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.files import sole_writer
 
 _FEW = 8  # rows to look at a network with
@@ -71,7 +71,7 @@ def predicted(
     """
     some, size, device = next(iter(splits.values())), asked.rows_a_pass, asked.device
     read: Callable[..., Iterator[InputBatch]] = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
-    is_short = asked.torch_dtype != torch.float32
+    is_short = DTYPES[asked.dtype] != torch.float32
     few: Mapping[str, torch.Tensor] = {}
     if asked.features or is_short or asked.compile:
         first = next(read(_few(some), broken=[] if asked.skip_broken else None), None)
@@ -82,7 +82,7 @@ def predicted(
         network = Compiled(mode.network, size)
         computed |= {"compiled": dtype_check("float32", network, mode.network, few, mode.kind)}
     if is_short:
-        network = Autocast(network, asked.torch_dtype)
+        network = Autocast(network, DTYPES[asked.dtype])
         check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
         computed |= {"dtype": asked.dtype, "dtype_check": check}
         notes = (*notes, f"the network computed in {asked.dtype}: on the first rows {check} from float32")

@@ -41,7 +41,7 @@ def check_parameters(function: Callable[..., Any], given: Mapping[str, Any], *, 
     for name, value in given.items():
         if name not in parameters:
             raise unknown_name(kind, name, parameters)
-        kinds = _kinds(parameters[name].annotation)
+        kinds = kinds_of(parameters[name].annotation)
         if not any(_fits(value, each) for each in kinds):
             wanted = " or ".join(_words(each) for each in kinds).rstrip(",")
             raise OochubError(f"The {kind} {name} must be {wanted}, got {value!r}.")
@@ -92,18 +92,24 @@ def parse_value(text: str, *, by: str) -> Any:
             value = kind(text)
         except ValueError:
             continue
-        if not _is_finite(value):
+        if not is_finite(value):
             raise OochubError(f"{by} must be a finite number or a text, got {text!r}.")
         return value
     return text
 
 
-def _kinds(annotation: Any) -> tuple[Any, ...]:
+def kinds_of(annotation: Any) -> tuple[Any, ...]:
+    """The types that an annotation allows: those of a union, else itself.
+
+    >>> kinds_of(int | None)
+    (<class 'int'>, <class 'NoneType'>)
+    """
     is_union = get_origin(annotation) in (Union, types.UnionType)
     return get_args(annotation) if is_union else (annotation,)
 
 
-def _is_finite(number: Any) -> bool:
+def is_finite(number: Any) -> bool:
+    """Whether a number is neither nan nor infinite, nor too large for a float."""
     number = number.item() if hasattr(number, "item") else number  # NumPy would cast the bound to float32
     return bool(abs(number) <= sys.float_info.max)  # math.isfinite raises where a whole number is no float
 
@@ -118,7 +124,7 @@ def _fits(value: Any, kind: Any) -> bool:
             return False
         return all(_fits(item, kinds[min(k, len(kinds) - 1)]) for k, item in enumerate(items))
     if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and _is_finite(value)
+        return isinstance(value, Real) and not isinstance(value, bool) and is_finite(value)
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     return isinstance(value, kind) if kind in _WORDS else True

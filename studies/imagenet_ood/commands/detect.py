@@ -6,19 +6,21 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, done, out_console, without_weight_bars, writes
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
+from oochub.settings.data_settings import DataSettings
 from oochub.studies.file_kinds import STUDY
 
 
 def detect(
+    raw: Annotated[DataSettings, shown(only=("data_dir",))],
     models: Annotated[
         str, typer.Argument(help="A text file with a model folder or Hub id a line (#: comment), or one.")
     ],
     out: Annotated[
         Path, typer.Option(callback=writes(STUDY), help="The folder of the study: predictions, reports, tables.")
     ],
-    data_dir: DataDir = None,
     id_set: Annotated[str, typer.Option("--id", help="The config of imagenet_ood in distribution.")] = "imagenet_1k",
     sets: Annotated[
         list[str] | None,
@@ -56,7 +58,7 @@ def detect(
     result = study(
         models,
         out,
-        data_dir=data_dir,
+        data_dir=raw.data_dir,
         id_set=id_set,
         sets=[*(sets or ()), *(earlier_sets or ())] or None,
         pairs=[_pair(words) for words in pair] if pair else None,

@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, check_pairs, done, out_console, writes
+from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV, LIST, PAGE
 
 if TYPE_CHECKING:
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def review(
+    raw: Annotated[DataSettings, shown(only=("data_dir", "options"), options="An option of the OOD data, key=value.")],
     ood: Annotated[Path, typer.Argument(metavar="OOD.parquet", help="Predictions of the OOD images, with features.")],
     reference: Annotated[
         Path | None, typer.Argument(metavar="ID.parquet", help="Of the ID validation images, by the same model.")
@@ -35,11 +38,6 @@ def review(
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="How many of the nearest OOD images to review.", min=1)] = 1000,
-    data_dir: DataDir = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", callback=check_pairs, help="An option of the OOD data, key=value; repeatable."),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
@@ -62,7 +60,7 @@ def review(
     check_known(decided, known_ids(predictions), WHERE)
     written = {}
     if out is not None and reference is not None:
-        page = _page(predictions, Predictions.load(reference), decided, top, data_dir, option)
+        page = _page(predictions, Predictions.load(reference), decided, top, raw)
         with written_whole(out, kind=PAGE) as draft:
             draft.write_text(page, "utf-8")
         written["page"] = str(out)
@@ -79,17 +77,14 @@ def review(
     done(written, as_json)
 
 
-def _page(
-    ood: "Predictions", reference: "Predictions", decided: Any, top: int, data_dir: str | None, option: list[str] | None
-) -> str:
+def _page(ood: "Predictions", reference: "Predictions", decided: Any, top: int, raw: DataSettings) -> str:
     from oochub.data.load import load
-    from oochub.records.parameters import parse_options
     from oochub.studies.imagenet_ood.review import pairs_page, review_queue
 
     queue = review_queue(ood, reference, top=top)
     sources = []
-    for predictions, options in ((ood, parse_options(option or [])), (reference, {})):
+    for predictions, options in ((ood, raw.options or {}), (reference, {})):
         name = f"{predictions.metadata.benchmark}/{predictions.metadata.config}"
-        data = load(name, data_dir=data_dir, options=options)
+        data = load(name, data_dir=raw.data_dir, options=options)
         sources.append((predictions, {split: data[split] for split in predictions.metadata.rows}))
     return pairs_page(queue, *sources, decisions=decided)

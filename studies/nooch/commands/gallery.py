@@ -5,11 +5,22 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Options, done, writes
+from oochub.commands._options import AsJson, done, writes
+from oochub.commands._signature import shown
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV, FIGURE
 
 
 def gallery(
+    raw: Annotated[
+        DataSettings,
+        shown(
+            only=(
+                "data_dir",
+                "options",
+            )
+        ),
+    ],
     predictions: Annotated[list[Path], typer.Argument(help="Files of `oochub predict`; the first is ranked.")],
     out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="The figure: .png, .pdf or .svg.")],
     than: Annotated[Path | None, typer.Option(help="Show where the first model is better than this one.")] = None,
@@ -30,8 +41,6 @@ def gallery(
             callback=writes(CSV), help="A CSV of the examples shown, with a column `doubtful` to mark labels in."
         ),
     ] = None,
-    data_dir: DataDir = None,
-    option: Options = None,
     as_json: AsJson = False,
 ) -> None:
     """Shows what a model gets most wrong out of context, and most right in context."""
@@ -43,7 +52,6 @@ def gallery(
     from oochub.figures._chosen_examples import chosen_examples
     from oochub.figures.gallery import gallery as draw
     from oochub.prediction.predictions import Predictions
-    from oochub.records.parameters import parse_options
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
 
@@ -57,10 +65,10 @@ def gallery(
     options: dict[str, Any] = {"only": only, "kinds": kind or None, "split": split, "names": name or None}
     options["than"] = read(than) if than else None
     chosen = chosen_examples(models, most=columns, **options)
-    folder = data_folder(get("benchmark", "nooch"), data_dir)
+    folder = data_folder(get("benchmark", "nooch"), raw.data_dir)
     about = models[0].metadata
     config = f"nooch/{about.task_of or about.config}"
-    data = load(config, data_dir=str(folder), options=parse_options(option or []))
+    data = load(config, data_dir=str(folder), options=raw.options or {})
     ax = draw(models, data, columns=columns, coco=folder if outlines else None, **options)
     with written_whole(out, kind=FIGURE) as draft:
         ax.figure.canvas.figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, Device, Limit, Options, done, out_console, writes
+from oochub.commands._options import AsJson, check_device, done, out_console, writes
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import CLEANLINESS
 
 if TYPE_CHECKING:
@@ -15,6 +18,24 @@ if TYPE_CHECKING:
 
 
 def cleanliness(
+    raw: Annotated[
+        DataSettings,
+        shown(
+            only=(
+                "data_dir",
+                "options",
+            )
+        ),
+    ],
+    asked: Annotated[
+        PredictionSettings,
+        shown(
+            only=(
+                "limit",
+                "device",
+            )
+        ),
+    ],
     source: Annotated[
         str,
         typer.Argument(
@@ -38,43 +59,38 @@ def cleanliness(
     template: Annotated[
         list[str] | None, typer.Option(help="Of --model: a text with {} for the description; repeatable.")
     ] = None,
-    limit: Limit = None,
-    device: Device = "auto",
-    data_dir: DataDir = None,
-    option: Options = None,
     as_json: AsJson = False,
 ) -> None:
     """Whether pictures of Spawrious show the intended dog and place: pages for people, their score, or CLIP's."""
+    check_device(asked.device)
     if bool(answers) + (out is not None) + (model is not None) != 1:
         raise OochubError(
             "Give one of three: --out FOLDER to write the pages; that folder and the files that its pages saved; "
             "--model CLIP to score by a model."
         )
-    if model is None and (template or limit is not None):
+    if model is None and (template or asked.limit is not None):
         raise OochubError("--template and --limit are for --model. Leave them out, or name a CLIP-like model.")
     if answers:
         _score(Path(source).expanduser(), answers, as_json)
     if model is not None:
-        _match(source, model, template, limit, device, data_dir, option, as_json)
+        _match(source, model, template, asked, raw, as_json)
     if out is not None:
         size = {"raters": raters, "images": images, "shared": shared, "seed": seed}
-        _write(source, out, size, data_dir, option, as_json)
+        _write(source, out, size, raw, as_json)
 
 
 def _write(
     source: str,
     out: Path,
     size: dict[str, int],
-    data_dir: str | None,
-    option: list[str] | None,
+    raw: DataSettings,
     as_json: bool,
 ) -> None:
     from oochub.data.load import load
-    from oochub.records.parameters import parse_options
     from oochub.studies.spawrious.cleanliness.cleanliness_pages import cleanliness_pages
     from oochub.studies.spawrious.cleanliness.cleanliness_sample import cleanliness_sample
 
-    data = load(source, data_dir=data_dir, options=parse_options(option or []))
+    data = load(source, data_dir=raw.data_dir, options=raw.options or {})
     sample = cleanliness_sample(data, **size)
     cleanliness_pages(out, sample, data)
     if not as_json:
@@ -104,21 +120,18 @@ def _match(
     source: str,
     model: str,
     templates: list[str] | None,
-    limit: int | None,
-    device: str,
-    data_dir: str | None,
-    option: list[str] | None,
+    asked: PredictionSettings,
+    raw: DataSettings,
     as_json: bool,
 ) -> None:
     from oochub.commands._options import without_weight_bars
     from oochub.data.load import load
-    from oochub.records.parameters import parse_options
     from oochub.studies.spawrious.cleanliness.description_match import description_match
 
     without_weight_bars()
-    data = load(source, data_dir=data_dir, options=parse_options(option or []))
+    data = load(source, data_dir=raw.data_dir, options=raw.options or {})
     given = {"templates": templates} if templates else {}
-    match = description_match(model, data, limit=limit, device=device, **given)
+    match = description_match(model, data, limit=asked.limit, device=asked.device, **given)
     shares = {"both": match.both, "breed": match.breed, "background": match.background}
     if as_json:
         fields = {name: share.to_dict() for name, share in shares.items()}

@@ -8,8 +8,10 @@ import typer
 from rich.table import Table
 
 from oochub import catalog
-from oochub.commands._options import AsJson, DataDir, Options, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, done, out_console, without_weight_bars, writes
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
+from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV
 from oochub.studies.file_kinds import COMPOSED
 
@@ -23,6 +25,15 @@ _SHOWN = 3  # sentences on a terminal; the JSON has them all
 
 
 def compose(
+    raw: Annotated[
+        DataSettings,
+        shown(
+            only=(
+                "data_dir",
+                "options",
+            )
+        ),
+    ],
     benchmark: Annotated[str, typer.Argument(help="spawrious")],
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE.toml", help="The composition; without --out it is checked alone.")
@@ -43,13 +54,10 @@ def compose(
         typer.Option(help="Of --search: whose features the heads see, as microsoft/resnet-50; a folder or Hub id."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of --search: of the draw and of the heads.", min=0)] = 0,
-    data_dir: DataDir = None,
-    option: Options = None,
     num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Composes a challenge from all images of Spawrious, or searches for easy and hard ones."""
-    from oochub.records.parameters import parse_options
     from oochub.storage.files import sole_writer
 
     if benchmark != "spawrious":
@@ -57,11 +65,11 @@ def compose(
         raise OochubError(f"{benchmark} cannot be composed; spawrious can.")
     if (file is None) == (search is None):
         raise OochubError("Give one of both: a file, oochub compose spawrious FILE.toml, or --search N.")
-    options = parse_options(option or [])
+    options = raw.options or {}
     if file is not None:
         if form or model or seed:
             raise OochubError("--form, --model and --seed are of the search: leave them out, or give --search N.")
-        _compose(file, out, as_json, data_dir=data_dir, options=options, num_proc=num_proc)
+        _compose(file, out, as_json, data_dir=raw.data_dir, options=options, num_proc=num_proc)
     elif search is not None:
         if out is None or model is None:
             raise OochubError(
@@ -78,7 +86,7 @@ def compose(
                 model,
                 as_json,
                 seed=seed,
-                data_dir=data_dir,
+                data_dir=raw.data_dir,
                 options=options,
             )
 

@@ -8,12 +8,23 @@ import typer
 from rich.table import Table
 
 from oochub import catalog
-from oochub.commands._options import AsJson, Device, Dtype, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, check_device, done, out_console, without_weight_bars, writes
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import GENERATION
 
 
 def generate(
+    asked: Annotated[
+        PredictionSettings,
+        shown(
+            only=(
+                "device",
+                "dtype",
+            )
+        ),
+    ],
     benchmark: Annotated[str, typer.Argument(help="spawrious")],
     out: Annotated[
         Path, typer.Option(callback=writes(GENERATION), help="The folder of the pictures; `--data-dir` of spawrious.")
@@ -40,11 +51,10 @@ def generate(
     most_tries: Annotated[int, typer.Option(help="Stop where fewer than one picture in so many is fit.", min=1)] = 50,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Take a pipeline that has no safety checker.")] = False,
     seed: Annotated[int, typer.Option(help="From which that of each picture is derived.", min=0)] = 0,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Makes pictures of dogs from texts, as Spawrious did, and keeps those in which a captioner sees a dog."""
+    check_device(asked.device)
     if benchmark != "spawrious":
         catalog.get("benchmark", benchmark)  # an unknown name is said to be one
         raise OochubError(f"The pictures of {benchmark} are no generated ones; those of spawrious are.")
@@ -62,7 +72,7 @@ def generate(
         steps=steps,
         prompts=prompts,
         unchecked=unchecked,
-        dtype=dtype,
+        dtype=asked.dtype,
         images_per_prompt=images_per_prompt,
         batch_size=batch_size,
         most_tries=most_tries,
@@ -70,7 +80,7 @@ def generate(
     )
     was_done = out.is_dir() and not jobs_left(out, plan)
     without_weight_bars()
-    record = generate_spawrious(out, plan, device=device, bar=_bar)
+    record = generate_spawrious(out, plan, device=asked.device, bar=_bar)
     if not Ranks.here().is_first:
         return
     if not as_json:

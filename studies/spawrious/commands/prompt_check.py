@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from oochub import catalog
-from oochub.commands._options import AsJson, Device, Dtype, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, check_device, done, out_console, without_weight_bars, writes
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import PROMPT_CHECK
 
 if TYPE_CHECKING:
@@ -17,6 +19,15 @@ _REJECTED = 3  # an exit code of its own: 2 is for what the user can fix
 
 
 def prompt_check(
+    asked: Annotated[
+        PredictionSettings,
+        shown(
+            only=(
+                "device",
+                "dtype",
+            )
+        ),
+    ],
     source: Annotated[
         str, typer.Argument(metavar="spawrious|FOLDER", help="spawrious; with ANSWERS what --out wrote.")
     ],
@@ -41,11 +52,10 @@ def prompt_check(
     batch_size: Annotated[int, typer.Option(help="Pictures that are made at once.", min=1)] = 4,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Take a pipeline that has no safety checker.")] = False,
     seed: Annotated[int, typer.Option(help="From which that of each picture is derived.", min=0)] = 0,
-    device: Device = "auto",
-    dtype: Dtype = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Makes 100 pictures of a prompt for a person to judge; accepts it by their answers, else exits with 3."""
+    check_device(asked.device)
     if answers is not None and out is None:
         _judge(Path(source).expanduser(), answers, as_json)
         return
@@ -70,7 +80,7 @@ def prompt_check(
         seed=seed,
         steps=steps,
         unchecked=unchecked,
-        dtype=dtype,
+        dtype=asked.dtype,
         batch_size=batch_size,
         repeats=(0,),
         backgrounds=(background,),
@@ -78,8 +88,8 @@ def prompt_check(
     )
     checked_job(plan, number, images)
     without_weight_bars()
-    place = choose_device(device)
-    maker = PictureMaker(model, device=place, dtype=dtype, unchecked=unchecked)
+    place = choose_device(asked.device)
+    maker = PictureMaker(model, device=place, dtype=asked.dtype, unchecked=unchecked)
     job = check(out, plan, number, maker, Captioner(captioner, device=place), images=images, bar=_bar)
     if not as_json:
         out_console.print(job.prompt, markup=False)

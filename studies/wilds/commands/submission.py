@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, DataDir, done, out_console, writes
+from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._signature import shown
+from oochub.settings.data_settings import DataSettings
 from oochub.studies.file_kinds import SUBMISSION
 
 
 def submission(
+    raw: Annotated[DataSettings, shown(only=("data_dir",))],
     source: Annotated[
         list[Path],
         typer.Argument(metavar="FOLDER|PREDS.parquet", help="A folder of WILDS' prediction files; or predictions."),
@@ -17,7 +20,6 @@ def submission(
     out: Annotated[
         Path, typer.Option(callback=writes(SUBMISSION), help="A folder: of scores and reports, or of prediction files.")
     ],
-    data_dir: DataDir = None,
     replicate: Annotated[str, typer.Option(help="Of the files that are written; a fold says itself.")] = "seed:0",
     as_json: AsJson = False,
 ) -> None:
@@ -28,10 +30,10 @@ def submission(
 
     if len(source) > 1 or source[0].suffix == ".parquet":
         opened = [Predictions.load(path) for path in source]
-        files = write_submission(opened, out, replicate=replicate, data_dir=data_dir)
+        files = write_submission(opened, out, replicate=replicate, data_dir=raw.data_dir)
         done({path.name: str(path) for path in files}, as_json)
         return
-    table = submission_scores(source[0], out, kind=SUBMISSION, data_dir=data_dir)
+    table = submission_scores(source[0], out, kind=SUBMISSION, data_dir=raw.data_dir)
     if not as_json:
         out_console.print(table.title, *table.sentences, *table.to_terminal(width=max(80, out_console.width)), sep="\n")
     done({"scores": str(out / "scores.csv"), "reports": str(out / "reports")}, as_json)

@@ -1,0 +1,128 @@
+"""The options of a command, made of the records that its function takes: each field is an option, declared there.
+
+A parameter whose type is a record of `oochub.settings` stands for the options of its fields; the function gets the
+record, checked. `Annotated[Record, shown(...)]` says what this command shows of it, or must be given.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass
+from functools import wraps
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from oochub.records.parameters import kinds_of
+from oochub.settings.option import Option, Settings, default_of, options_of, type_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Shown:
+    """What a command shows of a record, see `shown`."""
+
+    only: tuple[str, ...] = ()
+    but: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    help: Mapping[str, str] | None = None
+
+    def has(self, name: str) -> bool:
+        """Whether the command has an option for the field."""
+        return name not in self.but and (not self.only or name in self.only)
+
+
+def shown(*, only: tuple[str, ...] = (), but: tuple[str, ...] = (), needs: tuple[str, ...] = (), **help: str) -> _Shown:
+    """What a command shows of a record that it takes.
+
+    Args:
+        only: The fields that it has alone; none is all.
+        but: The fields that it has not.
+        needs: The fields that must be given.
+        **help: Other words for `--help`, of a field that means more here.
+    """
+    return _Shown(only=only, but=but, needs=needs, help=help)
+
+
+def with_options(command: Callable[..., None], name: str) -> Callable[..., None]:
+    """The command as typer takes it: with an option for each field of its records, which it is called with.
+
+    Args:
+        command: The function of a command.
+        name: The command's, by which fields say who shows them.
+    """
+    signature, hints = inspect.signature(command), get_type_hints(command, include_extras=True)
+    records: dict[str, tuple[type[Settings], dict[str, Option]]] = {}
+    parameters: list[inspect.Parameter] = []
+    for each in signature.parameters.values():
+        found = _record(hints[each.name])
+        if found is None:
+            parameters.append(each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        kind, shows = found
+        about = {field: one for field, one in options_of(kind).items() if shows.has(field) and _shows(one, name)}
+        records[each.name] = kind, about
+        parameters += [_parameter(kind, field, one, shows) for field, one in about.items()]
+
+    @wraps(command)
+    def run(**typed: Any) -> None:
+        made = {}
+        for place, (kind, about) in records.items():
+            words = {field: typed.pop(_variable(one)) for field, one in about.items()}
+            given = {field: each for field, each in words.items() if each is not None and each != []}
+            made[place] = kind(**{field: _value(each, about[field]) for field, each in given.items()})
+        command(**typed, **made)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` reads
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    del run.__wrapped__
+    return run
+
+
+def records_of(command: Callable[..., None]) -> Iterator[tuple[type[Settings], _Shown]]:
+    """The records that a command's function takes, and what the command shows of each."""
+    yield from filter(None, map(_record, get_type_hints(command, include_extras=True).values()))
+
+
+def _record(annotation: Any) -> tuple[type[Settings], _Shown] | None:
+    kind, *others = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    if not (isinstance(kind, type) and issubclass(kind, Settings)):
+        return None
+    return kind, next((each for each in others if isinstance(each, _Shown)), _Shown())
+
+
+def _shows(about: Option, command: str) -> bool:
+    return about.commands is None or command in about.commands
+
+
+def _variable(about: Option) -> str:
+    """The name of the parameter that typer sees, which is that of the option."""
+    return about.flag_alone.strip("-").replace("-", "_")
+
+
+def _parameter(kind: type[Settings], field: str, about: Option, shows: _Shown) -> inspect.Parameter:
+    """What typer reads an option from."""
+    typed = type_of(kind, field) if about.typed is None else about.typed
+    alone = next(each for each in kinds_of(typed) if each is not type(None))
+    if get_origin(alone) is Iterable:
+        typed = alone = list[str]
+        typed |= None
+    words = (shows.help or {}).get(field, about.help)
+    default = MISSING if field in shows.needs else default_of(kind, field)
+    given = typer.Option(
+        about.flag,
+        help=f"{words} Repeatable." if get_origin(alone) is list else words,
+        rich_help_panel=about.panel,
+        metavar=about.metavar,
+        min=about.least if about.least is not None else about.above,
+        max=about.most if alone is int else None,  # of nan typer would say that it is too large
+    )
+    return inspect.Parameter(
+        _variable(about),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if default is MISSING else default,
+        annotation=Annotated[alone if default is MISSING else typed, given],
+    )
+
+
+def _value(typed: Any, about: Option) -> Any:
+    """The value of what was typed."""
+    return typed if about.parse is None else about.parse(typed, about.flag_alone)

@@ -1,0 +1,78 @@
+"""How contexts that nobody labelled are found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from oochub.errors import OochubError, either
+from oochub.settings.option import Settings, names, option, pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContextSettings(Settings):
+    """The way that finds contexts, its settings, and the rows that they are chosen on.
+
+    Raises:
+        OochubError: A setting of a way without the way.
+
+    >>> ContextSettings(contexts="zero_shot", context_names=("grass", "road")).of_way
+    {'names': ['grass', 'road']}
+    """
+
+    contexts: Any = option(
+        None,
+        help="Find contexts in the pictures first, by one of `oochub list context`: properties, ...",
+        more="Or by the way itself, for data that do not say them; see `oochub.contexts`. What it measures is kept in "
+        "the cache.",
+        panel="Contexts",
+        metavar="WAY",
+        typed=str | None,
+    )
+    context_model: str | None = option(
+        None,
+        help="What the way looks with: a model folder or a Hub id; not for properties.",
+        panel="Contexts",
+        python=False,
+    )
+    context_names: Any = option(
+        None,
+        help="zero_shot: the contexts to look for, grass,beach,road.",
+        panel="Contexts",
+        typed=str | None,
+        parse=names,
+        python=False,
+    )
+    context_settings: Mapping[str, Any] | None = option(
+        None,
+        help="Another setting of the way, key=value.",
+        more='In Python by name, such as {"model": "my-encoder"}.',
+        panel="Contexts",
+        flag="--context-option",
+        typed=list[str] | None,
+        parse=pairs,
+    )
+    choose_on: Literal["auto", "train", "half"] = option(
+        "auto",
+        help="Rows that contexts are chosen on: train, half of the other splits, auto (train, else half).",
+        more="What is usual is chosen on them too, see `oochub.contexts`.",
+        panel="Contexts",
+        noun="choice of rows",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        first = next((name for name, value in self.given().items() if value), None)
+        if self.contexts is None and first:
+            raise OochubError(
+                either(
+                    f"{first}= is read where a way finds contexts: name it with contexts=.",
+                    "--context-model, --context-names, --context-option and --choose-on go with --contexts WAY: name "
+                    "the way.",
+                )
+            )
+
+    @property
+    def of_way(self) -> dict[str, Any]:
+        """The settings of the way that were given, by name."""
+        named = {"model": self.context_model, "names": self.context_names and list(self.context_names)}
+        return {**(self.context_settings or {}), **{name: value for name, value in named.items() if value is not None}}

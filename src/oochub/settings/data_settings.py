@@ -1,0 +1,109 @@
+"""Which data, and which of their columns is what."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oochub.errors import OochubError, either, unknown_name
+from oochub.settings.option import Settings, option, pairs
+
+_ROLES = ("image", "label", "context", "group")
+
+
+def parse_usual(texts: Iterable[str] | None, flag: str = "--usual") -> dict[str, tuple[str, ...]] | None:
+    """The usual contexts of classes from texts `class=context,context`; None of no text.
+
+    Raises:
+        OochubError: A text without a class or a context, a class that is given twice.
+
+    >>> parse_usual(["dog=grass,beach", "polar bear=snow"])
+    {'dog': ('grass', 'beach'), 'polar bear': ('snow',)}
+    """
+    usual: dict[str, tuple[str, ...]] = {}
+    for text in texts or ():
+        name, _, rest = text.partition("=")
+        contexts = tuple(context.strip() for context in rest.split(","))
+        if not name.strip() or "" in contexts:
+            raise OochubError(f"{flag} is written CLASS=CONTEXT,CONTEXT, for example dog=grass,beach, got {text!r}.")
+        if name.strip() in usual:
+            raise OochubError(f"{flag} gives {name.strip()} twice. Give it once, with commas between its contexts.")
+        usual[name.strip()] = contexts
+    return usual or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataSettings(Settings):
+    """Where data come from, and the columns of a user's data that are what the hub needs, by the user's names.
+
+    A name with a dot is a field of a column of records: `json.context`. Without a name a column is found: `image`, else
+    the only one of images; `label`, else `cls` of a WebDataset, else the class folders; `context`; `group`, else
+    groups are made of label and context.
+
+    >>> DataSettings(label="species", context="place").named
+    {'label': 'species', 'context': 'place'}
+    """
+
+    label: str | None = option(
+        None,
+        help="Own data: column of labels; default label.",
+        more="A field of a WebDataset's JSON is `json.species`.",
+        panel="Data",
+        flag="--label-column",
+    )
+    context: str | None = option(
+        None,
+        help="Column of contexts, from which groups and challenges follow; default context.",
+        more="Of a benchmark a column that is to be its context.",
+        panel="Data",
+        flag="--context-column",
+    )
+    group: str | None = option(
+        None, help="Own data: column of groups; default group, or label/context.", panel="Data", flag="--group-column"
+    )
+    image: str | None = option(
+        None,
+        help="Own data: column of pictures or paths; default image.",
+        more="Without one it is the only column of pictures.",
+        panel="Data",
+        flag="--image-column",
+    )
+    usual: Mapping[str, Sequence[str]] | None = option(
+        None,
+        help="The usual contexts of a class, CLASS=CONTEXT,CONTEXT; default: those more frequent with it.",
+        more='In Python {"dog": ["grass", "beach"]}.',
+        panel="Data",
+        typed=list[str] | None,
+        parse=parse_usual,
+    )
+    config: str | None = option(None, help="The configuration, of a source with several.", panel="Data")
+    data_dir: str | None = option(None, help="The raw folder; default $OOCHUB_DATA/<benchmark>.", panel="Data")
+    options: Mapping[str, Any] | None = option(
+        None,
+        help="An option of the benchmark, key=value.",
+        more="In Python by name, as `load_dataset` takes them.",
+        panel="Data",
+        flag="--option",
+        typed=list[str] | None,
+        parse=pairs,
+    )
+
+    @property
+    def named(self) -> dict[str, str]:
+        """What the user named: role to column."""
+        roles = {role: getattr(self, role) for role in _ROLES}
+        return {role: column for role, column in roles.items() if column is not None}
+
+    def check(self, known: Iterable[str]) -> None:
+        """Checks that the named columns are among those of the data.
+
+        Args:
+            known: Names of columns, also of fields, as `json.context`.
+
+        Raises:
+            OochubError: A column that is not there, with near names.
+        """
+        there = list(known)
+        for role, column in self.named.items():
+            if column not in there:
+                hint = f"{either(f'{role}=', f'--{role}-column')} names the column of the data that holds the {role}."
+                raise unknown_name("column", column, there, hint)

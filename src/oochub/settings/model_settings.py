@@ -1,0 +1,78 @@
+"""How a model answers: its mode, the classes that it knows, what prepares its inputs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.settings.option import Settings, option, pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(Settings):
+    """How a model answers.
+
+    >>> ModelSettings(restrict=True, mode_options={"temperature": 2}).of_mode
+    {'restrict': True, 'temperature': 2}
+    """
+
+    mode: str = option(
+        "auto",
+        help="How the model answers: auto, by its architecture, or one of `oochub list mode`.",
+        more='"head", its own head; "linear_probe", logistic regression on the features of the split train; ...',
+        panel="Model",
+    )
+    label_map: Any = option(
+        None,
+        help="A .csv or .json file: a class of the data, the classes of the model for it.",
+        panel="Model",
+        typed=str | None,
+        python=False,
+    )
+    restrict: bool = option(
+        False,
+        help="Leave out rows of classes that the model does not know.",
+        panel="Model",
+        flag="--restrict",
+        python=False,
+    )
+    mode_options: Mapping[str, Any] | None = option(
+        None,
+        help="Another setting of the mode, key=value.",
+        panel="Model",
+        flag="--mode-option",
+        typed=list[str] | None,
+        parse=pairs,
+        python=False,
+    )
+    image_processor: Any = option(
+        None,
+        help="Of another model, where this one has no preprocessor_config.json.",
+        more="The same as `processor`, for pictures.",
+        panel="Model",
+        metavar="FOLDER_OR_ID",
+        typed=str | None,
+    )
+    processor: Any = option(
+        None,
+        help="Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its "
+        "`oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one; a model object without "
+        "any takes arrays as they are.",
+        panel="Model",
+        commands=(),
+    )
+
+    @property
+    def of_mode(self) -> dict[str, Any]:
+        """The settings of the mode that were given, by name: in Python keywords of `oochub.predict`.
+
+        Raises:
+            OochubError: A setting in two ways.
+        """
+        own = {name: value for name, value in self.given().items() if name in ("label_map", "restrict")}
+        others = self.mode_options or {}
+        twice = next((name for name in others if name in own), None)
+        if twice is not None:
+            words = f"--{twice.replace('_', '-')}"
+            raise OochubError(f"--mode-option {twice}= and {words} say one thing. Give one of them.")
+        return {**own, **others}

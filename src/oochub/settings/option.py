@@ -1,0 +1,262 @@
+"""An option, declared once: a field of a record that knows its bounds, its words, its flag and who shows it.
+
+The field makes the option of the command line (`oochub.commands._signature`), the keyword of the public function and
+its line under Args (`make options` writes both, a test compares), the error for a wrong value, a part of the cache key,
+and the words with which a command is shown again.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from functools import cache
+from numbers import Integral, Real
+from typing import Any, Literal, Self, cast, get_args, get_origin, get_type_hints
+
+from oochub.errors import OochubError, either, unknown_name
+from oochub.records.parameters import is_finite, kinds_of, parse_options, read_names
+
+_PLACE = "option"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """What a field says beside its name, its type and its default.
+
+    Attributes:
+        help: What it does, in words that are true at the command line and in Python.
+        more: What Python's documentation says too, and a terminal has no room for.
+        panel: The part of `--help` that it stands in: Data, Model, Contexts, Intervals, Speed, Training, Hub or Output.
+        flag: How the command line writes it, where that is not the name: "--label-column", "--cache/--no-cache".
+        metavar: What stands for the value in `--help`.
+        least: The smallest value that is allowed.
+        above: What the value is larger than.
+        most: The largest value that is allowed.
+        hint: The last sentence of the error for a wrong value.
+        noun: What a name is one of, where an error for an unknown one does not say the option's own name.
+        typed: The type of what is typed, where it is not the field's.
+        parse: From what was typed, and the flag, to the value.
+        commands: The commands that show it, of those that take the record; None is all of them, () none.
+        python: Whether it is a keyword of public functions; else they take it in another form.
+        is_keyed: Whether answers depend on it, so that it is a part of the cache key.
+    """
+
+    help: str
+    more: str = ""
+    panel: str
+    flag: str | None = None
+    metavar: str | None = None
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    hint: str = ""
+    noun: str | None = None
+    typed: Any = None
+    parse: Callable[[Any, str], Any] | None = None
+    commands: tuple[str, ...] | None = None
+    python: bool = True
+    is_keyed: bool = True
+
+    @property
+    def text(self) -> str:
+        """What stands under Args in the docstring of a public function."""
+        return f"{self.help} {self.more}".strip()
+
+    @property
+    def flag_alone(self) -> str:
+        """How the command line writes it where it is given: "--cache" of "--cache/--no-cache"."""
+        return (self.flag or "").partition("/")[0]
+
+
+def option(default: Any = MISSING, **about: Any) -> Any:
+    """A field of a record; what it says is an `Option`.
+
+    Args:
+        default: The default value; without one the option must be given.
+        **about: The attributes of `Option`.
+    """
+    return field(default=default, metadata={_PLACE: Option(**about)})
+
+
+class Settings:
+    """The form of a record: a frozen dataclass of fields by `option`, each value checked when the record is made.
+
+    Raises:
+        OochubError: A value of another type or out of its bounds; the error names the option.
+
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Bread(Settings):
+    ...     slices: int | None = option(None, help="How many; default all.", panel="Food", least=1)
+    >>> Bread.of({"slices": 3, "butter": True}).words()
+    ('--slices', '3')
+    >>> Bread(slices=0)
+    Traceback (most recent call last):
+    oochub.errors.OochubError: slices must be a whole number, 1 or larger, got 0.
+    """
+
+    def __post_init__(self) -> None:
+        for name, about in options_of(type(self)).items():
+            object.__setattr__(self, name, _checked(name, getattr(self, name), about, type_of(type(self), name)))
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], /) -> Self:
+        """The record of those among the keywords of a public function, such as its `locals()`, that are its options."""
+        return cls(**{name: given[name] for name, about in options_of(cls).items() if about.python and name in given})
+
+    @classmethod
+    def keywords(cls) -> tuple[str, ...]:
+        """The names of the options that are keywords of public functions."""
+        return tuple(name for name, about in options_of(cls).items() if about.python)
+
+    def given(self) -> dict[str, Any]:
+        """The options that are not at their defaults, by name."""
+        kind = type(self)
+        return {name: value for name in options_of(kind) if (value := getattr(self, name)) != default_of(kind, name)}
+
+    def record(self) -> dict[str, Any]:
+        """All options that answers depend on, by name."""
+        return {name: getattr(self, name) for name, about in options_of(type(self)).items() if about.is_keyed}
+
+    def words(self, *names: str) -> tuple[str, ...]:
+        """What to type for the options that are not at their defaults, or for those of these names alone.
+
+        >>> from oochub.settings.data_settings import DataSettings
+        >>> DataSettings(label="breed", usual={"dog": ["grass", "sand"]}).words()
+        ('--label-column', 'breed', '--usual', 'dog=grass,sand')
+        """
+        given, options = self.given(), options_of(type(self))
+        chosen = [name for name in names or given if name in given]
+        return tuple(word for name in chosen for word in _typed(options[name], given[name]))
+
+
+def options_of(kind: type[Settings]) -> Mapping[str, Option]:
+    """What each field of a record says, by name, in their order."""
+    found: Mapping[str, Option] = _options(cast(Any, kind))  # to the type checker a class with == has no hash
+    return found
+
+
+@cache
+def _options(kind: Any) -> Mapping[str, Option]:
+    declared: Iterable[Field[Any]] = fields(kind)
+    named = {each.name: each.metadata[_PLACE] for each in declared if _PLACE in each.metadata}
+    return {name: replace(each, flag=each.flag or _flag(name, type_of(kind, name))) for name, each in named.items()}
+
+
+def _flag(name: str, annotation: Any) -> str:
+    plain = name.replace("_", "-")
+    return f"--{plain}/--no-{plain}" if annotation is bool else f"--{plain}"
+
+
+def type_of(kind: type[Settings], name: str) -> Any:
+    """The type of an option."""
+    return _hints(cast(Any, kind))[name]
+
+
+def default_of(kind: type[Settings], name: str) -> Any:
+    """The default of an option; `dataclasses.MISSING` where it must be given."""
+    return kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]  # a record is a dataclass
+
+
+@cache
+def _hints(kind: Any) -> Mapping[str, Any]:
+    return get_type_hints(kind)
+
+
+def _checked(name: str, value: Any, about: Option, annotation: Any) -> Any:
+    """The value, a list of names as a tuple, a path that is to be a text as one.
+
+    Raises:
+        OochubError: It is of none of the types, or out of bounds.
+    """
+    kinds = kinds_of(annotation)
+    if value is None and type(None) in kinds:
+        return value
+    if isinstance(value, os.PathLike) and str in kinds:
+        return os.fspath(value)
+    if any(get_origin(each) is Iterable for each in kinds):
+        return tuple(read_names(name, value))
+    choices = [choice for each in kinds if get_origin(each) is Literal for choice in get_args(each)]
+    if choices:
+        if not isinstance(value, str) or value not in choices:
+            raise unknown_name(about.noun or name, value, choices, about.hint)
+        return value
+    known = all(each in _WORDS or get_origin(each) is Mapping for each in kinds)
+    fitting = next((each for each in kinds if _fits(value, each, about)), None)
+    if known and fitting is None:
+        wanted = " or ".join(_wanted(each, about, value) for each in kinds if each is not type(None))
+        hint = about.hint and f" {about.hint}"
+        raise OochubError(f"{either(name, about.flag_alone)} must be {wanted}, got {_cut(repr(value))}.{hint}")
+    if fitting in (int, bool):
+        return fitting(value)  # of NumPy's it is Python's
+    return float(value) if fitting is float and not isinstance(value, int) else value
+
+
+def _fits(value: Any, kind: Any, about: Option) -> bool:
+    if get_origin(kind) is Mapping:
+        return isinstance(value, Mapping)
+    if kind is bool:
+        return isinstance(value, bool) or type(value).__name__ in ("bool_", "bool")  # of NumPy
+    if kind not in (int, float):
+        return kind in _WORDS and isinstance(value, kind)
+    if isinstance(value, bool) or not isinstance(value, Integral if kind is int else Real) or not is_finite(value):
+        return False
+    number, least, above, most = cast(float, value), about.least, about.above, about.most
+    is_large = (least is None or number >= least) and (above is None or number > above)
+    return is_large and (most is None or number <= most)
+
+
+_WORDS: Mapping[Any, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    type(None): "none",
+}
+
+
+def _wanted(kind: Any, about: Option, value: Any) -> str:
+    """What a value must be, in words."""
+    if kind is float and isinstance(value, float) and not is_finite(value):
+        return "a finite number"
+    if kind not in (int, float):
+        return "values by name, as {'name': ...}" if get_origin(kind) is Mapping else _WORDS[kind]
+    words = _WORDS[kind] if about.above is None else f"{_WORDS[kind]} above {about.above:g}"
+    words += "" if about.least is None else f", {about.least:g} or larger"
+    return words + ("" if about.most is None else f", {about.most:,} at most")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
+def _typed(about: Option, value: Any) -> tuple[str, ...]:
+    """What is typed for a value: a flag alone, a flag and a text, or a flag for each of several."""
+    flag = about.flag_alone
+    if isinstance(value, bool):
+        return (flag if value else (about.flag or "").rpartition("/")[2],)
+    if isinstance(value, Mapping):
+        pairs = (f"{key}={_text(each)}" for key, each in value.items())
+        return tuple(word for pair in pairs for word in (flag, pair))
+    if isinstance(value, list | tuple) and about.parse is None:
+        return tuple(word for each in value for word in (flag, _text(each)))
+    return (flag, _text(value))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def pairs(typed: Sequence[str] | None, flag: str) -> dict[str, Any] | None:
+    """What `key=value`, typed any number of times, means; for `parse` of an option of values by name."""
+    return parse_options(typed, by=flag) if typed else None
+
+
+def names(typed: str | None, flag: str) -> tuple[str, ...] | None:
+    """The names of a text with commas, for `parse` of an option of names."""
+    return None if typed is None else tuple(name.strip() for name in typed.split(","))
+
+
+def path(typed: os.PathLike[str], flag: str) -> str:
+    """A path as a text, for `parse` of an option that a record keeps as one."""
+    return os.fspath(typed)

@@ -1,0 +1,205 @@
+"""How rows are predicted: splits, size of a pass, device, what is stored beside the answers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from oochub.errors import OochubError, either
+from oochub.settings.option import Settings, option
+
+ODIN_TEMPERATURE = 1000.0
+"""The usual temperature of ODIN's gradient."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionSettings(Settings):
+    """The settings of `oochub.predict` besides the model, its mode and the data.
+
+    Raises:
+        OochubError: One that is out of range, or a name that is none; what is stored beside answers of a compiled
+            network.
+
+    >>> PredictionSettings(device="cpu").rows_a_pass
+    16
+    """
+
+    splits: Iterable[str] | None = option(
+        None, help="Splits to predict; default all but train.", panel="Data", flag="--split", is_keyed=False
+    )
+    limit: int | None = option(
+        None,
+        help="At most so many rows of each split, at random: a quick look.",
+        more="The seed is fixed; of a stream they are the first, and every report says so.",
+        panel="Data",
+        least=1,
+        hint="Leave it out for all rows.",
+    )
+    skip_broken: bool = option(
+        False,
+        help="Leave out and count pictures that cannot be read.",
+        more="Those that are refused for safety too; else the first is an error.",
+        panel="Data",
+        flag="--skip-broken",
+    )
+    features: bool = option(
+        False,
+        help="Store the features before the head, and the head.",
+        more="They are `features`, and `Predictions.head`, in a file `<out>.head.safetensors`.",
+        panel="Output",
+        commands=("predict",),
+    )
+    images: bool = option(
+        True,
+        help="Keep small pictures of the worst mistakes.",
+        more="A JPEG of some of each group, for the report.",
+        panel="Output",
+        commands=("predict",),
+    )
+    odin: float | None = option(
+        None,
+        help="Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014.",
+        more="Stored as `odin_logits`. A step of the scaled pixels, epsilon / std where the processor normalizes; see "
+        "`oochub.models.extraction`.",
+        panel="Output",
+        above=0,
+        hint="Usual is 0.0014.",
+        commands=("predict",),
+    )
+    odin_temperature: float = option(
+        ODIN_TEMPERATURE,
+        help="Temperature of ODIN's gradient.",
+        more="That of the detector `odin`, which reads the column.",
+        panel="Output",
+        above=0,
+        hint="Usual is 1000.",
+        commands=("predict",),
+    )
+    zoom: float | None = option(
+        None,
+        help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.",
+        more="Such as 1.2: stored as `zoom_logits` (and with `features` `zoom_features`, with `odin` "
+        "`zoom_odin_logits`), of the center of each picture, 1 / zoom of each side.",
+        panel="Output",
+        above=1,
+        most=100,
+        hint="Usual is 1.2, which keeps 1 / 1.2 of each side.",
+        commands=("predict",),
+    )
+    preprocessing: Literal["auto", "fused", "processor"] = option(
+        "auto",
+        help="auto: fused (fast) where it gives what the model's own processor does, else processor.",
+        more='"fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is the '
+        'model\'s own; "auto" takes the first where a few pictures and noise show pixels within one level and logits '
+        "within 2% of their range, else the second: the provenance says which, and what was measured. For pictures "
+        "alone.",
+        panel="Speed",
+    )
+    batch_size: int | None = option(
+        None,
+        help="Rows a forward pass; default 16, on a GPU 128.",
+        panel="Speed",
+        least=1,
+        hint="Leave it out for ours.",
+    )
+    device: Any = option(
+        "auto",
+        help="auto (a GPU if there is one), cpu, cuda, cuda:1, mps.",
+        more="Or a device of torch.",
+        panel="Speed",
+        typed=str,
+    )
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = option(
+        "auto",
+        help="What the network computes in; auto is float32.",
+        more="By autocast of torch; logits are stored in float32. The provenance says how far the first rows move from "
+        "float32.",
+        panel="Speed",
+    )
+    num_workers: int | None = option(
+        None,
+        help="Threads that decode pictures; default one a core, 0 decodes between passes.",
+        more="Ahead of the network, of a data set or a stream. Rows and numbers are the same.",
+        panel="Speed",
+        least=0,
+        hint="Leave it out for a thread a core.",
+        is_keyed=False,
+    )
+    compile: bool = option(
+        False,
+        help="Compile the network first, for many rows: needs a C++ compiler; logits alone.",
+        more="By torch, which takes half a minute or more (on a GPU triton): without features and odin. The provenance "
+        "says how far they move.",
+        panel="Speed",
+        flag="--compile",
+    )
+    cache: bool = option(
+        True,
+        help="Take predictions of before where nothing changed.",
+        more="Those of a folder or Hub id are kept, and taken where model, data, settings and versions are the same: "
+        'no model runs, and `provenance["when"]["cached"]` says when it did. A model object and a stream always run. '
+        "See docs/cache.md.",
+        panel="Speed",
+        is_keyed=False,
+    )
+    engine: Literal["local", "ray"] = option(
+        "local",
+        help="local: this process, or those of torchrun; ray: a cluster of Ray.",
+        more="Each process of torchrun has its own device and its own parts; of a cluster (`pip install "
+        "'oochub[ray]'`) tasks read and actors hold the model. Rows, ids and numbers are the same.",
+        panel="Speed",
+        commands=("predict",),
+        is_keyed=False,
+    )
+    ray_address: str | None = option(
+        None,
+        help="Of a cluster of Ray; without it one is started on this machine.",
+        more='Such as "auto".',
+        panel="Speed",
+        commands=("predict",),
+        is_keyed=False,
+    )
+    actors: int | None = option(
+        None,
+        help="Copies of the model in the cluster; default one a GPU, else one a CPU.",
+        panel="Speed",
+        least=1,
+        hint="Leave it out for ours.",
+        commands=("predict",),
+        is_keyed=False,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.zoom is not None:
+            object.__setattr__(self, "zoom", float(self.zoom))
+        if self.compile and (self.features or self.odin is not None):
+            options, others = (
+                either("compile=True", "--compile"),
+                either("features= and odin=", "--features and --odin"),
+            )
+            raise OochubError(f"{options} is for logits alone, whose network is one piece. Leave out {others}, or it.")
+        if self.engine != "ray" and (self.ray_address is not None or self.actors is not None):
+            words = either("ray_address= and actors=", "--ray-address and --actors")
+            raise OochubError(f"{words} are of {either('engine=', '--engine ')}ray.")
+
+    @property
+    def device_type(self) -> str:
+        """The kind of the device, of a device of torch or its name: "cpu", "cuda" or "mps"."""
+        return str(self.device).partition(":")[0]
+
+    @property
+    def rows_a_pass(self) -> int:
+        """Rows of a forward pass: those that were asked for, else what suits the device.
+
+        A processor takes 32 rows of 224 pixels more slowly than twice 16, which stay in its cache (docs/speed.md).
+        """
+        return self.batch_size or (128 if self.device_type == "cuda" else 16)
+
+    def record(self) -> dict[str, Any]:
+        """All that the answers depend on, JSON types by name: equal exactly where two predictions ask for the same."""
+        dtype = "float32" if self.dtype == "auto" else self.dtype
+        return super().record() | {
+            "device": self.device_type,
+            "dtype": f"torch.{dtype}",
+            "batch_size": self.rows_a_pass,
+        }

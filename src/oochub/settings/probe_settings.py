@@ -1,0 +1,75 @@
+"""What a model is asked about altered images, beside its predictions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from oochub.errors import OochubError, either
+from oochub.settings.option import Settings, option, pairs, path
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbeSettings(Settings):
+    """The probe and its settings.
+
+    Raises:
+        OochubError: A setting of a probe without the probe.
+
+    >>> ProbeSettings(probe="background", boxes="place").of_probe
+    {'boxes': 'place'}
+    """
+
+    probe: str | None = option(
+        None,
+        help="background: ask about the object alone, the background alone, and the object on others.",
+        more="See `oochub show probe background`. The verdict does not go by it.",
+        panel="Contexts",
+    )
+    masks: Any = option(
+        None,
+        help="For --probe: folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO.",
+        panel="Contexts",
+        typed=Path | None,
+        parse=path,
+        python=False,
+    )
+    boxes: str | None = option(
+        None,
+        help="For --probe: column of boxes around the object, x1, y1, x2, y2 in pixels.",
+        panel="Contexts",
+        python=False,
+    )
+    segmenter: Any = option(
+        None,
+        help="For --probe: a semantic segmenter that finds the object.",
+        panel="Contexts",
+        metavar="MODEL",
+        typed=str | None,
+        python=False,
+    )
+    probe_settings: Mapping[str, Any] | None = option(
+        None,
+        help="Another setting of the probe, key=value: rows, seed, label_map.",
+        more='In Python by name, such as {"masks": "segmentations"}.',
+        panel="Contexts",
+        flag="--probe-option",
+        typed=list[str] | None,
+        parse=pairs,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.probe is None and any(self.given().values()):
+            raise OochubError(
+                either(
+                    "probe_settings= are those of a probe: name it with probe=.",
+                    "--masks, --boxes, --segmenter and --probe-option go with --probe background: name the probe.",
+                )
+            )
+
+    @property
+    def of_probe(self) -> dict[str, Any]:
+        """The settings of the probe that were given, by name: what says where the object is, and the others."""
+        named = {name: getattr(self, name) for name in ("masks", "boxes", "segmenter")}
+        return {**(self.probe_settings or {}), **{name: value for name, value in named.items() if value is not None}}
