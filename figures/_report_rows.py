@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from oochub.figures._style import GRID, INK, INK2, bare, legend
 from oochub.report import numbers, theme, wording
-from oochub.report.charts import SIDES, ChartRow
 from oochub.report.report import Report
+from oochub.section import ChartRow
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def draw_rows(
 
     Args:
         ax: Where to draw.
-        rows: Of `oochub.report.charts`.
+        rows: Of the chart of a section.
         titles: What the benchmark calls the sides, for the legend.
         unit: Of the numbers.
         bars: Draws a bar from zero to each.
@@ -60,7 +60,7 @@ def draw_rows(
     if bars:
         ax.set_xlim(left=0)
     ax.grid(axis="x", color=GRID, linewidth=1)
-    shown = [side for side in SIDES if any(row.side == side for row in rows)]
+    shown = [side for side in theme.SIDES if any(row.side == side for row in rows)]
     for side in shown:
         ax.plot([], [], color=COLORS[side], marker=theme.MARKERS[side], linestyle="", label=titles[side])
     if shown:
@@ -78,4 +78,4 @@ def metric_label(report: Report, metric: str) -> str:
 
 def side_titles(report: Report) -> dict[str, str]:
     """What the benchmark calls the sides."""
-    return {side: wording.side_title(report.benchmark, side) for side in SIDES}
+    return {side: wording.side_title(report.benchmark, side) for side in theme.SIDES}

@@ -2,12 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_rows
 from oochub.figures._style import INK, axes
 from oochub.report import numbers, wording
-from oochub.report.background_words import VARIANTS, background_headline, says
-from oochub.report.charts import ChartRow
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -41,19 +40,16 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             "--probe background."
         )
     ax = axes(ax, 8.4, 4.0)
-    rows = [
-        ChartRow(wording.sentence_case(VARIANTS[each.name]), each.accuracy, None, each.accuracy.n)
-        for each in found.variants
-    ]
-    draw_rows(ax, rows, {})
+    chart = catalog.get("section", "object_and_background")().chart(report)
+    draw_rows(ax, chart.rows, {})
     ax.set_xlim(-2, 118)
     ax.set_xticks(range(0, 101, 20))
     words: dict[str, Any] = {"loc": "left", "fontsize": "medium", "fontweight": "bold"}
-    ax.set_title(background_headline(found), color=INK, wrap=True, **words)
+    ax.set_title(chart.sentence, color=INK, wrap=True, **words)
     gap, interval = found.gap, numbers.interval_points(found.gap)
     points = f"{numbers.points(gap)} points" + (f" ({interval})" if interval else "")
     ax.set_xlabel(
-        f"{says(found)}, % of rows, with 95% interval\n"
+        f"{chart.says}, % of rows, with 95% interval\n"
         f"BG gap {points}, n = {numbers.count(gap.n)}, paired\n"
         f"rows of {wording.name(found.split, 20)}, objects by {wording.name(found.area, 30)}"
     )

@@ -1,11 +1,11 @@
 """The answers to each class in each context, as a matrix; the class that training showed in the context is outlined."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._style import INK, INK2, axes, bare, title
 from oochub.report import numbers, theme, wording
-from oochub.report.error_words import ConfusionRow, confusion_rows, heated_width
 from oochub.report.report import Report
 from oochub.stats.proportion import wilson
 
@@ -44,7 +44,7 @@ def confusion_by_context(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['cow in sand (n = 1)', 'cat in snow (n = 2)', 'dog in snow (n = 1)']
     """
-    classes, rows = confusion_rows(report)
+    classes, rows = catalog.get("section", "where_errors_go")().chart(report)
     rows = rows if by == "context" else _by_class(classes, rows)
     if not rows:
         raise OochubError(
@@ -59,7 +59,7 @@ def confusion_by_context(
     from matplotlib.patches import Rectangle
 
     ax = axes(ax, 3.2 + 0.85 * len(classes), 1.3 + 0.36 * len(rows))
-    width = heated_width(rows)
+    width = theme.heat_width(share for row in rows for share in row.wrong_shares)
     for y, row in enumerate(rows):
         for x, share in enumerate(row.shares):
             right, step = x == row.label, theme.heat_step(share, width)
@@ -97,7 +97,7 @@ def _is_usual(report: Report) -> bool:
     return report.errors is not None and report.errors.source == "usual"
 
 
-def _by_class(classes: list[str], rows: list[ConfusionRow]) -> list[ConfusionRow]:
+def _by_class(classes: list[str], rows: list[Any]) -> list[Any]:
     """A row for each class, over all contexts."""
     merged = []
     for label, name in enumerate(classes):
@@ -105,5 +105,7 @@ def _by_class(classes: list[str], rows: list[ConfusionRow]) -> list[ConfusionRow
         n = sum(row.n for row in own)
         if n:
             shares = tuple(sum(row.n * row.shares[k] for row in own) / n for k in range(len(classes)))
-            merged.append(ConfusionRow(wording.words(name), label, n, shares, (False,) * len(classes)))
+            merged.append(
+                own[0]._replace(title=wording.words(name), n=n, shares=shares, is_trained=(False,) * len(classes))
+            )
     return merged

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_point
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
 from oochub.report import numbers, theme, wording
-from oochub.report.context_words import context_headline, correction_word, is_alike, listed_contexts, role_words
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -46,14 +46,13 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             "This report has no contexts that were found: plot another kind, or find them: oochub audit MODEL SOURCE "
             "--contexts WAY."
         )
-    rows = listed_contexts(found)
-    if not rows:
+    chart = catalog.get("section", "contexts_that_matter")().chart(report)
+    if not chart.rows:
         raise OochubError("No context goes with a class here: there is no gap to draw. Find contexts by another way.")
-    ax = axes(ax, 7.4, 1.6 + 0.5 * len(rows))
+    ax = axes(ax, 7.4, 1.6 + 0.5 * len(chart.rows))
     titles = []
-    for y, each in enumerate(rows):
-        role = role_words(each)
-        alike = f", {each.status}" if is_alike(each) else ""
+    for y, (each, role) in enumerate(chart.rows):
+        alike = f", {each.status}" if each.is_alike else ""
         titles.append(
             f"{wording.words(each.name)}, {role if role.startswith('unusual') else f'usual for {role}'}{alike}\n"
             f"n = {numbers.count(each.n_usual)} + {numbers.count(each.n_against)}"
@@ -68,23 +67,23 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         text = numbers.points(each.gap)
         ax.annotate(text, (100 * end, y), (7, 0), textcoords="offset points", va="center", color=INK)
     ax.axvline(0, color=INK2, linewidth=1)
-    ax.set_yticks(range(len(rows)), titles)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.set_yticks(range(len(chart.rows)), titles)
+    ax.set_ylim(len(chart.rows) - 0.4, -0.6)
     ax.margins(x=0.12)
     ax.grid(axis="x", color=GRID, linewidth=1)
     ends: dict[str, tuple[str, str]] = {"shown": (theme.LIGHT["out"], theme.LIGHT["out"]), "not shown": (INK2, "none")}
     for status, (color, face) in ends.items():
-        if any(each.status == status for each in rows):
+        if any(each.status == status for each, _ in chart.rows):
             marker = theme.MARKERS["out"] if status == "shown" else "s"
             ax.plot([], [], marker=marker, color=color, markerfacecolor=face, linestyle="", label=status)
     if ax.get_legend_handles_labels()[0]:
         legend(ax, ncols=2)
     words: dict[str, Any] = {"loc": "left", "fontsize": "medium", "fontweight": "bold"}
-    ax.set_title(context_headline(found), color=INK, pad=26, wrap=True, **words)
+    ax.set_title(chart.sentence, color=INK, pad=26, wrap=True, **words)
     ax.set_xlabel(
         "Accuracy against minus as usual, in points, with 95% interval\n"
         f"n = rows as usual + against, of {numbers.count(found.n_tested)} on which nothing was chosen\n"
-        f"shown: p at most {found.level:g} after {correction_word(found)} over {found.n_tests}"
+        f"shown: p at most {found.level:g} after {chart.correction} over {found.n_tests}"
     )
     bare(ax, keep=("bottom",))
     return ax

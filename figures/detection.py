@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
+from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend, title
 from oochub.report import numbers, theme, wording
-from oochub.report.detector_words import detection_pairs, goal_estimate
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 
@@ -36,7 +36,7 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> [text.get_text() for text in detection(oochub.evaluate([known, new], detectors=["msp"])).texts]
     ['known against new, n = 2 (1 wrong) and 2', '100.0', '100.0']
     """
-    pairs = detection_pairs(report)
+    pairs = catalog.get("section", "new_classes")().chart(report)
     if not pairs:
         raise OochubError(
             f"This report has no detectors. Evaluate with {either('detectors=[...]', '--detector')}, or plot "
@@ -56,7 +56,7 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             y += 1
             names[y] = wording.name(row.detector, 40)
             for goal, offset in zip(theme.GOALS, (-_OFFSET, _OFFSET), strict=True):
-                _mark(ax, goal_estimate(row, goal), y + offset, goal)
+                _mark(ax, row.auroc(goal), y + offset, goal)
         y += 1
     ax.set_yticks(list(names), list(names.values()))
     ax.set_ylim(y - 0.4, -0.6)

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from oochub import catalog
 from oochub.figures._report_rows import draw_point, metric_label
 from oochub.figures._style import INK, INK2, axes, bare
 from oochub.report import numbers, theme
-from oochub.report.charts import gap_chart
-from oochub.report.findings import out_count
+from oochub.report.group_findings import out_count
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> [text.get_text().partition("\n")[0] for text in gap(oochub.evaluate(predictions, metrics=["auc"])).texts]
     ['−25.0 points', 'on easy rows', 'on hard rows', 'chance']
     """
-    chart, benchmark = gap_chart(report), report.benchmark
+    chart, benchmark = catalog.get("section", "both_sides")().chart(report), report.benchmark
     ax = axes(ax, 7.0, 2.6)
     known = chart.sides
     scale, unit = numbers.SCALES.get(chart.unit, 1), chart.unit

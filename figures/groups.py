@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import LISTED_GROUPS, draw_rows, metric_label, side_titles
 from oochub.figures._style import axes, title
 from oochub.report import wording
-from oochub.report.charts import group_rows
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def groups(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> [tick.get_text() for tick in groups(oochub.evaluate(predictions, metrics=["auc"])).get_yticklabels()]
     ['sea (n = 2)', 'land (n = 2)', 'land (n = 2)', 'sea (n = 2)']
     """
-    metric, rows = group_rows(report)
+    metric, rows = catalog.get("section", "group_errors")().chart(report)
     if not rows:
         raise OochubError(
             "This report has no groups. Evaluate predictions with a `group` column, or plot another kind."

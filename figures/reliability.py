@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import COLORS
 from oochub.figures._style import GRID, INK2, axes, bare, legend, title
 from oochub.report import numbers, theme
-from oochub.report.charts import FEWEST, reliability_curves
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -35,13 +35,15 @@ def reliability(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> [text.get_text() for text in reliability(oochub.evaluate(predictions)).get_legend().get_texts()]
     ['over all rows, ECE 46.4% (n = 40)', 'ideal']
     """
-    curves, low = reliability_curves(report)
+    curves, low = catalog.get("section", "confidence")().chart(report)
     if not curves:
         raise OochubError(
             "This report has no calibration. Evaluate predictions with probabilities, or plot another kind."
         )
     if not any(curve.drawn for curve in curves):
-        raise OochubError(f"No bin of confidence holds {FEWEST} answers. Evaluate more rows, or plot another kind.")
+        raise OochubError(
+            f"No bin of confidence holds {theme.BIN_FROM} answers. Evaluate more rows, or plot another kind."
+        )
     ax = axes(ax, 5.0, 6.2)
     for curve in curves:
         confidence, right = [100 * b.confidence for b in curve.drawn], [100 * b.accuracy for b in curve.drawn]

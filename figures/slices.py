@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_rows, metric_label, side_titles
 from oochub.figures._style import axes, title
 from oochub.report import wording
-from oochub.report.charts import slice_rows
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def slices(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> [text.get_text() for text in ax.texts], ax.get_yticklabels()[0].get_text()
     (['75.0', '100.0', '50.0', '100.0', '0.0'], 'All examples of test (n = 8)')
     """
-    metric, rows = slice_rows(report)
+    metric, rows = catalog.get("section", "every_slice")().chart(report)
     if not rows:
         raise OochubError("No slice of this report has a number. Evaluate with a metric, or plot another kind.")
     ax = axes(ax, 7.0, 1.2 + 0.45 * len(report.slices))

@@ -25,7 +25,7 @@ ROOMS = (
     "class_names",
     "benchmark context_finder",
     "catalog",
-    "detector registration builder",
+    "detector registration builder section",
     "remote",
     "processors",
     "input output",

@@ -71,7 +71,7 @@ def saliency(
     from oochub.catalog import get
     from oochub.data.load import load_columns
     from oochub.records.schema import to_json
-    from oochub.report.text_table import TextTable
+    from oochub.report.forms import frame_table
     from oochub.stats.estimate import Sampling
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
@@ -124,7 +124,7 @@ def saliency(
     for note in found.notes:
         out_console.print(f"Note: {note}", markup=False)
     if shares:
-        out_console.print(*TextTable.of_frame(_table(shares)).to_terminal())
+        out_console.print(*frame_table(_table(shares)).to_terminal())
     done(written, as_json)
 
 

@@ -28,6 +28,7 @@ _PACKAGES = {
     "model": "models.built_in",
     "context": "context_finding.ways",
     "probe": "probing.probes",
+    "section": "report.sections",
     "figure": "figures",
     "command": "commands",
 }
@@ -43,7 +44,7 @@ def kinds() -> list[str]:
 
     >>> kinds()  # doctest: +NORMALIZE_WHITESPACE
     ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'model', 'context',
-    'probe', 'figure', 'command']
+    'probe', 'section', 'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -53,7 +54,7 @@ def names(kind: str) -> list[str]:
 
     Args:
         kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "model",
-            "context", "probe", "figure" or "command".
+            "context", "probe", "section", "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -97,7 +98,7 @@ def get(kind: str, name: str) -> Any:
 
     Returns:
         metric, criterion, figure, command: the function named like the file. detector, objective, input, output,
-        mode, model, context, probe: the class. benchmark: its `Benchmark` declaration.
+        mode, model, context, probe, section: the class. benchmark: its `Benchmark` declaration.
 
     Raises:
         OochubError: An unknown kind or name; near names are given.
@@ -227,7 +228,7 @@ def _public_object(module: Any, kind: str, name: str) -> Any:
         candidates: list[Any] = [
             value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
         ]
-    elif kind in ("detector", "objective", "input", "output", "mode", "model", "context", "probe"):
+    elif kind in ("detector", "objective", "input", "output", "mode", "model", "context", "probe", "section"):
         candidates = [
             value
             for key, value in vars(module).items()

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from oochub.records.table import Table, markdown_text
 from oochub.report import numbers
 from oochub.report.comparing.comparison_table import Cell
-from oochub.report.text_table import TextTable, markdown_text
 from oochub.studies.imagenet_ood.table_cells import Entry
 
 if TYPE_CHECKING:
@@ -152,8 +152,8 @@ def caption(name: str, cells: Sequence[Cell]) -> str:
     return ". ".join(sentences) + "."
 
 
-def _text_table(block: ModelBlock) -> TextTable:
-    return TextTable(
+def _text_table(block: ModelBlock) -> Table:
+    return Table(
         title=block.title,
         heads=(block.head, *map(_lines, block.columns)),
         rows=tuple((label, *map(_below, row)) for label, row in block.rows),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.report import numbers
 from oochub.report.comparing.comparison_table import Cell
-from oochub.report.reported import ReportedNumbers
+from oochub.report.paper_numbers import ReportedNumbers
 from oochub.studies.imagenet_ood.measures import DIFFERENCE
 from oochub.studies.imagenet_ood.plan import Pair
 from oochub.studies.imagenet_ood.verdicts import Verdicts, chance_verdicts, difference_verdicts

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.records.schema import from_json, optional
+from oochub.records.table import Table, markdown_text
 from oochub.report import numbers
 from oochub.report.report import Report
-from oochub.report.text_table import TextTable, markdown_text
 from oochub.studies.wilds.official_replicates import official_replicates
 
 METHODS = {"erm": "ERM", "coral": "CORAL", "irm": "IRM", "group_dro": "GroupDRO"}
@@ -67,7 +67,7 @@ class Replicates(NamedTuple):
 class ResultTable(NamedTuple):
     """A table, and the sentences below it."""
 
-    text: TextTable
+    text: Table
     notes: tuple[str, ...]
 
     def to_markdown(self) -> str:
@@ -143,7 +143,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
     heads = tuple(METHODS.values())
     return (
         ResultTable(
-            TextTable(
+            Table(
                 title="Table 1: in against out of distribution, ERM",
                 heads=(
                     *("Data set", "Metric in", "Metric out", "Comparison", "In distribution", "Out of distribution"),
@@ -156,7 +156,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
             (*said, *content.notes),
         ),
         ResultTable(
-            TextTable(
+            Table(
                 title="Table 2: methods out of distribution",
                 heads=("Data set", *heads, *(f"{head} (reported)" for head in heads)),
                 rows=tuple(second),

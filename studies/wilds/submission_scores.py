@@ -21,7 +21,7 @@ from oochub.metric import facts_of
 from oochub.output import output_of
 from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
-from oochub.report.text_table import TextTable
+from oochub.records.table import Table
 from oochub.storage.artifacts import format_csv
 from oochub.storage.files import FileKind, folder_written_whole, sole_writer
 from oochub.studies.wilds.official_replicates import official_replicates
@@ -45,7 +45,7 @@ class _Number:
     wilds: float
 
 
-def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str | None = None) -> TextTable:
+def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str | None = None) -> Table:
     """Scores all prediction files in a folder and those below it.
 
     All are checked before one is scored. `out` gets `reports/`, the report of each model over the splits that it
@@ -170,7 +170,7 @@ def _frame(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> "pd.DataFrame
     )
 
 
-def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> TextTable:
+def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> Table:
     """Mean and standard deviation of each metric over the replicates; a row for the headlines alone."""
     gathered: dict[tuple[str, str, str], list[_Number]] = defaultdict(list)
     headlines = set()
@@ -196,7 +196,7 @@ def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> TextTable:
         )
     shown = [each for each in records if (each["data_set"], each["metric"]) in headlines]
     few = sorted({str(each["data_set"]) for each in shown if each["replicates"] != each["official_replicates"]})
-    return TextTable(
+    return Table(
         heads=("Data set", "Split", "Metric", "Mean", "SD", "By WILDS' code", "Replicates"),
         rows=tuple(
             (

@@ -16,7 +16,7 @@ from oochub.eval_modules.metrics.detection_accuracy.detection_accuracy import de
 from oochub.eval_modules.metrics.worst_group.worst_group import worst_group
 from oochub.evaluation.paired_difference import measure_worst_difference
 from oochub.records.build_record import BuildFacts
-from oochub.report.findings import group_drops
+from oochub.report.group_findings import group_drops
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate
 from oochub.stats.group_intervals import worst_group_interval

@@ -16,7 +16,7 @@ from oochub.evaluation.matching import estimate_matched_gap
 from oochub.evaluation.weighted_metric import list_weighted_names, weigh_metric
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
-from oochub.report.findings import matched_words
+from oochub.report.group_findings import matched_words
 from oochub.report.report import Report
 from oochub.report.verdict import verdict
 from oochub.stats.estimation import gap
@@ -314,7 +314,7 @@ def test_every_rendering_says_it_in_one_sentence(matched):
 
     from rich.console import Console
 
-    from oochub.report.tables import terminal
+    from oochub.report.forms import terminal
 
     value, field = -100 * matched["gap"], to_json(matched)["matched_gap"]
     sentence = (

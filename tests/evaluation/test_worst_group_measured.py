@@ -9,7 +9,7 @@ import pytest
 import oochub
 from oochub.evaluation.group_sides import _split_in_halves as halves
 from oochub.records.sides import Rows, WorstOfGroups
-from oochub.report.findings import headings
+from oochub.report.group_findings import headings
 
 evaluation = import_module("oochub.evaluation.evaluate")
 

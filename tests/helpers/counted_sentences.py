@@ -15,8 +15,8 @@ from drawn_reports import Drawn
 from rich.text import Text
 from scipy import stats
 
+from oochub.report.forms import terminal
 from oochub.report.report import Report
-from oochub.report.tables import terminal
 from oochub.stats.stratified_gap import unpaired_shares
 
 _BLOCK = re.compile(r"<(h1|h2|h3|p|dd|figcaption)\b[^>]*>(.*?)</\1>", re.DOTALL)
@@ -695,6 +695,16 @@ def _(c: Counts, kind: str, name: str, said: str, sure: str, id: str, place: str
 def _(c: Counts, n: str, only: str = "", first_side: str = "") -> str:
     wrong = int((~c.right & c.all).sum())
     return "" if 1 <= int(n) <= max(wrong, int((~c.right & c.known).sum())) else f"there are {wrong}"
+
+
+@rule(r"Not shown here: (?P<titles>.*) \(report\.to_html\(\) and --html show all\)\.")
+def _(c: Counts, titles: str) -> str:
+    wrong = int((~c.right & (c.all | c.known)).sum())
+    said = re.split(", | and ", titles)
+    return first(
+        f"{said} are no sections" if set(said) - {"slices", "worst mistakes"} else "",
+        f"there are {wrong}" if ("worst mistakes" in said) > (wrong > 0) else "",
+    )
 
 
 # Notes.

@@ -15,8 +15,8 @@ from rich.console import Console
 
 import oochub
 from oochub.records.schema import from_json, to_json
+from oochub.report.forms import terminal
 from oochub.report.report import Report
-from oochub.report.tables import terminal
 
 Content = dict[str, Any]
 

@@ -21,9 +21,9 @@ from oochub.evaluation.evaluation_rows import list_arguments
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
-from oochub.report.charts import FEWEST
+from oochub.report import theme
+from oochub.report.forms import terminal
 from oochub.report.report import Report
-from oochub.report.tables import terminal
 
 mpl.use("Agg")
 METRICS = oochub.names("metric")
@@ -104,7 +104,9 @@ def _check_renderings(report, folder):
     )
     lacks = {
         "groups": not any(row.headline is not None for row in loaded.group_rows),
-        "reliability": not any(b.n >= FEWEST for part in (loaded.calibration or {}).values() for b in part.bins),
+        "reliability": not any(
+            b.n >= theme.BIN_FROM for part in (loaded.calibration or {}).values() for b in part.bins
+        ),
         "detection": not loaded.detection,
         "confusion_by_context": loaded.errors is None,
         "context_gaps": loaded.contexts is None,
@@ -121,6 +123,7 @@ def _check_renderings(report, folder):
 
 
 def _every_number(report):
+    yield from (value for of in (report.calibration or {}).values() for value in (of.overconfidence, of.ece))
     yield from (value for part in report.slices for value in part.metrics.values())
     yield report.gap.estimate
     for row in report.group_rows:

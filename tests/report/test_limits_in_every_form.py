@@ -23,8 +23,9 @@ import oochub
 import oochub.evaluation.evaluate as evaluation
 from oochub.evaluation import compare as comparing
 from oochub.records.schema import to_json
-from oochub.report.footnotes import MARKS, PLAIN, Footnotes
-from oochub.report.tables import terminal
+from oochub.records.table import MARKS, PLAIN
+from oochub.report.footnotes import Footnotes
+from oochub.report.forms import terminal
 from oochub.stats.estimate import Estimate
 
 FIELDS = {"value", "low", "high", "n", "method", "reason"}

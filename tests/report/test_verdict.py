@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from oochub.records.report_records import GroupRow
-from oochub.report import findings
+from oochub.report import group_findings as findings
 from oochub.report import verdict as verdicts
 from oochub.stats.estimate import Estimate
 from oochub.stats.p_values import holm

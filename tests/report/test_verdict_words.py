@@ -15,7 +15,7 @@ from found_rows import predictions_of as found_predictions
 from found_rows import rows as found_rows
 
 import oochub
-from oochub.report.findings import headings
+from oochub.report.group_findings import headings
 from oochub.report.verdict import verdict
 from oochub.stats.estimate import Estimate
 

@@ -9,7 +9,7 @@ import pytest
 
 import oochub
 from oochub import catalog
-from oochub.report.reported import ReportedNumber, reported_benchmarks, reported_models, reported_numbers
+from oochub.report.paper_numbers import ReportedNumber, reported_benchmarks, reported_models, reported_numbers
 
 FILES = {name: json.loads(catalog.reported_files()[name].read_text("utf-8")) for name in reported_benchmarks()}
 TABLES = [(name, number, table) for name, content in FILES.items() for number, table in content["tables"].items()]

@@ -36,7 +36,7 @@ def audit(
     check_models(model, how=how, device=asked.device)
     from oochub.auditing import audit_source
     from oochub.records.schema import to_json
-    from oochub.report.tables import terminal
+    from oochub.report.forms import terminal
     from oochub.report.verdict import verdict
 
     predictions = out / _FILES["predictions"]

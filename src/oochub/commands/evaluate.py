@@ -49,8 +49,8 @@ def evaluate(
     if out is not None:
         check_writable(out, kind=REPORTS if several else REPORT)
     from oochub.evaluation.evaluate import evaluate as run
+    from oochub.report.forms import terminal
     from oochub.report.report import Report
-    from oochub.report.tables import terminal
 
     if task and (asked.detectors or asked.reference or asked.pairs or asked.probes or asked.classes != "all"):
         raise OochubError(
@@ -111,7 +111,7 @@ def evaluate(
 def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
     """Reports that no file keeps: as tables, each below its task; as JSON whole, of several tasks by their names."""
     from oochub.records.schema import to_json
-    from oochub.report.tables import terminal
+    from oochub.report.forms import terminal
 
     if as_json:
         whole = {name: to_json(report) for name, report in reports.items()}

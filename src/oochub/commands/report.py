@@ -68,8 +68,7 @@ def report(
     from oochub.commands._drawing import Plot, draw
     from oochub.commands._figure_sources import Sources
     from oochub.errors import OochubError
-    from oochub.report.tables import terminal
-    from oochub.report.text_table import TextTable
+    from oochub.report.forms import frame_table, terminal
     from oochub.storage.files import written_whole
 
     sources = Sources(
@@ -112,7 +111,7 @@ def report(
             out_console.print(terminal(loaded))
     if not as_json:
         for table in tables.values():
-            out_console.print(*TextTable.of_frame(table).to_terminal())
+            out_console.print(*frame_table(table).to_terminal())
     written: dict[str, Any] = {name: str(path) for name, path in outputs.items()}
     drawn = [str(plot.path) for plot in plots]
     records = {

@@ -51,6 +51,7 @@ from oochub.records.provenance import provenance
 from oochub.records.report_records import Calibration, Side, Slice
 from oochub.report.report import Report
 from oochub.report.wording import listed
+from oochub.section import measure_sections
 from oochub.settings.evaluation_settings import EvaluationSettings
 from oochub.settings.interval_settings import IntervalSettings
 from oochub.stats.p_values import Correction
@@ -195,6 +196,7 @@ def evaluate(
         probes=probed,
         calibration=_calibrations(evaluated, behind, by_role, slices) if kind.one_answer else None,
         mistakes=choose_mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
+        findings=measure_sections(predictions),
         provenance=Provenance(
             **provenance(),
             seed=seed,

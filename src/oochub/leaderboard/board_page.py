@@ -10,9 +10,8 @@ from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS
 from oochub.leaderboard.page_stem import page_stem
 from oochub.report import numbers, svg, wording
 from oochub.report.comparing.line_chart import line_chart
-from oochub.report.dumbbell import dumbbell
+from oochub.report.forms import notes
 from oochub.report.self_contained_page import self_contained_page
-from oochub.report.tables import notes
 from oochub.stats.estimate import Estimate
 
 _LIMIT = 4_000_000  # bytes
@@ -102,7 +101,7 @@ def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
         "rule": entry.selection,
         "supervision": entry.supervision,
         "rank": _rank(row.rank),
-        "chart": dumbbell(inside, outside, scale),
+        "chart": svg.dumbbell(inside, outside, scale),
         "inside": inside,
         "outside": outside,
         "gap": report.gap.estimate,

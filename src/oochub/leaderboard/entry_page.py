@@ -4,8 +4,7 @@ from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS
 from oochub.leaderboard.page_stem import page_stem
 from oochub.report import wording
-from oochub.report.page_sections import sections
-from oochub.report.self_contained_page import self_contained_page
+from oochub.report.page import render_page
 
 
 def entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
@@ -22,8 +21,6 @@ def entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
         OochubError: A report that would exceed the limits of its page, or with a picture that is not a JPEG.
     """
     report, entry = row.report, row.entry
-    shown = sections(report, images=not row.reason)
-    pictures = sum(len(card["picture"] or "") for card in (shown["mistakes"] or {"shown": []})["shown"])
     facts = [
         ("Model", wording.name(entry.model, 400)),
         ("Track", entry.track),
@@ -36,11 +33,11 @@ def entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
         ("Entries of the model", str(row.entries)),
         ("Files", link or ""),
     ]
-    return self_contained_page(
-        "entry.html.jinja",
-        pictures=pictures,
+    return render_page(
+        report,
+        images=not row.reason,
+        template="entry.html.jinja",
         advice="Evaluate fewer splits at once.",
-        report=report,
         entry={
             "reason": row.reason.rstrip("."),
             "verdict": row.verdict,
@@ -50,7 +47,6 @@ def entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
             "board": page_stem(board.benchmark.name, board.benchmark.config),
             "place": wording.name(f"{board.benchmark.name}/{board.benchmark.config}"),
         },
-        **shown,
     )
 
 

@@ -6,6 +6,7 @@ class that training showed in the context of the image, or not. Detectors: each 
 moves its scores.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -125,6 +126,11 @@ class ContextFinding:
     worst_case: Estimate | None = optional()
     rows_usual: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
     rows_against: Annotated[tuple[ContextRow, ...], SHOWN] = optional(())
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether the context goes with errors, or with right answers, whatever it is to the class."""
+        return self.status in ("harder for all", "easier for all")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -389,6 +395,10 @@ class DetectionRow:
     against_msp: Mapping[str, DetectorDifference] = field(default_factory=dict)
     classes: AllowedClasses | None = optional()
     recall: Recall | None = optional()
+
+    def auroc(self, goal: str) -> Estimate:
+        """The AUROC for a goal, "auroc_new_class" or "auroc_failure"; nan where it was not evaluated."""
+        return self.metrics.get(goal, Estimate(math.nan, n=0, method="none", reason="not evaluated"))
 
 
 @dataclass(frozen=True, kw_only=True)

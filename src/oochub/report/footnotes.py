@@ -8,13 +8,10 @@ import re
 from itertools import product
 from typing import Protocol
 
+from oochub.records.table import MARKS
 from oochub.report import numbers, wording
 from oochub.stats.estimate import Estimate
 
-MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
-"""Superscript letters; there is none of q."""
-PLAIN = "abcdefghijklmnoprstuvwxyz"
-"""The letters that they are."""
 _EVERY: tuple[str, ...] = (*MARKS, *map("".join, product(MARKS, repeat=2)))
 _LONGEST = 400  # of a reason
 
@@ -50,6 +47,19 @@ class Footnotes:
         """What stands below a value: its interval with its marks, or why it has none."""
         ends = _ends(estimate, unit, signed=signed)
         return f"{ends}{self.mark(estimate)}" if ends else reason_words(estimate)
+
+    def cell(self, estimate: Estimate | None, unit: str = "fraction", *, signed: bool = False) -> str:
+        """A cell of a table: the value, a line feed, and its interval or why it has none; a dash for no number.
+
+        Args:
+            estimate: The number.
+            unit: Of its metric.
+            signed: Whether it is a difference.
+        """
+        if estimate is None:
+            return numbers.ABSENT
+        value = numbers.points(estimate, unit) if signed else numbers.quantity(estimate, unit)
+        return f"{value}\n{self.below(estimate, unit, signed=signed)}"
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -1,14 +1,20 @@
-"""Pictures with captions of rows that a model got wrong, as a page shows them."""
+"""Pictures within a page, for which no request is made, and their captions: rows that a model got wrong."""
 
+import base64
+import binascii
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from markupsafe import Markup
+
+from oochub.errors import OochubError
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import Box, BoxesInPicture, Mistake
 from oochub.report import numbers, wording
-from oochub.report.embedded_picture import PICTURE_BYTES, embedded_picture
 
+PICTURE_BYTES = 12 * 20_000
+"""Of all pictures of a page."""
 _BOX_BYTES = 60_000  # of the boxes of all pictures
 _LONGEST_TEXT = 400  # characters of a mistake that is a text
 _WRONG = re.compile("⟦([^⟦⟧]*)⟧")
@@ -48,6 +54,31 @@ def mistake_cards(
             | _caption(benchmark, mistake)
         )
     return cards
+
+
+def embedded_picture(image: str, what: str) -> tuple[Markup, int]:
+    """The address of a picture that holds its bytes, and how many there are.
+
+    Args:
+        image: A JPEG in base64.
+        what: Whose it is, for the message ("mistake 7").
+
+    Raises:
+        OochubError: It is none.
+
+    >>> embedded_picture("/9j/4AAQ", "mistake 7")
+    (Markup('data:image/jpeg;base64,/9j/4AAQ'), 6)
+    """
+    try:
+        data = base64.b64decode(image, validate=True)
+    except (binascii.Error, ValueError):
+        data = b""
+    if not data.startswith(b"\xff\xd8\xff"):
+        raise OochubError(
+            f"The picture of {wording.name(what)!r} must be a base64 JPEG, and it is not. "
+            "Make the report again with `oochub evaluate`, or render it without pictures."
+        )
+    return Markup("data:image/jpeg;base64,{}").format(image), len(data)
 
 
 def _boxes(boxes: BoxesInPicture) -> dict[str, Any]:

@@ -1,16 +1,37 @@
-"""The report as one HTML file: no script, no request, a policy that allows nothing else."""
+"""The report as one HTML file: no script, no request, a policy that allows nothing else; a loop over its sections."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oochub.report.background_section import bytes_of_pictures
-from oochub.report.page_sections import sections
-from oochub.report.self_contained_page import self_contained_page
+import jinja2
+from markupsafe import Markup
+
+from oochub.records.metadata import Training
+from oochub.report import numbers, svg, theme, wording
+from oochub.report.forms import notes
+from oochub.report.mistake_cards import LINK, PICTURE_BYTES
+from oochub.report.self_contained_page import environment, self_contained_page
+from oochub.report.verdict import verdict
+from oochub.section import ChartRow, OnPage, Section, sections
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
 
+_PLAIN = "section.html.jinja"
 
-def render_page(report: "Report", *, images: bool = True) -> str:
+
+class _Shown(NamedTuple):
+    """A section of a page: its template, and what that prints."""
+
+    title: str
+    anchor: str
+    template: str
+    is_beside_verdict: bool
+    shown: Any
+
+
+def render_page(
+    report: "Report", *, images: bool = True, template: str = "report.html.jinja", advice: str = "", **more: Any
+) -> str:
     """Render a report as a self-contained HTML page; the same report gives the same bytes.
 
     Every text of the report is escaped, names are cut at 120 characters, control and bidi characters become U+FFFD.
@@ -21,16 +42,106 @@ def render_page(report: "Report", *, images: bool = True) -> str:
     Args:
         report: Any report; what it lacks is said, or left out.
         images: False leaves the pictures out, for data that may not be passed on; ids and words stay.
+        template: One that extends the report's.
+        advice: What to do where the page would be too large.
+        **more: What that template prints beyond the report.
 
     Raises:
         OochubError: The report has a picture that is not a JPEG, or so many slices or such long texts that the page
             would exceed 300 kB without pictures or 600 kB with them.
     """
-    shown = sections(report, images=images)
-    strips = (shown["contexts"] or {"strips": []})["strips"]
-    cards = [card for strip in strips for _, side, _ in strip["sides"] for card in side]
-    cards += (shown["mistakes"] or {"shown": []})["shown"]
-    pictures = sum(len(card["picture"] or "") for card in cards)
-    pictures += bytes_of_pictures(report.background) if images else 0
-    advice = f"It has {len(report.slices)} slices and {len(report.notes)} notes: evaluate fewer splits at once."
-    return self_contained_page("report.html.jinja", pictures=pictures, advice=advice, report=report, **shown)
+    many = f"It has {len(report.slices)} slices and {len(report.notes)} notes: evaluate fewer splits at once."
+    room, pictures = PICTURE_BYTES, 0
+    shown: list[_Shown] = []
+    for section in sections():
+        on_page = section.page(report, room=room if images else None)
+        if on_page is not None:
+            room, pictures = room - on_page.spent, pictures + on_page.pictures
+            shown.append(_shown(section, on_page, report))
+    return self_contained_page(
+        template,
+        pictures=pictures,
+        advice=advice or many,
+        report=report,
+        verdict=verdict(report),
+        notes=[numbers.counts_in_text(wording.clean(note)) for note in report.caveats],
+        said=[line for section in sections() if section.is_beside_verdict for passage in section.passages(report)
+              for line in passage.said],
+        sections=shown,
+        reproduce=_reproduce(report),
+        sides={side: wording.side_title(report.benchmark, side) for side in theme.SIDES},
+        **more,
+    )  # fmt: skip
+
+
+def _shown(section: Section[Any], on_page: OnPage, report: "Report") -> _Shown:
+    """A section with its own template, else with that which prints its passages and its chart."""
+    template, values = f"{section.name}.html.jinja", on_page.values
+    try:
+        environment().get_template(template)
+    except jinja2.TemplateNotFound:
+        chart = section.chart(report)
+        template, values = _PLAIN, {"passages": tuple(section.passages(report)), "rows": _bars(chart), **values}
+    return _Shown(section.title, section.anchor, template, section.is_beside_verdict, values)
+
+
+def _bars(rows: Any) -> list[tuple[ChartRow, Markup]]:
+    """The rows of a chart of fractions with their drawings."""
+    scale = svg.Scale(low=0.0, high=1.0)
+    return [(row, svg.bar(row.side, row.estimate, scale)) for row in rows]
+
+
+def _reproduce(report: "Report") -> dict[str, Any]:
+    commands = [section.command(report) for section in sections()]
+    benchmark, model, origin = report.benchmark, report.model, report.provenance
+    predictions = origin.predictions
+    versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
+    places = (origin.when.get("created"), origin.where.get("platform"), origin.where.get("device"))
+    facts: list[tuple[str, str]] = [
+        ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
+                 f"version {wording.name(benchmark.version)}"),
+        ("Summary", wording.name(benchmark.summary, 400)),
+        ("About the data", "; ".join(notes(report))),
+        ("Predictions", f"{wording.name(predictions.file)}, {numbers.count(predictions.rows)} rows"),
+        ("Their SHA-256", wording.name(predictions.sha256)),
+        ("Data fingerprint", wording.name(predictions.fingerprint)),
+        ("Model", wording.model_words(model)),
+        ("Model revision", wording.name(model.revision or "")),
+        ("Mode", wording.name(model.mode or "")),
+        ("Trained on", wording.trained_words(report)),
+        ("Training", _training(origin.training) if origin.training else ""),
+        ("Intervals", f"95%, {numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
+        ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
+        ("Made", " on ".join(wording.name(text) for text in places if text)),
+    ]  # fmt: skip
+    return {
+        "facts": [(title, text) for title, text in facts if text],
+        "command": wording.clean("\n".join(filter(None, [origin.command, *commands]))),
+        "homepage": benchmark.homepage if LINK.fullmatch(benchmark.homepage) else None,
+        "citation": wording.clean(benchmark.citation),
+    }
+
+
+def _training(training: Training) -> str:
+    settings = ", ".join(f"{key} {value}" for key, value in (training.hyperparameters or {}).items())
+    parts = [(training.objective or "") + (f" ({settings})" if settings else "")]
+    named = {
+        "weights": _weights(training),
+        "environments": training.environments,
+        "seed": training.seed,
+        "epochs": _epochs(training),
+    }
+    named["chosen"] = training.selection
+    parts += [f"{title}: {value}" for title, value in named.items() if value is not None]
+    return wording.name("; ".join(filter(None, parts)), 400)
+
+
+def _weights(training: Training) -> str | None:
+    if training.architecture is None or training.pretrained is None:
+        return None
+    start = f"from {training.base}" if training.pretrained else "from scratch"
+    return f"{training.architecture} {start}"
+
+
+def _epochs(training: Training) -> str | None:
+    return None if training.epochs is None else f"{training.epochs:g}"

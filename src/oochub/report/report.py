@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
@@ -28,6 +28,7 @@ from oochub.records.report_records import (
 )
 from oochub.records.schema import check_version, from_json, optional, to_json
 from oochub.records.sides import Vocabulary
+from oochub.section import sections
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import PAGE, REPORT
 from oochub.storage.files import check_writable, written_whole
@@ -68,6 +69,7 @@ class Report:
         probes: A row for each detector and pair of sets; None without probes.
         calibration: Of each side that has rows.
         mistakes: The worst of them.
+        findings: What sections with a record of their own show, by their names; None without any.
         provenance: Where the report comes from.
         schema_version: Of the JSON.
     """
@@ -89,6 +91,7 @@ class Report:
     probes: Annotated[tuple[ProbeRow, ...], SHOWN] | None = optional()
     calibration: Mapping[Side, Calibration] | None = None
     mistakes: Annotated[tuple[Mistake, ...], SHOWN] = ()
+    findings: Mapping[str, Any] | None = optional()
     provenance: Provenance
 
     @classmethod
@@ -133,12 +136,12 @@ class Report:
         return iter(self._estimates())
 
     def __repr__(self) -> str:
-        from oochub.report.short_forms import short_text
+        from oochub.report.forms import short_text
 
         return short_text(self)
 
     def _repr_html_(self) -> str:
-        from oochub.report.short_forms import notebook_html
+        from oochub.report.forms import notebook_html
 
         return notebook_html(self)
 
@@ -210,39 +213,24 @@ class Report:
                     estimates[metric] = estimate
                     estimates.setdefault(metric.partition(".")[0], estimate)  # "worst_group": its headline
                 estimates[f"{part.name}/{metric}"] = estimate
-        estimates |= {"gap": self.gap.estimate}
-        for row in self.detection or ():
-            for metric, estimate in row.metrics.items():
-                estimates[f"{row.detector}/{row.id_set}/{row.ood_set}/{metric}"] = estimate
-        for probe in self.probes or ():
-            of = f"{probe.probe}/{probe.detector}/{probe.id_set}/{probe.ood_set}"
-            parts = {"before": probe.before, "after": probe.after, "change": probe.change}
-            estimates |= {f"{of}/{key}": estimate for key, estimate in parts.items()}
-            if probe.beyond_msp is not None:
-                estimates[f"{of}/beyond_msp"] = probe.beyond_msp
-        if self.matched_gap is not None:
-            estimates["matched_gap"] = self.matched_gap.estimate
-        if self.errors is not None:
-            estimates["error_share"] = self.errors.share
-        for found in self.contexts.contexts if self.contexts else ():
-            estimates[f"context/{found.name}"] = found.gap
-        return estimates | (self.background.estimates() if self.background else {})
+        named = (number for section in sections() for number in section.numbers(self) if number.key)
+        return estimates | {number.key: number.estimate for number in named}
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row a number: slice, split, metric, value, low, high, n, method, reason."""
-        from oochub.report.tables import to_frame
+        from oochub.report.forms import to_frame
 
         return to_frame(self)
 
     def to_markdown(self) -> str:
-        """The verdict, the slices and the groups as Markdown tables."""
-        from oochub.report.tables import to_markdown
+        """The verdict and what each section finds, as Markdown tables; sections left out are named."""
+        from oochub.report.forms import to_markdown
 
         return to_markdown(self)
 
     def to_latex(self) -> str:
-        """The slices as a LaTeX table (booktabs)."""
-        from oochub.report.tables import to_latex
+        """The slices, then each other section, as LaTeX tables (booktabs); sections left out are named in a comment."""
+        from oochub.report.forms import to_latex
 
         return to_latex(self)
 

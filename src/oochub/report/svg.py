@@ -5,14 +5,14 @@ scale stretches with the page, while text, strokes and marks keep their size. Cu
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from markupsafe import Markup
 
-from oochub.records.report_records import ConfidenceBin, Side
+from oochub.records.report_records import Calibration, ConfidenceBin, Side
 from oochub.report import numbers
-from oochub.report.charts import Curve, GapChart
 from oochub.stats.estimate import Estimate
 
 _Map = Callable[[float], float]
@@ -25,6 +25,39 @@ _SHAPES = {
     "in": lambda size: Markup('<circle r="{:.1f}"/>').format(size),
     "out": lambda size: Markup('<path d="M0-{0:.1f} {0:.1f} 0 0 {0:.1f}-{0:.1f} 0z"/>').format(1.28 * size),
 }
+
+
+class GapChart(NamedTuple):
+    """Both sides on one axis.
+
+    Attributes:
+        sides: The primary metric of each side that has it.
+        titles: What the benchmark calls the sides.
+        gap: Their difference.
+        unit: Of all these numbers.
+        chance: The primary metric of guessing; nan where there is none.
+        perfect: The best that there is; nan where the metric has no upper bound.
+        is_settled: False where the data do not settle the question: both marks are then hollow.
+        sentence: The verdict.
+    """
+
+    sides: Mapping[Side, Estimate]
+    titles: Mapping[Side, str]
+    gap: Estimate
+    unit: str
+    chance: float
+    perfect: float
+    is_settled: bool
+    sentence: str
+
+
+class Curve(NamedTuple):
+    """Share of right answers against confidence, on one side; `drawn` are the bins with enough answers."""
+
+    side: Side
+    title: str
+    calibration: Calibration
+    drawn: tuple[ConfidenceBin, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +248,7 @@ def reliability(curves: Sequence[Curve], *, low: float, title: str) -> Markup:
     """The reliability diagram of both sides on one square, above the histogram of confidence of each.
 
     Args:
-        curves: Of `oochub.report.charts.reliability_curves`.
+        curves: Of the section `confidence`.
         low: Left and lower end of both axes, in [0, 1).
         title: The finding, read out in place of the picture.
     """
@@ -287,6 +320,36 @@ def _histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
         place = (left + 1, base - height, x(b.high) - left - 2, height, _CLASS[curve.side])
         parts.append(Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(*place))
     return Markup("").join([*parts, _text("46", base - 30, f"share of answers, {curve.title}", classes="halo")])
+
+
+_ABOVE, _BELOW, _HEIGHT = 10, 20, 30
+_MARKS = {  # one element each: a table may have a thousand rows
+    "inn": Markup('<circle cx="{}" cy="{}" r="5" class="inn"/>'),
+    "out": Markup('<rect x="{}" y="{}" width="9" height="9" class="out dia"/>'),
+}
+
+
+def dumbbell(inside: Estimate | None, outside: Estimate | None, scale: Scale) -> Markup:
+    """One row of a column of charts: each side with its interval, and a line between them.
+
+    Args:
+        inside: In context; None, or nan, draws no mark.
+        outside: Out of context, likewise.
+        scale: Of the column.
+
+    >>> dumbbell(None, Estimate(0.5, n=9, method=""), Scale(low=0, high=1)).count('class="out dia"')
+    1
+    """
+    ends = [e for e in (inside, outside) if e is not None and not numbers.is_undefined(e)]
+    parts = []
+    if len(ends) == 2:
+        line = Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="conn"/>')
+        parts.append(line.format(scale.at(ends[1]), scale.at(ends[0]), _BELOW, _ABOVE))
+    for estimate, name, y in ((inside, "inn", _ABOVE), (outside, "out", _BELOW)):
+        if estimate is not None and not numbers.is_undefined(estimate):
+            parts.append(whisker(scale, estimate, name, y, 2.5))
+            parts.append(_MARKS[name].format(scale.at(estimate), y if name == "inn" else y - 4.5))
+    return strip(_HEIGHT, parts)
 
 
 def _line(x1: str, x2: str, y: float, classes: str) -> Markup:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from types import MappingProxyType
+from typing import Literal
 
 _OVER_PICTURES = {"truebox": "#ffffff", "saidbox": "#ffe14d", "halo": "#000000", "boxkey": "#59636e"}
 
@@ -71,6 +72,12 @@ GOAL_WORDS = MappingProxyType({"auroc_new_class": "new classes", "auroc_failure"
 
 ROLES = ("all", "in", "out", "hard_positive", "hard_negative", "split")
 """Order of the slices in every table and chart."""
+
+SIDES: tuple[Literal["in", "out"], ...] = ("in", "out")
+"""Order of the sides in every table and chart."""
+
+BIN_FROM = 20
+"""Bins of confidence with fewer answers are not drawn: their Wilson interval is wider than a quarter of the axis."""
 
 HEAT_FROM = 10
 """Examples of a cell from which it gets heat; the number of fewer is printed alone."""

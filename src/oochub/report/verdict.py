@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING
 
 from oochub.records.report_records import Case, Fact, Side, Verdict, WorstValue
 from oochub.report import numbers, wording
-from oochub.report.context_verdict import context_verdict
-from oochub.report.detection_verdict import detection_verdict
-from oochub.report.findings import (
+from oochub.report.footnotes import interval_words, reason_words
+from oochub.report.group_findings import (
     Drop,
     group_drops,
     is_near_chance,
@@ -18,7 +17,7 @@ from oochub.report.findings import (
     ranked_groups,
     simultaneous,
 )
-from oochub.report.footnotes import interval_words, reason_words
+from oochub.section import sections
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -56,19 +55,17 @@ def verdict(report: "Report") -> Verdict:
     The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
     relies on it; else they say that it does worse on the second side, and not why.
 
-    A report of detectors without a row out of context is judged by these, see `detection_verdict`.
-
-    Data without a context of their own are judged by the contexts that were found, see `context_verdict`.
+    A section that says so comes first: data without a context of their own are judged by the contexts that were found,
+    a report of detectors without a row out of context by these (`oochub.section.Section.verdict`).
 
     Args:
         report: Any report; what it lacks is said, or left out.
     """
-    if report.is_by_contexts:
-        return context_verdict(report)
-    case = _case(report)
-    if report.detection and report.headline("out") is None and case == "too_few":
-        return detection_verdict(report)
-    drops = group_drops(report)
+    for section in sections():
+        answer = section.verdict(report)
+        if answer is not None:
+            return answer
+    case, drops = _case(report), group_drops(report)
     headline, rest = _headline(report, case, drops)
     return Verdict(
         case=case,
@@ -79,6 +76,11 @@ def verdict(report: "Report") -> Verdict:
         on_what=_on_what(report, drops),
         how_sure=_how_sure(report, case, drops),
     )
+
+
+def is_undecided(report: "Report") -> bool:
+    """Whether both sides of the report decide nothing: the case is "too_few"."""
+    return _case(report) == "too_few"
 
 
 def _case(report: "Report") -> Case:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.records.build_record import OWN
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
-from oochub.records.report_records import ComparedRows, GroupRow, Side, Slice
+from oochub.records.report_records import ComparedRows, GroupRow, MetricDescription, Side, Slice
 from oochub.records.sides import Vocabulary
+from oochub.report import numbers
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
@@ -144,6 +145,12 @@ def of_side(benchmark: EvaluatedBenchmark, side: Side, noun: str) -> str:
     if title in (usual.inside_title, usual.outside_title):
         return f"{title.replace(' ', '-')} {noun}"
     return f"{noun} {title}"
+
+
+def metric_head(metric: str, described: MetricDescription) -> str:
+    """Title, unit and direction of a metric, over a column of its numbers: "AUC × 100 ↑"."""
+    unit, arrow = numbers.unit_of(metric, described.unit), numbers.arrow(described.direction)
+    return " ".join(filter(None, (name(described.title, 40), unit, arrow)))
 
 
 def model_words(model: EvaluatedModel) -> str:

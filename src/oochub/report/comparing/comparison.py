@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError, unknown_name
+from oochub.records.table import Table, markdown_text
 from oochub.report.comparing.comparison_table import ComparedRun, ComparisonTable, comparison_table
 from oochub.report.comparing.comparison_text import ROWS, ComparisonText, comparison_text
 from oochub.report.comparing.reported_columns import check_table
 from oochub.report.comparing.trained_models import trained_models
 from oochub.report.report import Report
-from oochub.report.text_table import TextTable, markdown_text
 from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Comparison:
             mean, sd, low, high (float, nan where there is none), seeds (int), bold (bool), reason (str or missing).
         """
         records = [record for text, _ in self._texts() for record in text.records]
-        return TextTable(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
+        return Table(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
 
     def to_markdown(self) -> str:
         """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from oochub.records.table import Table
 from oochub.report import numbers, theme, wording
 from oochub.report.comparing.gap_matrix import GapMatrix, gap_matrix
 from oochub.report.comparing.line_chart import line_chart
@@ -10,14 +11,13 @@ from oochub.report.comparing.model_line import ModelLine, model_lines
 from oochub.report.footnotes import Footnotes
 from oochub.report.report import Report
 from oochub.report.self_contained_page import self_contained_page
-from oochub.report.text_table import TextTable
 
 _CHARTS = 12
 _MODELS = 40
 
 
 def comparison_page(
-    reports: Sequence[Report], tables: Sequence[tuple[TextTable, Sequence[str]]], *, metric: str | None = None
+    reports: Sequence[Report], tables: Sequence[tuple[Table, Sequence[str]]], *, metric: str | None = None
 ) -> str:
     """Renders reports side by side as a self-contained HTML page; the same reports give the same bytes.
 
@@ -101,7 +101,7 @@ def _chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
     }
 
 
-def _table(table: TextTable, notes: Sequence[str]) -> dict[str, Any]:
+def _table(table: Table, notes: Sequence[str]) -> dict[str, Any]:
     rows = [
         [(*cell.partition("\n")[::2], (i, k) in table.bold) for k, cell in enumerate(row)]
         for i, row in enumerate(table.rows)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from oochub.errors import OochubError, unknown_name
 from oochub.report import wording
 from oochub.report.comparing.reported_columns import reported_columns
+from oochub.report.paper_numbers import reported_configs
 from oochub.report.report import Report
-from oochub.report.reported import reported_configs
 from oochub.stats.estimate import Estimate
 
 AVERAGE = "Average"

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from oochub.records.table import Table
 from oochub.report import numbers, wording
 from oochub.report.comparing.comparison_table import AVERAGE, Cell, Column, ComparisonTable, are_folds
 from oochub.report.footnotes import Footnotes
-from oochub.report.text_table import TextTable
 
 ROWS = ("tasks", "methods")
 """What a row of a table is; the other is a column."""
@@ -16,7 +16,7 @@ ROWS = ("tasks", "methods")
 class ComparisonText(NamedTuple):
     """A table, and what is said below it: the caption first, then the notes."""
 
-    text: TextTable
+    text: Table
     lines: tuple[str, ...]
 
 
@@ -49,7 +49,7 @@ def comparison_text(tables: Sequence[ComparisonTable], *, rows: str = "tasks") -
         rule = next((i for i, column in enumerate(columns) if i and column.reported), None)
     limits = Footnotes()
     cells = {(i, k): place for i, (_, places) in enumerate(lines) for k, place in enumerate(places, 1)}
-    text = TextTable(
+    text = Table(
         title=_heading(tables),
         heads=("Task" if rows == "tasks" else "Method", *heads),
         rows=tuple((name, *(_number(place, limits) for place in places)) for name, places in lines),

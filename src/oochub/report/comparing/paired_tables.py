@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.prediction.notebook_table import notebook_table
 from oochub.records.report_records import ComparedNumber, ComparedRows
+from oochub.records.table import Table, markdown_text
 from oochub.report import numbers, wording
 from oochub.report.comparing import paired_words
 from oochub.report.footnotes import Footnotes
-from oochub.report.text_table import TextTable, markdown_text
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ _FRAME = [
 ]
 
 
-def slice_tables(report: "PairedReport") -> list[TextTable]:
+def slice_tables(report: "PairedReport") -> list[Table]:
     """A table for each metric that a slice has, a row for each slice; the primary metric first, with the gap."""
     return [_table(report, metric, report.slices) for metric in metrics(report)]
 
 
-def group_table(report: "PairedReport") -> TextTable | None:
+def group_table(report: "PairedReport") -> Table | None:
     """The groups with the largest differences; None without groups."""
     if not report.groups:
         return None
@@ -123,16 +123,16 @@ def notebook_html(report: "PairedReport") -> str:
     return "\n".join([*parts, notebook_table([[line] for line in (paired_words.CAVEAT, *_notes(report))])])
 
 
-def _notebook_groups(groups: TextTable) -> str:
+def _notebook_groups(groups: Table) -> str:
     return notebook_table(groups.rows, heads=groups.heads, title=groups.title, footnotes=groups.footnotes)
 
 
 def to_frame(report: "PairedReport") -> "pd.DataFrame":
     """One row a number at full precision; the gap stands as the slice "gap", a group as "group NAME"."""
-    return TextTable(heads=(), rows=(), records=tuple(_records(report))).to_frame(_FRAME)
+    return Table(heads=(), rows=(), records=tuple(_records(report))).to_frame(_FRAME)
 
 
-def _tables(report: "PairedReport") -> list[TextTable]:
+def _tables(report: "PairedReport") -> list[Table]:
     groups = group_table(report)
     return [*slice_tables(report), *([groups] if groups else [])]
 
@@ -148,7 +148,7 @@ def _notes(report: "PairedReport") -> list[str]:
     return [f"Note: {numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
 
 
-def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> TextTable:
+def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> Table:
     unit, is_groups = report.metrics[metric].unit, parts and parts[0] not in report.slices
     having = [part for part in parts if metric in part.numbers]
     below = Footnotes()
@@ -164,7 +164,7 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
     heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "right alone\nA · B")
     where = "each group" if is_groups else "each slice"
     first, second = paired_words.names(report)
-    return TextTable(
+    return Table(
         title=f"{metric_head(report, metric)} on {where}: {first} and {second}",
         heads=heads if has_flips else heads[:6],
         rows=tuple(row if has_flips else row[:6] for row in rows),

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from oochub.errors import OochubError, either, unknown_name
-from oochub.report.report import Report
-from oochub.report.reported import (
+from oochub.report.paper_numbers import (
     ReportedNumbers,
     reported_benchmarks,
     reported_models,
     reported_numbers,
     reported_tables,
 )
+from oochub.report.report import Report
 
 
 def reported_columns(

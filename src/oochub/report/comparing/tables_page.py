@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
+from oochub.records.table import Table
 from oochub.report import wording
 from oochub.report.comparing.comparison_page import _table
 from oochub.report.report import Report
 from oochub.report.self_contained_page import self_contained_page
-from oochub.report.text_table import TextTable
 
 
-def tables_page(headline: str, reports: Sequence[Report], tables: Sequence[tuple[TextTable, Sequence[str]]]) -> str:
+def tables_page(headline: str, reports: Sequence[Report], tables: Sequence[tuple[Table, Sequence[str]]]) -> str:
     """Renders tables as a self-contained HTML page; the same reports give the same bytes.
 
     Args:

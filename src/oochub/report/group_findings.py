@@ -65,6 +65,17 @@ def shown_slices(report: "Report") -> list[ShownSlice]:
     return shown
 
 
+def shown_metrics(report: "Report") -> list[str]:
+    """The metrics that a slice has, the primary one first."""
+    names = [metric for metric in report.metrics if any(metric in part.metrics for part in report.slices)]
+    return sorted(names, key=lambda metric: metric != report.benchmark.primary_metric)
+
+
+def gap_title(report: "Report") -> str:
+    """The head of a column of gaps: "Gap, points", or "Gap" where they are no fractions."""
+    return "Gap, points" if report.unit == "fraction" else "Gap"
+
+
 _FIELDS = {"in": "in_context", "out": "out_of_context"}
 
 

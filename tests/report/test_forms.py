@@ -9,11 +9,11 @@ import pytest
 import reports
 from rich.console import Console
 
-from oochub.report import tables
+from oochub.report import forms
 from oochub.report import verdict as verdicts
 
-terminal, to_frame = reports.reading(tables.terminal), reports.reading(tables.to_frame)
-to_latex, to_markdown = reports.reading(tables.to_latex), reports.reading(tables.to_markdown)
+terminal, to_frame = reports.reading(forms.terminal), reports.reading(forms.to_frame)
+to_latex, to_markdown = reports.reading(forms.to_latex), reports.reading(forms.to_markdown)
 verdict = reports.reading(verdicts.verdict)
 
 FACTORIES = [reports.nooch_report, reports.spawrious_report]
@@ -117,7 +117,7 @@ def test_names_cannot_break_a_table():
     report["benchmark"]["object"] = "a|b<i>_*`[x](https://evil.example)\n[bold red]"
     markdown = to_markdown(report)
     widths = {len(re.findall(r"(?<!\\)\|", line)) for line in markdown.splitlines() if line.startswith("|")}
-    assert widths == {5, 6, 9}  # four, five and eight columns
+    assert widths == {4, 5, 6, 9}  # three, four, five and eight columns
     assert "<i>" not in markdown
     assert "](https" not in markdown.replace("\\]", "")
     assert "[bold red]" in printed(report)
@@ -125,19 +125,23 @@ def test_names_cannot_break_a_table():
     assert r"50\%\_\{x\}\textbackslash{}input\{y\} \& \$z\$ \#\textasciitilde{}\textasciicircum{}" in latex
 
 
-def test_latex_is_a_balanced_booktabs_table(report):
-    latex = to_latex(report)
-    assert [latex.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
-    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", latex)[1]
-    body = latex.partition(r"\toprule")[2].partition(r"\bottomrule")[0]
-    rows = [line for line in body.splitlines() if line.endswith(r"\\")]
-    assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns)}
-    bare = re.sub(r"\\[{}]", "", latex)
-    assert bare.count("{") == bare.count("}")
-    assert not re.search("[↑↓×−–\u202f]", latex)
-    for environment in ("table", "tabular"):
-        assert latex.count(rf"\begin{{{environment}}}") == latex.count(rf"\end{{{environment}}}") == 1
-    assert verdict(report).headline in latex
+def test_latex_is_balanced_booktabs_tables(report):
+    """The slices first, with the verdict; then the sides, the groups, and what the sections find."""
+    text = to_latex(report)
+    *tables, last = re.split(r"(?<=\\end\{table\}\n)\n?", text)
+    assert len(tables) >= 4 and re.fullmatch(r"(% Not shown here: [^\n]*\n)?", last), last
+    for latex in tables:
+        assert [latex.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
+        columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", latex)[1]
+        body = latex.partition(r"\toprule")[2].partition(r"\bottomrule")[0]
+        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns)}
+        bare = re.sub(r"\\[{}]", "", latex)
+        assert bare.count("{") == bare.count("}")
+        assert not re.search("[↑↓×−–\u202f]", latex)
+        for environment in ("table", "tabular"):
+            assert latex.count(rf"\begin{{{environment}}}") == latex.count(rf"\end{{{environment}}}") == 1
+    assert verdict(report).headline in tables[0]
 
 
 def test_frame_holds_every_number_at_full_precision(report):
@@ -158,6 +162,7 @@ def test_frame_holds_every_number_at_full_precision(report):
     total = sum(len(part["metrics"]) for part in report["slices"]) + 1 + 3 * len(report["groups"]["rows"])
     if "errors" in report:
         total += 1 + len(report["errors"]["contexts"])
+    total += 2 * len(report["calibration"] or {})
     assert len(frame) == total
     assert frame["value"].dtype == np.float64
 

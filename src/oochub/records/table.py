@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from oochub.report import numbers, wording
-from oochub.report.footnotes import MARKS, PLAIN
-
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
+    from rich.table import Table as Grid
     from rich.text import Text
 
+MARKS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"
+"""Superscript letters; there is none of q."""
+PLAIN = "abcdefghijklmnoprstuvwxyz"
+"""The letters that they are."""
 _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_"}
 _LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00d7": r"$\times$", "\u2212": "$-$", "\u2013": "--"}
@@ -22,7 +23,7 @@ _MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|#"} | {"<": "
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextTable:
+class Table:
     r"""Heads and cells as a reader sees them; names in them are plain text and escaped where they are written.
 
     A cell may have a second line, after a line feed: an interval, or the reason why there is none.
@@ -38,8 +39,9 @@ class TextTable:
         rule: The row before which LaTeX draws a rule; None for none.
         records: The table's numbers at full precision, one to a row of the data frame.
         footnotes: What the marks behind its intervals mean, a line each; every form prints them below it.
+        beside: Whether Markdown sets the second line of a cell in brackets beside the first, and not below it.
 
-    >>> table = TextTable(heads=("Slice", "AUC"), rows=(("hard", "81.1\n80.4 to 81.8"),), bold=frozenset({(0, 1)}))
+    >>> table = Table(heads=("Slice", "AUC"), rows=(("hard", "81.1\n80.4 to 81.8"),), bold=frozenset({(0, 1)}))
     >>> print(table.to_markdown())
     | Slice | AUC |
     | --- | ---: |
@@ -59,22 +61,9 @@ class TextTable:
     rule: int | None = None
     records: tuple[Mapping[str, Any], ...] = ()
     footnotes: tuple[str, ...] = ()
+    beside: bool = False
 
-    @classmethod
-    def of_frame(cls, frame: "pd.DataFrame") -> "TextTable":
-        """A data frame: fractions with three decimals, whole numbers as counts, undefined as "n/a".
-
-        >>> import pandas as pd
-        >>> TextTable.of_frame(pd.DataFrame({"value": [0.5, None]})).rows
-        (('0.500',), ('n/a',))
-        """
-        return cls(
-            heads=tuple(map(str, frame.columns)),
-            rows=tuple(tuple(map(_text_of, row)) for row in frame.itertuples(index=False)),
-            left=frozenset(k for k, name in enumerate(frame.columns) if frame[name].dtype == object),
-        )
-
-    def to_terminal(self, width: int | None = None) -> "list[Table | Text]":
+    def to_terminal(self, width: int | None = None) -> "list[Grid | Text]":
         """The table for a terminal and its footnotes, as renderables of rich, in which names are plain text.
 
         Args:
@@ -86,12 +75,13 @@ class TextTable:
         grids = [self._grid(columns, split=width is not None) for columns in (self._parts(width) if width else [every])]
         return [*grids, *(Text(line, "dim") for line in self.footnotes)]
 
-    def to_markdown(self, below: str = "<br>{}") -> str:
+    def to_markdown(self, below: str = "") -> str:
         """The table in Markdown with its footnotes, without title and sentences.
 
         Args:
-            below: How the second line of a cell follows the first.
+            below: How the second line of a cell follows the first; "" as `beside` says.
         """
+        below = below or (" ({})" if self.beside else "<br>{}")
         rules = ["---" if k == 0 else "---:" for k in range(len(self.heads))]
         lines = [[markdown_text(head) for head in self.heads], rules]
         for i, row in enumerate(self.rows):
@@ -135,7 +125,7 @@ class TextTable:
         Args:
             columns: The columns and their order; None takes those of the records.
 
-        >>> table = TextTable(heads=("AUC",), rows=(("81.1",),), records=({"metric": "auc", "value": 0.811},))
+        >>> table = Table(heads=("AUC",), rows=(("81.1",),), records=({"metric": "auc", "value": 0.811},))
         >>> table.to_frame().to_csv(index=False)
         'metric,value\nauc,0.811\n'
         """
@@ -176,11 +166,11 @@ class TextTable:
         lines = [line for row in self.rows for line in row[column].split("\n")]
         return max(map(len, [*(head.split("\n") if "\n" in head else head.split()), *lines]), default=1)
 
-    def _grid(self, columns: Sequence[int], *, split: bool) -> "Table":
-        from rich.table import Table
+    def _grid(self, columns: Sequence[int], *, split: bool) -> "Grid":
+        from rich.table import Table as Grid
         from rich.text import Text
 
-        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         for k in (0, *columns):
             grid.add_column(
                 Text(self.heads[k]),
@@ -225,11 +215,3 @@ def _latex_row(cells: Sequence[str]) -> str:
 def _joined(text: str, below: str, escaped: Callable[[str], str]) -> str:
     value, _, second = text.partition("\n")
     return f"{escaped(value)}{below.format(escaped(second)) if second else ''}"
-
-
-def _text_of(value: Any) -> str:
-    if isinstance(value, str):
-        return wording.name(value)
-    if isinstance(value, int):
-        return numbers.count(value)
-    return "n/a" if numbers.is_undefined(value) else f"{value:.3f}".replace("-", "−")

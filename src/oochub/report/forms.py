@@ -1,0 +1,242 @@
+"""A report in every form of text, one loop over its sections each: terminal, Markdown, LaTeX, notebook, data frame."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from oochub.prediction.notebook_table import notebook_table
+from oochub.records.table import Table, markdown_text
+from oochub.report import numbers, wording
+from oochub.report.footnotes import interval_words, reason_words
+from oochub.report.group_findings import gap_title
+from oochub.report.verdict import verdict
+from oochub.section import Passage, sections
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group
+
+    from oochub.report.report import Report
+
+_NOTES = 3
+_SIDES = ("in", "out")
+_SLICES = "every_slice"
+
+
+def terminal(report: "Report") -> "Group":
+    """A report for a terminal: the verdict, the tables of the summary, its facts, what the sections find, the notes.
+
+    The table of both sides stands for that of the slices; where the predictions have no rows on either side, the slices
+    stand in its place.
+
+    Returns:
+        A rich renderable; names in it are plain text, never console markup.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    answer, passages = verdict(report), _passages(report)
+    has_sides = any(name != _SLICES and passage.table for name, passage in passages[:2])
+    summary = [(name, passage) for name, passage in passages if not passage.title]
+    shown: list[Any] = [Text(answer.sentence, style="bold"), Text(answer.lead), Text()]
+    for name, passage in summary:
+        if passage.table is not None and not (has_sides and name == _SLICES):
+            shown += [*passage.table.to_terminal(), Text()]
+    said = [sentence for _, passage in summary for sentence in passage.said]
+    shown += map(Text, [*said, *(fact.text for fact in answer.facts[1:])])
+    for _, passage in passages:
+        if passage.title:
+            shown += [Text(), Text(passage.title, style="bold"), *map(Text, passage.said)]
+            shown += [*(passage.table.to_terminal() if passage.table else ()), *map(Text, passage.below)]
+    left_out = _left_out(report, also=_SLICES if has_sides else "")
+    shown += [Text(), Text(left_out, style="dim")] if left_out else []
+    trained = wording.trained_words(report)
+    shown += [Text(f"Trained on: {trained}.")] if trained else []
+    return Group(*shown, *(Text(f"Note: {note}") for note in notes(report)))
+
+
+def to_markdown(report: "Report") -> str:
+    """A report in Markdown: the verdict, its facts, the tables of the summary, what the sections find, the notes.
+
+    Returns:
+        Text ending in a line feed; pipes, angle brackets and other markup in names are escaped.
+    """
+    answer, passages = verdict(report), _passages(report)
+    summary = [passage for _, passage in passages if not passage.title]
+    rest = markdown_text(f" {answer.rest}" if answer.rest else "")
+    lines = [f"**{markdown_text(answer.headline)}**{rest}", "", markdown_text(answer.lead), ""]
+    lines += [f"- {fact.title}: **{markdown_text(fact.answer)}**{markdown_text(fact.detail)}" for fact in answer.facts]
+    lines += [f"- {markdown_text(sentence)}" for passage in summary for sentence in passage.said]
+    for passage in summary:
+        lines += ["", passage.table.to_markdown()] if passage.table else []
+    for _, passage in passages:
+        if passage.title:
+            lines += ["", f"**{markdown_text(passage.title)}.** {markdown_text(' '.join(passage.said))}"]
+            lines += ["", passage.table.to_markdown()] if passage.table else []
+            lines += [line for sentence in passage.below for line in ("", markdown_text(sentence))]
+    left_out = _left_out(report)
+    lines += ["", markdown_text(left_out)] if left_out else []
+    lines += ["", "The numbers in brackets or under a value are its 95% interval."]
+    return "\n".join([*lines, *(f"Note: {markdown_text(note)}." for note in notes(report))]) + "\n"
+
+
+def to_latex(report: "Report") -> str:
+    r"""A report as LaTeX tables in the style of booktabs, the intervals in small type below the values.
+
+    The slices come first, and their caption says what was evaluated, the verdict and the notes; each other table has
+    what its section says as its caption. What is left out is named in a comment.
+
+    Returns:
+        `table` environments; they need `\usepackage{booktabs}`.
+    """
+    benchmark, passages = report.benchmark, _passages(report)
+    task = f"{wording.model_words(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}."
+    said = [sentence for _, passage in passages if not passage.title for sentence in passage.said]
+    caption = [task, verdict(report).sentence, *said, "Below each value its 95% interval."]
+    caption += [f"{wording.sentence_case(note)}." for note in notes(report)]
+    titles = {section.name: section.title for section in sections()}
+    tables = [
+        passage.table.to_latex(" ".join(caption)) for name, passage in passages if name == _SLICES and passage.table
+    ]
+    for name, passage in passages:
+        if name != _SLICES and passage.table is not None:
+            told = passage.said if passage.title else ()
+            tables.append(
+                passage.table.to_latex(" ".join([f"{passage.title or titles[name]}.", *told, *passage.below]))
+            )
+        elif passage.title:
+            tables.append(f"% {' '.join([f'{passage.title}.', *passage.said, *passage.below])}\n".replace("\n", " "))
+    left_out = _left_out(report)
+    return "\n".join([*tables, *([f"% {left_out}\n"] if left_out else [])])
+
+
+def to_frame(report: "Report") -> "pd.DataFrame":
+    """Every number of the sections, one to a row, at full precision.
+
+    Returns:
+        Columns slice, metric, value, low, high (float, nan where undefined), n (int), method and reason (str, missing
+        where there is none). The slice of the gap is "gap", that of the matched one "gap matched on area", that of a
+        group "group split:name", that of a detector "detection in / out" (its metric begins with its name). `attrs`
+        names in `left_out` the sections of the report that have no numbers.
+    """
+    every = sorted(sections(), key=lambda section: section.name != _SLICES)
+    records = [
+        {"slice": number.slice, "metric": number.metric, "value": number.estimate.value}
+        | {"low": number.estimate.low, "high": number.estimate.high, "n": number.estimate.n}
+        | {"method": number.estimate.method, "reason": number.estimate.reason}
+        for section in every
+        for number in section.numbers(report)
+    ]
+    frame = Table(heads=(), rows=(), records=tuple(records)).to_frame()
+    having = [section for section in sections() if section.has(report)]
+    frame.attrs["left_out"] = [section.title for section in having if not any(section.numbers(report))]
+    return frame
+
+
+def notebook_html(report: "Report") -> str:
+    """The headline, the gap, every slice, what the sections find, and the first notes; escaped HTML."""
+    answer, gap, passages = verdict(report), report.gap.estimate, _passages(report)
+    slices = next(passage.table for name, passage in passages if name == _SLICES and passage.table)
+    below = interval_words(gap, report.unit, signed=True)
+    row = [gap_title(report), f"{numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
+    shown = [
+        notebook_table(
+            [row, *slices.rows],
+            heads=slices.heads,
+            title=answer.sentence,
+            sentences=(_subject(report), answer.lead),
+            footnotes=slices.footnotes,
+        )
+    ]
+    titles = {section.name: section.title for section in sections()}
+    for name, passage in passages:
+        table = passage.table or Table(heads=(), rows=())
+        if name != _SLICES and (passage.title or passage.said or table.rows):
+            shown.append(
+                notebook_table(
+                    table.rows,
+                    heads=table.heads,
+                    title=passage.title or titles[name],
+                    sentences=passage.said,
+                    footnotes=(*table.footnotes, *passage.below),
+                )
+            )
+    said = notes(report)
+    more = [f"{len(said) - _NOTES} more notes in report.to_html()"] if len(said) > _NOTES else []
+    last = [f"Note: {note}" for note in [*said[:_NOTES], *more]] + list(filter(None, [_left_out(report)]))
+    return "\n".join([*shown, notebook_table([[line] for line in last])])
+
+
+def short_text(report: "Report") -> str:
+    """A report at the prompt: what was evaluated on what, the headline, both sides (else all rows), and the gap."""
+    metric = report.benchmark.primary_metric
+    lines = [f"<Report on {_subject(report)}>", verdict(report).headline]
+    sides = [part for part in report.slices if part.role in _SIDES] or list(report.slices[:1])
+    for part in sides:
+        if metric in part.metrics:
+            title = wording.slice_words(report.benchmark, part)
+            lines.append(f"{wording.name(metric)}, {wording.in_sentence(title)}: {_short(part.metrics[metric])}")
+    if not numbers.is_undefined(report.gap.estimate):
+        lines.append(f"gap: {_short(report.gap.estimate)}")
+    return "\n".join(lines)
+
+
+def notes(report: "Report") -> list[str]:
+    """The caveats of the data, with their counts set as counts."""
+    return [numbers.counts_in_text(wording.name(note, 400)) for note in report.caveats]
+
+
+def frame_table(frame: "pd.DataFrame") -> Table:
+    """A data frame as a table: fractions with three decimals, whole numbers as counts, undefined as "n/a".
+
+    >>> import pandas as pd
+    >>> frame_table(pd.DataFrame({"value": [0.5, None]})).rows
+    (('0.500',), ('n/a',))
+    """
+    return Table(
+        heads=tuple(map(str, frame.columns)),
+        rows=tuple(tuple(map(_text_of, row)) for row in frame.itertuples(index=False)),
+        left=frozenset(k for k, name in enumerate(frame.columns) if frame[name].dtype == object),
+    )
+
+
+def _passages(report: "Report") -> list[tuple[str, Passage]]:
+    """What the sections say in text, with the name of each, in the order of their places."""
+    return [(section.name, passage) for section in sections() for passage in section.passages(report)]
+
+
+def _left_out(report: "Report", *, also: str = "") -> str:
+    """Which findings of the report have no text, and where they are; "" where all have.
+
+    Args:
+        report: Any report.
+        also: The name of a section that the form leaves out too.
+    """
+    titles = list(_silent(report, also))
+    return f"Not shown here: {wording.listed(titles)} (report.to_html() and --html show all)." if titles else ""
+
+
+def _silent(report: "Report", also: str) -> Iterator[str]:
+    for section in sections():
+        if section.has(report) and (section.name == also or not any(section.passages(report))):
+            yield wording.in_sentence(section.title)
+
+
+def _short(estimate: Estimate) -> str:
+    """An estimate at the prompt, with what limits it."""
+    return f"{estimate} ({reason_words(estimate)})" if estimate.reason else str(estimate)
+
+
+def _subject(report: "Report") -> str:
+    """What was evaluated on what, and on how many rows."""
+    benchmark, rows = report.benchmark, report.provenance.predictions.rows
+    data = "/".join(wording.name(passage) for passage in (benchmark.name, benchmark.config))
+    return f"{wording.model_words(report.model)} on {data}, {rows:,} rows"
+
+
+def _text_of(value: Any) -> str:
+    if isinstance(value, str):
+        return wording.name(value)
+    if isinstance(value, int):
+        return numbers.count(value)
+    return "n/a" if numbers.is_undefined(value) else f"{value:.3f}".replace("-", "\u2212")

@@ -1,0 +1,108 @@
+"""How sure the model is against how often it is right, on each side, and whether it is too sure of itself there."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from oochub.records.table import Table
+from oochub.report import numbers, svg, theme, wording
+from oochub.report.footnotes import Footnotes
+from oochub.report.group_findings import headings
+from oochub.report.svg import Curve
+from oochub.section import NamedNumber, OnPage, Passage, Section
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
+
+
+class Confidence(Section["Report"]):
+    """Shows `report.calibration`."""
+
+    title, anchor, place = "Confidence", "confidence", 70
+
+    def has(self, report: "Report") -> bool:
+        """Whether a side has answers with a confidence."""
+        return bool(_curves(report)[0])
+
+    def passages(self, report: "Report") -> Iterable[Passage]:
+        """What it is sure of and right on, and the table of calibration."""
+        curves, _ = _curves(report)
+        if curves:
+            yield Passage(title=headings(report).confidence, sentences=_sentences(report, curves), table=_table(curves))
+
+    def numbers(self, report: "Report") -> Iterable[NamedNumber]:
+        """Overconfidence and ECE of each side."""
+        for curve in _curves(report)[0]:
+            side = f"confidence {curve.side}"
+            yield NamedNumber(side, "overconfidence", curve.calibration.overconfidence)
+            yield NamedNumber(side, "ece", curve.calibration.ece)
+
+    def chart(self, report: "Report") -> tuple[list[Curve], float]:
+        """A curve for each side with answers, and where both axes begin, in [0, 1)."""
+        return _curves(report)
+
+    def page(self, report: "Report", *, room: int | None) -> OnPage | None:
+        """The reliability diagram and the table."""
+        curves, low = _curves(report)
+        if not curves:
+            return None
+        finding = " ".join(_sentences(report, curves))
+        chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None
+        title = headings(report).confidence
+        return OnPage(values={"title": title, "finding": finding, "chart": chart, "curves": curves})
+
+
+def _curves(report: "Report") -> tuple[list[Curve], float]:
+    """A curve for each side with answers, and where both axes begin, in [0, 1)."""
+    curves = []
+    for side in theme.SIDES:
+        calibration = (report.calibration or {}).get(side)
+        if calibration is not None:
+            drawn = tuple(part for part in calibration.bins if part.n >= theme.BIN_FROM)
+            curves.append(Curve(side, wording.side_title(report.benchmark, side), calibration, drawn))
+    ends = [end for curve in curves for part in curve.drawn for end in (part.confidence, part.accuracy_low)]
+    ends = [end for end in ends if math.isfinite(end)]
+    return curves, min(max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0), 0.9)
+
+
+def _sentences(report: "Report", curves: Sequence[Curve]) -> tuple[str, ...]:
+    """How often the answers of each side are right, and how sure they are; then which groups stand for the worst."""
+    said = [
+        f"{wording.sentence_case(wording.side_title(report.benchmark, curve.side))} "
+        f"{numbers.fraction(curve.calibration.accuracy)}% are right at a mean confidence of "
+        f"{numbers.fraction(curve.calibration.mean_confidence)}%."
+        for curve in curves
+    ]
+    return (*said, *(line for curve in curves if (line := _chosen_words(report, curve))))
+
+
+def _table(curves: Sequence[Curve]) -> Table:
+    """Mean confidence, right answers, the difference and ECE of each side."""
+    below, of = Footnotes(), [curve.calibration for curve in curves]
+    rows = (
+        ("mean confidence", *(numbers.fraction(each.mean_confidence) for each in of)),
+        ("right", *(numbers.fraction(each.accuracy) for each in of)),
+        ("confidence − right, points", *(below.cell(each.overconfidence, signed=True) for each in of)),
+        ("ECE ↓", *(below.cell(each.ece) for each in of)),
+    )
+    heads = ("%", *(wording.sentence_case(curve.title) for curve in curves))
+    return Table(heads=heads, rows=rows, footnotes=below.lines, beside=True)
+
+
+def _chosen_words(report: "Report", curve: Curve) -> str:
+    """Which groups stand for the worst one, and why they may be others than the one in the headline."""
+    measured = curve.calibration.groups
+    if not measured:
+        return ""
+    rows = {row.group: row for row in report.group_rows}
+    named = wording.listed(
+        [
+            f"{wording.group_words(report.benchmark, rows[name]) if name in rows else wording.words(name)} "
+            f"({numbers.count(count)} rows)"
+            for name, count in measured.items()
+        ]
+    )
+    return (
+        f"The worst group is that of the other half of the rows: {named}. Chosen by the rows that measure it, the "
+        "worst group of any model would seem too sure of itself."
+    )

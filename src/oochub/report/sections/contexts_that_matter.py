@@ -1,0 +1,466 @@
+"""Contexts that nobody labelled: what each goes with, and whether it matters to the model's answers."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
+
+from oochub.records.finding_records import PICTURED, ClassInContext, ContextFinding, ContextFindings, ContextRow
+from oochub.records.report_records import Case, Fact, Verdict
+from oochub.records.table import Table
+from oochub.report import numbers, svg, wording
+from oochub.report.footnotes import Footnotes, interval_words, reason_behind, reason_words
+from oochub.report.group_findings import is_near_chance
+from oochub.report.mistake_cards import LINK, embedded_picture
+from oochub.report.svg import Scale
+from oochub.section import NamedNumber, OnPage, Passage, Section
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
+
+_TITLE = "What goes with each class"
+_LISTED = 12  # contexts that a page or a terminal shows; all are in report.json
+_NAMED = 3  # contexts of a sentence, classes of a cell
+_LEVELS = {
+    "holm": "together they show one by chance in at most {:g}% of cases",
+    "benjamini_hochberg": "of those that they show at most {:g}% are by chance, on average",
+}
+_CORRECTIONS = {"holm": "Holm", "benjamini_hochberg": "Benjamini-Hochberg"}
+_TICKS = 3
+_SCALE = Scale(low=-1.0, high=1.0)
+_PICTURE_BYTES = 120_000  # half of the page's
+_FIRST = {"rows": 3, "checks": 1, "strips": 2}
+"""What is to be seen of each before a reader unfolds all: so much fits a screen of 1,280 x 800 pixels."""
+
+
+class _Chart(NamedTuple):
+    """The contexts that go with a class, each with the classes in words, and what is said of all."""
+
+    sentence: str
+    correction: str
+    rows: tuple[tuple[ContextFinding, str], ...]
+
+
+class ContextsThatMatter(Section["Report"]):
+    """Shows `report.contexts`: no more than their tests allow, and that nobody checked them.
+
+    Data without a context of their own are judged by these tests alone.
+    """
+
+    title, anchor, place = "Contexts", "contexts", 50
+
+    def found(self, report: "Report") -> ContextFindings | None:
+        """The contexts that were found."""
+        return report.contexts
+
+    def passages(self, report: "Report") -> Iterable[Passage]:
+        """The finding, on what it stands, each context that goes with a class, and what people checked of it."""
+        if said := _sentences(report):
+            yield Passage(title=_TITLE, sentences=said, table=_table(report), below=_check_sentences(report))
+
+    def numbers(self, report: "Report") -> Iterable[NamedNumber]:
+        """The gap of each context."""
+        for each in report.contexts.contexts if report.contexts else ():
+            yield NamedNumber(f"context {each.name}", "gap", each.gap, f"context/{each.name}")
+
+    def chart(self, report: "Report") -> _Chart | None:
+        """The gap of each context that goes with a class; None for a report without found contexts."""
+        found = report.contexts
+        if found is None:
+            return None
+        return _Chart(_headline(found), _correction(found), tuple((each, _role_words(each)) for each in _listed(found)))
+
+    def page(self, report: "Report", *, room: int | None) -> OnPage | None:
+        """The table with its charts, and pictures of rows as usual and against."""
+        shown = _on_page(report, images=room is not None)
+        if shown is None:
+            return None
+        cards = [card for strip in shown["strips"] for _, side, _ in strip["sides"] for card in side]
+        pictures = sum(len(card["picture"] or "") for card in cards)
+        return OnPage(values=shown, pictures=pictures, spent=shown["picture_bytes"])
+
+    def verdict(self, report: "Report") -> Verdict | None:
+        """The verdict where no row is out of context."""
+        return _verdict(report) if report.is_by_contexts else None
+
+
+def _verdict(report: "Report") -> Verdict:
+    """Puts the findings about contexts into a verdict.
+
+    ========= =================================================================
+    relies    a context is shown, with a gap of the practical size or more below 0
+    slight    one is shown below 0, and none of that size
+    reversed  all that are shown lie above 0
+    failed    none is shown, and the interval of all rows includes chance and ends near it
+    unclear   none is shown, or those found are harder for every class alike
+    too_few   none could be tested
+    ========= =================================================================
+
+    Args:
+        report: With `contexts`.
+    """
+    found = report.contexts
+    assert found is not None  # noqa: S101  the caller looked
+    case, first = _case(report), found.contexts[0] if found.contexts else None
+    rest = {
+        "reversed": "Check labels and contexts before believing it.",
+        "failed": "Gaps by context say nothing.",
+        "slight": "The gap is small.",
+        "unclear": "That says nothing of contexts that were not found.",
+    }
+    is_tested = first is not None and first.status not in ("too few", "no direction")
+    return Verdict(
+        case=case,
+        headline="This model has not learned the task." if case == "failed" else _headline(found),
+        rest=rest.get(case, ""),
+        lead=_lead(report, first) if first is not None and is_tested else _average(report),
+        how_much=_how_much(first) if first is not None and is_tested else Fact("How much", numbers.UNDEFINED, "."),
+        on_what=_on_what(report),
+        how_sure=_how_sure(report, first if is_tested else None),
+    )
+
+
+def _case(report: "Report") -> Case:
+    found, everything = report.contexts, report.headline("all")
+    shown = [] if found is None else [each.gap for each in found.contexts if each.status == "shown"]
+    if shown:
+        worst = min(shown)
+        return "reversed" if worst > 0 else "relies" if worst <= -report.benchmark.practical_gap else "slight"
+    chance = report.benchmark.chance
+    if everything is not None and everything.low <= chance < 1 and is_near_chance(everything, chance):
+        return "failed"
+    return "unclear" if found is not None and found.n_tests else "too_few"
+
+
+def _lead(report: "Report", finding: ContextFinding) -> str:
+    if finding.is_alike and finding.having is not None:
+        size, way = numbers.points(abs(finding.having)).lstrip("+"), "less" if finding.having < 0 else "more"
+        return (
+            f"With “{wording.words(finding.name)}” it is right {size} points {way} often than without, class by class."
+        )
+    usual, against = numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
+    name = wording.words(finding.name)
+    end = "." if finding.status == "shown" else ": a difference that chance alone may make."
+    if finding.status == "not shown" and finding.reason:
+        end = f", but {wording.clean(finding.reason)}."
+    return (
+        f"It is right {usual} times in 100 where “{name}” is as usual for the class, and {against} times where not{end}"
+    )
+
+
+def _average(report: "Report") -> str:
+    metric, everything = report.benchmark.primary_metric, report.headline("all")
+    title = wording.name(report.description(metric).title)
+    if everything is None or numbers.is_undefined(everything):
+        return f"{title} could not be measured."
+    return f"{title} is {numbers.quantity(everything, report.unit)}{' of 100' if report.unit == 'fraction' else ''}."
+
+
+def _how_much(finding: ContextFinding) -> Fact:
+    if finding.is_alike and finding.having is not None:
+        gap, inner = finding.having, interval_words(finding.having, signed=True)
+        detail = f" of accuracy with {wording.words(finding.name)} than without ({inner})"
+        return Fact("How much", f"{numbers.points(gap)}{numbers.points_word('fraction')}", f"{detail}, class by class.")
+    inner = interval_words(finding.gap, signed=True)
+    rows = f"{numbers.count(finding.n_against)} rows against {numbers.count(finding.n_usual)} as usual"
+    size = f"{numbers.points(finding.gap)}{numbers.points_word('fraction')}"
+    return Fact("How much", size, f" of accuracy for {wording.words(finding.name)} ({inner}), {rows}.")
+
+
+def _on_what(report: "Report") -> Fact:
+    found = report.contexts
+    shown = [each for each in found.contexts if each.status == "shown"] if found else []
+    checked = _checked_words(found) if found else ""
+    if not shown:
+        return Fact("On what", "No context is shown.", f" {checked}")
+    first = shown[0]
+    more = f"; {len(shown) - 1} more shown" if len(shown) > 1 else ""
+    usual = _usual_words(first)
+    whose = "" if usual == numbers.ABSENT else f", usual for {usual}"
+    return Fact("On what", f"{wording.words(first.name)}{whose}", f" ({wording.name(first.words)}){more}. {checked}")
+
+
+def _how_sure(report: "Report", finding: ContextFinding | None) -> Fact:
+    found = report.contexts
+    tested = f" Tested on {numbers.count(found.n_tested)} rows on which nothing was chosen." if found else ""
+    covers = numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
+    if finding is None or found is None:
+        reasons = [each.reason for each in found.contexts if each.reason] if found else []
+        why = f": {wording.clean(max(reasons, key=reasons.count))}" if reasons else ""
+        answer = f"Nothing was tested{why}."
+    else:
+        alike = finding.alike_p_value if finding.is_alike else None
+        p = wording.sentence_case(numbers.p_value(finding.adjusted_p_value if alike is None else alike))
+        answer = f"{p} after {_correction(found)} over {found.n_tests}."
+    return Fact("How sure", answer, f"{tested} {wording.sentence_case(covers)}.")
+
+
+def _headline(found: ContextFindings) -> str:
+    """The finding in one sentence: the contexts shown, those that are harder for every class, or that none is shown."""
+    shown = [each for each in found.contexts if each.status == "shown"]
+    worse = [each for each in shown if each.gap < 0]
+    if worse:
+        names = [f"{wording.words(each.name)} ({_goes_with(each)})" for each in worse[:_NAMED]]
+        more = [f"{len(worse) - _NAMED} more"] if len(worse) > _NAMED else []
+        return f"This model does worse where the context is not the usual one: {wording.listed([*names, *more])}."
+    if shown:
+        return "This model does better where the context is not the usual one."
+    alike = [each for each in found.contexts if each.is_alike]
+    if alike:
+        kind = alike[0].status.partition(" ")[0]
+        names = [wording.words(each.name) for each in alike if each.status == alike[0].status]
+        more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+        listed = wording.listed([*names[:_NAMED], *more])
+        return f"Images with {listed} are {kind} whatever their class; no reliance on context is shown."
+    if not found.contexts:
+        return "No context was found."
+    if found.contexts[0].status == "no direction":
+        return f"No direction is claimed: {wording.clean(found.contexts[0].reason or '')}."
+    return "No context found is shown to matter." if found.n_tests else "No context could be tested."
+
+
+def _sentences(report: "Report") -> tuple[str, ...]:
+    """The finding, on what it stands, and whether people checked the contexts; () for a report without any."""
+    found = report.contexts
+    if found is None:
+        return ()
+    return _headline(found), f"{_tests_words(found)} {_left_out(found)}".strip(), _checked_words(found)
+
+
+def _tests_words(found: ContextFindings) -> str:
+    """How many contexts are shown of those tested, on which rows, and for what they are corrected."""
+    shown = [each for each in found.contexts if each.status == "shown"]
+    better = sum(each.gap > 0 for each in shown)
+    count = {0: "none is", 1: "1 is"}.get(len(shown), f"{len(shown)} are")
+    others = f", {better} of them the other way round" if 0 < better < len(shown) else ""
+    alike = sum(each.is_alike for each in found.contexts)
+    others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
+    rows = f"{numbers.count(found.n_tested)} rows on which nothing was chosen"
+    chosen = f"what is usual was chosen on {numbers.count(found.n_chosen)} others"
+    if not found.n_tests:
+        return f"There are {rows}; {chosen}."
+    contexts = f"{found.n_tests} context{'' if found.n_tests == 1 else 's'}"
+    level = _LEVELS[found.correction].format(100 * found.level)
+    return (
+        f"Of {contexts} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
+        f"({_correction(found)}). {wording.sentence_case(chosen)}."
+    )
+
+
+def _correction(found: ContextFindings) -> str:
+    """The name of the correction, as readers know it."""
+    return _CORRECTIONS[found.correction]
+
+
+def _checked_words(found: ContextFindings) -> str:
+    """What found the contexts, and whether people checked them."""
+    checked = sum(each.check is not None for each in found.contexts)
+    by = f"by {wording.name(found.way)}" + (f" with {wording.name(found.model)}" if found.model else "")
+    if not checked:
+        return f"Contexts {by}, not checked by people."
+    return f"Contexts {by}; people checked rows of {checked} of {len(found.contexts)}."
+
+
+def _check_words(finding: ContextFinding) -> tuple[str, ...]:
+    """What a check by people says of one context, what wrong labels do to its gap; () where nobody checked it."""
+    check, bounds, shown, worst = finding.check, finding.bounds, finding.shrinkage, finding.worst_case
+    if check is None:
+        return ()
+    wrong, checked = check.wrong_with + check.wrong_without, check.checked_with + check.checked_without
+    lines = [f"{numbers.count(wrong)} of {numbers.count(checked)} labels checked are wrong"]
+    if bounds is not None and numbers.has_interval(bounds):
+        if shown is not None:
+            ends = f"{numbers.interval(shown)}{reason_behind(shown)}"
+            lines.append(f"such labels show {numbers.fraction(shown)}% of a gap ({ends})")
+        lines.append(f"without them it is {_limited(bounds)}")
+    elif bounds is not None:
+        lines.append(wording.clean(bounds.reason or "the gap has no interval"))
+    if worst is not None and numbers.has_interval(worst):
+        known = worst.low > -1 or worst.high < 1
+        lines.append(f"at worst {_limited(worst)}" if known else "at worst nothing is known of it")
+    return tuple(lines)
+
+
+def _limited(estimate: Estimate) -> str:
+    return numbers.interval_points(estimate) + (f" ({reason_words(estimate)})" if estimate.reason else "")
+
+
+def _check_sentences(report: "Report") -> tuple[str, ...]:
+    """A sentence for each listed context that people checked, below the table."""
+    checked = [each for each in _listed(report.contexts) if each.check] if report.contexts else []
+    return tuple(f"Check of {wording.words(each.name)}: {'; '.join(_check_words(each))}." for each in checked)
+
+
+def _listed(found: ContextFindings) -> tuple[ContextFinding, ...]:
+    """Those that go with a class, in their order, twelve at most."""
+    return tuple(each for each in found.contexts if _has_role(each))[:_LISTED]
+
+
+def _table(report: "Report") -> Table:
+    """Each context that goes with a class: whether it matters, for which classes it is usual, both sides, the gap."""
+    found = report.contexts
+    if found is None:
+        return Table(heads=(), rows=())
+    below = Footnotes()
+    rows = [
+        (
+            wording.words(each.name),
+            each.status,
+            _role_words(each),
+            numbers.fraction(each.accuracy_usual),
+            numbers.fraction(each.accuracy_against),
+            _gap_words(each, below),
+            numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
+            f"{numbers.count(each.n_usual)} + {numbers.count(each.n_against)}",
+        )
+        for each in _listed(found)
+    ]
+    p = f"p ({_correction(found)})"
+    heads = ("Context", "Matters", "Usual for", "As usual %", "Against %", "Gap in points", p, "n usual + against")
+    return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}), footnotes=below.lines, beside=True)
+
+
+def _usual_words(finding: ContextFinding) -> str:
+    """The classes for which a context is usual, the highest lift first, three by name."""
+    return _names(_of_role(finding, "usual")) or numbers.ABSENT
+
+
+def _role_words(finding: ContextFinding) -> str:
+    """The classes for which a context is usual; of one that is usual for none, for which it is unusual."""
+    return _names(_of_role(finding, "usual")) or _goes_with(finding)
+
+
+def _gap_words(finding: ContextFinding, notes: Footnotes) -> str:
+    """The gap in points, and below it its interval, or why it has none."""
+    has_more = numbers.has_interval(finding.gap) or finding.gap.reason
+    return numbers.points(finding.gap) + (f"\n{notes.below(finding.gap, signed=True)}" if has_more else "")
+
+
+def _goes_with(finding: ContextFinding) -> str:
+    """For which classes a context is usual; of one that is usual for none, for which it is unusual."""
+    role = "usual" if _of_role(finding, "usual") else "unusual"
+    return f"{role} for {_names(_of_role(finding, role))}"
+
+
+def _names(classes: list[ClassInContext]) -> str:
+    more = [f"{len(classes) - _NAMED} more"] if len(classes) > _NAMED else []
+    return wording.listed([*(wording.words(each.label) for each in classes[:_NAMED]), *more])
+
+
+def _of_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
+    """The classes of that role, those first whose lift is farthest from 1."""
+    several = [each for each in finding.classes if each.role == role]
+    return sorted(several, key=_lift, reverse=role == "usual")
+
+
+def _lift(each: ClassInContext) -> float:
+    return float("inf") if numbers.is_undefined(each.lift) else float(each.lift)
+
+
+def _has_role(finding: ContextFinding) -> bool:
+    """Whether a context is usual or unusual for a class."""
+    return any(each.role != "neither" for each in finding.classes)
+
+
+def _left_out(found: ContextFindings) -> str:
+    """What is not in the table, or in it without a test."""
+    loose = sum(not _has_role(each) for each in found.contexts)
+    few = sum(each.status == "too few" and _has_role(each) for each in found.contexts)
+    parts = [f"{few} {'has' if few == 1 else 'have'} too few rows"] if few else []
+    if loose:
+        parts.append(f"{loose} {'is' if loose == 1 else 'are'} left out: usual or unusual for no class")
+    return wording.sentence_case(f"{'; '.join(parts)}.") if parts else ""
+
+
+def _on_page(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
+    """What the template prints of the field `contexts`; None for a report without it.
+
+    Args:
+        report: Any report.
+        images: False leaves the pictures out.
+
+    Raises:
+        OochubError: A picture that is not a base64 JPEG.
+    """
+    found, said = report.contexts, _sentences(report)
+    if found is None or not said:
+        return None
+    listed = _listed(found)
+    checks, shown = _check_sentences(report), _pictures(listed[:PICTURED] if images else ())
+    return {
+        "title": _TITLE,
+        "finding": said,
+        "rows": [_row(each) for each in listed],
+        "checks": checks,
+        **shown,
+        "first": _FIRST,
+        "folded": _folded(rows=len(listed), checks=len(checks), strips=len(shown["strips"])),
+        "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}".replace("-", "\u2212"), most=_TICKS),
+        "left_out": max(sum(map(_has_role, found.contexts)) - _LISTED, 0),
+    }
+
+
+def _folded(**counts: int) -> str:
+    """What stands on the fold: how many of each there are in all; "" where nothing is folded."""
+    if all(count <= _FIRST[name] for name, count in counts.items()):
+        return ""
+    words = {"rows": "contexts", "checks": "checks", "strips": "rows of pictures"}
+    return f"All {wording.listed([f'{count} {words[name]}' for name, count in counts.items() if count > 1])}"
+
+
+def _row(finding: ContextFinding) -> dict[str, Any]:
+    return {
+        "name": wording.words(finding.name),
+        "words": wording.name(finding.words, 60),
+        "usual": _role_words(finding),
+        "status": finding.status,
+        "gap": finding.gap,
+        "n": f"{numbers.count(finding.n_usual)} + {numbers.count(finding.n_against)}",
+        "reason": wording.clean(finding.reason or ""),
+        "chart": _chart(finding),
+    }
+
+
+def _chart(finding: ContextFinding) -> Markup:
+    """The gap with its interval."""
+    gap, parts = finding.gap, [svg.grid(_SCALE, _TICKS)]
+    if not numbers.is_undefined(gap):
+        role = "out" if finding.status == "shown" else "plain"
+        parts.append(svg.whisker(_SCALE, gap, role, 14, 2))
+        parts.append(Markup('<svg x="{}" y="14" class="{}"><circle r="4.5"/></svg>').format(_SCALE.at(gap), role))
+    return svg.strip(28, parts)
+
+
+def _pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
+    """Rows as usual and against of each, until the bytes are spent; those without a picture are left out."""
+    strips: list[dict[str, Any]] = []
+    spent, left_out = 0, 0
+    for finding in findings:
+        sides = [
+            ("as usual", finding.rows_usual, finding.n_usual),
+            ("against", finding.rows_against, finding.n_against),
+        ]
+        read = [(side, [_card(row) for row in rows if row.image], n) for side, rows, n in sides]
+        size = sum(card["size"] for _, cards, _ in read for card in cards)
+        if spent + size > _PICTURE_BYTES:
+            left_out += 1
+        elif size:
+            spent += size
+            strips.append({"name": wording.words(finding.name), "goes": _goes_with(finding), "sides": read})
+    return {"strips": strips, "picture_bytes": spent, "crowded": left_out}
+
+
+def _card(row: ContextRow) -> dict[str, Any]:
+    """A picture with its class, and the answer where it is wrong."""
+    picture, size = embedded_picture(row.image or "", f"row {row.example_id}")
+    label, said = wording.words(row.label), wording.words(row.predicted)
+    link = LINK.match(row.attribution or "")
+    return {
+        "picture": picture,
+        "size": size,
+        "label": label,
+        "said": "" if row.predicted == row.label else said,
+        "title": wording.name(" · ".join(filter(None, (row.example_id, row.attribution)))),
+        "url": link[0] if link else None,
+    }

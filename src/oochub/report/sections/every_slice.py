@@ -1,0 +1,96 @@
+"""Every metric on every slice, and which group each worst-group error is of."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from oochub.records.table import Table
+from oochub.report import numbers, theme, wording
+from oochub.report.footnotes import Footnotes
+from oochub.report.group_findings import headings, shown_metrics, shown_slices, worst_group_words
+from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
+
+_SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
+_COLUMNS = 6
+
+
+class EverySlice(Section["Report"]):
+    """Shows `report.slices`."""
+
+    title, anchor, place = "Slices", "slices", 20
+
+    def has(self, report: "Report") -> bool:
+        """Whether there is a slice."""
+        return bool(report.slices)
+
+    def passages(self, report: "Report") -> Iterable[Passage]:
+        """Which groups are the worst, and the table."""
+        yield Passage(sentences=(worst_group_words(report),), table=_table(report))
+
+    def numbers(self, report: "Report") -> Iterable[NamedNumber]:
+        """Every metric of every slice."""
+        for part in report.slices:
+            for metric, estimate in part.metrics.items():
+                yield NamedNumber(part.name, metric, estimate, f"{part.name}/{metric}")
+
+    def chart(self, report: "Report") -> tuple[str, list[ChartRow]]:
+        """One metric on the slices that have it."""
+        return _rows(report)
+
+    def page(self, report: "Report", *, room: int | None) -> OnPage | None:
+        """The tables, as many metrics beside each other as fit."""
+        return OnPage(values=_on_page(report)) if report.slices else None
+
+
+def _table(report: "Report") -> Table:
+    """Every metric on every slice, and chance."""
+    metrics, benchmark = shown_metrics(report), report.benchmark
+    rows, below = [], Footnotes()
+    for title, part in shown_slices(report):
+        cells = [below.cell(part.metrics.get(metric), report.description(metric).unit) for metric in metrics]
+        rows.append((title, *cells, numbers.count(part.n)))
+    if benchmark.primary_metric in metrics and not numbers.is_undefined(benchmark.chance):
+        chance = {benchmark.primary_metric: numbers.quantity(benchmark.chance, report.unit)}
+        rows.append(("chance", *(chance.get(metric, numbers.ABSENT) for metric in metrics), numbers.ABSENT))
+    heads = ("Slice", *(wording.metric_head(metric, report.description(metric)) for metric in metrics), "n")
+    return Table(heads=heads, rows=tuple(rows), footnotes=below.lines)
+
+
+def _rows(report: "Report") -> tuple[str, list[ChartRow]]:
+    """One metric on every slice that has it: the primary one, or where a slice lacks that the error, or what there is.
+
+    Returns:
+        The metric and its rows; "" and none for a report without any number.
+    """
+    titled = shown_slices(report)
+    parts = [part for _, part in titled]
+    primary = report.benchmark.primary_metric
+    names = list(dict.fromkeys(name for part in parts for name in part.metrics))
+    everywhere = bool(parts) and not any(numbers.is_undefined(part.metrics.get(primary)) for part in parts)
+    preferred = [primary] if everywhere else ["error_rate", primary]
+    metric = next((name for name in (*preferred, *names) if name in names), "")
+    rows = []
+    for title, part in titled:
+        if metric in part.metrics:
+            side = next((side for side in theme.SIDES if side == _SIDE_OF.get(part.role)), None)
+            rows.append(ChartRow(title, part.metrics[metric], side, part.n))
+    return metric, rows
+
+
+def _on_page(report: "Report") -> dict[str, Any]:
+    """The slices in tables of six metrics, and apart from them the metrics that one slice alone has."""
+    titled = shown_slices(report)
+    parts = [part for _, part in titled]
+    names = shown_metrics(report)
+    shared = [m for m in names if sum(m in part.metrics for part in parts) > 1 or len(parts) == 1]
+    alone = [
+        (metric, title, part.metrics[metric])
+        for metric in names
+        for title, part in titled
+        if metric not in shared and metric in part.metrics
+    ]
+    tables = [shared[start : start + _COLUMNS] for start in range(0, max(len(shared), 1), _COLUMNS)]
+    title = headings(report).slices
+    return {"title": title, "parts": titled, "tables": tables, "alone": alone, "worst": worst_group_words(report)}

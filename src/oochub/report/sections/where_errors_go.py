@@ -1,0 +1,233 @@
+"""Where the errors go: their share to the class of the context, and the answers to each class in each context."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
+
+from oochub.records.finding_records import ONE_PLACE, ErrorsByContext
+from oochub.records.table import Table
+from oochub.report import numbers, svg, theme, wording
+from oochub.report.footnotes import Footnotes, interval_words
+from oochub.report.svg import Scale
+from oochub.section import NamedNumber, OnPage, Passage, Section
+from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from oochub.report.report import Report
+
+_TITLE = "What the errors say"
+_LISTED = 20  # contexts that a page or a terminal shows; all are in report.json
+_CLASSES = 3  # named in a cell
+_MATRIX_CELLS, _TICKS = 100, 3
+_SCALE = Scale(low=0.0, high=1.0)
+
+
+class _Finding(NamedTuple):
+    """What is said of the errors: the finding, then its numbers."""
+
+    headline: str
+    rest: str
+
+    @property
+    def text(self) -> str:
+        """Both in one line."""
+        return f"{self.headline} {self.rest}".rstrip()
+
+
+class _ConfusionRow(NamedTuple):
+    """The answers to one class in one context.
+
+    Attributes:
+        title: The class and the context, in words.
+        label: The place of the class among the classes.
+        n: Rows.
+        shares: Of each class among the answers, in [0, 1].
+        is_trained: Of each class, whether the context is its own in training.
+    """
+
+    title: str
+    label: int
+    n: int
+    shares: tuple[float, ...]
+    is_trained: tuple[bool, ...]
+
+    @property
+    def wrong_shares(self) -> tuple[float, ...]:
+        """The shares of the wrong answers, which bear heat; none of fewer than ten examples."""
+        return tuple(share for x, share in enumerate(self.shares) if x != self.label and self.n >= theme.HEAT_FROM)
+
+
+class WhereErrorsGo(Section["Report"]):
+    """Shows `report.errors`.
+
+    More, or fewer, errors than by chance are said where the whole interval lies above, or below, both shares by
+    chance; else that it is not shown. Nothing is said where no row is wrong, or of two classes there is one place to
+    go.
+    """
+
+    title, anchor, place = "Errors", "errors", 40
+
+    def has(self, report: "Report") -> bool:
+        """Whether there is something to say of the errors."""
+        return _finding(report) is not None
+
+    def passages(self, report: "Report") -> Iterable[Passage]:
+        """The finding, and the share of errors that go to the class of the context, in all and in each context."""
+        finding, table = _finding(report), _table(report)
+        if finding is not None:
+            yield Passage(title=_TITLE, sentences=(finding.text,), table=table if table.rows else None)
+
+    def numbers(self, report: "Report") -> Iterable[NamedNumber]:
+        """The share in all, then in each context."""
+        if report.errors is not None:
+            yield NamedNumber("errors", "share", report.errors.share, "error_share")
+            for each in report.errors.contexts:
+                yield NamedNumber(f"errors {each.context}", "share", each.share)
+
+    def chart(self, report: "Report") -> tuple[list[str], list[_ConfusionRow]]:
+        """The classes, and how each was answered in each context."""
+        return _confusion_rows(report)
+
+    def page(self, report: "Report", *, room: int | None) -> OnPage | None:
+        """The matrix of answers where it fits, and the shares."""
+        shown = _on_page(report)
+        return None if shown is None else OnPage(values=shown)
+
+
+def _on_page(report: "Report") -> dict[str, Any] | None:
+    """What the template prints of the field `errors`; None for a report without it."""
+    finding, errors = _finding(report), report.errors
+    if finding is None or errors is None:
+        return None
+    parts = [("all", "", errors.share, errors.chance)]
+    parts += [
+        (wording.words(each.context), _class_words(each.classes), each.share, each.chance)
+        for each in errors.contexts[:_LISTED]
+        if each.share.n
+    ]
+    classes, rows = _confusion_rows(report)
+    fits = 0 < len(classes) * len(rows) <= _MATRIX_CELLS
+    return {
+        "title": _TITLE,
+        "finding": finding,
+        "place": wording.words(report.benchmark.context_column),
+        "is_usual": errors.source == "usual",
+        "split": wording.name(errors.split, 30),
+        "shares": [(*part, _chart(part[2], part[3])) for part in parts] if errors.share.n else [],
+        "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
+        "left_out": max(len(errors.contexts) - _LISTED, 0),
+        "classes": [wording.words(name) for name in classes],
+        "matrix": rows if fits else [],
+        "heat_width": theme.heat_width(share for row in rows for share in row.wrong_shares),
+    }
+
+
+def _finding(report: "Report") -> _Finding | None:
+    """Whether the errors go to the class of the context more often than chance; None for a report that does not say.
+
+    None too where there is nothing to say: no row is wrong, or of two classes there is one place to go.
+
+    More, or fewer, is said where the whole interval lies above, or below, both shares by chance: errors that go to
+    the other classes alike, and errors that go there as often as the model names these classes at all.
+    """
+    errors = report.errors
+    if errors is None or not errors.n_errors or errors.share.reason == ONE_PLACE:
+        return None
+    place, target, share = _place(report), _target(report, errors), errors.share
+    if numbers.is_undefined(share):
+        return _Finding(f"Where the errors go cannot be told: {wording.clean(share.reason or 'no value')}.", "")
+    by_chance = (errors.chance, errors.chance_of_answers)
+    hits, n = numbers.count(round(share * share.n)), numbers.count(share.n)
+    counts = f"{hits} of {n} errors do"
+    if numbers.has_interval(share) and share.low > max(by_chance):
+        headline = f"More errors than by chance go to {target}."
+    elif numbers.has_interval(share) and share.high < min(by_chance):
+        headline = f"Fewer errors than by chance go to {target}."
+    else:
+        headline, counts = f"It is not shown that errors follow the {place}.", f"{hits} of {n} go to {target}"
+    even, of_answers = map(numbers.fraction, by_chance)
+    rest = f"{counts}: {numbers.fraction(share)}% ({interval_words(share)}). "
+    rest += (
+        f"By chance it would be {even}% (to the other classes alike) or {of_answers}% (to each as often as answered)."
+    )
+    if share.n < errors.n_errors:
+        left = numbers.count(errors.n_errors - share.n)
+        rest += f" {left} more errors cannot tell: their {place} is that of no other class, or of every other."
+    return _Finding(headline, rest)
+
+
+def _table(report: "Report") -> Table:
+    """The share of errors that go to the class of the context: in all, then in each context; no rows without it."""
+    errors = report.errors
+    if errors is None or numbers.is_undefined(errors.share):
+        return Table(heads=(), rows=())
+    below = Footnotes()
+    parts = [("All", "", errors.share, errors.chance)]
+    parts += [
+        (wording.words(each.context), _class_words(each.classes), each.share, each.chance)
+        for each in errors.contexts[:_LISTED]
+    ]
+    rows = [
+        (
+            context,
+            classes or numbers.ABSENT,
+            numbers.fraction(share),
+            below.below(share),
+            numbers.fraction(chance),
+            numbers.count(share.n),
+        )
+        for context, classes, share, chance in parts
+    ]
+    heads = (wording.sentence_case(_place(report)), _head(errors), "Errors to it %", "95% interval", "Chance %", "n")
+    return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=below.lines)
+
+
+def _confusion_rows(report: "Report") -> tuple[list[str], list[_ConfusionRow]]:
+    """The classes, and how each was answered in each context, context after context by name; [] without such rows."""
+    classes = list(report.model.class_names)
+    rows: list[_ConfusionRow] = []
+    for each in sorted(report.errors.contexts if report.errors else (), key=lambda part: part.context):
+        counts: dict[str, dict[str, int]] = {}
+        for cell in each.confusion:
+            counts.setdefault(cell.label, {})[cell.predicted] = cell.n
+        is_trained = tuple(name in each.classes for name in classes)
+        for label in classes:
+            n = sum(counts.get(label, {}).values())
+            if n:
+                shares = tuple(counts[label].get(name, 0) / n for name in classes)
+                title = wording.pair_words(report.benchmark, label, each.context)
+                rows.append(_ConfusionRow(title, classes.index(label), n, shares, is_trained))
+    return classes, rows
+
+
+def _class_words(classes: tuple[str, ...]) -> str:
+    """The classes of a context in words, the first three by name."""
+    more = [f"{len(classes) - _CLASSES} more"] if len(classes) > _CLASSES else []
+    return wording.listed([*map(wording.words, classes[:_CLASSES]), *more])
+
+
+def _place(report: "Report") -> str:
+    return wording.words(report.benchmark.context_column)
+
+
+def _target(report: "Report", errors: ErrorsByContext) -> str:
+    if errors.source == "usual":
+        return f"a class whose usual {_place(report)} it is"
+    return f"a class that has the same {_place(report)} in training"
+
+
+def _head(errors: ErrorsByContext) -> str:
+    return "Usual of" if errors.source == "usual" else "In training of"
+
+
+def _chart(share: Estimate, chance: float) -> Markup:
+    """The share with its interval, and chance as a dotted line."""
+    parts = [svg.grid(_SCALE, _TICKS)]
+    if not numbers.is_undefined(chance):
+        line = Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="chance"/>')
+        parts.append(line.format(_SCALE.at(chance)))
+    if not numbers.is_undefined(share):
+        parts.append(svg.whisker(_SCALE, share, "plain", 14, 2))
+        parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(_SCALE.at(share)))
+    return svg.strip(28, parts)

@@ -1,0 +1,180 @@
+"""The form of a section: one finding of a report, declared once for every form in which a report is shown."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from oochub import catalog
+from oochub.records.report_records import Side, Verdict
+from oochub.records.schema import from_json
+from oochub.records.table import Table
+from oochub.stats.estimate import Estimate
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """What a section says in text: sentences, then a table.
+
+    Attributes:
+        title: Stands above it. Without a title it is of the summary: forms set its sentences below the verdict,
+            and its table bare.
+        sentences: The finding first; those that are not true of the report, "", are left out.
+        table: None where there is nothing to tabulate.
+        below: Sentences below the table.
+    """
+
+    title: str = ""
+    sentences: tuple[str, ...] = ()
+    table: Table | None = None
+    below: tuple[str, ...] = ()
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """The sentences that are true of the report."""
+        return tuple(filter(None, self.sentences))
+
+
+class NamedNumber(NamedTuple):
+    """One number of a section at full precision.
+
+    Attributes:
+        slice: What it is of, in `report.to_pandas()`.
+        metric: Which number of it.
+        estimate: The number.
+        key: What `report[...]` calls it; "" where it has no such key.
+    """
+
+    slice: str
+    metric: str
+    estimate: Estimate
+    key: str = ""
+
+
+class ChartRow(NamedTuple):
+    """One row of a chart: what it is, its number, the side that gives its color and mark, and how many rows it has."""
+
+    title: str
+    estimate: Estimate
+    side: Side | None
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnPage:
+    """What the template of a section prints.
+
+    Attributes:
+        values: By name; the template has them as `shown`.
+        pictures: Characters of the page that are pictures.
+        spent: Bytes of the pictures that count against those that later sections may show.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    pictures: int = 0
+    spent: int = 0
+
+
+class Section(Generic[R]):
+    """One finding of a report: its record, sentences, tables, chart, and its part in the verdict.
+
+    A file of `report/sections/` defines one, and nothing else is edited: the terminal, Markdown, LaTeX, the notebook,
+    the data frame and the page loop over the sections in the order of their places, and each names the ones that it
+    leaves out. A section has no state; every method gets the report.
+
+    A section says no more than its numbers allow: each sentence is made by a function that says in its docstring when
+    it is true, and gives "" otherwise.
+
+    On the page a section is printed by `report/templates/<name>.html.jinja`, with what `page` gives, where there is
+    such a file; else its passages and its chart are printed as they are.
+
+    Attributes:
+        title: In the navigation of the page, and where a form says that it leaves the section out.
+        anchor: The id of its place on the page.
+        place: Sections stand in the order of their places.
+        record: The frozen dataclass that `measure` gives and the report holds in `report.findings[name]`; None where
+            the section shows a field of the report.
+        is_beside_verdict: Whether the page shows it beside the verdict, and not below.
+    """
+
+    title: ClassVar[str]
+    anchor: ClassVar[str]
+    place: ClassVar[int] = 1000
+    record: ClassVar[type | None] = None
+    is_beside_verdict: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The name of its file, as in the catalog."""
+        return type(self).__module__.rpartition(".")[2]
+
+    def has(self, report: R) -> bool:
+        """Whether the report has what the section shows."""
+        return self.found(report) is not None
+
+    def found(self, report: R) -> Any:
+        """What the report holds in `findings` for this section, as its record; None where it holds nothing.
+
+        Raises:
+            OochubError: A field that is missing or of another type; it is named.
+        """
+        content = (getattr(report, "findings", None) or {}).get(self.name)
+        if content is None or self.record is None or isinstance(content, self.record):
+            return content
+        return from_json(self.record, content, what=f"the finding {self.name}")
+
+    def measure(self, predictions: Any) -> Any:
+        """The record that `oochub.evaluate` keeps in `report.findings` for this section; None for none.
+
+        Args:
+            predictions: The Predictions that are evaluated.
+        """
+        return None
+
+    def passages(self, report: R) -> Iterable[Passage]:
+        """What is said in text; none for a section that needs pictures."""
+        return ()
+
+    def numbers(self, report: R) -> Iterable[NamedNumber]:
+        """Every number, for the data frame and `report[...]`."""
+        return ()
+
+    def chart(self, report: R) -> Any:
+        """What its chart shows, for the page and for a figure; ChartRows of fractions where no template draws it."""
+        return ()
+
+    def page(self, report: R, *, room: int | None) -> OnPage | None:
+        """What its template prints; None where there is nothing to print.
+
+        Args:
+            report: With what the section shows.
+            room: Bytes that pictures may still take; None shows no picture.
+        """
+        return OnPage() if self.has(report) else None
+
+    def command(self, report: R) -> str:
+        """The command that makes the finding again; "" where that of the report does."""
+        return ""
+
+    def verdict(self, report: R) -> Verdict | None:
+        """The verdict, where this finding is what the report is judged by; None where it is not."""
+        return None
+
+
+def measure_sections(predictions: Any) -> dict[str, Any] | None:
+    """What the sections measure on predictions, by their names; None where none does."""
+    made = {section.name: section.measure(predictions) for section in sections()}
+    return {name: record for name, record in made.items() if record is not None} or None
+
+
+@cache
+def sections() -> tuple[Section[Any], ...]:
+    """Every section of the catalog, in the order of their places.
+
+    >>> [section.title for section in sections()][:3]
+    ['Both sides', 'Slices', 'Groups']
+    """
+    every = [catalog.get("section", name)() for name in catalog.names("section")]
+    return tuple(sorted(every, key=lambda section: section.place))
