@@ -16,7 +16,7 @@ from slope import Slope
 import oochub
 from oochub.builders.sources.sentence_embeddings import image_embeddings
 from oochub.context_finding.context_columns import way_of
-from oochub.context_finding.measured_pictures import measured_pictures
+from oochub.context_finding.measure_images import measure_images
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 
@@ -95,7 +95,7 @@ def caption_work(is_short: bool) -> Iterator[Slope]:
         drawn.measures = lambda pictures: pa.table({"captions": _said(len(pictures))})
 
         def measure(way: Any, rows: int) -> partial[object]:
-            return partial(measured_pictures, rows_of(files, rows), way, split="train", cache=False)
+            return partial(measure_images, rows_of(files, rows), way, split="train", cache=False)
 
         words = f"{_CAPTIONS} captions of up to 16 tokens a picture"
         what = f"measure a JPEG of 500 x 375 by captions, a ViT-B/16 with GPT-2, {words}"

@@ -18,7 +18,7 @@ from slope import Slope
 import oochub
 from oochub.context_finder import ContextWay
 from oochub.context_finding.context_columns import way_of
-from oochub.context_finding.measured_pictures import measured_pictures
+from oochub.context_finding.measure_images import measure_images
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 
@@ -114,7 +114,7 @@ def context_ways(is_short: bool) -> Iterator[Slope]:
     files = [jpeg(seed) for seed in range(16)]
 
     def measure(made: ContextWay, rows: int) -> Callable[[], object]:
-        return partial(measured_pictures, rows_of(files, rows), made, split="train", cache=False)
+        return partial(measure_images, rows_of(files, rows), made, split="train", cache=False)
 
     def name_rows(made: ContextWay, rows: int) -> Callable[[], object]:
         return partial(oochub.contexts, small_pictures(rows), by=made, cache=False)

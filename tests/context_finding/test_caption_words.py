@@ -7,13 +7,13 @@ weakest first; names of classes among the words; words that nearly all rows have
 import numpy as np
 import pytest
 
-from oochub.context_finding.caption_words import caption_words
+from oochub.context_finding.ways.captions import _find_caption_words
 from oochub.stats.lift import lift
 
 
 def words(captions, label, chosen=None, **settings):
     every = np.ones(len(captions), bool) if chosen is None else np.asarray(chosen, bool)
-    return caption_words(captions, label=np.asarray(label), chosen=every, **{"fewest": 2} | settings)
+    return _find_caption_words(captions, label=np.asarray(label), chosen=every, **{"fewest": 2} | settings)
 
 
 def test_words_that_name_something():

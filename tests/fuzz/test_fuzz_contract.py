@@ -32,7 +32,7 @@ FUZZED = {
     "builders/wilds/py150.py": "wilds",
     "src/oochub/builder.py": "spawrious",
     "src/oochub/context_finding/ways/properties.py": "exif",
-    "src/oochub/context_finding/measured_pictures.py": "exif",
+    "src/oochub/context_finding/measure_images.py": "exif",
     "src/oochub/data/shards.py": "shards",
     "src/oochub/evaluation/answers_file.py": "answers",
     "src/oochub/inputs/pictures/preprocessing.py": "models",

@@ -15,7 +15,7 @@ from fuzz_case import CHANGED, SAID, SAME, Case, Format, Used
 from mutations import bytes_cases
 from PIL import Image
 
-from oochub.context_finding.measured_pictures import measured_pictures
+from oochub.context_finding.measure_images import measure_images
 from oochub.context_finding.ways.properties import Properties
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import decode
@@ -45,7 +45,7 @@ def _use(folder: Path, out: Path) -> Used:
         Image.fromarray(_PIXELS).save(file, form, exif=block)
         row = {"image": [{"bytes": file.getvalue(), "path": None}]}
         data = Dataset.from_dict(row, Features({"image": ImageFeature()}))
-        table, readable = measured_pictures(data, Properties(), split="train", cache=False)
+        table, readable = measure_images(data, Properties(), split="train", cache=False)
         found, size = table.to_pylist()[0], decode(file.getvalue(), _FILE).size
         assert readable.all() and size in ((4, 6), (6, 4)) and found["aspect"] == size[0] / size[1]
         assert found["hour"] is None or 0 <= found["hour"] < 24

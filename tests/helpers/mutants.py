@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("src/oochub/stats", "src/oochub/evaluation", "src/oochub/data/contexts")
+ROOMS = ("src/oochub/stats", "src/oochub/evaluation", "src/oochub/context_finding")
 _NONE_CHOSEN = 5
 """What pytest says where every test of its files is a slow one."""
 _OTHER: dict[type, type] = {

@@ -1,6 +1,12 @@
-"""Adds contexts that nobody labelled to data of pictures: a way measures the pictures and names what it finds."""
+"""Adds contexts that nobody labelled to data of pictures: a way measures the pictures and names what it finds.
 
+Some rows may be looked at to choose contexts (`mark_selection_rows`); a statement about contexts is tested on the
+others.
+"""
+
+import hashlib
 import inspect
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -14,12 +20,10 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.context_finder import ContextWay, NamedContexts
-from oochub.context_finding.measured_pictures import measured_pictures
-from oochub.context_finding.rows_to_choose_on import rows_to_choose_on
-from oochub.context_finding.table_fingerprint import table_fingerprint
-from oochub.data.load import load_columns
+from oochub.context_finding.image_arrays import list_true_columns
+from oochub.context_finding.measure_images import measure_images
+from oochub.data.load import declaration_for, load_columns
 from oochub.data.open_source import source_name
-from oochub.data.true_columns import list_true_columns
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError, either
 from oochub.records.build_record import (
@@ -39,6 +43,7 @@ from oochub.storage.files import sole_writer
 
 TITLE = "with contexts by"
 """What stands in the card of such a repository."""
+_ROWS = 8192  # that are digested at once
 
 
 def contexts(
@@ -78,7 +83,7 @@ def contexts(
         skip_broken: Give rows whose picture cannot be read no context; else the first is an error.
         cache: Keep what is measured, and take what was measured before.
         choose_on: "train", "half" of the rows of the other splits, or "auto": train where there are other splits, else
-            half of the rows, see `rows_to_choose_on`. Take "half" where each class of train has its context and no
+            half of the rows, see `mark_selection_rows`. Take "half" where each class of train has its context and no
             other.
         seed: Of the halves.
         **settings: Of the way: model, names, ...
@@ -199,9 +204,9 @@ def _found(
     feature = first.features.get("label")
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
     way.check(classes)
-    chosen_on = rows_to_choose_on(data, choose_on=choose_on, seed=asked.seed)
+    chosen_on = mark_selection_rows(data, choose_on=choose_on, seed=asked.seed)
     measured = [
-        measured_pictures(part, way, split=split, skip_broken=asked.skip_broken, cache=asked.cache)
+        measure_images(part, way, split=split, skip_broken=asked.skip_broken, cache=asked.cache)
         for split, part in data.items()
     ]
     known = {split: readable for split, (_, readable) in zip(data, measured, strict=True)}
@@ -268,7 +273,7 @@ def _joined(
         features = datasets.Features({name: kind for name, (kind, _) in made.items()})
         table = table.cast(features.arrow_schema)
         about = datasets.DatasetInfo(features=features)
-        beside = datasets.Dataset(table, info=about, fingerprint=table_fingerprint(table))
+        beside = datasets.Dataset(table, info=about, fingerprint=_fingerprint_table(table))
         info = part.info.copy()
         info.features = None  # `datasets` joins those of both
         joined = datasets.concatenate_datasets([part, beside], axis=1, info=info, split=part.split)
@@ -324,3 +329,81 @@ def card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
             "",
         ]
     )
+
+
+def mark_selection_rows(
+    data: Mapping[str, datasets.Dataset], *, choose_on: str = "auto", seed: int = 0
+) -> dict[str, pa.BooleanArray]:
+    """Whether something may be chosen on each row of each split; null for a row that is neither for that nor for tests.
+
+    Half of the rows is by a digest of their ids, of their clusters where the benchmark declares one: the same rows each
+    time, whatever their order.
+
+    Args:
+        data: The splits.
+        choose_on: "train" takes the rows of split train; "half" half of the rows of the other splits, and leaves train
+            out, for where each class of train has its context and no other; "auto" takes train where there are other
+            splits. Of data of one split, "auto" and "half" take half of it.
+        seed: Of the halves.
+
+    Raises:
+        OochubError: "train" of data with no other split or without train.
+
+    >>> two = datasets.Dataset.from_dict({"example_id": ["a", "b"]})
+    >>> mark_selection_rows({"train": two, "test": two})["test"].to_pylist()
+    [False, False]
+    >>> mark_selection_rows({"train": two, "test": two}, choose_on="half")["train"].to_pylist()
+    [None, None]
+    """
+    has_both = "train" in data and len(data) > 1
+    if choose_on == "train" and not has_both:
+        raise OochubError(
+            f"There is nothing to test on beside train, or no train: the splits are {', '.join(data)}. Leave out "
+            f"{either('choose_on=', '--choose-on')}, and half of the rows are what is chosen on."
+        )
+    if has_both and choose_on != "half":
+        return {split: pa.array([split == "train"] * len(part), pa.bool_()) for split, part in data.items()}
+    declared = declaration_for(data)
+    chosen = {}
+    for split, part in data.items():
+        if has_both and split == "train":
+            chosen[split] = pa.nulls(len(part), pa.bool_())
+            continue
+        column = next(
+            (name for name in (declared and declared.cluster, "example_id") if name in part.column_names), None
+        )
+        units = [f"{split}/{row}" for row in range(len(part))] if column is None else part[column][:]
+        chosen[split] = pa.array([_is_first_half(str(unit), seed) for unit in units], pa.bool_())
+    return chosen
+
+
+def _is_first_half(unit: str, seed: int) -> bool:
+    return hashlib.sha256(f"{seed}/{unit}".encode()).digest()[0] < 128
+
+
+def _fingerprint_table(table: pa.Table) -> str:
+    """16 hexadecimal digits by a table's schema and values, for a data set made of it.
+
+    `datasets` makes a copy of a table in memory to take its own fingerprint; this one goes through it in blocks.
+
+    >>> _fingerprint_table(pa.table({"n": [1, 2]})) == _fingerprint_table(pa.table({"n": [1, 3]}))
+    False
+    """
+    digest = _Digest()
+    with pa.ipc.new_stream(pa.PythonFile(digest, mode="w"), table.schema) as stream:
+        stream.write_table(table, max_chunksize=_ROWS)
+    return digest.sum.hexdigest()[:16]
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps a digest of what is written."""
+
+    def __init__(self) -> None:
+        self.sum = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sum.update(content)
+        return len(content)

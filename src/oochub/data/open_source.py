@@ -27,8 +27,7 @@ from oochub.data.build_file import read_record
 from oochub.data.repository_files import NOTE, RepositoryFiles, chooses_files
 from oochub.data.shards import ShardRows, shard_folder
 from oochub.errors import OochubError, either, unknown_name
-from oochub.prediction.unpacked_samples import unpacked_samples
-from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.records.build_record import BuildRecord, unpack_samples, without_build_column
 from oochub.records.metadata import HubDataSet
 from oochub.remote.check_source import check_source
 from oochub.remote.guard import hide_token
@@ -142,7 +141,7 @@ def open_source(
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
         raise OochubError(f"{source} holds no row. {hint}")
-    loaded = without_build_column(unpacked_samples(loaded))
+    loaded = without_build_column(unpack_samples(loaded))
     if origin is not None:
         for part in loaded.values():
             origin.note(part.info)

@@ -22,9 +22,8 @@ from oochub.prediction.predictions import Predictions
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.sampled import Sample, sampled
 from oochub.prediction.stored_summary import SUMMARY
-from oochub.prediction.unpacked_samples import unpacked_samples
 from oochub.process.ranks import Ranks
-from oochub.records.build_record import without_build_column
+from oochub.records.build_record import unpack_samples, without_build_column
 from oochub.records.metadata import RESERVED
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import ODIN_TEMPERATURE, PredictionSettings
@@ -167,7 +166,7 @@ def predict_splits(
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
     if asked.features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
-    dataset = without_build_column(unpacked_samples(checked_data_set(dataset)))
+    dataset = without_build_column(unpack_samples(checked_data_set(dataset)))
     parts = chosen_splits(dataset, None if asked.splits is None else list(asked.splits))
     sample = Sample(parts, ()) if asked.limit is None else sampled(parts, asked.limit)
     some = next(iter(sample.parts.values()))

@@ -13,7 +13,9 @@ Source: Madras and Zemel, NOOCH, Section 3.1.2 and Appendix B.3.
 """
 
 import hashlib
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,11 +28,10 @@ from oochub import catalog
 from oochub.builders.sources.gist_similarity import gist_similarity
 from oochub.builders.sources.sentence_embeddings import image_embeddings
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.caption_words import caption_words
-from oochub.context_finding.picture_rows import picture_rows
-from oochub.data.one_chunk import one_chunk
+from oochub.context_finding.image_arrays import join_chunks, make_image_rows
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts, presence_class
+from oochub.stats.lift import context_signs
 
 if TYPE_CHECKING:
     from oochub.models.captioner import Captioner
@@ -38,6 +39,21 @@ if TYPE_CHECKING:
 _BLOCK = 64  # classes whose similarities are in memory at a time
 _CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 _DIGITS = 6  # of tau: sums of other lengths differ far behind
+_WORD = re.compile(r"[^\W\d_]+")
+_CLOSED = frozenset(
+    "a about above across after against all along also alongside am among an and another any are around as at away "
+    "back be because been before behind being below beneath beside besides between beyond both but by can close "
+    "containing could day displayed doing down each eight either every few five for four from front full get gets "
+    "getting going had has have having he her here hers him his how in inside into is it its itself just large like "
+    "lot lots many may more most near nearby next nine no nor not of off on one onto or other others our out outside "
+    "over own part past per piece really several seven she showing shown shows side sides six small so some "
+    "something ten than that the their them then there these they thing things this those three through to together "
+    "too top towards toward two under underneath up upon using various very was we were what when where which while "
+    "who whose with within without you your "
+    "background foreground image images middle photo photograph photos pic picture pictured pictures scene seen view"
+    .split()
+)  # fmt: skip
+_PLURALS = ("s", "es")
 
 
 class Captions(ContextWay):
@@ -109,7 +125,7 @@ class Captions(ContextWay):
 
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
-        processor = self._source.inputs(picture_rows([]), preprocessing="processor").settings()
+        processor = self._source.inputs(make_image_rows([]), preprocessing="processor").settings()
         drawn = {"captions": self._count, "top_p": self._top_p, "caption_seed": self._seed}
         return {"model": self._source.revision or self.model, **drawn, **processor}
 
@@ -127,7 +143,7 @@ class Captions(ContextWay):
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
     ) -> NamedContexts:
         """See `ContextWay.name`."""
-        column = one_chunk(measures.column("captions"))
+        column = join_chunks(measures.column("captions"))
         captions = [[caption for caption in row if caption] for row in column.to_pylist()]
         said = np.array([bool(row) for row in captions], bool)  # of others nothing is known
         chosen = chosen_on & said
@@ -137,7 +153,7 @@ class Captions(ContextWay):
                 "Give more pictures, or another captioner."
             )
         gists = self._gists(captions, said, label, classes, chosen)
-        words = caption_words(
+        words = _find_caption_words(
             captions,
             label=label,
             chosen=chosen,
@@ -232,3 +248,84 @@ class _Gists(NamedTuple):
 def _rounded_down(value: float) -> float:
     """So that rows at the quantile are on its upper side."""
     return float(np.floor(value * 10**_DIGITS) / 10**_DIGITS)
+
+
+class _FoundWords(NamedTuple):
+    """The words (k,), and whether each row has each (n, k)."""
+
+    words: tuple[str, ...]
+    has: NDArray[np.bool_]
+
+
+def _find_caption_words(
+    captions: Sequence[Sequence[str]],
+    *,
+    label: NDArray[np.int64],
+    chosen: NDArray[np.bool_],
+    besides: Iterable[str] = (),
+    least: int = 1,
+    fewest: int = 20,
+    most: int = 20,
+) -> _FoundWords:
+    """The words that captions say more or less often with a class than without it.
+
+    A plural is its singular, where the rows to choose on have that. Left out are words of English that name nothing
+    (articles, prepositions, pronouns, numbers, "several", "front"), words of captions themselves ("photo",
+    "background") and single letters.
+
+    Args:
+        captions: Of each of n pictures.
+        label: Class number of each (n,), -1 where there is none. With fewer than two classes frequent words are taken.
+        chosen: Rows that may be looked at to choose (n,).
+        besides: Words, or names of several words, that are left out, such as those of the classes.
+        least: In how many captions of a picture a word must stand for the picture to have it.
+        fewest: In so many of the rows to choose on, or more, it is there, and in so many it is not.
+        most: Words that are kept: those whose share differs most between a class and the other rows, or the frequent.
+
+    >>> captions = [["A cow on grass"], ["Cows and grass"], ["A cow, grass"], ["A dog in snow"], ["dog, snow"]] * 4
+    >>> every = np.ones(20, bool)
+    >>> label = np.tile([0, 0, 0, 1, 1], 4)
+    >>> _find_caption_words(captions, label=label, chosen=every, besides=["cow", "dog"], fewest=5).words
+    ('grass', 'snow')
+    """
+    rows = [_words(row, least) for row in captions]
+    ours = np.flatnonzero(chosen).tolist()
+    known = frozenset[str]().union(*(rows[row] for row in ours))
+    singular = {f"{word}{end}": word for end in _PLURALS for word in known}
+    named = {word for name in besides for word in _WORD.findall(name.casefold())}
+    named |= {f"{word}{end}" for word in named for end in _PLURALS}
+    counts = {number: Counter[str]() for number in np.unique(label[chosen]).tolist()}
+    for row in ours:
+        counts[int(label[row])].update(_folded(rows[row], singular))
+    total = sum(counts.values(), Counter[str]())
+    words = sorted(
+        (word for word, n in total.items() if fewest <= n <= len(ours) - fewest and word not in named),
+        key=lambda word: (-total[word], word),
+    )
+    classes = [number for number in counts if number >= 0]
+    if len(classes) > 1:
+        having = np.array([[counts[number][word] for word in words] for number in classes], np.int64)
+        words = _strongest(words, having, np.array([int((label[chosen] == number).sum()) for number in classes]))
+    words = words[:most]
+    has = np.zeros((len(rows), len(words)), bool)
+    for row, own in enumerate(rows):
+        folded = _folded(own, singular)
+        has[row] = [word in folded for word in words]
+    return _FoundWords(tuple(words), has)
+
+
+def _words(captions: Sequence[str], least: int) -> frozenset[str]:
+    counts = Counter(word for caption in captions for word in set(_WORD.findall(caption.casefold())))
+    return frozenset(word for word, n in counts.items() if n >= least and len(word) > 1 and word not in _CLOSED)
+
+
+def _folded(words: Iterable[str], singular: dict[str, str]) -> set[str]:
+    return {singular.get(word, word) for word in words}
+
+
+def _strongest(words: Sequence[str], having: NDArray[np.int64], rows: NDArray[np.int64]) -> list[str]:
+    """Those that go with a class, the strongest first; of each class `rows` many, of which `having` (k, words) do."""
+    goes_with = (context_signs(having, rows) != 0).any(0)
+    others = (having.sum(0) - having) / (rows.sum() - rows)[:, None]
+    strength = abs(having / rows[:, None] - others).max(0)
+    return [words[at] for at in np.argsort(-strength, kind="stable") if goes_with[at]]

@@ -29,8 +29,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.picture_region import picture_region
-from oochub.context_finding.picture_rows import picture_rows
+from oochub.context_finding.image_arrays import make_image_rows, mask_region
 from oochub.errors import OochubError, either
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ class Clusters(ContextWay):
 
         if k is not None and k < 2:
             raise OochubError(f"k is 2 or more clusters, got {k}.")
-        picture_region(1, 1, region=region, depth=_RIM)
+        mask_region(1, 1, region=region, depth=_RIM)
         self._region = region
         self._source, self._k, self._pooling, self._seed = ModelSource(model), k, pooling, seed
         self._processor, self._device_name = image_processor, device
@@ -110,7 +109,7 @@ class Clusters(ContextWay):
         features = []
         shown = [_rim(picture) for picture in pictures] if self._region == "rim" else pictures
         with torch.inference_mode():
-            for batch in inputs.batches(picture_rows(shown), batch_size=batch_size, device=device):
+            for batch in inputs.batches(make_image_rows(shown), batch_size=batch_size, device=device):
                 features.append(encoder(**batch.inputs).cpu().numpy())
         values = np.concatenate(features)
         if not np.isfinite(values).all():
@@ -194,7 +193,7 @@ class Clusters(ContextWay):
 
     @property
     def _inputs(self) -> "Input":
-        return self._source.inputs(picture_rows([]), processor=self._processor, preprocessing="auto")
+        return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
     def _ready(self) -> "tuple[Input, Encoder, torch.device]":
@@ -212,7 +211,7 @@ class Clusters(ContextWay):
 def _rim(picture: OpenedPicture) -> OpenedPicture:
     """The picture, its middle filled with the mean color of its rim."""
     pixels = np.array(picture.image)
-    rim = picture_region(*pixels.shape[:2], region="rim", depth=_RIM)
+    rim = mask_region(*pixels.shape[:2], region="rim", depth=_RIM)
     pixels[~rim] = np.rint(pixels[rim].mean(0))
     file, image = io.BytesIO(), Image.fromarray(pixels)
     image.save(file, "BMP")  # as fast as pictures without loss are written

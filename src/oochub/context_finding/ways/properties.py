@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.picture_region import picture_region
+from oochub.context_finding.image_arrays import mask_region
 from oochub.errors import OochubError
 from oochub.storage.picture_file import exif_value, open_picture
 
@@ -89,7 +89,7 @@ class Properties(ContextWay):
     """
 
     def __init__(self, *, region: str = "rim") -> None:
-        picture_region(1, 1, region=region, depth=_RIM)
+        mask_region(1, 1, region=region, depth=_RIM)
         self._region = region
 
     def settings(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _measures(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
     small.thumbnail((_EDGE, _EDGE), Image.Resampling.BOX)
     pixels = np.asarray(small, np.float32) / 255
     gray: NDArray[Any] = pixels @ np.array([0.299, 0.587, 0.114], np.float32)  # luma, ITU-R BT.601
-    seen = picture_region(*gray.shape, region=region, depth=_RIM)
+    seen = mask_region(*gray.shape, region=region, depth=_RIM)
     red, green, blue = (float(mean) for mean in pixels[seen].mean(0))
     width, height = picture.image.size
     return {

@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.builders.sources.context_table import ContextTable
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.picture_rows import picture_rows
-from oochub.data.one_chunk import one_chunk
-from oochub.data.true_columns import list_true_columns
+from oochub.context_finding.image_arrays import join_chunks, list_true_columns, make_image_rows
 from oochub.errors import OochubError, unknown_name
 from oochub.models.match_classes import class_words
 from oochub.records.build_record import BuildFacts, presence_class
@@ -119,7 +117,7 @@ class Segments(ContextWay):
         batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
         found: list[NDArray[np.int64]] = []
         with torch.inference_mode():
-            for batch in inputs.batches(picture_rows(pictures), batch_size=batch_size, device=device):
+            for batch in inputs.batches(make_image_rows(pictures), batch_size=batch_size, device=device):
                 of_batch = pictures[len(found) : len(found) + batch_size]
                 sizes = [_counted(picture.image.height, picture.image.width) for picture in of_batch]
                 maps = inputs.processor.post_process_semantic_segmentation(network(**batch.inputs), target_sizes=sizes)
@@ -133,7 +131,7 @@ class Segments(ContextWay):
         if not chosen_on.any():
             raise OochubError("What is a context is chosen on no picture. Give more pictures.")
         self.check(classes)
-        column = one_chunk(measures.column("areas"))
+        column = join_chunks(measures.column("areas"))
         areas = column.flatten().to_numpy().reshape(len(column), len(self._names))
         usual = self._usual(areas[chosen_on], label[chosen_on], classes)
         has = areas > self._beta
@@ -216,7 +214,7 @@ class Segments(ContextWay):
 
     @property
     def _inputs(self) -> "Input":
-        return self._source.inputs(picture_rows([]), processor=self._processor, preprocessing="auto")
+        return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
     def _ready(self) -> "tuple[Input, Any, torch.device]":

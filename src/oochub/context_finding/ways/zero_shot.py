@@ -20,8 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.picture_rows import picture_rows
-from oochub.data.one_chunk import one_chunk
+from oochub.context_finding.image_arrays import join_chunks, make_image_rows
 from oochub.errors import OochubError, either
 from oochub.models.match_classes import class_words
 
@@ -89,7 +88,7 @@ class ZeroShot(ContextWay):
         self._source = ModelSource(model)
         _check_kind(self._source)
         self._processor, self._device_name = image_processor, device
-        self._reader = DualEncoder.text_encoder(self._source, self._inputs, picture_rows([]), tokenizer=tokenizer)
+        self._reader = DualEncoder.text_encoder(self._source, self._inputs, make_image_rows([]), tokenizer=tokenizer)
         self._reader.tokens([text for own in self._texts for text in own])
         self._opened: tuple[Input, DualEncoder] | None = None
 
@@ -111,7 +110,7 @@ class ZeroShot(ContextWay):
         batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
         embeddings = []
         with torch.inference_mode():
-            for batch in inputs.batches(picture_rows(pictures), batch_size=batch_size, device=encoder.model.device):
+            for batch in inputs.batches(make_image_rows(pictures), batch_size=batch_size, device=encoder.model.device):
                 embeddings.append(encoder.embed_pictures(encoder.model, batch.inputs).cpu().numpy())
         values = np.concatenate(embeddings)
         if not np.isfinite(values).all():
@@ -123,7 +122,7 @@ class ZeroShot(ContextWay):
     ) -> NamedContexts:
         """See `ContextWay.name`; nothing is chosen on rows."""
         _, encoder = self._ready
-        column = one_chunk(measures.column("embedding"))
+        column = join_chunks(measures.column("embedding"))
         embedding = column.flatten().to_numpy().reshape(len(column), -1)
         similarity = embedding @ encoder.embed_texts(self._texts).cpu().numpy().T
         k = len(self._names)
@@ -151,7 +150,7 @@ class ZeroShot(ContextWay):
 
     @property
     def _inputs(self) -> "Input":
-        return self._source.inputs(picture_rows([]), processor=self._processor, preprocessing="auto")
+        return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
     def _ready(self) -> "tuple[Input, DualEncoder]":

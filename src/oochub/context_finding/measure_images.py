@@ -1,4 +1,4 @@
-"""The measures of the pictures of a split by a way to find contexts, each picture measured once."""
+"""The measures of the images of a split by a way to find contexts, each image measured once."""
 
 import hashlib
 import inspect
@@ -29,7 +29,7 @@ _PIXELS = 2**26  # that are decoded at once
 Item = TypeVar("Item")
 
 
-def measured_pictures(
+def measure_images(
     part: datasets.Dataset, way: ContextWay, *, split: str, skip_broken: bool = False, cache: bool = True
 ) -> tuple[pa.Table, NDArray[np.bool_]]:
     """What a way measures of every picture of a split.

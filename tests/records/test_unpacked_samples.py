@@ -8,8 +8,7 @@ from datasets.distributed import split_dataset_by_node
 
 import oochub
 from oochub.loading_scripts.webdataset_repository import webdataset_repository
-from oochub.prediction.unpacked_samples import unpacked_samples
-from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.records.build_record import BuildRecord, unpack_samples, without_build_column
 
 _UNDECODED = datasets.Image(decode=False)
 
@@ -36,18 +35,18 @@ def test_plain_samples_become_the_rows(shards, rows, streaming):
     """Reference: oochub's own reader. Seen: a stream whose pictures were decoded and encoded anew."""
     plain = datasets.load_dataset(str(shards), "ce_car", split="test", streaming=streaming)
     assert set(plain.features) == {"jpg", "json"}
-    part = without_build_column(unpacked_samples(plain))
+    part = without_build_column(unpack_samples(plain))
     expected = rows.cast_column("image", _UNDECODED) if streaming else rows
     assert list(part.features.items()) == list(expected.features.items())
     assert _records(part) == _records(rows)
     assert BuildRecord.of(part.info) == BuildRecord.of(rows.info)
-    assert unpacked_samples(rows) is rows
+    assert unpack_samples(rows) is rows
 
 
 @pytest.mark.parametrize("processes", [2, 3, 4])
 def test_processes_share_the_shards_of_a_stream(shards, rows, processes):
     """Nine shards: three processes have three each; of two or four each reads all and keeps its rows."""
-    stream = unpacked_samples(datasets.load_dataset(str(shards), "ce_car", split="test", streaming=True))
+    stream = unpack_samples(datasets.load_dataset(str(shards), "ce_car", split="test", streaming=True))
     assert stream.num_shards == 9
     parts = [split_dataset_by_node(stream, number, processes) for number in range(processes)]
     ids = [[row["example_id"] for row in part.cast_column("image", _UNDECODED)] for part in parts]

@@ -20,7 +20,7 @@ from PIL import Image
 
 import oochub
 from oochub.context_finder import ContextWay, NamedContexts
-from oochub.context_finding import measured_pictures as module
+from oochub.context_finding import measure_images as module
 from oochub.errors import OochubError
 from oochub.storage.cache_folder import cache_folder
 
@@ -102,7 +102,7 @@ _KILLED = """
 import os, signal, sys
 sys.path[:0] = sys.argv[1:2]
 import oochub
-from test_measured_pictures import Wide, data
+from test_measure_images import Wide, data
 
 way = Wide()
 measures = way.measures
