@@ -31,7 +31,7 @@ class SeenMap(NamedTuple):
     mask: NDArray[np.bool_] | None
 
 
-def seen_maps(
+def make_seen_maps(
     model: Any,
     part: datasets.Dataset,
     splits: Mapping[str, Any],

@@ -107,7 +107,7 @@ class SmoothGradCam:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The activations of the layer and the gradient of the target's logit by them, float64 (b, c, h, w) each."""
         layer = self._layer
-        with torch.enable_grad(), outputs_of(self._network, layer.layer) as calls:
+        with torch.enable_grad(), record_outputs(self._network, layer.layer) as calls:
             x = pixels.clone().requires_grad_(True)  # gradients flow though every weight may be frozen
             logits = self._network(**{**inputs, "pixel_values": x}).logits
             output = calls[layer.call][1]
@@ -215,7 +215,7 @@ def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> Spati
         )
     pixels = probe["pixel_values"].detach().clone().requires_grad_(True)
     size = (pixels.shape[2], pixels.shape[3])
-    with torch.enable_grad(), outputs_of(network) as calls:
+    with torch.enable_grad(), record_outputs(network) as calls:
         logits = network(**{**probe, "pixel_values": pixels}).logits.float()
     weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(0)).to(logits.device)
     answer = (logits * weights).sum()  # a plain sum may be the same for every picture
@@ -231,7 +231,9 @@ def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> Spati
 
 
 @contextmanager
-def outputs_of(network: nn.Module, layer: nn.Module | None = None) -> Iterator[list[tuple[nn.Module, torch.Tensor]]]:
+def record_outputs(
+    network: nn.Module, layer: nn.Module | None = None
+) -> Iterator[list[tuple[nn.Module, torch.Tensor]]]:
     """A block in which what each layer of a network gives is listed, in the order of the calls.
 
     Args:

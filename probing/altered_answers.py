@@ -16,8 +16,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.probing.altered_pictures import Pixels, background_alone, object_alone, object_on
-from oochub.probing.background_donors import Donors, background_donors
+from oochub.probing.altered_pictures import Donors, Pixels, background_alone, draw_donors, object_alone, object_on
 from oochub.probing.probed_rows import PROBED, ProbedRows, SeenObject
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
@@ -96,7 +95,7 @@ class AlteredAnswers:
                 states += [each.state for each in self._rows.seen(numbers)]
                 bar.update(len(numbers))
         can_lend = np.array([state == PROBED for state in states], bool) & self._rows.is_lender
-        return states, background_donors(self._rows.label, can_lend, seed=self._seed)
+        return states, draw_donors(self._rows.label, can_lend, seed=self._seed)
 
     def _made(self, numbers: Sequence[int], states: Sequence[str], donors: Donors, answer: Answer) -> pa.Table:
         probed = [k for k in numbers if states[k] == PROBED]
@@ -183,7 +182,7 @@ def _key(rows: ProbedRows, seed: int, key: str) -> str:
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:40]
 
 
-def logits_of(table: pa.Table, variant: str, classes: int) -> NDArray[np.float64]:
+def read_logits(table: pa.Table, variant: str, classes: int) -> NDArray[np.float64]:
     """The logits (n, c) of a variant, nan in rows that have no such picture."""
     values = table.column(variant)
     found = np.full((len(values), classes), np.nan)

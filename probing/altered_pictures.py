@@ -1,5 +1,7 @@
 """The object of a picture alone, its background alone, and the object on another background.
 
+On whose background each object is put, a row of the same class or one of another, is drawn.
+
 Source: Xiao, Engstrom, Ilyas and Madry 2020, "Noise or Signal: The Role of Image Backgrounds in Object Recognition",
     Section 2 (Only-FG, Only-BG-T, Mixed-Same and Mixed-Rand of the Backgrounds Challenge). There the object is cut out
     by GrabCut and stands alone on black; here its area is given, and gray is the color that is nobody's.
@@ -123,3 +125,43 @@ def _largest_free(boxes: Sequence[Box], height: int, width: int) -> Box | None:
                 if area > largest:
                     best, largest = Box(rows[top], rows[bottom], columns[left], columns[right]), area
     return best
+
+
+class Donors(NamedTuple):
+    """Numbers of rows (n,), -1 where there is none."""
+
+    same: NDArray[np.int64]
+    other: NDArray[np.int64]
+
+
+def draw_donors(label: NDArray[np.int64], can_lend: NDArray[np.bool_], *, seed: int) -> Donors:
+    """Draws for each row another row of its class, and a row of another class: first the class, then the row.
+
+    Args:
+        label: Class number of each row (n,).
+        can_lend: Whether the background of a row is known (n,); only such rows are drawn.
+        seed: Of the draw.
+
+    Returns:
+        No row is drawn for itself, and `other` never has the row's class.
+
+    Source: Xiao et al. 2020, Section 2, Mixed-Same and Mixed-Rand; there "Rand" may be the row's own class.
+
+    >>> drawn = draw_donors(np.array([0, 0, 1]), np.array([True, False, True]), seed=0)
+    >>> drawn.same.tolist(), drawn.other.tolist()
+    ([-1, 0, -1], [2, 2, 0])
+    """
+    generator = np.random.default_rng([seed, 1])
+    lending = {int(number): np.flatnonzero((label == number) & can_lend) for number in np.unique(label[can_lend])}
+    same, other = np.full(len(label), -1), np.full(len(label), -1)
+    for row, own in enumerate(label.tolist()):
+        first, second, third = generator.random(3)  # as many a row, whichever can lend
+        alike = lending.get(own, np.zeros(0, np.int64))
+        alike = alike[alike != row]
+        classes = [number for number in lending if number != own]
+        if len(alike):
+            same[row] = alike[int(first * len(alike))]
+        if classes:
+            among = lending[classes[int(second * len(classes))]]
+            other[row] = among[int(third * len(among))]
+    return Donors(same, other)

@@ -44,7 +44,7 @@ def log_odds(logits: Values, label: NDArray[np.int64]) -> Values:
     return odds
 
 
-def background_numbers(
+def compare_answers(
     label: NDArray[np.int64],
     original: Values,
     altered: Mapping[str, Values],

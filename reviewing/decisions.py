@@ -91,11 +91,12 @@ def _checked(row: list[str], where: str, allowed: Mapping[str, Sequence[str]]) -
     return decision._replace(at=time.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
-def merged(parts: Iterable[Decisions]) -> Decisions:
+def merge_decisions(parts: Iterable[Decisions]) -> Decisions:
     """The latest decision on each image and class; of equal times that of the later part.
 
     >>> early, late = Decision("image", "a", "drop", "2026-01-01T00:00:00.000Z"), "2026-01-02T00:00:00.000Z"
-    >>> merged([{("image", "a"): early._replace(decision="keep", at=late)}, {("image", "a"): early}])["image", "a"][2]
+    >>> last = early._replace(decision="keep", at=late)
+    >>> merge_decisions([{("image", "a"): last}, {("image", "a"): early}])["image", "a"][2]
     'keep'
     """
     latest: dict[tuple[str, str], Decision] = {}

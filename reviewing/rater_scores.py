@@ -9,7 +9,7 @@ from itertools import combinations
 from scipy import special
 
 from oochub.errors import OochubError
-from oochub.reviewing.decisions import Decisions, merged
+from oochub.reviewing.decisions import Decisions, merge_decisions
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
 
@@ -59,7 +59,7 @@ class RaterScores:
         return self.asked - self.images.n
 
 
-def rater_scores(
+def score_raters(
     files: Mapping[str, Decisions], pages: Sequence[Collection[str]], *, right: str = "right"
 ) -> RaterScores:
     """Scores the saved answers of several raters.
@@ -78,7 +78,7 @@ def rater_scores(
 
     >>> from oochub.reviewing.decisions import Decision
     >>> answers = {("image", k): Decision("image", k, "right", "2026-01-31T12:00:00.000Z") for k in "abc"}
-    >>> rater_scores({"ann": answers}, [["a", "b", "c", "d"]]).images
+    >>> score_raters({"ann": answers}, [["a", "b", "c", "d"]]).images
     1.000 [0.439, 1.000] n=3
     """
     if not files:
@@ -113,7 +113,7 @@ def _of_one_rater(files: Mapping[str, Decisions]) -> dict[str, Decisions]:
     for name, decisions in files.items():
         marks = {(mark.id, mark.at) for mark in decisions.values()}
         same = [known for known, own in raters.items() if marks & {(mark.id, mark.at) for mark in own.values()}]
-        raters[same[0] if same else name] = merged([*(raters.pop(known) for known in same), decisions])
+        raters[same[0] if same else name] = merge_decisions([*(raters.pop(known) for known in same), decisions])
     return raters
 
 

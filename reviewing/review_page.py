@@ -1,15 +1,91 @@
-"""The page on which people judge pictures: a card each, buttons that answer, and one that saves the answers."""
+"""The page on which people judge pictures: a card each, buttons that answer, and one that saves the answers.
 
+What it asks, and the answers that it takes, is a `Question`; its pictures are small JPEGs of chosen examples.
+"""
+
+import base64
+import io
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from PIL import Image
+
+from oochub.errors import OochubError
 from oochub.report.self_contained_page import self_contained_page
 from oochub.reviewing.decisions import Decisions
-from oochub.reviewing.question import Question
 
 _MOST = 400_000_000  # bytes: a browser opens no text of half a gigabyte
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One button of a card.
+
+    Attributes:
+        decision: The word that is stored.
+        label: What the button says.
+        past: What is counted, in words ("kept").
+        key: The key that presses it.
+        scope: "image", or "class" where it decides on every image of the card's class.
+        is_good: Whether the picture stays; else its card is drawn as struck out.
+    """
+
+    decision: str
+    label: str
+    past: str
+    key: str
+    scope: str = "image"
+    is_good: bool = True
+
+    @property
+    def name(self) -> str:
+        """What tells the choices of a page apart.
+
+        >>> Choice(decision="drop", label="Drop class", past="dropped", key="c", scope="class").name
+        'class'
+        """
+        return self.decision if self.scope == "image" else self.scope
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked of each card.
+
+    Attributes:
+        heading: The question itself.
+        lead: What counts, a few sentences.
+        then: What to do with the saved file, such as the command that takes it.
+        choices: The answers; each can be taken back, which is stored as "open".
+        file: The name of the file that the page saves.
+    """
+
+    heading: str
+    lead: str
+    then: str
+    choices: tuple[Choice, ...]
+    file: str = "decisions.csv"
+
+    @property
+    def allowed(self) -> dict[str, tuple[str, ...]]:
+        """The words that a file of decisions may hold, by scope.
+
+        >>> keep = Choice(decision="keep", label="Keep", past="kept", key="k")
+        >>> Question(heading="Right?", lead="", then="", choices=(keep,)).allowed
+        {'image': ('keep', 'open')}
+        """
+        scopes = dict.fromkeys(choice.scope for choice in self.choices)
+        return {
+            scope: (*(choice.decision for choice in self.choices if choice.scope == scope), "open") for scope in scopes
+        }
+
+
+RIGHT_OR_WRONG = (
+    Choice(decision="right", label="Right", past="right", key="r"),
+    Choice(decision="wrong", label="Wrong", past="wrong", key="w", is_good=False),
+)
+"""The answers where a picture is held against what is said of it; `score_raters` counts them."""
 
 
 class Shown(NamedTuple):
@@ -45,7 +121,7 @@ class Card:
     note: str = ""
 
 
-def review_page(
+def make_review_page(
     cards: Sequence[Card],
     question: Question,
     *,
@@ -89,3 +165,54 @@ def review_page(
         choices=json.dumps(choices),
         marks=json.dumps([list(decision) for decision in (decisions or {}).values()]),
     )
+
+
+_EDGE = 256  # pixels of a picture's longer side
+
+
+def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, str]:
+    """The pictures of these examples as `data:` addresses, at most 256 pixels a side; no other picture is read.
+
+    Args:
+        data: A Dataset or a dict of splits, with `example_id` and `image`.
+        ids: The examples.
+        what: What they are called in messages ("OOD").
+
+    Raises:
+        OochubError: An example that is not in the data, or a picture that cannot be read.
+    """
+    import datasets
+    from tqdm import tqdm
+
+    from oochub.inputs.pictures.preprocessing import decode
+    from oochub.inputs.pictures.stored_pictures import picture_bytes
+
+    parts = list(data.values()) if isinstance(data, Mapping) else [data]
+    row_of = {
+        example: (number, row)
+        for number, part in enumerate(parts)
+        for row, example in enumerate(part.select_columns(["example_id"])["example_id"])
+    }
+    wanted = list(dict.fromkeys(ids))
+    missing = [example for example in wanted if example not in row_of]
+    if missing:
+        raise OochubError(
+            f"{len(missing):,} of the {len(wanted):,} {what} images to show are not in the data, first {missing[0]}. "
+            "Give the data that were predicted (--data-dir)."
+        )
+    pictures = {}
+    raw = [part.select_columns(["image"]).cast_column("image", datasets.Image(decode=False)) for part in parts]
+    for example in tqdm(wanted, desc=f"{what} pictures", unit="img", delay=2, disable=None):
+        number, row = row_of[example]
+        where = f"{what} image {example}"
+        pictures[example] = make_thumbnail(decode(picture_bytes(raw[number][row]["image"], where), where))
+    return pictures
+
+
+def make_thumbnail(picture: Image.Image) -> str:
+    """One picture as a `data:` address of a JPEG, at most 256 pixels a side; the picture itself is left as it is."""
+    small = picture.convert("RGB")
+    small.thumbnail((_EDGE, _EDGE))
+    file = io.BytesIO()
+    small.save(file, "JPEG", quality=80)
+    return "data:image/jpeg;base64," + base64.b64encode(file.getvalue()).decode()

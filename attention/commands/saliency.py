@@ -67,7 +67,7 @@ def saliency(
     if masks is not None:
         ObjectMasks(masks)
     from oochub.attention.attention import attention
-    from oochub.attention.object_share import object_shares
+    from oochub.attention.attention_map import measure_object_shares
     from oochub.catalog import get
     from oochub.data.load import load_columns
     from oochub.records.schema import to_json
@@ -106,7 +106,7 @@ def saliency(
     if numbers is not None:
         with written_whole(numbers, kind=CSV) as draft:
             draft.write_text(format_csv(found.table()), "utf-8")
-    shares = object_shares(found.maps, Sampling(seed=seed))
+    shares = measure_object_shares(found.maps, Sampling(seed=seed))
     written: dict[str, Any] = {"figure": str(out)} | ({"numbers": str(numbers)} if numbers else {})
     if as_json:
         about = {

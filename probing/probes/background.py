@@ -1,13 +1,17 @@
-"""`--probe background`: how much of a model's answer is the object, and how much its background."""
+"""`--probe background`: how much of a model's answer is the object, and how much its background.
+
+The model is opened as its predictions were made, to answer for other pictures.
+"""
 
 import base64
 import io
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,14 +22,14 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.evaluation.mistakes import find_attribution
+from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_batch_norm
+from oochub.models.mode import PredictedData, choose_mode
+from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
-from oochub.probing.altered_answers import VARIANTS, AlteredAnswers, logits_of
+from oochub.probing.altered_answers import VARIANTS, AlteredAnswers, read_logits
 from oochub.probing.altered_pictures import Pixels
-from oochub.probing.background_numbers import Values, background_numbers
-from oochub.probing.chosen_area import chosen_area
-from oochub.probing.mask_files import MaskFiles
-from oochub.probing.object_area import ObjectArea
-from oochub.probing.opened_model import opened_model
+from oochub.probing.background_numbers import Values, compare_answers
+from oochub.probing.object_area import MaskFiles, ObjectArea, choose_area
 from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
 from oochub.records.build_record import presence_class
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, ShownRow
@@ -108,12 +112,12 @@ class Background:
             data_dir: The raw folder of a benchmark.
 
         Raises:
-            OochubError: See `chosen_area`.
+            OochubError: See `choose_area`.
         """
         self._area(next(iter(data.values())) if isinstance(data, Mapping) else data, data_dir=data_dir)
 
     def _area(self, part: Any, *, data_dir: str | None, thing: str | None = None) -> ObjectArea:
-        return chosen_area(
+        return choose_area(
             part, masks=self.masks, boxes=self.boxes, segmenter=self.segmenter, data_dir=data_dir, thing=thing
         )
 
@@ -174,7 +178,7 @@ class Background:
         key = predictions.metadata.provenance.get("key")
         answers = AlteredAnswers(rows, seed=self.seed, key=str(key) if key and asked.cache else None)
 
-        table = answers.table(lambda: opened_model(model, part, splits, predictions, how, asked))
+        table = answers.table(lambda: _open_model(model, part, splits, predictions, how, asked))
         states = table.column("state").to_pylist()
         probed = table.filter(pa.array([state == PROBED for state in states]))
         left_out = Counter(STATES[state] for state in states if state != PROBED)
@@ -185,9 +189,9 @@ class Background:
             )
         places = probed.column("place").to_numpy()
         own = predictions.take(places)
-        altered = {name: logits_of(probed, name, len(names)) for name in VARIANTS}
+        altered = {name: read_logits(probed, name, len(names)) for name in VARIANTS}
         column = find_declaration(predictions).cluster
-        numbers = background_numbers(
+        numbers = compare_answers(
             own.label,
             own.logits.astype(np.float64),
             altered,
@@ -285,3 +289,44 @@ def _jpeg(pixels: Pixels) -> str:
     picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
     picture.save(file, "JPEG", quality=_QUALITY)
     return base64.b64encode(file.getvalue()).decode()
+
+
+def _open_model(
+    model: Any,
+    part: datasets.Dataset,
+    splits: Mapping[str, Any],
+    predictions: Predictions,
+    how: ModelSettings,
+    asked: PredictionSettings,
+) -> Callable[[datasets.Dataset], NDArray[np.float32]]:
+    """The logits (n, c) of a data set's pictures, as a function; preprocessing is that of the predictions.
+
+    Args:
+        model: See `oochub.predict`; so are all options.
+        part: The split that was predicted.
+        splits: All splits.
+        predictions: Of the model.
+        how: How it answers.
+        asked: How the predictions were made.
+    """
+    import torch
+
+    source, settings = ModelSource(model), how.of_mode
+    asked = replace(asked, device=choose_device(asked.device))
+    way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
+    processor = how.image_processor if how.processor is None else how.processor
+    inputs = source.inputs(part, processor=processor, preprocessing=way)
+    inputs.num_workers = asked.num_workers
+    place, size = asked.device, asked.rows_a_pass
+    data = PredictedData(part, splits, place, size, asked.cache, asked.skip_broken)
+    opened = choose_mode(source, how.mode, settings)(source, inputs, data, **settings)
+    network = opened.network if DTYPES[asked.dtype] == torch.float32 else Autocast(opened.network, DTYPES[asked.dtype])
+    probe = {name: values.to(place) for name, values in inputs.probe().items()}
+
+    def answer(pictures: datasets.Dataset) -> NDArray[np.float32]:
+        with torch.inference_mode(), fold_batch_norm(opened.network, probe):
+            batches = inputs.batches(pictures, batch_size=size, device=place)
+            logits = [network(**batch.inputs).logits.float().cpu().numpy() for batch in batches]
+        return opened.finished(np.concatenate(logits), {})
+
+    return answer

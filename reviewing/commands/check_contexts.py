@@ -33,9 +33,9 @@ def check_contexts(
             "Give one of two: --out PAGE.html to write the page, or the files that the page saved, to store them."
         )
     if answers:
-        from oochub.reviewing.checked_contexts import checked_contexts
+        from oochub.reviewing.context_page import store_answers
 
-        _show(checked_contexts(folder, answers), folder, as_json)
+        _show(store_answers(folder, answers), folder, as_json)
     if out is not None:
         from oochub.data.load import load_columns
         from oochub.settings.data_settings import DataSettings

@@ -9,9 +9,7 @@ from oochub.evaluation.set_parts import find_nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
 from oochub.reviewing.decisions import Decisions
-from oochub.reviewing.question import Choice, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
-from oochub.reviewing.shown_pictures import shown_pictures
+from oochub.reviewing.review_page import Card, Choice, Question, Shown, make_review_page, make_thumbnails
 from oochub.studies.imagenet_ood.keep_list import class_ids
 
 QUESTION = Question(
@@ -118,8 +116,8 @@ def pairs_page(
     Raises:
         OochubError: A picture that is not in the data or cannot be read.
     """
-    pictures = shown_pictures(ood[1], queue["example_id"].tolist(), what="OOD")
-    nearest = shown_pictures(reference[1], queue["nearest_id"].tolist(), what="ID")
+    pictures = make_thumbnails(ood[1], queue["example_id"].tolist(), what="OOD")
+    nearest = make_thumbnails(reference[1], queue["nearest_id"].tolist(), what="ID")
     cards = [
         Card(
             id=row["example_id"],
@@ -135,7 +133,7 @@ def pairs_page(
     shown, known = ood[0].metadata, reference[0].metadata
     name = f"{wording.name(shown.benchmark or 'custom')}/{wording.name(shown.config or 'default')}"
     store = (shown.benchmark, shown.config, shown.version, shown.fingerprint)
-    return review_page(
+    return make_review_page(
         cards,
         QUESTION,
         title=f"Review of {name}",

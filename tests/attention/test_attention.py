@@ -14,11 +14,10 @@ from PIL import Image
 from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
 
 import oochub
+from oochub.attention.attention import _choose_mistakes as chosen_mistakes
 from oochub.attention.attention import attention
-from oochub.attention.attention_map import AttentionMap
-from oochub.attention.chosen_mistakes import chosen_mistakes
+from oochub.attention.attention_map import AttentionMap, measure_object_shares
 from oochub.attention.object_masks import ObjectMasks
-from oochub.attention.object_share import object_shares
 from oochub.attention.smooth_grad_cam import SmoothGradCam
 from oochub.builders.sources.coco_categories import THINGS
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
@@ -101,14 +100,14 @@ def _map(share_on: float, area: float, *, right: bool = False, model: str = "erm
 def test_the_share_on_the_object_is_a_mean_of_pictures():
     """Worked by hand. Planted faults: maps that are all 0 as a share of 0, the ratio of sums, an empty mask as 0."""
     maps = [_map(0.6, 0.2), _map(0.2, 0.4), _map(-1, 0.4), _map(0.0, 0.0), _map(0.9, 0.3, right=True)]
-    every, wrong, right = object_shares(maps)
+    every, wrong, right = measure_object_shares(maps)
     assert (every.rows, wrong.rows, right.rows) == ("all", "wrong", "right")
     assert wrong.share == pytest.approx(0.4) and wrong.area == pytest.approx(0.3) and wrong.share.n == 2
     assert wrong.over_area == pytest.approx(0.1) and (wrong.n_zero, wrong.n_empty) == (1, 1)
     assert every.share == pytest.approx((0.6 + 0.2 + 0.9) / 3) and right.share == pytest.approx(0.9)
     assert wrong.share.low < 0.4 < wrong.share.high
     assert right.share.n == 1 and np.isnan(right.share.low) and "one picture" in right.share.reason
-    nothing = object_shares([_map(-1, 0.4)])[0]
+    nothing = measure_object_shares([_map(-1, 0.4)])[0]
     assert np.isnan(nothing.share) and nothing.share.n == 0 and "no such picture" in nothing.share.reason
 
 
@@ -285,7 +284,7 @@ def test_the_background_that_was_planted_is_seen_and_none_on_the_control(tmp_pat
         start = str(tmp_path / "untrained")
         oochub.train(_CONFIG, tmp_path / name, model=start, data_dir=str(raw), arguments=arguments)
         found = attention(str(tmp_path / name), data, masks=tmp_path / "masks", cache=False)
-        over[name] = {each.rows: each.over_area for each in object_shares(found.maps)}
+        over[name] = {each.rows: each.over_area for each in measure_object_shares(found.maps)}
     assert over["linked"]["all"].high < over["free"]["all"].low, over
     assert over["linked"]["wrong"].high < over["free"]["wrong"].low, over
     assert over["free"]["all"].low > 0.05, over

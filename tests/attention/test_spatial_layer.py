@@ -5,7 +5,7 @@ import torch
 from tiny_classifiers import TINY, tiny_classifier
 from torch import nn
 
-from oochub.attention.smooth_grad_cam import find_spatial_layer, outputs_of
+from oochub.attention.smooth_grad_cam import find_spatial_layer, record_outputs
 from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
 from oochub.models.model_source import ModelSource
@@ -48,7 +48,7 @@ def test_every_classifier_has_one(model_type, tmp_path):
     network, probe = _opened(model_type, tmp_path)
     found = find_spatial_layer(network, probe)
     size = tuple(probe["pixel_values"].shape[2:])
-    with torch.no_grad(), outputs_of(network, found.layer) as calls:
+    with torch.no_grad(), record_outputs(network, found.layer) as calls:
         logits = network(**probe).logits
     held = calls[found.call][1]
     assert found.places(held, size).shape[2:].numel() > 1

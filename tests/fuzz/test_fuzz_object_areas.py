@@ -18,9 +18,7 @@ from PIL import Image
 
 from oochub.context_finder import OpenedPicture
 from oochub.prediction.predictions import Predictions
-from oochub.probing.box_areas import BoxAreas
-from oochub.probing.mask_files import MaskFiles
-from oochub.probing.object_area import RowOfObject
+from oochub.probing.object_area import BoxAreas, MaskFiles, RowOfObject
 from oochub.probing.probed_rows import ProbedRows
 
 _SIZE = 12

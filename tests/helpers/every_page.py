@@ -26,8 +26,7 @@ from oochub.records.build_record import BuildFacts
 from oochub.records.finding_records import ProbedPicture, ShownRow, Variant
 from oochub.records.schema import to_json
 from oochub.report.comparing.comparison import comparison
-from oochub.reviewing.question import RIGHT_OR_WRONG, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
+from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
 
 N = 240
 _HARD = np.arange(N) % 3 == 0
@@ -160,7 +159,7 @@ def review() -> str:
         for k, side in enumerate(("", "nearest", "", "nearest"))
     ]
     cards = [Card(id=str(k), pictures=tuple(shown[k : k + 2]), note="grass") for k in (0, 2)]
-    return review_page(cards, question, title="Contexts", about="2 pictures", store="x")
+    return make_review_page(cards, question, title="Contexts", about="2 pictures", store="x")
 
 
 def metric() -> str:

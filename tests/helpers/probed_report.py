@@ -4,7 +4,7 @@ import numpy as np
 from found_rows import found_report
 
 from oochub.probing.altered_answers import VARIANTS
-from oochub.probing.background_numbers import background_numbers
+from oochub.probing.background_numbers import compare_answers
 from oochub.records.finding_records import BackgroundProbe
 from oochub.records.schema import to_json
 
@@ -15,7 +15,7 @@ def probe(n=60, seed=0, **more):
     label = generator.integers(0, 3, n)
     sure = {"original": 2.0, "object_alone": 1.5, "background_alone": 0.3, "mixed_same": 1.7, "mixed_rand": 0.2}
     logits = {name: generator.normal(size=(n, 3)) + by * np.eye(3)[label] for name, by in sure.items()}
-    made = background_numbers(label, logits["original"], {name: logits[name] for name in VARIANTS})
+    made = compare_answers(label, logits["original"], {name: logits[name] for name in VARIANTS})
     told = {
         "area": "the masks in masks",
         "split": "test",

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from oochub.probing.altered_pictures import background_alone, object_alone, object_on
-from oochub.probing.background_donors import background_donors
+from oochub.probing.altered_pictures import background_alone, draw_donors, object_alone, object_on
 
 
 def _random(seed, height=23, width=31):
@@ -101,25 +100,25 @@ def test_nobody_lends_to_itself_or_across_the_class():
     """300 rows of 4 classes. Faults planted: a donor of the row's class for mixed_rand; the row itself."""
     generator = np.random.default_rng(0)
     label, can_lend = generator.integers(0, 4, 300), generator.random(300) < 0.7
-    same, other = background_donors(label, can_lend, seed=7)
+    same, other = draw_donors(label, can_lend, seed=7)
     rows = np.arange(300)
     assert (same >= 0).all() and (other >= 0).all()
     assert (label[same] == label).all() and (same != rows).all() and (label[other] != label).all()
     assert can_lend[same].all() and can_lend[other].all()
-    again = background_donors(label, can_lend, seed=7)
+    again = draw_donors(label, can_lend, seed=7)
     assert np.array_equal(again.same, same) and np.array_equal(again.other, other)
-    assert not np.array_equal(background_donors(label, can_lend, seed=8).other, other)
+    assert not np.array_equal(draw_donors(label, can_lend, seed=8).other, other)
 
 
 def test_classes_are_drawn_alike_however_many_rows_they_have():
     """Of 1 and 999 rows of two other classes each lends half: 0.4 to 0.6 of 1,000 draws, six standard errors."""
     label = np.array([0] * 1000 + [1] + [2] * 999)
-    _, other = background_donors(label, np.ones(2000, bool), seed=0)
+    _, other = draw_donors(label, np.ones(2000, bool), seed=0)
     assert 0.4 < (label[other[:1000]] == 1).mean() < 0.6
 
 
 def test_who_has_nobody_to_lend_gets_none():
-    same, other = background_donors(np.array([0, 0, 1]), np.array([True, False, False]), seed=0)
+    same, other = draw_donors(np.array([0, 0, 1]), np.array([True, False, False]), seed=0)
     assert same.tolist() == [-1, 0, -1] and other.tolist() == [-1, -1, 0]
-    one, none = background_donors(np.zeros(3, np.int64), np.ones(3, bool), seed=0)
+    one, none = draw_donors(np.zeros(3, np.int64), np.ones(3, bool), seed=0)
     assert (one >= 0).all() and (none == -1).all()

@@ -20,9 +20,8 @@ from oochub.cli import main
 from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
 from oochub.probing.altered_answers import VARIANTS
-from oochub.probing.background_numbers import background_numbers, log_odds
-from oochub.probing.box_areas import BoxAreas
-from oochub.probing.object_area import RowOfObject
+from oochub.probing.background_numbers import compare_answers, log_odds
+from oochub.probing.object_area import BoxAreas, RowOfObject
 from oochub.probing.probes import background as probing
 from oochub.records.schema import to_json
 from oochub.report.report import Report
@@ -211,7 +210,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
     masks, out = tmp_path / "masks", tmp_path / "audit"
     shutil.copytree(world[1], masks)
     given = {**COLUMNS, "probe": "background", "out": out, "probe_settings": {"masks": masks}}
-    asked, real = [], oochub.probing.probes.background.opened_model
+    asked, real = [], oochub.probing.probes.background._open_model
 
     def counted(*args, fails_at=None, **named):
         answer = real(*args, **named)
@@ -224,7 +223,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
 
         return run
 
-    place = "oochub.probing.probes.background.opened_model"
+    place = "oochub.probing.probes.background._open_model"
     monkeypatch.setattr(place, lambda *args, **named: counted(*args, fails_at=3, **named))
     with pytest.raises(KeyboardInterrupt):
         oochub.audit(model, world[0], **given)
@@ -251,7 +250,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
 
 def test_altered_rows_as_they_are_get_the_stored_logits(model, world, tmp_path, monkeypatch):
     """What opens the model for altered pictures says of unaltered ones what the predictions hold."""
-    from oochub.probing.opened_model import opened_model
+    from oochub.probing.probes.background import _open_model as opened_model
     from oochub.settings.model_settings import ModelSettings
     from oochub.settings.prediction_settings import PredictionSettings
 
@@ -267,7 +266,7 @@ def test_numbers_are_those_of_loops():
     label, original = generator.integers(0, 3, 50), generator.normal(size=(50, 3))
     altered = {name: generator.normal(size=(50, 3)) for name in VARIANTS}
     altered["mixed_same"][:10] = np.nan
-    numbers = background_numbers(label, original, altered)
+    numbers = compare_answers(label, original, altered)
 
     def odds(row, of):
         p = np.exp(row) / np.exp(row).sum()
@@ -296,7 +295,7 @@ def test_rows_of_a_cluster_are_drawn_together():
     label = np.repeat(generator.integers(0, 2, 25), 4)
     original = np.repeat(generator.normal(size=(25, 2)), 4, 0)
     altered = dict.fromkeys(VARIANTS, np.repeat(generator.normal(size=(25, 2)), 4, 0))
-    rows, whole = (background_numbers(label, original, altered, cluster=of) for of in (None, cluster))
+    rows, whole = (compare_answers(label, original, altered, cluster=of) for of in (None, cluster))
     for of in ("log_odds", "accuracy_change"):
         narrow, wide = (getattr(each.variants[1], of) for each in (rows, whole))
         assert wide == pytest.approx(narrow) and wide.high - wide.low > 1.4 * (narrow.high - narrow.low)
@@ -314,7 +313,7 @@ def test_few_backgrounds_say_little_of_others():
     altered = {name: original + rng.normal(size=(50, 2)) for name in VARIANTS}
     altered["mixed_same"], altered["mixed_rand"] = original + lent[same], original - lent[other]
     alone, shared = (
-        background_numbers(label, original, altered, units=units)
+        compare_answers(label, original, altered, units=units)
         for units in (None, np.stack([place, same, other], axis=1))
     )
     for before, after in zip(alone.variants, shared.variants, strict=True):
@@ -332,8 +331,8 @@ def test_few_backgrounds_say_little_of_others():
 def test_pictures_of_a_cluster_lend_as_one(world, monkeypatch):
     """The numbers get the places of each row and of its lenders, or their clusters. Fault planted: the rows alone."""
     seen = []
-    plain = probing.background_numbers
-    monkeypatch.setattr(probing, "background_numbers", lambda *a, **k: seen.append(k["units"]) or plain(*a, **k))
+    plain = probing.compare_answers
+    monkeypatch.setattr(probing, "compare_answers", lambda *a, **k: seen.append(k["units"]) or plain(*a, **k))
     report = audit(Onlooker("background"), *world, cache=False)
     units = seen[0]
     assert units.shape == (report.background.n, 3) and (units[:, 0] != units[:, 1]).all()

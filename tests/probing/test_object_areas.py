@@ -22,13 +22,9 @@ from oochub.context_finder import OpenedPicture
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_answers import AlteredAnswers
-from oochub.probing.box_areas import BoxAreas
-from oochub.probing.coco_areas import CocoAreas
-from oochub.probing.mask_files import MaskFiles
-from oochub.probing.object_area import RowOfObject
+from oochub.probing.object_area import BoxAreas, CocoAreas, MaskFiles, RowOfObject, SegmentedAreas
 from oochub.probing.probed_rows import PROBED, ProbedRows
 from oochub.probing.probes.background import Background
-from oochub.probing.segmented_areas import SegmentedAreas
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.waterbirds.construct_waterbirds import construct_waterbirds
@@ -257,7 +253,7 @@ def test_masks_by_the_name_of_the_file(tmp_path):
 
 
 def test_a_misspelt_class_of_a_segmenter_is_said_before_the_model_runs(tmp_path, monkeypatch):
-    """Of the label map, with the near name. Fault planted: no check in `chosen_area`, and the class has no area."""
+    """Of the label map, with the near name. Fault planted: no check in `choose_area`, and the class has no area."""
     planted_folder(tmp_path / "squares", train=4, test=4)
     model = _model(tmp_path / "model", ["light", "dark"])
     monkeypatch.setattr("oochub.auditing.predict_splits", lambda *a, **k: pytest.fail("the model ran"))

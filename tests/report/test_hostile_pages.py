@@ -18,8 +18,7 @@ from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 from oochub.report.comparing.comparison import comparison
-from oochub.reviewing.question import RIGHT_OR_WRONG, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
+from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 
@@ -108,7 +107,7 @@ def _review():
     question = Question(heading=NAMES[0], lead=NAMES[1], then=NAMES[3], choices=RIGHT_OR_WRONG, file=NAMES[5])
     uri = f"data:image/jpeg;base64,{base64.b64encode(every_page._picture(0)).decode()}"
     cards = [Card(id=name, pictures=(Shown(name, uri, name, name),), note=name) for name in NAMES]
-    return review_page(cards, question, title=NAMES[4], about=NAMES[2], store=NAMES[5])
+    return make_review_page(cards, question, title=NAMES[4], about=NAMES[2], store=NAMES[5])
 
 
 MADE = {"own": _own, "long": _long, "text": _text, "comparison": _comparison, "paired": _paired, "review": _review}

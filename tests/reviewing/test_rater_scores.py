@@ -6,7 +6,7 @@ from scipy import stats
 
 from oochub.errors import OochubError
 from oochub.reviewing.decisions import Decision
-from oochub.reviewing.rater_scores import rater_scores
+from oochub.reviewing.rater_scores import score_raters
 
 PAPER = (48, 46, 46, 46, 47, 47, 46, 46, 47, 48)  # Spawrious, Appendix F, of 48 each
 
@@ -29,7 +29,7 @@ def test_the_ten_scores_of_the_paper():
     files = {
         f"r{k}": answers(page[:n], page[n:], minute=k) for k, (page, n) in enumerate(zip(pages, PAPER, strict=True))
     }
-    scores = rater_scores(files, pages)
+    scores = score_raters(files, pages)
     assert [rater.right for rater in scores.raters] == list(PAPER) and scores.unanswered == 0
     shares = np.array(PAPER) / 48
     low, high = stats.t.interval(0.95, 9, shares.mean(), stats.sem(shares))
@@ -52,7 +52,7 @@ def test_shared_images_by_hand():
         "bob": answers(["s"], ["t", "b"], minute=2),
         "cid": answers([], ["s"], minute=3, taken_back=["t", "c"]),
     }
-    scores = rater_scores(files, pages)
+    scores = score_raters(files, pages)
     assert (scores.same, scores.pairs) == (1, 4)
     assert scores.wrong == ("b", "t") and (scores.images, scores.images.n) == (0.5, 4)
     assert (scores.asked, scores.unanswered) == (5, 1)
@@ -63,11 +63,11 @@ def test_shared_images_by_hand():
 def test_a_rater_who_saved_twice_is_one():
     """The second file has the marks of the first and more. Planted fault seen: a file is always a rater."""
     first, later = answers(["a"]), answers([], ["b"], minute=5)
-    scores = rater_scores({"rater_1": first, "rater_1 (1)": first | later}, [["a", "b", "c"]])
+    scores = score_raters({"rater_1": first, "rater_1 (1)": first | later}, [["a", "b", "c"]])
     assert [(rater.name, rater.right, rater.answered) for rater in scores.raters] == [("rater_1", 1, 2)]
     assert scores.pairs == 0 and scores.unanswered == 1
     assert scores.mean.low != scores.mean.low and "one rater" in scores.mean.reason
-    apart = rater_scores({"ann": answers(["a"]), "bob": answers(["a"], minute=1)}, [["a"]])
+    apart = score_raters({"ann": answers(["a"]), "bob": answers(["a"], minute=1)}, [["a"]])
     assert len(apart.raters) == 2 and (apart.same, apart.pairs) == (1, 1)
 
 
@@ -81,9 +81,9 @@ def test_a_rater_who_saved_twice_is_one():
 )
 def test_wrong_files_are_named(files, message):
     with pytest.raises(OochubError, match=message):
-        rater_scores(files, [["a", "b"], ["c", "d"]])
+        score_raters(files, [["a", "b"], ["c", "d"]])
 
 
 def test_no_answer_is_no_number():
-    scores = rater_scores({"ann": {}}, [["a"]])
+    scores = score_raters({"ann": {}}, [["a"]])
     assert scores.images != scores.images and scores.mean != scores.mean and scores.unanswered == 1

@@ -25,7 +25,7 @@ from oochub.evaluation.set_parts import find_nearest_rows
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import PredictedBy
 from oochub.reviewing import decisions as decisions_module
-from oochub.reviewing.decisions import Decision, merged, write_decisions
+from oochub.reviewing.decisions import Decision, merge_decisions, write_decisions
 from oochub.studies.imagenet_ood.keep_list import keep_list
 from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
 
@@ -246,15 +246,15 @@ def test_keep_list_by_a_plain_loop():
 def test_the_later_decision_holds_in_any_order():
     first, second = (_decisions(("image", "a", word, at)) for word, at in (("drop", NOON), ("keep", ONE)))
     for parts in ((first, second), (second, first)):
-        assert merged(parts)["image", "a"].decision == "keep"
+        assert merge_decisions(parts)["image", "a"].decision == "keep"
     later_file = _decisions(("image", "a", "open", ONE))
-    assert merged([second, later_file])["image", "a"].decision == "open"
+    assert merge_decisions([second, later_file])["image", "a"].decision == "open"
 
 
 def test_times_of_other_zones_are_compared_as_times(tmp_path):
     (tmp_path / "one.csv").write_text("scope,id,decision,at\nimage,a,drop,2026-01-31T12:00:00+02:00\n")
     (tmp_path / "two.csv").write_text('scope,id,decision,at\n"image","a","keep","2026-01-31T10:30:00.000Z"\n')
-    both = merged([read_decisions(tmp_path / "two.csv"), read_decisions(tmp_path / "one.csv")])
+    both = merge_decisions([read_decisions(tmp_path / "two.csv"), read_decisions(tmp_path / "one.csv")])
     assert both["image", "a"] == ("image", "a", "keep", "2026-01-31T10:30:00.000Z")
 
 

@@ -7,7 +7,7 @@ from test_page_in_browser import CHROMIUM, browser  # noqa: F401  the fixture
 from test_review import some_data, two_sets
 
 from oochub.reviewing.decisions import Decision, read_decisions
-from oochub.reviewing.rater_scores import rater_scores
+from oochub.reviewing.rater_scores import score_raters
 from oochub.studies.imagenet_ood.keep_list import keep_list
 from oochub.studies.imagenet_ood.review import QUESTION, pairs_page, review_queue
 from oochub.studies.spawrious.cleanliness.cleanliness_pages import ALLOWED, cleanliness_pages
@@ -186,6 +186,6 @@ def test_raters_answer_on_pages_of_their_own(pair, tmp_path, width, scheme):
     assert dict(seen.evaluate(STATES)) == dict.fromkeys(ids[2:], "open")
     _press(seen, ids[2], "right")
     files["two"] = read_decisions(_saved(seen, tmp_path, "rater_2.csv"), allowed=ALLOWED)
-    scores = rater_scores(files, [ids[:2], ids[2:]])
+    scores = score_raters(files, [ids[:2], ids[2:]])
     assert (scores.images, scores.images.n, scores.unanswered) == (pytest.approx(2 / 3), 3, 1)
     assert scores.wrong == (ids[1],) and len(scores.raters) == 2

@@ -42,7 +42,7 @@ def review(
 ) -> None:
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
     from oochub.prediction.predictions import Predictions
-    from oochub.reviewing.decisions import check_known, merged, read_decisions, write_decisions
+    from oochub.reviewing.decisions import check_known, merge_decisions, read_decisions, write_decisions
     from oochub.storage.files import written_whole
     from oochub.studies.imagenet_ood.keep_list import WHERE, keep_list, known_ids
     from oochub.studies.imagenet_ood.review import QUESTION
@@ -55,7 +55,7 @@ def review(
             "--decisions FILE.csv to apply what was decided."
         )
     before = [decisions] if decisions is not None and decisions.expanduser().exists() else []
-    decided = merged(read_decisions(path, allowed=QUESTION.allowed) for path in [*before, *(apply or [])])
+    decided = merge_decisions(read_decisions(path, allowed=QUESTION.allowed) for path in [*before, *(apply or [])])
     predictions = Predictions.load(ood)
     check_known(decided, known_ids(predictions), WHERE)
     written = {}

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.records.build_record import BuildRecord
-from oochub.reviewing.question import RIGHT_OR_WRONG, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
-from oochub.reviewing.shown_pictures import shown_pictures
+from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page, make_thumbnails
 from oochub.storage.files import folder_written_whole, sole_writer
 from oochub.studies.file_kinds import CLEANLINESS
 from oochub.studies.spawrious.cleanliness.cleanliness_sample import FILE, SampledImage, sample_text
@@ -25,7 +23,7 @@ def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Map
     Raises:
         OochubError: A picture that cannot be read, or a folder that holds something else.
     """
-    pictures = shown_pictures(data, [image.example_id for image in sample], what="sampled")
+    pictures = make_thumbnails(data, [image.example_id for image in sample], what="sampled")
     record = BuildRecord.of(next(iter(data.values())).info)
     name = f"{record.benchmark}/{record.config}" if record else "Spawrious"
     text = sample_text(sample)
@@ -35,7 +33,7 @@ def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Map
         (draft / FILE).write_text(text, "utf-8")
         for page in range(1, pages + 1):
             own = [image for image in sample if image.page == page]
-            content = review_page(
+            content = make_review_page(
                 [
                     Card(
                         id=image.example_id,

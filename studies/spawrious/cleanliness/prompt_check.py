@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError, either
-from oochub.reviewing.question import Choice, Question
-from oochub.reviewing.review_page import Card, Shown, review_page
-from oochub.reviewing.shown_pictures import shown_picture
+from oochub.reviewing.review_page import Card, Choice, Question, Shown, make_review_page, make_thumbnail
 from oochub.storage.files import folder_written_whole, sole_writer
 from oochub.studies.file_kinds import PROMPT_CHECK
 from oochub.studies.spawrious.generation.generation_job import judged_pictures, save_picture
@@ -93,7 +91,7 @@ def prompt_check(
                     )
                 )
                 save_picture(each.image, draft / tried[-1].file)
-                shown.append(shown_picture(each.image))
+                shown.append(make_thumbnail(each.image))
         (draft / LIST).write_text(tried_text(tried), "utf-8")
         (draft / "prompt.html").write_text(_page(tried, shown), "utf-8")
     return job
@@ -122,7 +120,7 @@ def _page(tried: Sequence[TriedImage], shown: Sequence[str]) -> str:
         for each, source in zip(tried, shown, strict=True)
     ]
     digest = hashlib.sha256(tried_text(tried).encode()).hexdigest()[:16]
-    return review_page(
+    return make_review_page(
         cards,
         QUESTION,
         title="A prompt of Spawrious",

@@ -102,14 +102,14 @@ def _write(
 
 def _score(folder: Path, answers: list[Path], as_json: bool) -> None:
     from oochub.reviewing.decisions import read_decisions
-    from oochub.reviewing.rater_scores import rater_scores
+    from oochub.reviewing.rater_scores import score_raters
     from oochub.studies.spawrious.cleanliness.cleanliness_pages import ALLOWED
     from oochub.studies.spawrious.cleanliness.cleanliness_sample import read_sample
 
     sample = read_sample(folder)
     files = {_name(path, answers): read_decisions(path, allowed=ALLOWED) for path in answers}
     pages = [[image.example_id for image in sample if image.page == page] for page in {each.page for each in sample}]
-    scores = rater_scores(files, pages)
+    scores = score_raters(files, pages)
     if as_json:
         out_console.print_json(data=_fields(scores))
         return

@@ -20,8 +20,7 @@ from oochub.cli import main
 from oochub.context_finding.context_columns import contexts
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord, ContextCheck
-from oochub.reviewing.checked_contexts import checked_contexts
-from oochub.reviewing.context_page import context_page
+from oochub.reviewing.context_page import context_page, store_answers
 
 GRAY = {"train": (20, 200, 21, 210, 22, 220), "test": (10, 205, 11, 215, 12, 225)}
 
@@ -70,7 +69,7 @@ def test_counts_by_hand_of_two_raters(found, tmp_path):
     one = answer(tmp_path / "ann.csv", has_0="wrong", has_2="right", lacks_1="wrong", lacks_3="wrong", has_4="open")
     other = answer(tmp_path / "bob.csv", has_0="right", has_2="right")
     other.write_text(other.read_text().replace("12:00", "13:00"))
-    stored = checked_contexts(found, [one, other])
+    stored = store_answers(found, [one, other])
     expected = {"dark": ContextCheck(wrong_with=1, checked_with=2, wrong_without=2, checked_without=2)}
     assert stored.checks == expected and record(found).checks == expected
     assert [(rater.name, rater.answered) for rater in record(found).raters] == [("ann", 4), ("bob", 2)]
@@ -80,7 +79,7 @@ def test_counts_by_hand_of_two_raters(found, tmp_path):
         raw = (each[split].cast_column("image", datasets.Image(decode=False))[:] for each in (before, after))
         assert next(raw) == next(raw)
     assert "checked by people on rows of 1" in (found / "README.md").read_text()
-    assert checked_contexts(found, [other]).checks["dark"].checked_without == 0  # the answers before are replaced
+    assert store_answers(found, [other]).checks["dark"].checked_without == 0  # the answers before are replaced
 
 
 def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
@@ -110,13 +109,13 @@ def test_refusals(found, tmp_path):
         ({"has_0": "open"}, "hold no answers"),
     ):
         with pytest.raises(OochubError, match=said):
-            checked_contexts(found, [answer(tmp_path / "ann.csv", **answers)])
+            store_answers(found, [answer(tmp_path / "ann.csv", **answers)])
     of_train = tmp_path / "train.csv"
     of_train.write_text("scope,id,decision,at\nimage,dark/has/train/r0,right,2026-01-31T12:00:00Z\n")
     with pytest.raises(OochubError, match="on no page, first dark/has/train/r0"):  # something was chosen on it
-        checked_contexts(found, [of_train])
+        store_answers(found, [of_train])
     with pytest.raises(OochubError, match="There is no"):
-        checked_contexts(tmp_path / "nothing", [tmp_path / "ann.csv"])
+        store_answers(tmp_path / "nothing", [tmp_path / "ann.csv"])
     with pytest.raises(OochubError, match="2 rows or more"):
         context_page(oochub.load(found), rows=1)
     with pytest.raises(OochubError, match="no contexts that oochub found"):
