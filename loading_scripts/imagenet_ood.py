@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.process.program import program
 
 
@@ -22,7 +22,7 @@ def imagenet_ood(
     """Builds configs of ImageNet-OOD; without --no-strict only from complete sets."""
     options = {"strict": strict, "follow_links": follow_links} | ({"file_list": str(file_list)} if file_list else {})
     for name in config:
-        parquet_repository(f"imagenet_ood/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+        build_parquet(f"imagenet_ood/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
 
 
 if __name__ == "__main__":

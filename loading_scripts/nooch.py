@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.process.program import program
 
 
@@ -22,7 +22,7 @@ def nooch(
     """Builds configs of NOOCH; without --no-strict only from the complete images and the official split."""
     for name in config:
         options = {"contexts": contexts, "strict": strict, "follow_links": follow_links}
-        parquet_repository(f"nooch/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+        build_parquet(f"nooch/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from oochub.builders.sources.spawrious_compositions import TABLE_2
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.process.program import program
 
 
@@ -26,7 +26,7 @@ def spawrious(
         own: dict[str, Any] = {"composition": composition} if name == "composed" else {}
         own |= {"variant": variant} if name in TABLE_2 else {}
         options = {"strict": strict, "follow_links": follow_links, **own}
-        parquet_repository(f"spawrious/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+        build_parquet(f"spawrious/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
 
 
 if __name__ == "__main__":

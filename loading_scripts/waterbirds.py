@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.process.program import program
 
 
@@ -19,7 +19,7 @@ def waterbirds(
 ) -> None:
     """Builds Waterbirds; without --no-strict only from the complete release."""
     options = {"strict": strict, "follow_links": follow_links}
-    parquet_repository("waterbirds", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+    build_parquet("waterbirds", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.process.program import program
 
 
@@ -21,7 +21,7 @@ def wilds(
     """Builds configs of WILDS; without --no-strict only from the complete folders."""
     for name in config:
         options = {"strict": strict, "follow_links": follow_links}
-        parquet_repository(f"wilds/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+        build_parquet(f"wilds/{name}", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from oochub.builders.sources.number_table import number_table
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_splits, raw_files, sides_named
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
@@ -28,7 +27,7 @@ _ROWS = {"train": 350_343, "val": 43_793, "test": 43_793}
 
 def _read(folder: Path, config: str) -> WildsRows:
     graph, count = _graphs(folder / "raw")
-    label = number_table(folder / "raw/graph-label.csv.gz", columns=_TASKS, dtype="float32", may_be_unknown=True)
+    label = _read_number_table(folder / "raw/graph-label.csv.gz", columns=_TASKS, dtype="float32", may_be_unknown=True)
     _check_count(folder / "raw/graph-label.csv.gz", len(label), count, "molecules in num-node-list.csv.gz")
     wrong = ~(np.isin(label, (0, 1)) | np.isnan(label)).all(axis=1)
     if wrong.any():
@@ -84,7 +83,7 @@ def _graphs(raw: Path) -> tuple[pa.StructArray, int]:
     atoms = _coded(raw / "node-feat.csv.gz", _ATOM, int(sizes.sum()), "the sum of num-node-list.csv.gz")
     kinds = _coded(raw / "edge-feat.csv.gz", _BOND, int(bonds.sum()), "the sum of num-edge-list.csv.gz")
     file = raw / "edge.csv.gz"
-    ends = number_table(file, columns=2, dtype="int16")
+    ends = _read_number_table(file, columns=2, dtype="int16")
     _check_count(file, len(ends), int(bonds.sum()), "the sum of num-edge-list.csv.gz")
     wrong = ((ends < 0) | (ends >= np.repeat(sizes, bonds)[:, None])).any(axis=1)
     if wrong.any():
@@ -104,12 +103,12 @@ def _graphs(raw: Path) -> tuple[pa.StructArray, int]:
 
 
 def _counts(file: Path) -> NDArray[Any]:
-    return number_table(file, columns=1, dtype="uint16")[:, 0].astype(np.int64)
+    return _read_number_table(file, columns=1, dtype="uint16")[:, 0].astype(np.int64)
 
 
 def _coded(file: Path, sizes: tuple[int, ...], count: int, what: str) -> NDArray[Any]:
     """Numbers of 0..size - 1, a size each column (count, columns)."""
-    values = number_table(file, columns=len(sizes), dtype="uint8")
+    values = _read_number_table(file, columns=len(sizes), dtype="uint8")
     _check_count(file, len(values), count, what)
     wrong = values >= np.array(sizes)
     if wrong.any():
@@ -168,7 +167,7 @@ def _split(folder: Path, count: int) -> NDArray[Any]:
     split = np.full(count, "", object)
     for name, stem in _SPLITS.items():
         file = folder / f"{stem}.csv.gz"
-        rows = number_table(file, columns=1, dtype="int64")[:, 0]
+        rows = _read_number_table(file, columns=1, dtype="int64")[:, 0]
         wrong = (rows < 0) | (rows >= count)
         if wrong.any():
             line = int(wrong.argmax())
@@ -243,3 +242,61 @@ ogb_molpcba = WildsDataSet(
     read=_read,
     rows={"ogb_molpcba": _ROWS, "ogb_molpcba_random": _ROWS},
 )
+
+
+_BLOCK = 2**22  # bytes
+_UNKNOWN = ["", "nan", "NaN"]
+
+
+def _read_number_table(
+    file: Path, *, columns: int, dtype: str, may_be_unknown: bool = False, block_size: int = _BLOCK
+) -> NDArray[Any]:
+    r"""The numbers (n, columns) of a CSV file; of one whose name ends with .gz, unpacked while it is read.
+
+    Such tables have no line of names; they are read in blocks, and wrong lines are named by number.
+
+    Args:
+        file: Its path.
+        columns: How many numbers a line has.
+        dtype: Of the result, by NumPy's name; a number that it cannot hold is refused.
+        may_be_unknown: Whether a number may be left out or nan, for a `dtype` of floats: it is nan then.
+        block_size: Bytes that are held as text at a time; a line must be shorter.
+
+    Raises:
+        OochubError: It cannot be read, has no line, or a line without so many such numbers; the line is named.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "edge.csv"
+    >>> _ = file.write_text("0,1\n1,2x\n")
+    >>> _read_number_table(file, columns=2, dtype="int16")
+    Traceback (most recent call last):
+    oochub.errors.OochubError: ...edge.csv: In CSV column #1: Row #2: ... invalid value '2x'. It has ... again.
+    """
+    names = [str(number) for number in range(columns)]
+    blocks: list[NDArray[Any]] = []
+    lines = 0
+    try:
+        with pa.csv.open_csv(
+            regular_file(file),
+            read_options=pa.csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False),
+            parse_options=pa.csv.ParseOptions(ignore_empty_lines=False),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.from_numpy_dtype(np.dtype(dtype))), null_values=_UNKNOWN
+            ),
+        ) as reader:
+            for block in reader:
+                if not may_be_unknown:
+                    _refuse_nulls(block, file, first=lines)
+                blocks.append(np.column_stack([column.to_numpy(zero_copy_only=False) for column in block]))
+                lines += len(block)
+    except (pa.ArrowInvalid, OSError) as error:  # no CSV of numbers; not there, or cut off
+        fault = str(error).partition("\n")[0].rstrip(".")
+        raise OochubError(f"{file}: {fault}. It has {columns} numbers a line and no names. Fetch it again.") from None
+    return np.concatenate(blocks).astype(dtype, copy=False)
+
+
+def _refuse_nulls(block: pa.RecordBatch, file: Path, *, first: int) -> None:
+    for column in block:
+        if column.null_count:
+            line = first + 1 + int(np.argmax(column.is_null()))
+            raise OochubError(f"{file}, line {line}: a number is left out or nan. Fetch it again.")

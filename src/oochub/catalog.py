@@ -156,30 +156,23 @@ def reported_files() -> dict[str, Path]:
     return {file.stem: file for file in sorted((_STUDIES / "reported").glob("*.json"))}
 
 
-def studied(function: str) -> dict[str, str]:
-    """The modules of the studies that define a function of that name, by the benchmark that their study is of.
+def find_functions(name: str) -> dict[str, Callable[..., Any]]:
+    """The functions of that name in what stands on the core, each in a file of its name.
 
-    >>> studied("class_audit")
+    Args:
+        name: Of the file and the function.
+
+    Returns:
+        By the folder: a study, which bears the name of the benchmark that it is of, or attention, probing, reviewing.
+
+    >>> {folder: function.__module__ for folder, function in find_functions("class_audit").items()}
     {'imagenet_ood': 'oochub.studies.imagenet_ood.class_audit'}
+    >>> list(find_functions("context_page"))
+    ['reviewing']
     """
-    files = sorted(_STUDIES.glob(f"*/{function}.py"))
-    return {file.parent.name: f"oochub.studies.{file.parent.name}.{function}" for file in files}
-
-
-def function_beside(name: str) -> Callable[..., Any]:
-    """A function of the rooms that stand on the core (attention, probing, reviewing), by the name of its file.
-
-    Raises:
-        OochubError: No such file.
-
-    >>> function_beside("context_page").__module__
-    'oochub.reviewing.context_page'
-    """
-    known = {file.stem: room for room in _BESIDE for file in (_CORE / room).glob("[a-z]*.py")}
-    if name not in known:
-        raise unknown_name("function of attention, probing and reviewing", name, known)
-    function: Callable[..., Any] = getattr(import_module(f"oochub.{known[name]}.{name}"), name)
-    return function
+    files = [*sorted(_STUDIES.glob(f"*/{name}.py")), *(_CORE / room / f"{name}.py" for room in _BESIDE)]
+    modules = {file.parent.name: file.relative_to(_CORE).with_suffix("").parts for file in files if file.is_file()}
+    return {folder: getattr(import_module(".".join(("oochub", *parts))), name) for folder, parts in modules.items()}
 
 
 @cache

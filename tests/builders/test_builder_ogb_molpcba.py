@@ -10,7 +10,7 @@ import pytest
 from datasets import load_dataset
 
 import oochub
-from oochub.builders.sources.number_table import number_table
+from oochub.builders.wilds.ogb_molpcba import _read_number_table
 from oochub.records.build_record import BuildRecord
 
 _SPLITS = {"train": "train", "val": "valid", "test": "test"}
@@ -162,8 +162,8 @@ def test_lines_are_counted_over_blocks(block, tmp_path):
     values = np.random.default_rng(0).integers(0, 9, (300, 3))
     lines = [",".join(map(str, row)) for row in values]
     file.write_bytes(gzip.compress("\n".join(lines).encode()))
-    np.testing.assert_array_equal(number_table(file, columns=3, dtype="uint8", block_size=block), values)
+    np.testing.assert_array_equal(_read_number_table(file, columns=3, dtype="uint8", block_size=block), values)
     for text, message in (("1,,2", "line 251: a number is left out"), ("1,x,2", "Row #251: CSV conversion error")):
         file.write_bytes(gzip.compress("\n".join([*lines[:250], text, *lines[250:]]).encode()))
         with pytest.raises(oochub.OochubError, match=message):
-            number_table(file, columns=3, dtype="uint8", block_size=block)
+            _read_number_table(file, columns=3, dtype="uint8", block_size=block)

@@ -127,9 +127,9 @@ def test_a_parameter_of_a_criterion_has_its_type(refused, words, wanted):
 
 def test_python_refuses_the_same_numbers(tmp_path):
     """Planted faults: batch_size 0 taken as the default, num_proc 0 given to `datasets`."""
-    from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.loading_scripts.build_repository import build_parquet
 
     with pytest.raises(oochub.OochubError, match="batch_size must be a whole number, 1 or larger, got 0"):
         oochub.predict("runs/x", None, batch_size=0)
     with pytest.raises(oochub.OochubError, match="num_proc must be a whole number, 1 or larger, got 0"):
-        parquet_repository("spawrious/o2o_easy", tmp_path / "out", num_proc=0)
+        build_parquet("spawrious/o2o_easy", tmp_path / "out", num_proc=0)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from oochub.cli import main
-from oochub.loading_scripts import parquet_repository as module
+from oochub.loading_scripts import build_repository as module
 
 _CONFIGS = ("o2o_hard", "m2m_easy", "o2o_easy")
 
@@ -16,9 +16,9 @@ def built(spawrious, monkeypatch):
     """Builds into a folder as process `rank` of `processes`; returns what it built and its exit code."""
 
     def build(out, *, rank=0, processes=1, configs=_CONFIGS):
-        asked, write = [], module.parquet_repository
+        asked, write = [], module.build_parquet
         noted = lambda name, *rest, **options: asked.append(name) or write(name, *rest, **options)  # noqa: E731
-        monkeypatch.setattr(module, "parquet_repository", noted)
+        monkeypatch.setattr(module, "build_parquet", noted)
         monkeypatch.setenv("RANK", str(rank))
         monkeypatch.setenv("WORLD_SIZE", str(processes))
         words = [word for config in configs for word in ("--config", config)]
@@ -29,7 +29,7 @@ def built(spawrious, monkeypatch):
             code = 0
         except SystemExit as stopped:
             code = stopped.code or 0
-        monkeypatch.setattr(module, "parquet_repository", write)
+        monkeypatch.setattr(module, "build_parquet", write)
         return asked, code
 
     return build

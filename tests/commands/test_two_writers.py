@@ -95,10 +95,10 @@ def test_a_held_output_is_said(name, inputs, tmp_path, scratch):
 
 def test_the_card_is_written_while_the_shards_are_held(spawrious, tmp_path, monkeypatch):
     """Planted fault: the card written after; another build of the config could replace what its digests are of."""
-    from oochub.loading_scripts import built_repository
-    from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.loading_scripts import build_repository
+    from oochub.loading_scripts.build_repository import build_parquet
 
-    original, held = built_repository.license_text, []
+    original, held = build_repository._license_text, []
 
     def read(benchmark):
         with pytest.raises(OochubError, match="Another process writes"):
@@ -107,17 +107,17 @@ def test_the_card_is_written_while_the_shards_are_held(spawrious, tmp_path, monk
         held.append(True)
         return original(benchmark)
 
-    monkeypatch.setattr(built_repository, "license_text", read)
-    parquet_repository("spawrious/o2o_hard", tmp_path / "spawrious", data_dir=str(spawrious))
+    monkeypatch.setattr(build_repository, "_license_text", read)
+    build_parquet("spawrious/o2o_hard", tmp_path / "spawrious", data_dir=str(spawrious))
     assert held
 
 
 def _build(config: str, raw: Path, out: Path, both) -> None:
     """Builds; between reading the card and writing it, it waits until the other has read it too, if it ever does."""
-    from oochub.loading_scripts import built_repository
-    from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.loading_scripts import build_repository
+    from oochub.loading_scripts.build_repository import build_parquet
 
-    original = built_repository.license_text
+    original = build_repository._license_text
 
     def read(benchmark):
         try:
@@ -126,14 +126,14 @@ def _build(config: str, raw: Path, out: Path, both) -> None:
             pass
         return original(benchmark)
 
-    built_repository.license_text = read
-    parquet_repository(f"spawrious/{config}", out, data_dir=str(raw))
+    build_repository._license_text = read
+    build_parquet(f"spawrious/{config}", out, data_dir=str(raw))
 
 
 def test_two_builds_of_one_repository_both_stand_in_its_card(spawrious, tmp_path):
     """Planted fault: the card written without the lock; one of the two was lost."""
     context = get_context("forkserver")  # forks from a process without threads; pytest's own has some
-    context.set_forkserver_preload(["oochub.loading_scripts.parquet_repository"])
+    context.set_forkserver_preload(["oochub.loading_scripts.build_repository"])
     both = context.Barrier(2)
     processes = [
         context.Process(target=_build, args=(config, spawrious, tmp_path / "spawrious", both))

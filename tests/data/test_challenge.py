@@ -18,7 +18,7 @@ from oochub import catalog
 from oochub.cli import main
 from oochub.data.challenge import KINDS, challenge
 from oochub.errors import OochubError
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 
 
 def kinds(dataset) -> list[str]:
@@ -352,7 +352,7 @@ def test_other_sources(run, birds, spawrious, tmp_path):
     ]
 
     for config in ("o2o_hard", "o2o_easy"):
-        parquet_repository(f"spawrious/{config}", tmp_path / "repo", data_dir=str(spawrious))
+        build_parquet(f"spawrious/{config}", tmp_path / "repo", data_dir=str(spawrious))
     words = ("--criterion", "membership", "--value", "background", "--allowed", "beach,jungle")
     code, output, err = run("spawrious/o2o_hard", "--data-dir", spawrious, *words, "--out", tmp_path / "c", "--json")
     assert code == 0, err

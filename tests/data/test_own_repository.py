@@ -8,7 +8,7 @@ import oochub
 from oochub.data.challenge import KINDS
 from oochub.data.write_repository import write_challenge_repository, write_user_repository
 from oochub.errors import OochubError
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.records.build_record import BuildRecord
 from oochub.settings.data_settings import DataSettings
 
@@ -45,8 +45,8 @@ def test_it_is_replaced_and_nothing_else_is(tmp_path):
 
 def test_a_built_benchmark_is_known_whatever_its_folder_is_called(spawrious, tmp_path):
     """Reference: the benchmark itself. Planted fault seen: known by the name of the folder alone."""
-    parquet_repository("spawrious/o2o_easy", tmp_path / "some", data_dir=str(spawrious))
-    parquet_repository("spawrious/o2o_hard", tmp_path / "some", data_dir=str(spawrious))
+    build_parquet("spawrious/o2o_easy", tmp_path / "some", data_dir=str(spawrious))
+    build_parquet("spawrious/o2o_hard", tmp_path / "some", data_dir=str(spawrious))
     for config in ("o2o_easy", "o2o_hard"):
         source = oochub.load(f"spawrious/{config}", data_dir=str(spawrious))
         again = oochub.load(tmp_path / "some", config=config)

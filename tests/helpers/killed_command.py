@@ -33,7 +33,7 @@ _STEPS.set_forkserver_preload(
         "oochub.trainers.robust_trainer",
         "oochub.training",
         "oochub.data.write_repository",
-        "oochub.loading_scripts.parquet_repository",
+        "oochub.loading_scripts.build_repository",
         "oochub.figures.gallery",
         "sentence_transformers",
         "transformers.models.resnet.modeling_resnet",

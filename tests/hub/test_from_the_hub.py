@@ -13,7 +13,7 @@ from model_folders import changed, resnet
 
 import oochub
 from oochub.errors import OochubError
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.remote.fetch import fetch_model_folder
 from oochub.sweep.measurement import check_raw_folders
 from oochub.sweep.sweep_recipe import read_recipe
@@ -37,7 +37,7 @@ with open("/proc/self/status") as status:  # of this program alone: ru_maxrss be
 def built(raw, tmp_path_factory) -> Path:
     """A built repository of a toy world, in a folder of another name."""
     folder = tmp_path_factory.mktemp("built") / "mine"
-    return parquet_repository("spawrious/o2o_easy", folder, data_dir=str(raw("spawrious")))
+    return build_parquet("spawrious/o2o_easy", folder, data_dir=str(raw("spawrious")))
 
 
 @pytest.fixture
@@ -179,7 +179,7 @@ def test_a_model_that_cannot_be_fetched_is_no_model_without_a_file(hub, model):
 
 @pytest.mark.parametrize(
     ("seeds", "kinds"),
-    [(range(2), ("error", "cut")), pytest.param(range(2, 12), ("error", "cut", "hang"), marks=pytest.mark.campaign)],
+    [(range(2), ("error", "cut")), pytest.param(range(2, 12), ("error", "cut", "hang"), marks=pytest.mark.slow)],
 )
 def test_what_fails_at_a_fifth_of_all_requests_ends_right_or_in_words(hub, pushed, built, model, seeds, kinds):
     """Whatever the seed, and a second run of the same finishes it."""

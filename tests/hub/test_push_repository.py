@@ -27,7 +27,7 @@ def _value(value):
     return value["bytes"] if isinstance(value, dict) and set(value) == {"bytes", "path"} else repr(value)
 
 
-@pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign))
+@pytest.mark.parametrize("tried", tried_by_day())
 def test_every_benchmark_comes_back(hub, raw, tried):
     """Pushed, loaded by plain `datasets`, streamed. Planted faults: labels as numbers; one picture's bytes for all."""
     name, config = "/".join(tried), tried[1]
@@ -96,7 +96,7 @@ def test_the_card_says_what_the_hub_wants(hub, raw):
     assert "Flickr terms of use" in words and "CC BY 4.0" in words
 
 
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.slow)])
 def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
     """The second configuration, which reads the card that is there. Planted fault: an unread card is taken for none."""
     for module in ("hub.upload", "remote.remote_repository"):
@@ -126,10 +126,10 @@ def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}
     oochub.push("spawrious/o2o_hard", "user/data", **data)
     built = []
-    of_hub = "oochub.hub.push_repository.parquet_repository"
+    of_hub = "oochub.hub.push_repository.build_parquet"
     from oochub.hub import push_repository as module
 
-    build = module.parquet_repository
+    build = module.build_parquet
     monkeypatch.setattr(of_hub, lambda name, *rest, **more: built.append(name) or build(name, *rest, **more))
     assert not oochub.push("spawrious/o2o_hard", "user/data", **data).is_change and not built
     (found,) = caches("pushes")
@@ -197,10 +197,10 @@ def test_what_is_no_repository(hub, tmp_path, raw):
 
 def test_shards_go_too(hub, raw, tmp_path):
     """A folder of `oochub build --format webdataset`. Planted fault: only *.parquet is taken."""
-    from oochub.loading_scripts.webdataset_repository import webdataset_repository
+    from oochub.loading_scripts.build_repository import build_webdataset
 
     data_dir = str(raw("spawrious/o2o_hard"))
-    webdataset_repository("spawrious/o2o_hard", tmp_path / "shards", data_dir=data_dir)
+    build_webdataset("spawrious/o2o_hard", tmp_path / "shards", data_dir=data_dir)
     oochub.push(tmp_path / "shards", "user/data")
     assert [name for name in hub.files(HERE) if name.endswith(".tar")]
     back, mine = oochub.load("user/data", config="o2o_hard"), oochub.load(tmp_path / "shards", config="o2o_hard")
@@ -212,9 +212,9 @@ def test_shards_go_too(hub, raw, tmp_path):
 @pytest.mark.parametrize("path", ["../secret.parquet", "/etc/hostname", "o2o_hard/link.parquet"])
 def test_a_card_of_somebody_else_sends_no_file_from_elsewhere(hub, raw, tmp_path, path):
     """Planted fault: the paths of a card taken as they are."""
-    from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.loading_scripts.build_repository import build_parquet
 
-    folder = parquet_repository("spawrious/o2o_hard", tmp_path / "built", data_dir=str(raw("spawrious/o2o_hard")))
+    folder = build_parquet("spawrious/o2o_hard", tmp_path / "built", data_dir=str(raw("spawrious/o2o_hard")))
     (tmp_path / "secret.parquet").write_bytes(b"secret")
     (folder / "o2o_hard" / "link.parquet").symlink_to(tmp_path / "secret.parquet")
     (folder / "o2o_hard" / "notes.txt").write_text("not named by the card")

@@ -12,8 +12,7 @@ from huggingface_hub import HfApi, hf_hub_download
 import oochub
 from oochub.data.build_file import ConfigFiles
 from oochub.errors import OochubError
-from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.loading_scripts.webdataset_repository import webdataset_repository
+from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
 from oochub.records.build_record import BuildRecord
 from oochub.records.schema import from_json
 
@@ -24,7 +23,7 @@ _DATA = {"repo_id": "user/data", "repo_type": "dataset"}
 @pytest.fixture(params=["parquet", "webdataset"])
 def built(request, raw, tmp_path) -> Path:
     """A benchmark as a repository, as Parquet and as shards."""
-    build = {"parquet": parquet_repository, "webdataset": webdataset_repository}[request.param]
+    build = {"parquet": build_parquet, "webdataset": build_webdataset}[request.param]
     return build(_NAME, tmp_path / "built", data_dir=str(raw("spawrious")))
 
 

@@ -8,16 +8,15 @@ from datasets import Dataset, DatasetDict, Image, load_dataset
 from tried_configs import TRIED, tried_by_day
 
 import oochub
-from oochub.loading_scripts.parquet_repository import parquet_repository
-from oochub.loading_scripts.webdataset_repository import webdataset_repository
+from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
 
 
 def _built(raw, tmp_path, benchmark, config):
     """The two repositories, and the rows of the Parquet one as plain `datasets` reads them."""
     name = f"{benchmark}/{config}"
     folders = [tmp_path / form / benchmark for form in ("parquet", "webdataset")]
-    parquet_repository(name, folders[0], data_dir=str(raw(name)))
-    webdataset_repository(name, folders[1], data_dir=str(raw(name)))
+    build_parquet(name, folders[0], data_dir=str(raw(name)))
+    build_webdataset(name, folders[1], data_dir=str(raw(name)))
     return load_dataset(str(folders[0]), config), folders[1]
 
 
@@ -42,7 +41,7 @@ def test_every_benchmark_is_covered():
     assert {name for name, _ in TRIED} == set(oochub.names("benchmark"))
 
 
-@pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign))
+@pytest.mark.parametrize("tried", tried_by_day())
 def test_three_readers_give_the_rows_of_parquet(raw, tmp_path, tried):
     """To the last bit; planted: floats of seven digits, class names for numbers, a shard without its last sample."""
     wds = pytest.importorskip("webdataset", reason="pip install 'oochub[webdataset]'")

@@ -20,9 +20,9 @@ from transformers import (
 )
 
 import oochub
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.models.extraction import find_head
-from oochub.prediction.predictions_file import head_file
+from oochub.prediction.stored_head import head_file
 from oochub.records.schema import to_json
 
 _TINY = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
@@ -94,7 +94,7 @@ def test_a_plainly_loaded_repository_is_the_benchmark(config, raw, tmp_path):
     Planted faults seen: the column `build` kept in the rows; its facts left out of the feature.
     """
     data = load_dataset("nooch", config, data_dir=raw(f"nooch/{config}"))
-    built = parquet_repository(f"nooch/{config}", tmp_path / "nooch", data_dir=str(raw(f"nooch/{config}")))
+    built = build_parquet(f"nooch/{config}", tmp_path / "nooch", data_dir=str(raw(f"nooch/{config}")))
     plain = load_dataset(str(built.rename(tmp_path / "other")), config)
     assert plain["test"].column_names == [*data["test"].column_names, "build"]
     names = (

@@ -7,7 +7,7 @@ import pytest
 from datasets.distributed import split_dataset_by_node
 
 import oochub
-from oochub.loading_scripts.webdataset_repository import webdataset_repository
+from oochub.loading_scripts.build_repository import build_webdataset
 from oochub.records.build_record import BuildRecord, unpack_samples, without_build_column
 
 _UNDECODED = datasets.Image(decode=False)
@@ -15,7 +15,7 @@ _UNDECODED = datasets.Image(decode=False)
 
 @pytest.fixture(scope="module")
 def shards(coco, tmp_path_factory):
-    return webdataset_repository("nooch/ce_car", tmp_path_factory.mktemp("repo") / "renamed", data_dir=str(coco))
+    return build_webdataset("nooch/ce_car", tmp_path_factory.mktemp("repo") / "renamed", data_dir=str(coco))
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ def write_context_page(
     """
     from oochub.storage.files import written_whole
 
-    text = catalog.function_beside("context_page")(data, rows=rows, seed=seed)
+    text = catalog.find_functions("context_page")["reviewing"](data, rows=rows, seed=seed)
     with written_whole(page, kind=PAGE) as draft:
         draft.write_text(text, "utf-8")
     if not as_json:

@@ -56,8 +56,7 @@ def build(
     from oochub.data.load import builder_class, is_benchmark, split_name
     from oochub.data.write_repository import write_user_repository
     from oochub.data.write_webdataset import SHARD_SIZE
-    from oochub.loading_scripts.parquet_repository import parquet_repository
-    from oochub.loading_scripts.webdataset_repository import webdataset_repository
+    from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
 
     if out is None and audit is None:
         raise OochubError("Nothing to build: give --out FOLDER for the repository, or --audit FILE.csv.")
@@ -77,9 +76,9 @@ def build(
             names = list(dict.fromkeys(f"{source}/{each}" for each in config or ())) or [source]
             for benchmark, each in map(split_name, names):
                 builder_class(benchmark).checked_config(each or None)
-            repository: Callable[..., Path] = parquet_repository
+            repository: Callable[..., Path] = build_parquet
             if format == "webdataset":
-                repository = partial(webdataset_repository, shard_size=shard_size)
+                repository = partial(build_webdataset, shard_size=shard_size)
             for name in names[here.number :: here.count]:
                 path = repository(name, out, data_dir=data.data_dir, options=options, num_proc=num_proc)
                 written["repository"] = str(path)
@@ -100,17 +99,15 @@ def build(
 
 
 def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> dict[str, Any]:
-    from importlib import import_module
-
     from oochub import catalog
     from oochub.data.load import split_name
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole
 
-    name, able = split_name(benchmark)[0], catalog.studied("class_audit")
+    name, able = split_name(benchmark)[0], catalog.find_functions("class_audit")
     if name not in able:
         raise OochubError(f"{name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
-    classes = import_module(able[name]).class_audit(**parameters)
+    classes = able[name](**parameters)
     with written_whole(path, kind=CSV) as draft:
         draft.write_text(format_csv(classes), "utf-8")
     removed = classes["removed_by"].value_counts(sort=False)

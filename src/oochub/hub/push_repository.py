@@ -26,7 +26,7 @@ from oochub.data.shards import INDEX
 from oochub.errors import OochubError, OochubWarning, either
 from oochub.hub.push_results import name_task
 from oochub.hub.upload import Pushed, open_client, upload
-from oochub.loading_scripts.parquet_repository import parquet_repository
+from oochub.loading_scripts.build_repository import build_parquet
 from oochub.metric import MetricFacts, facts_of
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.storage.cache_folder import cache_folder
@@ -153,14 +153,14 @@ def _built(
     """The folder that holds a config, built now, or by an earlier push of the same raw data, options and oochub."""
     name = f"{benchmark}/{config}"
     if out is not None:
-        return parquet_repository(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
+        return build_parquet(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
     builder = benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
     key = hashlib.sha256(
         json.dumps([version("oochub"), builder.hash, options], sort_keys=True, default=str).encode()
     ).hexdigest()[:16]
     folder = cache_folder("pushes") / f"{benchmark}-{key}"
     if not _is_whole(folder, config):
-        parquet_repository(name, folder, data_dir=data_dir, options=options, num_proc=num_proc)
+        build_parquet(name, folder, data_dir=data_dir, options=options, num_proc=num_proc)
     return folder
 
 

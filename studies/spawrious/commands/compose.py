@@ -94,7 +94,7 @@ def compose(
 def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.builders.sources.spawrious_compositions import RELEASED_N, read_composition
     from oochub.data.build_file import read_record
-    from oochub.loading_scripts.parquet_repository import parquet_repository
+    from oochub.loading_scripts.build_repository import build_parquet
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import sole_writer, written_whole
     from oochub.studies.spawrious.composition.background_correlations import background_correlations
@@ -111,7 +111,7 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     if out is not None:
         options = {**given.pop("options"), "composition": str(file)}
         with sole_writer(out):
-            repository = parquet_repository("spawrious/composed", out, options=options, **given)
+            repository = build_parquet("spawrious/composed", out, options=options, **given)
             record = read_record(repository, "composed")
             n = record.facts.other["n"] if record else RELEASED_N
             with written_whole(repository / "correlations.csv", kind=CSV) as draft:

@@ -1,30 +1,45 @@
-"""Builds one config of a benchmark into a repository with its card, whatever the form of its files."""
+"""Builds one config of a benchmark into a repository with its card and licenses: as Parquet, or as WebDataset shards.
 
-from collections.abc import Callable, Mapping
+Plain `datasets` loads both; `webdataset` reads the shards too. LICENSE.md names the license of the pictures and that of
+the labels apart.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 
 from oochub import catalog
-from oochub.benchmark import data_folder
+from oochub.benchmark import Benchmark, data_folder
 from oochub.data.build_file import ConfigFiles, store_record
 from oochub.data.repository_card import name_size
-from oochub.data.write_webdataset import WrittenSplits
+from oochub.data.write_webdataset import (
+    ABOUT_SHARDS,
+    SHARD_SIZE,
+    SplitRows,
+    WrittenSplits,
+    check_shard_size,
+    write_webdataset,
+)
 from oochub.dataset_cards.card import card
-from oochub.dataset_cards.license_text import license_text
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.storage.artifacts import REPOSITORY
 from oochub.storage.files import check_writable, folder_written_whole, sole_writer, written_whole
+from oochub.storage.parquet_file import seal
 
 _PATIENCE = 60.0  # seconds
 _FORMS = {".parquet": "Parquet", ".tar": "WebDataset"}
 
 
-def built_repository(
+def _build_repository(
     name: str,
     out: str | Path,
     write: Callable[[Path, Path, Any], WrittenSplits],
@@ -51,7 +66,7 @@ def built_repository(
         The folder.
 
     Raises:
-        OochubError: See `parquet_repository`; configs in another form are there.
+        OochubError: See `build_parquet`; configs in another form are there.
     """
     from oochub.data.load import benchmark_builder, builder_class, check_options, split_name
 
@@ -113,7 +128,7 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
         of_configs = sorted([*kept, *notes], key=lambda note: note.partition(":")[0])
         text += "\n## This build\n\n" + "\n".join(of_configs) + "\n"
     with written_whole(target / "LICENSE.md") as draft:
-        draft.write_text(license_text(benchmark), "utf-8")
+        draft.write_text(_license_text(benchmark), "utf-8")
     with written_whole(readme) as draft:
         draft.write_text(f"---\n{data.to_yaml()}\n---\n{text}", "utf-8")
 
@@ -121,3 +136,122 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
 def _notes_of_others(readme: str, config: str) -> list[str]:
     section = readme.partition("\n## This build\n")[2]
     return [line for line in section.splitlines() if line.startswith("- ") and not line.startswith(f"- `{config}`")]
+
+
+def build_parquet(
+    name: str,
+    out: str | Path,
+    *,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+) -> Path:
+    """Writes `out/<config>/<split>-<hash>.parquet`, README.md and build.json; configs that are there already stay.
+
+    The files' names carry a hash of their content: `datasets` caches by name, so a rebuilt config is never read from
+    an old cache. The folder loads with `load_dataset(out, config)` without oochub, and can be uploaded as it is. The
+    last column of each row, `build`, says which build it is of; see `BuildRecord.text`.
+
+    Args:
+        name: "nooch/ce_car".
+        out: The folder of the repository.
+        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        options: Options of the builder.
+        num_proc: Processes to build with.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OochubError: An unknown benchmark, config or option, raw data that are missing or broken, a folder that cannot
+            be written, or in which another process builds the config. Nothing is half-written then.
+    """
+    given: dict[str, Any] = {"data_dir": data_dir, "options": options, "num_proc": num_proc}
+    return _build_repository(name, out, _named_by_content, suffix=".parquet", **given)
+
+
+def _named_by_content(built: Path, target: Path, builder: Any) -> WrittenSplits:
+    files: dict[str, list[str]] = {}
+    for split in builder.info.splits:
+        for file in built_files(built, builder, split):
+            seal(file)
+            with file.open("rb") as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()[:12]
+            renamed = file.rename(target / file.name.replace(f"{builder.dataset_name}-{split}", f"{split}-{digest}"))
+            files.setdefault(split, []).append(renamed.name)
+    return WrittenSplits(files, builder.info.features)
+
+
+_ROWS = 100  # held at once
+
+
+def build_webdataset(
+    name: str,
+    out: str | Path,
+    *,
+    data_dir: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    num_proc: int | None = None,
+    shard_size: float = SHARD_SIZE,
+) -> Path:
+    """Writes `out/<config>/<split>-<number>-<hash>.tar`, an index beside them, README.md and build.json.
+
+    Args:
+        name: "nooch/ce_car".
+        out: The folder of the repository; configs that are there already, shards as well, stay.
+        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
+        options: Options of the builder.
+        num_proc: Processes to build with.
+        shard_size: Megabytes after which a new shard begins; see `write_webdataset`.
+
+    Returns:
+        The folder.
+
+    Raises:
+        OochubError: See `build_parquet`; a size that is not above 0, a folder with Parquet configs.
+    """
+    check_shard_size(shard_size)
+    write = partial(_sharded, shard_size=shard_size)
+    given: dict[str, Any] = {"data_dir": data_dir, "options": options, "num_proc": num_proc}
+    return _build_repository(name, out, write, suffix=".tar", text=ABOUT_SHARDS, **given)
+
+
+def _sharded(built: Path, target: Path, builder: Any, *, shard_size: float) -> WrittenSplits:
+    splits = {
+        split: SplitRows(info.num_examples, partial(_read_tables, built_files(built, builder, split)))
+        for split, info in builder.info.splits.items()
+    }
+    return write_webdataset(
+        splits, target, name=builder.config.name, features=builder.info.features, shard_size=shard_size
+    )
+
+
+def _read_tables(files: list[Path]) -> Iterator[pa.Table]:
+    for file in files:
+        with pq.ParquetFile(file) as content:
+            for rows in content.iter_batches(_ROWS):
+                yield pa.Table.from_batches([rows])
+
+
+def _license_text(benchmark: Benchmark) -> str:
+    """Markdown, from the declaration.
+
+    >>> from oochub import get
+    >>> print(_license_text(get("benchmark", "nooch")).splitlines()[2])
+    - Images: Flickr terms of use; each picture has its own licence.
+    """
+    files = "\n".join(
+        f"| {', '.join(f'`{path}`' for path in paths)} | {url} | {license} |"
+        for (url, _, license), paths in benchmark.downloads.items()
+    )
+    return f"""# Licenses of {benchmark.title}
+
+- Images: {benchmark.images_license}.
+- Labels: {benchmark.annotations_license}.
+
+What it was built from:
+
+| files | from | license |
+|---|---|---|
+{files}
+"""
