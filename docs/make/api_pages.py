@@ -18,6 +18,7 @@ _KINDS: Mapping[str, str] = {
     "criterion": "Criteria",
     "context": "Ways to find contexts",
     "probe": "Probes",
+    "section": "Sections of a report",
     "input": "Kinds of input",
     "output": "Kinds of output",
     "mode": "Modes of a model",
@@ -39,6 +40,12 @@ _TO_SUBCLASS = (
     "models.mode.Mode",
     "models.built_in_model.BuiltInModel",
     "context_finder.ContextWay",
+    "section.Section",
+    "section.Passage",
+    "section.NamedNumber",
+    "section.ChartRow",
+    "section.OnPage",
+    "records.table.Table",
 )
 _RETURNED = (
     "stats.estimate.Estimate",
