@@ -9,8 +9,7 @@ from oochub.errors import OochubError, either, unknown_name
 from oochub.figures._labels import label_points
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
 from oochub.report import numbers, theme, wording
-from oochub.report.comparing.line_chart import line_axes
-from oochub.report.comparing.model_line import ModelLine, model_lines
+from oochub.report.model_line import ModelLine, line_axes, model_lines
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def accuracy_on_the_line(
 
     Shares stand on probit axes. The line is least squares through all models, with its 95% band; the five models
     farthest above it are named as far as there is room. How far each lies above, its effective robustness, is the
-    table that `--plot` prints; see `oochub.report.comparing.model_line`.
+    table that `--plot` prints; see `oochub.report.model_line`.
 
     Args:
         reports: A report a model, of one config of a benchmark or of several.

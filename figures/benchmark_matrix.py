@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.figures._style import INK, INK2, axes, bare, title
 from oochub.report import numbers, theme, wording
-from oochub.report.comparing.gap_matrix import GAP, gap_matrix
+from oochub.report.comparison_page import GAP, gap_matrix
 from oochub.report.report import Report
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from oochub.records.table import Table, markdown_text
 from oochub.report import numbers
-from oochub.report.comparing.comparison_table import Cell
+from oochub.report.comparison_table import Cell
 from oochub.studies.imagenet_ood.table_cells import Entry
 
 if TYPE_CHECKING:

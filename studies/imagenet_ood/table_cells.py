@@ -5,7 +5,7 @@ import statistics
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.report import numbers
-from oochub.report.comparing.comparison_table import Cell
+from oochub.report.comparison_table import Cell
 from oochub.report.paper_numbers import ReportedNumbers
 from oochub.studies.imagenet_ood.measures import DIFFERENCE
 from oochub.studies.imagenet_ood.plan import Pair

@@ -17,7 +17,7 @@ from rich.table import Table
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
 from oochub.process.program import program
-from oochub.report.comparing.comparison_page import comparison_page
+from oochub.report.comparison_page import comparison_page
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 from oochub.storage.files import check_writable, folder_written_whole

@@ -25,7 +25,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 from oochub.records.finding_records import ProbedPicture, ShownRow, Variant
 from oochub.records.schema import to_json
-from oochub.report.comparing.comparison import comparison
+from oochub.report.comparison import comparison
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
 
 N = 240

@@ -17,7 +17,7 @@ from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
-from oochub.report.comparing.comparison import comparison
+from oochub.report.comparison import comparison
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")

@@ -14,8 +14,8 @@ import oochub
 from oochub import Predictions, catalog
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.report.comparing.comparison import comparison
-from oochub.report.comparing.comparison_table import AVERAGE, Column
+from oochub.report.comparison import comparison
+from oochub.report.comparison_table import AVERAGE, Column
 from oochub.studies.wilds.best_constant import best_constant
 from oochub.studies.wilds.result_tables import result_tables
 

@@ -46,7 +46,7 @@ def compare(
     examples that one of them alone answers right.
     """
     import oochub
-    from oochub.report.comparing.comparison import Comparison
+    from oochub.report.comparison import Comparison
     from oochub.storage.files import written_whole
 
     outputs = {

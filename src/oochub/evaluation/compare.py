@@ -40,9 +40,8 @@ from oochub.records.provenance import provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups
 from oochub.report import wording
-from oochub.report.comparing.compared_files import compared_files
-from oochub.report.comparing.comparison import Comparison, comparison
-from oochub.report.comparing.paired_report import PairedReport
+from oochub.report.comparison import Comparison, compared_files, comparison
+from oochub.report.paired_report import PairedReport
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference
@@ -122,7 +121,7 @@ def compare(
 
     Returns:
         Of predictions a PairedReport, see `oochub.evaluation.compare`; of reports a Comparison, see
-        `oochub.report.comparing.comparison`. Both have `to_html()`, `to_markdown()`, `to_latex()` and `to_csv()`.
+        `oochub.report.comparison`. Both have `to_html()`, `to_markdown()`, `to_latex()` and `to_csv()`.
 
     Raises:
         OochubError: Predictions beside reports; one or more than two predictions, or two of other examples; an option

@@ -23,7 +23,7 @@ from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import MetricDescription
 from oochub.records.sides import Vocabulary
 from oochub.report import numbers
-from oochub.report.comparing.model_line import ModelLine, model_lines
+from oochub.report.model_line import ModelLine, model_lines
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 

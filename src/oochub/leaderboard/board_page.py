@@ -9,8 +9,8 @@ from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS
 from oochub.leaderboard.page_stem import page_stem
 from oochub.report import numbers, svg, wording
-from oochub.report.comparing.line_chart import line_chart
 from oochub.report.forms import notes
+from oochub.report.model_line import line_chart
 from oochub.report.self_contained_page import self_contained_page
 from oochub.stats.estimate import Estimate
 

@@ -28,8 +28,8 @@ def wilds_tables(
     import pandas as pd
 
     from oochub.errors import OochubError
-    from oochub.report.comparing.compared_files import compared_files
-    from oochub.report.comparing.tables_page import tables_page
+    from oochub.report.comparison import compared_files
+    from oochub.report.comparison_page import tables_page
     from oochub.report.report import Report
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import written_whole

@@ -13,8 +13,8 @@ import reports
 from rich.console import Console
 
 import oochub
-from oochub.report.comparing.comparison import comparison
-from oochub.report.comparing.comparison_table import AVERAGE, Column
+from oochub.report.comparison import comparison
+from oochub.report.comparison_table import AVERAGE, Column
 from oochub.stats.estimate import Estimate
 
 ERM, DRO = Column("erm"), Column("group_dro")

@@ -55,12 +55,12 @@ class PairedReport:
     other: Provenance
 
     def __repr__(self) -> str:
-        from oochub.report.comparing.paired_tables import short_text
+        from oochub.report.paired_tables import short_text
 
         return short_text(self)
 
     def _repr_html_(self) -> str:
-        from oochub.report.comparing.paired_tables import notebook_html
+        from oochub.report.paired_tables import notebook_html
 
         return notebook_html(self)
 
@@ -101,7 +101,7 @@ class PairedReport:
 
     def to_pandas(self) -> "pd.DataFrame":
         """One row a number: slice, split, n, metric, first, second, difference, low, high, p_value, test, is_clear."""
-        from oochub.report.comparing.paired_tables import to_frame
+        from oochub.report.paired_tables import to_frame
 
         return to_frame(self)
 
@@ -115,25 +115,25 @@ class PairedReport:
         Args:
             width: Characters in a line; a table wider than it is printed in several, column after column.
         """
-        from oochub.report.comparing.paired_tables import terminal
+        from oochub.report.paired_tables import terminal
 
         return terminal(self, width)
 
     def to_markdown(self) -> str:
         """The tables in Markdown; ends in a line feed."""
-        from oochub.report.comparing.paired_tables import to_markdown
+        from oochub.report.paired_tables import to_markdown
 
         return to_markdown(self)
 
     def to_latex(self) -> str:
         r"""The tables in LaTeX; they need `\usepackage{booktabs}`."""
-        from oochub.report.comparing.paired_tables import to_latex
+        from oochub.report.paired_tables import to_latex
 
         return to_latex(self)
 
     def to_html(self, path: str | Path | None = None, *, images: bool = True) -> str:
         """The self-contained page; written to `path` when one is given."""
-        from oochub.report.comparing.paired_page import paired_page
+        from oochub.report.paired_page import paired_page
 
         if path is not None:
             check_writable(path, kind=PAGE)

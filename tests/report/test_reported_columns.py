@@ -9,8 +9,8 @@ from test_comparison import report
 
 import oochub
 from oochub.records.metadata import Training
-from oochub.report.comparing.comparison import comparison
-from oochub.report.comparing.comparison_table import Column
+from oochub.report.comparison import comparison
+from oochub.report.comparison_table import Column
 
 RESNET, VIT = "ResNetForImageClassification", "ViTForImageClassification"
 ERM = Column("erm", reported=True)

@@ -1,4 +1,4 @@
-"""A comparison of two models as tables: for the terminal, for Markdown, for LaTeX, and as a data frame."""
+"""A comparison of two models in words and tables: closed sentences, the terminal, Markdown, LaTeX, a data frame."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,17 +7,22 @@ from oochub.prediction.notebook_table import notebook_table
 from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.records.table import Table, markdown_text
 from oochub.report import numbers, wording
-from oochub.report.comparing import paired_words
-from oochub.report.footnotes import Footnotes
+from oochub.report.footnotes import Footnotes, interval_words
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Group
 
-    from oochub.report.comparing.paired_report import PairedReport
+    from oochub.report.paired_report import PairedReport
 
-LISTED_GROUPS = 20
+_MODELS = ("A", "B")
+CAVEAT = (
+    "A difference is B minus A on the same examples, with its paired 95% interval. Bold: it holds among all of its "
+    "table together (Holm, 5%)."
+)
+"""What stands above the tables."""
+_LISTED_GROUPS = 20
 _FRAME = [
     *("slice", "role", "split", "n", "metric", "first", "first_low", "first_high"),
     *("second", "second_low", "second_high", "difference", "low", "high", "p_value", "test", "is_clear"),
@@ -51,14 +56,7 @@ def shown_groups(report: "PairedReport") -> list[ComparedRows]:
         number = part.numbers[metric].difference
         return 0.0 if numbers.is_undefined(number) else -abs(number)
 
-    return sorted(report.groups, key=size)[:LISTED_GROUPS]
-
-
-def metric_head(report: "PairedReport", metric: str) -> str:
-    """Title, unit and direction of a metric: "AUC × 100 ↑"."""
-    described = report.metrics[metric]
-    unit, arrow = numbers.unit_of(metric, described.unit), numbers.arrow(described.direction)
-    return " ".join(filter(None, (wording.name(described.title, 40), unit, arrow)))
+    return sorted(report.groups, key=size)[:_LISTED_GROUPS]
 
 
 def terminal(report: "PairedReport", width: int) -> "Group":
@@ -66,48 +64,48 @@ def terminal(report: "PairedReport", width: int) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[Any] = [Text(paired_words.headline(report), style="bold")]
+    parts: list[Any] = [Text(paired_headline(report), style="bold")]
     parts += [Text(line) for line in _sentences(report)] + [Text()]
     groups = group_table(report)
     for table in (*slice_tables(report)[:1], *([groups] if groups else [])):
         parts.append(Text(table.title, style="bold"))
         for grid in table.to_terminal(width):
             parts += [grid, Text()]
-    parts += [Text(line) for line in (paired_words.CAVEAT, *_notes(report))]
+    parts += [Text(line) for line in (CAVEAT, *_notes(report))]
     return Group(*parts)
 
 
 def to_markdown(report: "PairedReport") -> str:
     """The same in Markdown, with a table for each metric."""
-    lines = [f"**{markdown_text(paired_words.headline(report))}**", ""]
+    lines = [f"**{markdown_text(paired_headline(report))}**", ""]
     lines += [f"{markdown_text(line)}\n" for line in _sentences(report)]
     for table in _tables(report):
         lines += [f"**{markdown_text(table.title)}**", "", table.to_markdown(), ""]
-    lines += [f"{markdown_text(line)}\n" for line in (paired_words.CAVEAT, *_notes(report))]
+    lines += [f"{markdown_text(line)}\n" for line in (CAVEAT, *_notes(report))]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def to_latex(report: "PairedReport") -> str:
     """The tables in LaTeX."""
-    said = " ".join((*_sentences(report), paired_words.CAVEAT, *_notes(report)))
+    said = " ".join((*_sentences(report), CAVEAT, *_notes(report)))
     return "\n".join(
-        table.to_latex(f"{table.title}. {said if number == 0 else paired_words.CAVEAT}", small=True)
+        table.to_latex(f"{table.title}. {said if number == 0 else CAVEAT}", small=True)
         for number, table in enumerate(_tables(report))
     )
 
 
 def short_text(report: "PairedReport") -> str:
     """The comparison at the prompt: what was compared, the headline, and the sentences below it."""
-    benchmark, (first, second) = report.benchmark, paired_words.names(report)
+    benchmark, (first, second) = report.benchmark, model_titles(report)
     data = "/".join(wording.name(part) for part in (benchmark.name, benchmark.config))
     return "\n".join(
-        [f"<PairedReport of {first} and {second} on {data}>", paired_words.headline(report), *_sentences(report)]
+        [f"<PairedReport of {first} and {second} on {data}>", paired_headline(report), *_sentences(report)]
     )
 
 
 def notebook_html(report: "PairedReport") -> str:
     """The headline, the table of the main metric with the gap, and the groups; escaped HTML for a notebook."""
-    headline, said = paired_words.headline(report), _sentences(report)
+    headline, said = paired_headline(report), _sentences(report)
     groups = group_table(report)
     parts = [
         notebook_table(
@@ -120,7 +118,7 @@ def notebook_html(report: "PairedReport") -> str:
         for table in slice_tables(report)[:1]
     ]
     parts += [_notebook_groups(groups)] if groups else []
-    return "\n".join([*parts, notebook_table([[line] for line in (paired_words.CAVEAT, *_notes(report))])])
+    return "\n".join([*parts, notebook_table([[line] for line in (CAVEAT, *_notes(report))])])
 
 
 def _notebook_groups(groups: Table) -> str:
@@ -138,12 +136,12 @@ def _tables(report: "PairedReport") -> list[Table]:
 
 
 def _sentences(report: "PairedReport") -> list[str]:
-    said = (paired_words.lead(report), paired_words.gap_sentence(report), paired_words.flips_sentence(report))
+    said = (paired_lead(report), gap_sentence(report), flips_sentence(report))
     return [line for line in said if line]
 
 
 def _notes(report: "PairedReport") -> list[str]:
-    left_out = len(report.groups) - LISTED_GROUPS
+    left_out = len(report.groups) - _LISTED_GROUPS
     more = [f"{left_out} more groups, with smaller differences, are in the numbers"] if left_out > 0 else []
     return [f"Note: {numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
 
@@ -152,10 +150,7 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
     unit, is_groups = report.metrics[metric].unit, parts and parts[0] not in report.slices
     having = [part for part in parts if metric in part.numbers]
     below = Footnotes()
-    rows = [
-        (paired_words.row_title(report, part), *_cells(part.numbers[metric], below, unit), *_counts(part))
-        for part in having
-    ]
+    rows = [(row_title(report, part), *_cells(part.numbers[metric], below, unit), *_counts(part)) for part in having]
     clear = [part.numbers[metric].is_clear for part in having]
     if not is_groups and metric == report.benchmark.primary_metric and not numbers.is_undefined(report.gap.first):
         rows.append(("Gap between the sides", *_cells(report.gap, below, unit, signed=True), "", ""))
@@ -163,9 +158,9 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
     has_flips = any(part.only_first is not None for part in having)
     heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "right alone\nA · B")
     where = "each group" if is_groups else "each slice"
-    first, second = paired_words.names(report)
+    first, second = model_titles(report)
     return Table(
-        title=f"{metric_head(report, metric)} on {where}: {first} and {second}",
+        title=f"{wording.metric_head(metric, report.metrics[metric])} on {where}: {first} and {second}",
         heads=heads if has_flips else heads[:6],
         rows=tuple(row if has_flips else row[:6] for row in rows),
         bold=frozenset((i, 3) for i, is_clear in enumerate(clear) if is_clear),
@@ -176,17 +171,11 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
 def _cells(number: ComparedNumber, notes: Footnotes, unit: str, *, signed: bool = False) -> tuple[str, str, str, str]:
     p_value = numbers.UNDEFINED if numbers.is_undefined(number.p_value) else numbers.p_value(number.p_value)
     return (
-        cell(number.first, notes, unit, signed=signed),
-        cell(number.second, notes, unit, signed=signed),
-        cell(number.difference, notes, unit, signed=True),
+        notes.cell(number.first, unit, signed=signed),
+        notes.cell(number.second, unit, signed=signed),
+        notes.cell(number.difference, unit, signed=True),
         f"{p_value.removeprefix('p = ').removeprefix('p ')}\n{number.test}",
     )
-
-
-def cell(estimate: Estimate, notes: Footnotes, unit: str, *, signed: bool = False) -> str:
-    """The value, a line feed, and its interval or why it has none; `signed` is a difference."""
-    value = numbers.points(estimate, unit) if signed else numbers.quantity(estimate, unit)
-    return f"{value}\n{notes.below(estimate, unit, signed=signed)}"
 
 
 def _counts(part: ComparedRows) -> tuple[str, str]:
@@ -215,3 +204,87 @@ def _record(number: ComparedNumber) -> dict[str, Any]:
     return record | {
         "p_value": number.p_value, "test": number.test, "is_clear": number.is_clear, "reason": change.reason
     }  # fmt: skip
+
+
+def model_titles(report: "PairedReport") -> tuple[str, str]:
+    """The models by letter and name: ("A (erm)", "B (group dro)")."""
+    first, second = (
+        f"{letter} ({wording.name(wording.model_words(model), 60)})"
+        for letter, model in zip(_MODELS, (report.first, report.second), strict=True)
+    )
+    return first, second
+
+
+def _place(report: "PairedReport", part: ComparedRows) -> str:
+    """Where the rows of a slice are, at the end of a sentence: "out of context", "on all examples"."""
+    if part.role in ("in", "out"):
+        return wording.side_title(report.benchmark, part.role)
+    return f"on all of {wording.name(part.split, 40)}" if part.role == "all" else f"on {wording.name(part.title)}"
+
+
+def paired_headline(report: "PairedReport") -> str:
+    """Which model does better, on the rows out of context or else on all: the first sentence of every form."""
+    part = report.main_slice
+    where, number = _place(report, part), part.numbers.get(report.main_metric)
+    if number is None or numbers.is_undefined(number.difference):
+        return f"The two models cannot be told apart {where}: there is no number of both."
+    if not number.is_clear:
+        return f"No clear difference between A and B {where}."
+    direction = report.metrics[report.main_metric].direction
+    if direction == "none":
+        return f"A and B differ {where}."
+    ahead = (number.difference > 0) == (direction == "higher")
+    return f"{'B' if ahead else 'A'} does better than {'A' if ahead else 'B'} {where}."
+
+
+def paired_lead(report: "PairedReport") -> str:
+    """The primary metric of both models on those rows, and how much they differ."""
+    part, metric = report.main_slice, report.main_metric
+    number = part.numbers.get(metric)
+    first, second = model_titles(report)
+    if number is None:
+        return f"Neither {first} nor {second} has a number {_place(report, part)}."
+    title, unit = wording.in_sentence(wording.name(report.metrics[metric].title, 40)), report.metrics[metric].unit
+    where = wording.sentence_case(_place(report, part))
+    return (
+        f"{where} the {title} is {numbers.quantity(number.first, unit)} for {first} and "
+        f"{numbers.quantity(number.second, unit)} for {second}: {_difference(number, unit)}."
+    )
+
+
+def gap_sentence(report: "PairedReport") -> str:
+    """The gaps of both models and how much they differ; or why there are none."""
+    gap = report.gap
+    if numbers.is_undefined(gap.difference):
+        return f"Neither model has a gap: {wording.name(gap.difference.reason or 'it is undefined')}."
+    unit = report.metrics[report.benchmark.primary_metric].unit
+    outside, inside = (wording.side_title(report.benchmark, side) for side in ("out", "in"))
+    return (
+        f"The gap, {outside} minus {inside}, is {numbers.points(gap.first, unit)} for A and "
+        f"{numbers.points(gap.second, unit)} for B: {_difference(gap, unit)}."
+    )
+
+
+def flips_sentence(report: "PairedReport") -> str:
+    """How many rows flip on the main rows; "" for a kind of output without right and wrong."""
+    part = report.main_slice
+    if part.only_first is None or part.only_second is None:
+        return ""
+    if not part.only_first + part.only_second:
+        return f"{wording.sentence_case(_place(report, part))} no example flips: both are right on the same ones."
+    return (
+        f"{wording.sentence_case(_place(report, part))} {numbers.count(part.only_second)} examples are right in B "
+        f"alone and {numbers.count(part.only_first)} in A alone, of {numbers.count(part.n)}."
+    )
+
+
+def _difference(number: ComparedNumber, unit: str) -> str:
+    """A difference in a sentence: "+2.9 points (95% interval +1.0 to +4.8; p = 0.003, exact McNemar)"."""
+    said = interval_words(number.difference, unit, signed=True)
+    p_value = "" if numbers.is_undefined(number.p_value) else f"; {numbers.p_value(number.p_value)}, {number.test}"
+    return f"{numbers.points(number.difference, unit)}{numbers.points_word(unit)} ({said}{p_value})"
+
+
+def row_title(report: "PairedReport", part: ComparedRows) -> str:
+    """A slice or a group in words."""
+    return wording.slice_words(report.benchmark, part) if part in report.slices else wording.name(part.title)

@@ -9,9 +9,8 @@ import reports
 from scipy import stats
 
 import oochub
-from oochub.report.comparing.gap_matrix import gap_matrix
-from oochub.report.comparing.line_chart import line_axes, line_chart
-from oochub.report.comparing.model_line import model_lines
+from oochub.report.comparison_page import gap_matrix
+from oochub.report.model_line import line_axes, line_chart, model_lines
 from oochub.stats.estimate import Estimate
 
 mpl.use("Agg")

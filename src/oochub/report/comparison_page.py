@@ -1,19 +1,96 @@
-"""The page of many reports: models by benchmarks, in context against out of it, and the tables of methods."""
+"""The page of many reports: a matrix of their gaps, or of any one number, models in and out of context, the tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from oochub.errors import OochubError, unknown_name
 from oochub.records.table import Table
 from oochub.report import numbers, theme, wording
-from oochub.report.comparing.gap_matrix import GapMatrix, gap_matrix
-from oochub.report.comparing.line_chart import line_chart
-from oochub.report.comparing.model_line import ModelLine, model_lines
 from oochub.report.footnotes import Footnotes
+from oochub.report.model_line import ModelLine, line_chart, model_lines, model_names
 from oochub.report.report import Report
 from oochub.report.self_contained_page import self_contained_page
+from oochub.stats.estimate import Estimate
 
 _CHARTS = 12
 _MODELS = 40
+
+
+GAP = "gap"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixCell:
+    """One number.
+
+    Attributes:
+        estimate: The number.
+        unit: Of it.
+        lost: By how much the metric is worse out of context, of a gap of shares; nan for every other number.
+    """
+
+    estimate: Estimate
+    unit: str
+    lost: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GapMatrix:
+    """What the table and the figure show.
+
+    Attributes:
+        number: "gap", or a key of the reports.
+        models: The rows, in order of appearance.
+        benchmarks: The columns: "nooch/ce_car", in order of appearance.
+        metrics: What the number of each column is: the title of its metric.
+        cells: By row and column; a model that was not evaluated there has none.
+    """
+
+    number: str
+    models: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    metrics: Mapping[str, str]
+    cells: Mapping[tuple[str, str], MatrixCell]
+
+
+def gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatrix:
+    """The matrix of reports.
+
+    Args:
+        reports: At most one a model and config.
+        number: "gap", or what `report[number]` takes: "out_of_context/accuracy", "auc", "worst_group".
+
+    Raises:
+        OochubError: No reports, two of one model on one config, or a number that no report has.
+    """
+    if not reports:
+        raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
+    names = model_names(reports)
+    cells: dict[tuple[str, str], MatrixCell] = {}
+    metrics: dict[str, str] = {}
+    for name, report in zip(names, reports, strict=True):
+        column = f"{report.benchmark.name}/{report.benchmark.config}"
+        key = report.benchmark.primary_metric if number == GAP else number.rpartition("/")[2]
+        described = report.description(key)
+        metrics.setdefault(column, described.title)
+        if number not in report:
+            continue
+        if (name, column) in cells:
+            raise OochubError(f"Two reports are of {name} on {column}. Leave one out: a cell holds one number.")
+        estimate, lost = report[number], float("nan")
+        if number == GAP and described.unit == "fraction" and not numbers.is_undefined(estimate):
+            lost = max(0.0, estimate.value if described.direction == "lower" else -estimate.value)
+        cells[name, column] = MatrixCell(estimate=estimate, unit=described.unit, lost=lost)
+    if not cells:
+        raise unknown_name("number in these reports", number, {key for report in reports for key in report})
+    return GapMatrix(
+        number=number,
+        models=tuple(dict.fromkeys(names)),
+        benchmarks=tuple(metrics),
+        metrics=metrics,
+        cells=cells,
+    )
 
 
 def comparison_page(
@@ -23,7 +100,7 @@ def comparison_page(
 
     Args:
         reports: At most one a model, seed and config.
-        tables: Of `oochub.report.comparing.comparison.comparison`, each with the sentences below it.
+        tables: Of `oochub.report.comparison.comparison`, each with the sentences below it.
         metric: Of the charts; None takes the primary metric of each benchmark.
 
     Raises:
@@ -107,3 +184,24 @@ def _table(table: Table, notes: Sequence[str]) -> dict[str, Any]:
         for i, row in enumerate(table.rows)
     ]
     return {"title": table.title, "heads": table.heads, "rows": rows, "notes": [*table.footnotes, *notes]}
+
+
+def tables_page(headline: str, reports: Sequence[Report], tables: Sequence[tuple[Table, Sequence[str]]]) -> str:
+    """Renders tables as a self-contained HTML page; the same reports give the same bytes.
+
+    Args:
+        headline: Of the page.
+        reports: What the tables are of.
+        tables: Each with the sentences below it.
+
+    Raises:
+        OochubError: Tables so large that the page would exceed its limits.
+    """
+    return self_contained_page(
+        "tables.html.jinja",
+        advice="Take fewer tables at once.",
+        headline=headline,
+        tables=[_table(table, notes) for table, notes in tables],
+        oochub=wording.name(reports[0].provenance.oochub, 40),
+        files=len(reports),
+    )

@@ -7,13 +7,12 @@ from markupsafe import Markup
 
 from oochub.records.origin_records import EvaluatedModel, Provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows
-from oochub.report import numbers, svg, wording
-from oochub.report.comparing import paired_tables, paired_words
+from oochub.report import numbers, paired_tables, svg, wording
 from oochub.report.mistake_cards import mistake_cards
 from oochub.report.self_contained_page import self_contained_page
 
 if TYPE_CHECKING:
-    from oochub.report.comparing.paired_report import PairedReport
+    from oochub.report.paired_report import PairedReport
 
 _SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
 
@@ -40,17 +39,17 @@ def paired_page(report: "PairedReport", *, images: bool = True) -> str:
 
 
 def _sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
-    first, second = paired_words.names(report)
+    first, second = paired_tables.model_titles(report)
     sides = {side: wording.side_title(report.benchmark, side) for side in ("in", "out")}
     metrics = paired_tables.metrics(report)
     groups = paired_tables.shown_groups(report)
     return {
-        "headline": paired_words.headline(report),
+        "headline": paired_tables.paired_headline(report),
         "sentences": [
-            line for line in (paired_words.gap_sentence(report), paired_words.flips_sentence(report)) if line
+            line for line in (paired_tables.gap_sentence(report), paired_tables.flips_sentence(report)) if line
         ],
-        "lead": paired_words.lead(report),
-        "caveat": paired_words.CAVEAT,
+        "lead": paired_tables.paired_lead(report),
+        "caveat": paired_tables.CAVEAT,
         "models": (first, second),
         "notes": [numbers.counts_in_text(wording.clean(note)) for note in report.notes],
         "sides": sides,
@@ -68,7 +67,11 @@ def _head(report: "PairedReport") -> dict[str, Any]:
     """The primary metric of both models on both sides, and the two gaps."""
     metric = report.benchmark.primary_metric
     rows = [(part.role, part) for part in report.slices if part.role in ("in", "out") and metric in part.numbers]
-    return {"metric": paired_tables.metric_head(report, metric), "unit": report.metrics[metric].unit, "rows": rows}
+    return {
+        "metric": wording.metric_head(metric, report.metrics[metric]),
+        "unit": report.metrics[metric].unit,
+        "rows": rows,
+    }
 
 
 def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> dict[str, Any]:
@@ -77,7 +80,7 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
     scale = _scale([part.numbers[metric] for part in having])
     rows = [
         {
-            "title": paired_words.row_title(report, part),
+            "title": paired_tables.row_title(report, part),
             "side": part.role if part.role in ("in", "out") else None,
             "part": part,
             "number": part.numbers[metric],
@@ -86,7 +89,7 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
         for part in having
     ]
     return {
-        "metric": paired_tables.metric_head(report, metric),
+        "metric": wording.metric_head(metric, report.metrics[metric]),
         "title": wording.name(report.metrics[metric].title, 40),
         "unit": unit,
         "rows": rows,

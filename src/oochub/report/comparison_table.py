@@ -7,10 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, either, unknown_name
 from oochub.report import wording
-from oochub.report.comparing.reported_columns import reported_columns
-from oochub.report.paper_numbers import reported_configs
+from oochub.report.paper_numbers import (
+    ReportedNumbers,
+    reported_benchmarks,
+    reported_configs,
+    reported_models,
+    reported_numbers,
+    reported_tables,
+)
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 
@@ -121,7 +127,7 @@ def comparison_table(
     reported: bool = False,
     table: str | None = None,
 ) -> ComparisonTable:
-    """The table of one benchmark's runs; see `oochub.report.comparing.comparison.comparison`.
+    """The table of one benchmark's runs; see `oochub.report.comparison.comparison`.
 
     Raises:
         OochubError: A metric or slice that no run has, runs of one config on different rows, or no choice among the
@@ -138,7 +144,7 @@ def comparison_table(
     own = dict.fromkeys(run.config for run in runs)
     configs = list(dict.fromkeys([*(name for name in reported_configs(runs[0].benchmark) if name in own), *own]))
     columns = list(dict.fromkeys(Column(run.method) for run in runs))
-    of_models = reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
+    of_models = _reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
     printed = {model: numbers.among(configs) for model, numbers in of_models.items()}
     for model, theirs in printed.items():
         for (config, method), number in theirs.values.items():
@@ -268,3 +274,54 @@ def _undefined(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
         for (row, column), cell in cells.items()
         if math.isnan(cell.mean)
     ]
+
+
+def _reported_columns(
+    reports: Sequence[Report], metric: str, slice: str, *, table: str | None = None
+) -> dict[str, ReportedNumbers]:
+    """The numbers of a paper that belong beside reports of one benchmark: those of the model that was trained.
+
+    Where a paper has tables of several models, those of the architecture that the reports say was trained are taken,
+    from trained weights or from scratch as it was.
+
+    Args:
+        reports: Of one benchmark, one or more.
+        metric: Key of the metric.
+        slice: Name of the slice.
+        table: The number of a table, to take that one whatever was trained.
+
+    Returns:
+        The numbers by the name of their model, in the order of the reports; one entry, named "", where no model was
+        chosen.
+
+    Raises:
+        OochubError: The paper has several models, and what was trained is none of them or is not said.
+    """
+    benchmark = reports[0].benchmark.name
+    models = reported_models(benchmark) if table is None else {}
+    if not models:
+        return {"": reported_numbers(benchmark, metric, slice, table=table)}
+    trained = [(each.architecture, each.pretrained) for each in (r.provenance.training for r in reports) if each]
+    chosen = dict.fromkeys(
+        model for pair in trained for model in models.values() if (model.architecture, model.pretrained) == pair
+    )
+    if not chosen:
+        listed = "; ".join(f"{number}: {model.title}" for number, model in models.items())
+        raise OochubError(
+            f"The paper of {benchmark} has tables of several models ({listed}), and the reports do not say that one of "
+            f"these was trained. Name a table with {either('table=', '--table')}."
+        )
+    return {model.title: reported_numbers(benchmark, metric, slice, model=model) for model in chosen}
+
+
+def check_table(table: str, benchmarks: Sequence[str]) -> None:
+    """Checks that a paper of one of the benchmarks has a table of that number.
+
+    Raises:
+        OochubError: None has.
+
+    >>> check_table("5", ["nooch", "spawrious"])
+    """
+    known = [number for name in benchmarks if name in reported_benchmarks() for number in reported_tables(name)]
+    if table not in known:
+        raise unknown_name(f"table with reported numbers of {', '.join(benchmarks)}", table, dict.fromkeys(known))

@@ -1,0 +1,430 @@
+"""Reports side by side: tables of tasks and methods with the spread over seeds, as Tables 3, 4 and 9 of NOOCH."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from oochub.errors import OochubError, either, unknown_name
+from oochub.prediction.predictions import Predictions
+from oochub.records.table import Table, markdown_text
+from oochub.report import numbers, wording
+from oochub.report.comparison_table import (
+    AVERAGE,
+    Cell,
+    Column,
+    ComparedRun,
+    ComparisonTable,
+    are_folds,
+    check_table,
+    comparison_table,
+)
+from oochub.report.footnotes import Footnotes
+from oochub.report.model_line import trained_models
+from oochub.report.report import Report
+from oochub.storage.artifacts import PREDICTIONS, REPORT, format_csv
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Group, RenderableType
+
+_FRAME = [
+    *("benchmark", "config", "metric", "slice", "method", "reported"),
+    *("mean", "sd", "low", "high", "seeds", "bold", "reason"),
+]
+
+
+class _ComparisonText(NamedTuple):
+    """A table, and what is said below it: the caption first, then the notes."""
+
+    text: Table
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `comparison` returns.
+
+    Attributes:
+        tables: One for each metric, benchmark and slice, those of the same metric and benchmark one after another.
+        reports: What they were made of.
+        metric: The first metric that was asked for; None is the primary one of each benchmark.
+        rows: What a row of the tables in text is: "tasks" or "methods".
+    """
+
+    tables: tuple[ComparisonTable, ...]
+    reports: tuple[Report, ...]
+    metric: str | None = None
+    rows: str = "tasks"
+
+    def to_terminal(self, *, width: int = 100) -> "Group":
+        """The tables for a terminal; one wider than it is printed in several, column after column.
+
+        Args:
+            width: Characters in a line.
+        """
+        from rich.console import Group
+        from rich.text import Text
+
+        parts: list[RenderableType] = []
+        for text, lines in self._texts():
+            parts.append(Text(text.title, style="bold"))
+            for grid in text.to_terminal(width):
+                parts += [grid, Text()]
+            parts += [Text(line) for line in lines] + [Text()]
+        return Group(*parts)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Every number, one to a row, at full precision.
+
+        Returns:
+            Columns benchmark, config ("Average" for the mean over configs), metric, slice, method, reported (bool),
+            mean, sd, low, high (float, nan where there is none), seeds (int), bold (bool), reason (str or missing).
+        """
+        records = [record for text, _ in self._texts() for record in text.records]
+        return Table(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
+
+    def to_markdown(self) -> str:
+        """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""
+        lines: list[str] = []
+        for text, said in self._texts():
+            lines += [f"**{markdown_text(text.title)}**", "", text.to_markdown(), ""]
+            lines += [f"{markdown_text(line)}\n" for line in said]
+        return "\n".join(lines).rstrip() + "\n"
+
+    def to_latex(self) -> str:
+        r"""The tables in LaTeX, reported columns under a head of their own; they need `\usepackage{booktabs}`."""
+        return "\n".join(
+            text.to_latex(" ".join([f"{text.title}.", *lines]), small=True) for text, lines in self._texts()
+        )
+
+    def to_csv(self) -> str:
+        """`to_frame` as text."""
+        return format_csv(self.to_frame())
+
+    def to_html(self) -> str:
+        """The self-contained page: the gaps, in context against out of it, and the tables.
+
+        Raises:
+            OochubError: So many reports that the page would exceed its limits.
+        """
+        from oochub.report.comparison_page import comparison_page
+
+        return comparison_page(self.reports, self._texts(), metric=self.metric)
+
+    def _texts(self) -> list[_ComparisonText]:
+        of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric, table.rows))
+        return [_comparison_text(list(tables), rows=self.rows) for _, tables in of_metric]
+
+
+def comparison(
+    reports: Iterable[Report | str | Path],
+    *,
+    metric: str | Sequence[str] | None = None,
+    slice: str | Sequence[str] | None = None,
+    reported: bool = False,
+    table: str | None = None,
+    rows: str = "tasks",
+) -> Comparison:
+    """Sets reports side by side: a row for each task, a column for each method, the mean over its seeds.
+
+    A method is a training objective, with what was trained where that differs; a model that was not trained here goes
+    by its id. Bold are the best mean of a row
+    and all whose mean +- standard deviation (ddof 1, over seeds) overlaps with its; of a single seed the 95% interval
+    over test images stands in its place. Reports hold no single predictions, so methods are compared unpaired.
+
+    Args:
+        reports: Reports, or paths of report.json.
+        metric: Names of metrics, a table each; None takes the benchmark's primary metric.
+        slice: Names of slices ("out_of_context", or "hard"), a column of each beside the other; None takes the rows
+            out of context, and all rows for a metric that picks its own.
+        reported: Adds the paper's numbers as columns of their own: those of the model that was trained, where its
+            tables are of several.
+        table: The number of the paper's table to add, whatever was trained.
+        rows: "tasks", methods being the columns; or "methods", tasks being the columns.
+
+    Returns:
+        The Comparison. Averages over tasks stand where a method has all of them; what was not measured stays empty.
+
+    Raises:
+        OochubError: No report; a metric or slice that no report of a benchmark has; two reports of one task, method
+            and seed; reports of one task on other rows or of another version; a table that no paper has, or none
+            named where the reports do not say which it is.
+
+    Source:
+        Madras and Zemel 2021, Tables 3, 4 and 9; Lynch et al. 2023, Tables 3 to 5.
+
+    >>> comparison([])
+    Traceback (most recent call last):
+    oochub.errors.OochubError: There are no reports to compare. Give paths of report.json.
+    """
+    runs = [_run(given, number) for number, given in enumerate(reports, 1)]
+    trained = trained_models([run.report for run in runs])
+    runs = [run._replace(method=f"{run.method}{model}") for run, model in zip(runs, trained, strict=True)]
+    if not runs:
+        raise OochubError("There are no reports to compare. Give paths of report.json.")
+    _check_seeds(runs)
+    _check_versions(runs)
+    if table is not None:
+        check_table(table, list(dict.fromkeys(run.benchmark for run in runs)))
+    if rows not in _ROWS:
+        raise unknown_name("kind of rows", rows, _ROWS)
+    metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
+    slices = [slice] if slice is None or isinstance(slice, str) else list(dict.fromkeys(slice))
+    parts = [[run for run in runs if _data_set(run) == each] for each in dict.fromkeys(map(_data_set, runs))]
+    tables = [
+        comparison_table(part, metric=name, slice=each, reported=reported or table is not None, table=table)
+        for name in metrics
+        for part in parts
+        for each in slices
+    ]
+    return Comparison(
+        tables=tuple({(each.benchmark, each.metric, each.slice, each.rows): each for each in tables}.values()),
+        reports=tuple(run.report for run in runs),
+        metric=metrics[0],
+        rows=rows,
+    )
+
+
+def _run(given: Report | str | Path, number: int) -> ComparedRun:
+    report = given if isinstance(given, Report) else Report.load(given)
+    benchmark, model = report.benchmark, report.model
+    return ComparedRun(
+        label=f"Report {number}" if isinstance(given, Report) else str(given),
+        report=report,
+        benchmark=benchmark.name,
+        config=benchmark.config,
+        method=str(model.objective or model.id),
+        seeds=model.seeds,
+    )
+
+
+def _data_set(run: ComparedRun) -> tuple[str, str]:
+    """Those of one benchmark stand in one table, but for data sets of their own titles and headlines, as in WILDS."""
+    return run.benchmark, run.report.benchmark.title
+
+
+def _check_seeds(runs: Sequence[ComparedRun]) -> None:
+    seen: dict[tuple[str, str, str, tuple[int, ...]], ComparedRun] = {}
+    for run in runs:
+        twin = seen.setdefault((run.benchmark, run.config, run.method, run.seeds), run)
+        if twin is not run:
+            seed = f"seed {', '.join(map(str, run.seeds))}" if run.seeds else "no seed"
+            raise OochubError(
+                f"{twin.label} and {run.label} are both {run.method} on {run.benchmark}/{run.config} with {seed}; "
+                "a cell takes each seed once. Leave one out, or compare them in two tables."
+            )
+
+
+def _check_versions(runs: Sequence[ComparedRun]) -> None:
+    seen: dict[tuple[str, str], ComparedRun] = {}
+    for run in runs:
+        other = seen.setdefault(_data_set(run), run)
+        versions = [each.report.benchmark.version for each in (other, run)]
+        if versions[0] != versions[1]:
+            raise OochubError(
+                f"{other.label} is of version {versions[0]} of {run.benchmark}, {run.label} of {versions[1]}: a "
+                "version has its own rows. Evaluate both on the same one."
+            )
+
+
+_ROWS = ("tasks", "methods")
+"""What a row of a table is; the other is a column."""
+
+
+class _Place(NamedTuple):
+    """A cell of the text, by what it is of."""
+
+    table: ComparisonTable
+    task: str
+    column: Column
+
+
+def _comparison_text(tables: Sequence[ComparisonTable], *, rows: str = "tasks") -> _ComparisonText:
+    """One table of text from those of one benchmark and metric, a column for each slice.
+
+    Args:
+        tables: One a slice.
+        rows: "tasks", as in the paper of NOOCH, or "methods", as in that of Spawrious.
+    """
+    tasks = list(dict.fromkeys(task for table in tables for task in table.rows))
+    columns = sorted(dict.fromkeys(c for table in tables for c in table.columns), key=lambda column: column.reported)
+    beside = [(k, column) for column in columns for k, table in enumerate(tables) if column in table.columns]
+    slices = [f"\n{table.brief}" if len(tables) > 1 else "" for table in tables]
+    if rows == "tasks":
+        heads = [f"{_head(column)}{slices[k]}" for k, column in beside]
+        lines = [(task, [_Place(tables[k], task, column) for k, column in beside]) for task in tasks]
+        rule = tasks.index(AVERAGE) if AVERAGE in tasks else None
+    else:
+        heads = [f"{task}{below}" for task in tasks for below in slices]
+        lines = [(_head(c), [_Place(table, task, c) for task in tasks for table in tables]) for c in columns]
+        rule = next((i for i, column in enumerate(columns) if i and column.reported), None)
+    limits = Footnotes()
+    cells = {(i, k): place for i, (_, places) in enumerate(lines) for k, place in enumerate(places, 1)}
+    text = Table(
+        title=_heading(tables),
+        heads=("Task" if rows == "tasks" else "Method", *heads),
+        rows=tuple((name, *(_number(place, limits) for place in places)) for name, places in lines),
+        footnotes=limits.lines,
+        bold=frozenset(where for where, place in cells.items() if (place.task, place.column) in place.table.bold),
+        reported=sum(column.reported for _, column in beside) if rows == "tasks" else 0,
+        rule=rule,
+        records=tuple(record for table in tables for record in _records(table)),
+    )
+    return _ComparisonText(text, (_caption(tables, rows), *_notes(tables)))
+
+
+def _heading(tables: Sequence[ComparisonTable]) -> str:
+    table = tables[0]
+    unit = numbers.unit_of(table.metric, table.unit)
+    better = f" {numbers.arrow(table.direction)}" if table.direction in ("higher", "lower") else ""
+    where = wording.listed([each.where for each in tables])
+    return f"{wording.name(table.title, 40)} {unit}{better}, {where}, {wording.name(table.benchmark)}"
+
+
+def _caption(tables: Sequence[ComparisonTable], rows: str) -> str:
+    measured = [cell for table in tables for cell in _measured(table)]
+    many = sorted({cell.seeds for cell in measured if cell.seeds > 1})
+    sentences, rules = [], []
+    if many:
+        sentences.append(f"mean (standard deviation, ddof 1) over {_range(many)} seeds")
+        rules.append("mean ± standard deviation")
+    if any(cell.seeds == 1 for cell in measured):
+        sentences.append("of a single run its 95% interval over test images, low to high")
+        rules.append("interval")
+    caption = f"{'; '.join(sentences)}."
+    caption = caption[0].upper() + caption[1:]
+    if any(table.bold for table in tables):
+        among = "column" if rows == "methods" else "row and slice" if len(tables) > 1 else "row"
+        caption += f" Bold: the {' or '.join(rules)} overlaps that of the best in the {among}."
+    if any(are_folds([row for row in table.rows if row != AVERAGE]) for table in tables):
+        caption += " Average: over the folds, with their standard deviation (ddof 1)."
+    elif any(AVERAGE in table.rows for table in tables):
+        caption += " Average: of the methods that have every task"
+        caption += "; its standard deviation is that of the seeds' averages." if many else ", without an interval."
+    caption += " Methods are compared unpaired: reports hold no single predictions."
+    printed = [table for table in tables if any(column.reported for column in table.columns)]
+    if any(row == AVERAGE and column.reported for table in printed for row, column in table.cells):
+        caption += " A reported average is that of the cells, not the printed one."
+    said = dict.fromkeys(table.reported_from for table in printed or tables)
+    return " ".join([caption, *said]).rstrip()
+
+
+def _measured(table: ComparisonTable) -> list[Cell]:
+    return [cell for (row, column), cell in table.cells.items() if row != AVERAGE and not column.reported]
+
+
+def _range(counts: Sequence[int]) -> str:
+    return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+
+
+def _notes(tables: Sequence[ComparisonTable]) -> list[str]:
+    notes = dict.fromkeys(note for table in tables for note in table.notes)
+    return [f"Note: {numbers.counts_in_text(wording.name(note, 400))}." for note in notes]
+
+
+def _head(column: Column) -> str:
+    return f"{wording.name(column.method, 60)}{' (reported)' if column.reported else ''}"
+
+
+def _number(place: _Place, limits: Footnotes) -> str:
+    """The cell as plain text; "" where nothing was measured."""
+    table, task, column = place
+    cell = table.cells.get((task, column))
+    if cell is None:
+        return ""
+    text = numbers.quantity(cell.mean, table.unit)
+    if not math.isnan(cell.sd):
+        text += f" ({numbers.quantity(cell.sd, table.unit)})"
+    elif not math.isnan(cell.low):
+        text += f" ({numbers.interval(cell, table.unit)}{limits.mark(cell)})"
+    most = max((other.seeds for other in table.cells.values()), default=0)
+    return f"{text}, n={cell.seeds}" if 1 < cell.seeds < most and task != AVERAGE else text
+
+
+def _records(table: ComparisonTable) -> Iterator[Mapping[str, Any]]:
+    for row in table.rows:
+        for column in table.columns:
+            if (row, column) in table.cells:
+                yield (
+                    {"benchmark": table.benchmark, "config": row, "metric": table.metric, "slice": table.slice}
+                    | {"method": column.method, "reported": column.reported}
+                    | {**vars(table.cells[row, column]), "bold": (row, column) in table.bold}
+                )
+
+
+class ComparedFiles(NamedTuple):
+    """Of one kind, as they are or their paths: reports, or two predictions; the other is empty."""
+
+    reports: tuple[Report | Path, ...]
+    predictions: tuple[Predictions | Path, ...]
+
+
+def compared_files(sources: Sequence[Predictions | Report | str | Path]) -> ComparedFiles:
+    """Tells reports from predictions, and finds the reports in folders; what is in a file is not read yet.
+
+    Args:
+        sources: Reports, predictions, paths of report.json, of folders that hold some at any depth, or of .parquet
+            files of predictions, in the order in which they are compared.
+
+    Raises:
+        OochubError: Both kinds, one or more than two predictions, a folder without a report, or anything else.
+
+    >>> compared_files(["a.parquet", "b.parquet"]).predictions
+    (PosixPath('a.parquet'), PosixPath('b.parquet'))
+    """
+    predictions: list[Predictions | Path] = []
+    others: list[Report | Path] = []
+    for source in sources:
+        if isinstance(source, Predictions) or (isinstance(source, str | Path) and _is_of_predictions(_path(source))):
+            predictions.append(source if isinstance(source, Predictions) else _path(source))
+        elif isinstance(source, Report | str | Path):
+            others.append(source if isinstance(source, Report) else _path(source))
+        else:
+            raise OochubError(
+                f"Reports or predictions are compared, or the paths of such files, got a {type(source).__name__}. "
+                "`oochub.predict` makes predictions, `oochub.evaluate` a report of them."
+            )
+    if predictions and others:
+        named = predictions[0] if isinstance(predictions[0], Path) else "PREDICTIONS"
+        made = either("oochub.evaluate(predictions)", f"oochub evaluate {named} --out report.json")
+        raise OochubError(
+            f"Predictions are compared with predictions, reports with reports, got {_words(predictions[0])} and "
+            f"{_words(others[0])}. Make a report of the predictions: {made}."
+        )
+    if predictions and len(predictions) != 2:
+        raise OochubError(
+            f"Exactly two predictions are compared, example by example, got {len(predictions)}. For more models make a "
+            f"report of each with `{either('oochub.evaluate', 'oochub evaluate')}`, and compare the reports."
+        )
+    reports = [
+        report
+        for each in others
+        for report in (_reports_in(each) if isinstance(each, Path) and each.is_dir() else [each])
+    ]
+    return ComparedFiles(tuple(reports), tuple(predictions))
+
+
+def _path(source: str | Path) -> Path:
+    return Path(source).expanduser()
+
+
+def _is_of_predictions(path: Path) -> bool:
+    is_named = path.suffix.lower() in PREDICTIONS.suffixes
+    return is_named and (not path.is_dir() or PREDICTIONS.recognizes(path))  # or one of parts
+
+
+def _words(given: Any) -> str:
+    return str(given) if isinstance(given, Path) else "a report" if isinstance(given, Report) else "predictions"
+
+
+def _reports_in(folder: Path) -> list[Path]:
+    found = [path for path in sorted(folder.rglob("*.json")) if path.is_file() and REPORT.recognizes(path)]
+    if not found:
+        raise OochubError(
+            f"There is no report in {folder} or in its folders. `oochub evaluate PREDICTIONS --out "
+            f"{folder / 'report.json'}` makes one."
+        )
+    return found

@@ -1,0 +1,421 @@
+"""Many models in context against out of it: their names, their points, the line through them, and the chart of it."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from scipy import special  # scipy.stats has the same, and takes half a second to import
+
+from oochub.errors import OochubError, unknown_name
+from oochub.records.report_records import MetricDescription
+from oochub.report import numbers, svg, wording
+from oochub.report.report import Report
+from oochub.stats.array_checks import Array
+from oochub.stats.estimate import Estimate
+from oochub.stats.estimation import difference
+from oochub.stats.linear_fit import LinearFit, linear_fit
+
+FEWEST = 5
+"""Models from which on a line is fitted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinePoint:
+    """One model.
+
+    Attributes:
+        model: What it goes by.
+        inside: Its metric in context.
+        outside: Its metric out of context.
+        robustness: How much better it is out of context than the line says of its number in context (effective
+            robustness); positive is better, whatever the metric's direction. nan, with the reason, without a line.
+    """
+
+    model: str
+    inside: Estimate
+    outside: Estimate
+    robustness: Estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelLine:
+    """The models of one config of a benchmark.
+
+    Attributes:
+        benchmark: Its name.
+        config: Its config.
+        metric: The metric of both sides.
+        described: What its numbers mean.
+        titles: What the benchmark calls the sides, in context first.
+        points: A point a model, those with the highest number out of context first (of a metric of which lower is
+            better, the lowest).
+        fit: The line, of probits where the metric is a share; None below five models or where all x are equal.
+        left_out: What has no point, and why.
+    """
+
+    benchmark: str
+    config: str
+    metric: str
+    described: MetricDescription
+    titles: tuple[str, str]
+    points: tuple[LinePoint, ...]
+    fit: LinearFit | None
+    left_out: tuple[str, ...]
+
+    @property
+    def is_probit(self) -> bool:
+        """Whether both axes are probits: shares near 1 are then as far apart as they are hard to come by."""
+        return self.described.unit == "fraction"
+
+    def place(self, value: Any) -> Any:
+        """Numbers of the metric on the axis: the probit of a share, else themselves."""
+        return special.ndtri(value) if self.is_probit else np.asarray(value, np.float64)
+
+    def shown(self, estimate: Estimate, value: float | None = None) -> float:
+        """A number as it is drawn and fitted: a share of 0 or 1 is half an example away from there.
+
+        Args:
+            estimate: Of which rows it is.
+            value: An end of its interval; None is the estimate itself.
+        """
+        value = estimate.value if value is None else value
+        edge = 1 / (2 * max(estimate.n, 1))
+        return min(max(value, edge), 1 - edge) if self.is_probit else value
+
+    def at(self, value: Any) -> tuple[Array, Array, Array]:
+        """The line at numbers in context (m,), and both ends (m,) of its 95% band, all in the metric's own scale.
+
+        Raises:
+            OochubError: There is no line.
+        """
+        if self.fit is None:
+            raise OochubError(f"There are {len(self.points)} models; a line is fitted from {FEWEST} on.")
+        ends = self.fit.at(self.place(value))
+        back: Callable[[Any], Array] = special.ndtr if self.is_probit else np.asarray
+        middle, low, high = (back(end) for end in ends)
+        return middle, low, high
+
+    @property
+    def sentence(self) -> str:
+        """What the points say, in one sentence."""
+        n = len(self.points)
+        if self.fit is None:
+            return f"{n} model{'s' if n != 1 else ''}; a line is fitted from {FEWEST} on."
+        clear = [
+            point.model for point in self.points if numbers.has_interval(point.robustness) and point.robustness.low > 0
+        ]
+        above = wording.listed(clear[:5]) + (f" and {len(clear) - 5} more" if len(clear) > 5 else "")
+        verb = "lies" if len(clear) == 1 else "lie"
+        found = f"{above} {verb} clearly above it." if clear else "None lies clearly above it."
+        return f"A line through {n} models. {found}"
+
+
+def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list[ModelLine]:
+    """The points and the line of each config of each benchmark.
+
+    A share of 0 or 1 has no probit: it is drawn, and enters the fit, as half an example away from there, 1 / (2 n). The
+    line is least squares through all models. The interval of a robustness is made of that of the number out of context,
+    of the band of the line, and of the number in context carried along the line, taken as independent.
+
+    Args:
+        reports: A report a model and config.
+        metric: Its name; None takes the benchmark's primary metric.
+
+    Raises:
+        OochubError: No reports, or a metric that none of them has on both sides.
+
+    Source:
+        Taori et al. 2020, "Measuring Robustness to Natural Distribution Shifts in Image Classification"; Miller et al.
+        2021, "Accuracy on the Line".
+    """
+    if not reports:
+        raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
+    names = model_names(reports)
+    places = dict.fromkeys((report.benchmark.name, report.benchmark.config) for report in reports)
+    lines = []
+    for place in places:
+        of = [(n, r) for n, r in zip(names, reports, strict=True) if (r.benchmark.name, r.benchmark.config) == place]
+        lines.append(_line(of, metric))
+    if not any(line.points for line in lines):
+        known = {name for report in reports for name in report.metrics}
+        if metric is not None and metric not in known:
+            raise unknown_name("metric in these reports", metric, known)
+        raise OochubError("No report has a number both in and out of context, so there is nothing to set side by side.")
+    return lines
+
+
+def _line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelLine:
+    benchmark = named[0][1].benchmark
+    key = metric or benchmark.primary_metric
+    described = named[0][1].description(key)
+    pairs: list[tuple[str, Estimate, Estimate]] = []
+    left_out = []
+    for name, report in named:
+        inside, outside = (report.slice_of(side) for side in ("in", "out"))
+        values = [None if part is None else part.metrics.get(key) for part in (inside, outside)]
+        first, second = values
+        if first is None or second is None or numbers.is_undefined(first) or numbers.is_undefined(second):
+            left_out.append(f"{name}: no {key} on both sides")
+        else:
+            pairs.append((name, first, second))
+    bare = ModelLine(
+        benchmark=benchmark.name,
+        config=benchmark.config,
+        metric=key,
+        described=described,
+        titles=(wording.side_title(benchmark, "in"), wording.side_title(benchmark, "out")),
+        points=(),
+        fit=None,
+        left_out=tuple(left_out),
+    )
+    places = [[float(bare.place(bare.shown(estimate))) for estimate in (x, y)] for _, x, y in pairs]
+    fit = linear_fit(*zip(*places, strict=True)) if len(pairs) >= FEWEST else None
+    if fit is not None and math.isnan(fit.slope):
+        fit = None
+    line = ModelLine(**{**vars(bare), "fit": fit})
+    points = [
+        LinePoint(model=name, inside=x, outside=y, robustness=_robustness(line, x, y, len(pairs)))
+        for name, x, y in pairs
+    ]
+    points.sort(key=lambda point: point.outside.value, reverse=described.direction != "lower")
+    return ModelLine(**{**vars(line), "points": tuple(points)})
+
+
+def _robustness(line: ModelLine, inside: Estimate, outside: Estimate, count: int) -> Estimate:
+    if line.fit is None:
+        why = (
+            f"{count} models: a line is fitted from {FEWEST} on" if count < FEWEST else "all have one number in context"
+        )
+        return Estimate(math.nan, n=outside.n, method="none", reason=why)
+    ends = [inside.value, inside.low, inside.high] if numbers.has_interval(inside) else [inside.value] * 3
+    middle, low, high = line.at([line.shown(inside, end) for end in ends])
+    value, below, above = float(middle[0]), float(min(middle)), float(max(middle))
+    expected = Estimate(
+        value,
+        low=value - math.hypot(value - low[0], value - below),
+        high=value + math.hypot(high[0] - value, above - value),
+        n=inside.n,
+        method=f"line through {count} models",
+    )
+    return difference(expected, outside) if line.described.direction == "lower" else difference(outside, expected)
+
+
+def model_names(reports: Sequence[Report]) -> list[str]:
+    """A name for each report: its training objective, or the model's id.
+
+    With what was trained where reports of a benchmark differ in it, and with its seed where others share the name.
+
+    Args:
+        reports: Any reports.
+
+    >>> model_names([])
+    []
+    """
+    bare = [
+        wording.name(f"{report.model.objective or wording.model_words(report.model)}{trained}", 60)
+        for report, trained in zip(reports, trained_models(reports), strict=True)
+    ]
+    places = [
+        (name, report.benchmark.name, report.benchmark.config) for name, report in zip(bare, reports, strict=True)
+    ]
+    shared = {place[0] for place, count in Counter(places).items() if count > 1}
+    return [
+        f"{name}, seed {', '.join(map(str, report.model.seeds))}" if name in shared and report.model.seeds else name
+        for name, report in zip(bare, reports, strict=True)
+    ]
+
+
+def trained_models(reports: Sequence[Report]) -> list[str]:
+    """What follows the method's name of each report: "" where all reports of its benchmark trained the same.
+
+    A model is named by what its first weights came from ("resnet-50"), or as its family "from scratch".
+
+    Args:
+        reports: Any reports; those of models that were not trained here, and reports of before, say nothing.
+
+    >>> trained_models([])
+    []
+    """
+    models = [_trained(report) for report in reports]
+    of_benchmark: dict[str, set[str]] = {}
+    for report, model in zip(reports, models, strict=True):
+        of_benchmark.setdefault(report.benchmark.name, set()).update([model] if model else [])
+    return [
+        f", {model}" if model and len(of_benchmark[report.benchmark.name]) > 1 else ""
+        for report, model in zip(reports, models, strict=True)
+    ]
+
+
+def _trained(report: Report) -> str:
+    training = report.provenance.training
+    if training is None or training.architecture is None or report.model.objective is None:
+        return ""
+    family = training.architecture.partition("For")[0]
+    return str(training.base).rpartition("/")[2] if training.pretrained else f"{family} from scratch"
+
+
+_LEFT, _TOP, _SIZE = 52.0, 12.0, 360.0  # of the square of the axes, in the units of the view
+_STEPS = 40
+_TICKS = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999)
+_MOST = 8
+
+
+class Axis:
+    """One of the two axes, from values of the metric to places in [0, 1].
+
+    Args:
+        line: Whose scale it has.
+        estimates: What must have room on it, with their intervals.
+    """
+
+    def __init__(self, line: ModelLine, estimates: Sequence[Estimate]) -> None:
+        ends = [
+            line.shown(e, end) for e in estimates for end in (e.value, e.low, e.high) if not numbers.is_undefined(end)
+        ]
+        places = [float(line.place(end)) for end in ends]
+        room = 0.08 * (max(places) - min(places)) or 0.1
+        self._line, self._low, self._high = line, min(places) - room, max(places) + room
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends, as `ModelLine.place` gives them."""
+        return self._low, self._high
+
+    def at(self, value: float) -> float:
+        """The place of a value, 0 at the low end and 1 at the high end."""
+        return (float(self._line.place(value)) - self._low) / (self._high - self._low)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round values between the ends, few enough to be told apart."""
+        if not self._line.is_probit:
+            return svg.ticks(self._low, self._high)
+        every = [tick for tick in _TICKS if 0 <= self.at(tick) <= 1]
+        while len(every) > _MOST:
+            every = every[::2]
+        if len(every) >= 2:
+            return every
+        low, high = (float(np.clip(self._line_back(end), 1e-4, 1 - 1e-4)) for end in (self._low, self._high))
+        return svg.ticks(low, high, most=5)
+
+    def across(self) -> list[float]:
+        """Values from one end to the other, at equal steps of the axis."""
+        return [self._line_back(place) for place in np.linspace(self._low, self._high, _STEPS)]
+
+    def _line_back(self, place: float) -> float:
+        return float(special.ndtr(place)) if self._line.is_probit else float(place)
+
+
+def line_axes(line: ModelLine) -> tuple[Axis, Axis]:
+    """The axes of a chart: in context to the right, out of context upward."""
+    return Axis(line, [p.inside for p in line.points]), Axis(line, [p.outside for p in line.points])
+
+
+def line_chart(line: ModelLine, *, number: int) -> Markup:
+    """The chart of one config; the model farthest above the line is named.
+
+    Args:
+        line: With at least one point.
+        number: Tells its ids from those of other charts of the page.
+    """
+    x, y = line_axes(line)
+    parts = [_frame(line, x, y), _diagonal(x, y), _fitted(line, x, y)]
+    for point in line.points:
+        across, up = _across(x.at(line.shown(point.inside))), _up(y.at(line.shown(point.outside)))
+        for estimate, axis, is_x in ((point.inside, x, True), (point.outside, y, False)):
+            if numbers.has_interval(estimate):
+                ends = [axis.at(line.shown(estimate, end)) for end in (estimate.low, estimate.high)]
+                places = (_across(ends[0]), _across(ends[1]), up, up) if is_x else (across, across, *map(_up, ends))
+                parts.append(
+                    Markup('<line x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}" class="l-out thin"/>').format(*places)
+                )
+        parts.append(svg.mark("out", f"{across:.1f}", f"{up:.1f}", size=4))
+    known = [point for point in line.points if not numbers.is_undefined(point.robustness)]
+    if known:
+        best = max(known, key=lambda point: point.robustness)
+        at = x.at(line.shown(best.inside))
+        parts.append(
+            Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="k halo">{}</text>').format(
+                _across(at) + (-9 if at > 0.5 else 9),
+                _up(y.at(line.shown(best.outside))) - 9,
+                "end" if at > 0.5 else "start",
+                wording.name(best.model, 30),
+            )
+        )
+    name = f"line-{number}"
+    return Markup(
+        '<svg viewBox="0 0 424 420" class="plot" role="img" aria-labelledby="{0}"><title id="{0}">{1}</title>{2}</svg>'
+    ).format(name, line.sentence, Markup("").join(parts))
+
+
+def _across(place: float) -> float:
+    return _LEFT + _SIZE * place
+
+
+def _up(place: float) -> float:
+    return _TOP + _SIZE * (1 - place)
+
+
+def _frame(line: ModelLine, x: Axis, y: Axis) -> Markup:
+    scale, bottom = numbers.SCALES.get(line.described.unit, 1), _up(0)
+    parts = []
+    for tick in x.ticks:
+        at, text = _across(x.at(tick)), f"{scale * tick:.4g}"
+        parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" class="gl"/>').format(at, _TOP, bottom))
+        parts.append(Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(at, bottom + 16, text))
+    for tick in y.ticks:
+        at, text = _up(y.at(tick)), f"{scale * tick:.4g}"
+        right = _LEFT + _SIZE
+        parts.append(Markup('<line x1="{1}" x2="{2}" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(at, _LEFT, right))
+        parts.append(Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_LEFT - 6, at + 4, text))
+    unit = numbers.unit_of(line.metric, line.described.unit)
+    title = f"{wording.name(line.described.title, 30)} {unit}"
+    middle = _LEFT + _SIZE / 2
+    parts.append(
+        Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(
+            middle, bottom + 36, f"{title}, {line.titles[0]}"
+        )
+    )
+    parts.append(
+        Markup('<text transform="translate(12 {}) rotate(-90)" text-anchor="middle">{}</text>').format(
+            _TOP + _SIZE / 2, line.titles[1]
+        )
+    )
+    return Markup("").join(parts)
+
+
+def _diagonal(x: Axis, y: Axis) -> Markup:
+    """The dotted line of equal numbers, where both axes have them."""
+    shared = [value for value in x.across() if 0 <= y.at(value) <= 1]
+    if len(shared) < 2:
+        return Markup("")
+    ends = [(_across(x.at(value)), _up(y.at(value))) for value in (shared[0], shared[-1])]
+    line = Markup('<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="chance"/>').format(*ends[0], *ends[1])
+    words = Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="end" class="halo">no gap</text>').format(
+        ends[1][0] - 4, ends[1][1] + 14
+    )
+    return line + words
+
+
+def _fitted(line: ModelLine, x: Axis, y: Axis) -> Markup:
+    if line.fit is None:
+        return Markup("")
+    values = x.across()
+    middle, low, high = line.at(values)
+    clip = np.clip
+    rows = [
+        (_across(x.at(v)), *(_up(float(clip(y.at(end), 0, 1))) for end in (lower, upper)))
+        for v, lower, upper in zip(values, low, high, strict=True)
+    ]
+    band = " ".join(
+        [f"{at:.1f},{lower:.1f}" for at, lower, _ in rows] + [f"{at:.1f},{up:.1f}" for at, _, up in rows[::-1]]
+    )
+    points = [(_across(x.at(v)), _up(y.at(m))) for v, m in zip(values, middle, strict=True) if 0 <= y.at(m) <= 1]
+    drawn = " ".join(f"{at:.1f},{up:.1f}" for at, up in points)
+    return Markup('<polygon points="{}" class="band-out"/><polyline points="{}" class="curve l-plain"/>').format(
+        band, drawn
+    )
