@@ -24,8 +24,8 @@ from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.models.acceleration import choose_device
 from oochub.prediction.predict import predict
+from oochub.prediction.prediction_data import select_rows
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.selected_rows import selected_rows
 from oochub.records.sides import GroupsOfRows
 
 
@@ -231,7 +231,7 @@ def attention(
         read.check(ids)
     stored = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
     number = {str(name): row for row, name in enumerate(stored)}
-    some = selected_rows(part, [number[name] for name in ids])
+    some = select_rows(part, [number[name] for name in ids])
     names, maps = _names(own), list[AttentionMap]()
     for source, predictions, name in zip(given, own, names, strict=True):
         taken = predictions.take(np.asarray(rows))

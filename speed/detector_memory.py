@@ -39,7 +39,7 @@ import numpy as np
 import scipy.linalg, scipy.sparse
 from oochub import Predictions
 from oochub.evaluation.detector_scores import score_sets
-from oochub.prediction.stored_head import StoredHead
+from oochub.prediction.predictions_file import StoredHead
 
 def rows(n):
     features = rng.random((n, 512), np.float32)

@@ -20,7 +20,7 @@ import oochub
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
 from oochub.evaluation.detector_scores import ScoredSet, score_sets
 from oochub.prediction.predictions import Predictions, row_counts
-from oochub.prediction.stored_head import StoredHead
+from oochub.prediction.predictions_file import StoredHead
 from oochub.records.build_record import BuildRecord
 from oochub.studies.imagenet_ood.measures import SetScores, random_measures
 

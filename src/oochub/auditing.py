@@ -13,8 +13,8 @@ from oochub.data.load import declaration_for, load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, either
 from oochub.evaluation.evaluate import evaluate
-from oochub.prediction.checked_data_set import checked_data_set
 from oochub.prediction.predict import predict_splits, prediction_records
+from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
@@ -155,7 +155,7 @@ def audit_source(
         unread = next(iter(data.given()), None)
         if unread is not None:
             raise OochubError(f"{unread}= is read where source is a path or a name; this data set is loaded already.")
-        loaded = checked_data_set(source)
+        loaded = check_data_set(source)
     _check_task(loaded)
     if altered is not None:
         altered.check(loaded, data_dir=data.data_dir)

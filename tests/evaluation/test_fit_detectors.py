@@ -17,7 +17,7 @@ from oochub.evaluation import detector_scores as fitting
 from oochub.evaluation.detector_scores import make_detector
 from oochub.prediction import lazy_columns
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.stored_head import StoredHead
+from oochub.prediction.predictions_file import StoredHead
 
 WIDTH, CLASSES = 12, 5
 ALL = [f"{name}:tail=5,alpha=3" if name == "open_max" else name for name in oochub.names("detector") if name != "knn"]

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from oochub.evaluation.detector_scores import score_sets
 from oochub.prediction.predictions import Predictions, row_counts
-from oochub.prediction.stored_head import StoredHead
+from oochub.prediction.predictions_file import StoredHead
 
 CLASSES = ["lemon, a fruit", "ox", "barn"]
 SETS = {"known": ("none", 90), "redrawn": ("covariate", 70), "new": ("semantic", 60)}

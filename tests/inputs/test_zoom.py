@@ -17,7 +17,7 @@ from oochub.cli import main
 from oochub.inputs.pictures.image_threads import read_batches
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.inputs.pictures.zoom import BesideZoomed, zoom_in
-from oochub.prediction.stored_head import head_file
+from oochub.prediction.predictions_file import head_file
 
 _CONFIG = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=4)
 _SIZES = ((64, 48), (48, 64), (50, 50), (33, 71), (47, 90))

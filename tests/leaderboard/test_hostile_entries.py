@@ -14,9 +14,8 @@ from leaderboard_entries import made_predictions, sent_entry
 
 from oochub.errors import OochubWarning
 from oochub.leaderboard.site import Site
-from oochub.prediction.manifest import ListedPart, Manifest
+from oochub.prediction.parts_folder import ListedPart, Manifest, save_thumbnails
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.stored_thumbnails import save_thumbnails
 from oochub.records.schema import to_json
 from oochub.storage.parquet_file import seal, seal_of
 

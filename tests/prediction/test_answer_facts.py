@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax
 
-from oochub.prediction.answer_facts import answer_facts, digest_of
+from oochub.prediction.check_rows import digest_rows, read_answer_facts
 from oochub.prediction.predictions import Predictions
 
 _ODD = ["plain", "", 'quo"te', "back\\slash", "ü", "a\tb", "\x7f", '", "', "\u2028", "😀", "1", "a/b", " "]
@@ -47,7 +47,7 @@ def test_the_digest_is_that_of_json_and_bytes(n, kind):
     listed = [list(row) if kind == "labels" else row.item() for row in label]
     content = json.dumps([names, split, listed]).encode() + answers.tobytes()
     expected = hashlib.sha256(content).hexdigest()
-    assert digest_of(made.rows, made.metadata) == answer_facts(made.rows, made.metadata).digest == expected
+    assert digest_rows(made.rows, made.metadata) == read_answer_facts(made.rows, made.metadata).digest == expected
 
 
 def test_one_pass_gives_the_summary_of_every_row(tmp_path):
@@ -60,7 +60,7 @@ def test_one_pass_gives_the_summary_of_every_row(tmp_path):
     assert len(list(loaded.blocks("logits"))) > 1
     logs = log_softmax(logits.astype(np.float64), axis=1)
     loss = np.where(label < 0, np.nan, -logs[np.arange(n), label])
-    for summary in (made.summary, loaded.summary, answer_facts(loaded.rows, loaded.metadata).summary):
+    for summary in (made.summary, loaded.summary, read_answer_facts(loaded.rows, loaded.metadata).summary):
         assert summary.prediction.dtype == np.int32
         np.testing.assert_array_equal(summary.prediction, logits.argmax(axis=1))
         np.testing.assert_allclose(summary.confidence, np.exp(logs.max(axis=1)), rtol=1e-9)

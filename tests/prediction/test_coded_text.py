@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import oochub
-from oochub.prediction.coded_text import joined_text, with_text
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.stored_rows import decode_text, join_text
 
 FEW = ["sea", None, "land", "sea"] * 5
 TABLES = {
@@ -27,10 +27,10 @@ TABLES = {
 def test_text_comes_back(tables, times):
     """Reference: pyarrow's own join. Planted faults: names of the first table for the codes of all; one byte always."""
     wanted = pa.concat_tables(tables * times, promote_options="permissive")
-    joined = joined_text(tables)
+    joined = join_text(tables)
     if times == 2:
-        joined = joined_text([joined, *tables])  # of what is coded already
-    given = with_text(joined)
+        joined = join_text([joined, *tables])  # of what is coded already
+    given = decode_text(joined)
     assert given.schema.equals(wanted.schema, check_metadata=True)
     assert given.to_pydict() == wanted.to_pydict()
 

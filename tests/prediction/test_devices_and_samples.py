@@ -13,8 +13,8 @@ import oochub
 from oochub.errors import OochubError, OochubWarning
 from oochub.models.acceleration import Autocast, choose_device, warn_of_slow_dtype
 from oochub.outputs.classes import Classes
-from oochub.prediction.dtype_check import dtype_check
-from oochub.prediction.sampled import sampled
+from oochub.prediction.prediction_data import draw_sample
+from oochub.prediction.run_model import _describe_dtype_difference as dtype_check
 
 PROCESSOR = ViTImageProcessorPil(size={"height": 16, "width": 16})
 
@@ -135,7 +135,7 @@ def test_of_a_stream_the_first_rows_are_taken():
 
 def test_rows_of_a_selection_keep_their_places():
     part = Dataset.from_dict({"text": list("abcdefghij")}).select(range(9, -1, -1))
-    sample = sampled({"test": part}, 3).parts["test"]
+    sample = draw_sample({"test": part}, 3).parts["test"]
     assert [part[int(row)]["text"] for row in sample["example_id"]] == sample["text"][:]
 
 

@@ -17,9 +17,8 @@ import oochub
 from oochub.errors import OochubError, OochubWarning
 from oochub.models.extraction import Extraction
 from oochub.prediction import parts, predictions_file
-from oochub.prediction.manifest import Manifest
+from oochub.prediction.parts_folder import Manifest, save_thumbnails
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.stored_thumbnails import save_thumbnails
 from oochub.storage.parquet_file import seal, seal_of
 
 

@@ -22,7 +22,7 @@ from transformers import (
 import oochub
 from oochub.loading_scripts.build_repository import build_parquet
 from oochub.models.extraction import find_head
-from oochub.prediction.stored_head import head_file
+from oochub.prediction.predictions_file import head_file
 from oochub.records.schema import to_json
 
 _TINY = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}

@@ -22,7 +22,7 @@ from oochub.errors import OochubWarning
 from oochub.models import model_source
 from oochub.models.cache_key import cache_key
 from oochub.models.mode import Mode
-from oochub.prediction.stored_head import head_file
+from oochub.prediction.predictions_file import head_file
 
 
 @pytest.fixture

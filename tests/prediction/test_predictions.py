@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from oochub.errors import OochubError
-from oochub.prediction.concatenate import concatenate
-from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions import Predictions, concatenate
 from oochub.records.schema import to_json
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 import oochub
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.stored_head import StoredHead
+from oochub.prediction.predictions_file import StoredHead
 
 RNG = np.random.default_rng(5)
 HEAD = StoredHead(weight=RNG.normal(size=(3, 8)).astype(np.float32), bias=RNG.normal(size=3).astype(np.float32))
@@ -49,7 +49,7 @@ def test_a_head_is_written_beside_the_file_and_found_there(tmp_path):
     copy = Predictions.load(again.select(np.arange(50) < 20).save(tmp_path / "elsewhere" / "b.parquet"))
     for part in (again, copy):
         assert part.head.weight.tobytes() == HEAD.weight.tobytes() and part.head.bias.tobytes() == HEAD.bias.tobytes()
-    assert len(copy) == 20 and oochub.prediction.concatenate.concatenate([again]).head is not None
+    assert len(copy) == 20 and oochub.prediction.predictions.concatenate([again]).head is not None
     bare = replace(again, stored_head=None)
     assert bare.head is None and Predictions.load(bare.save(tmp_path / "c.parquet")).head is None
 

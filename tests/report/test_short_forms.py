@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import reports
 
-from oochub.prediction.notebook_table import notebook_table
+from oochub.prediction.notebook_table import make_notebook_table
 from oochub.prediction.predictions import Predictions
 from oochub.stats.estimate import Estimate
 
@@ -45,7 +45,7 @@ def test_nothing_in_a_notebook_is_run_fetched_or_colored():
         reports.read(content)._repr_html_(),
         Predictions.from_arrays(logits=[[0.0, 1.0]], label=[1], model=evil, **{evil: [1]})._repr_html_(),
         Estimate(0.5, n=1, method="none", reason=evil)._repr_html_(),
-        notebook_table([[f"{evil}\n{evil}"]], heads=[evil], title=evil, sentences=[evil]),
+        make_notebook_table([[f"{evil}\n{evil}"]], heads=[evil], title=evil, sentences=[evil]),
     ]
     for page in pages:
         assert "<script" not in page and "&lt;script&gt;" in page

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors import torch as safetensors_of_torch
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.prediction.stored_head import StoredHead, head_file
+from oochub.prediction.predictions_file import StoredHead, head_file
 from oochub.storage.tensor_file import load_tensors, save_tensors
 
 ARRAYS = {

@@ -21,9 +21,8 @@ from pyarrow import csv
 from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.output import Output, output_of, output_of_features
-from oochub.prediction.data_metadata import data_metadata
+from oochub.prediction.data_metadata import describe_data, read_split_rows
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.split_rows import split_rows
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.build_record import BuildRecord, without_build_column
 from oochub.records.given_columns import GivenColumns
@@ -185,7 +184,7 @@ def join_answers(
         table = table.append_column(name, values.take(pa.array(joined.rows)))
     unread = [name for name in file.table.column_names if name not in {"example_id", "split", *columns.read}]
     made_of = {"file": file.name, "sha256": file.sha256, "columns": sorted(columns.read), "not_read": unread}
-    metadata = data_metadata(
+    metadata = describe_data(
         StoredRows.of(table),
         some.info,
         kind,
@@ -312,7 +311,7 @@ def _named_splits(known: Mapping[str, list[str]], named: list[str], problems: li
 def _rows(
     data: Mapping[str, datasets.Dataset], splits: tuple[str, ...], kind: Output, names: tuple[str, ...]
 ) -> pa.Table:
-    return pa.concat_tables([split_rows(split, data[split], kind, names) for split in splits]).combine_chunks()
+    return pa.concat_tables([read_split_rows(split, data[split], kind, names) for split in splits]).combine_chunks()
 
 
 def _check_truth(

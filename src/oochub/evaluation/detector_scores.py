@@ -19,7 +19,7 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.present_classes import Classes, choose_answers, find_allowed_classes
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.stored_head import StoredHead
+from oochub.prediction.predictions_file import StoredHead
 from oochub.process.ranks import Ranks, gather_to_first
 from oochub.records.finding_records import DetectorDifference
 from oochub.records.parameters import check_parameters, parse_value

@@ -43,8 +43,7 @@ from oochub.evaluation.row_sets import (
     measure_gap_at_equal,
     measure_slice,
 )
-from oochub.prediction.concatenate import common_integrity, concatenate
-from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions import Predictions, concatenate, join_integrity
 from oochub.records.build_record import OWN
 from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.provenance import provenance
@@ -206,7 +205,7 @@ def evaluate(
                 rows=len(predictions),
                 fingerprint=predictions.metadata.fingerprint,
                 sha256=predictions.digest,
-                integrity=common_integrity(opened),
+                integrity=join_integrity(opened),
             ),
             command=_command(
                 files,

@@ -19,8 +19,7 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_inputs import open_parts
 from oochub.evaluation.scenes import Scenes
-from oochub.prediction.concatenate import concatenate
-from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions import Predictions, concatenate
 from oochub.records.build_record import BuildFacts, BuildRecord, without_build_column
 from oochub.records.output_columns import vector_array, vectors
 from oochub.report.report import Report

@@ -16,9 +16,8 @@ from oochub.errors import OochubError
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import find_epoch_rows
 from oochub.output import Output, output_of, output_of_features
-from oochub.prediction.data_metadata import data_metadata
+from oochub.prediction.data_metadata import describe_data, read_split_rows
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.split_rows import split_rows
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.build_record import OWN, without_build_column
 from oochub.records.metadata import Metadata, PredictedBy
@@ -62,9 +61,9 @@ class BenchmarkRows:
         kind = output_of(name)
         names = kind.class_names(some) or ["0"]
         table = pa.concat_tables(
-            [split_rows(split, part, kind, names) for split, part in splits.items()], promote_options="permissive"
+            [read_split_rows(split, part, kind, names) for split, part in splits.items()], promote_options="permissive"
         )
-        about = data_metadata(StoredRows.of(table), some.info, kind, class_names=names, model=PredictedBy())
+        about = describe_data(StoredRows.of(table), some.info, kind, class_names=names, model=PredictedBy())
         return cls(source=source, splits=splits, about=about)
 
     @property
@@ -98,7 +97,7 @@ class BenchmarkRows:
         parts = []
         for split, part in self.splits.items():
             if split in said.rows:
-                parts.append(split_rows(split, part, kind, names or said.class_names))
+                parts.append(read_split_rows(split, part, kind, names or said.class_names))
         table = pa.concat_tables(parts, promote_options="permissive") if parts else None
         order = _places(predictions, table, self.splits)
         assert table is not None  # noqa: S101  else no row had a place

@@ -13,8 +13,7 @@ from oochub.evaluation.evaluate import evaluate
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.rows_digest import rows_digest
 from oochub.prediction.check_rows import check_answers
-from oochub.prediction.concatenate import concatenate
-from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions import Predictions, concatenate
 from oochub.records.schema import to_json
 from oochub.report.report import Report
 

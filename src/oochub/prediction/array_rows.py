@@ -17,7 +17,7 @@ from oochub.records.output_columns import class_numbers, column_of, given_array,
 _ROW = ("example_id", "split")
 
 
-def rows_of_arrays(
+def convert_arrays(
     given: Mapping[str, Any],
     *,
     class_names: Sequence[str] | None,
@@ -69,14 +69,14 @@ def rows_of_arrays(
     return table, metadata
 
 
-def rows_of_frame(
+def convert_frame(
     frame: Any, *, logits: str | Sequence[str], class_names: Sequence[str] | None, **named: Any
 ) -> tuple[pa.Table, Metadata]:
     """The table and the metadata of predictions; `Predictions.from_pandas` says what is taken.
 
     Raises:
         OochubError: No frame, a column twice or missing, class names in another order than the columns of logits, and
-            as `rows_of_arrays`.
+            as `convert_arrays`.
     """
     columns = _columns(frame)
     names: Any
@@ -100,7 +100,7 @@ def rows_of_frame(
         names = class_names
         columns |= {"logits": taken[0]} if taken else {}
     ids, split = columns.pop("example_id", None), columns.pop("split", "test")
-    return rows_of_arrays(columns, example_id=ids, split=split, class_names=names, **named)
+    return convert_arrays(columns, example_id=ids, split=split, class_names=names, **named)
 
 
 def _columns(frame: Any) -> dict[str, Any]:

@@ -1,22 +1,30 @@
-"""Checks that rows hold what their metadata say: every column, every row once, truth and answers of the kind."""
+"""Checks that rows hold what their metadata say: every column, every row once, truth and answers of the kind.
 
+What follows from the truth and the answers is read once, a block at a time, and checked on the way.
+"""
+
+import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output import output_of
-from oochub.prediction.coded_text import with_text
-from oochub.prediction.stored_rows import StoredRows
+from oochub.prediction.stored_rows import StoredRows, decode_text
 from oochub.records.metadata import VECTORS, Metadata, check_name_length, row_counts
-from oochub.records.output_columns import LONGEST_NAME
+from oochub.records.output_columns import LONGEST_NAME, vectors
+from oochub.stats.logits import SoftmaxSummary, summarize_answers
 
 _ROW = ("example_id", "split")
-_TOGETHER = 1 << 13  # rows whose names are looked at together
+_TOGETHER = 1 << 13  # rows whose names or text are looked at together
 _FEW = 10  # splits of a row each that a small file may have
 _OF_SPLITS = re.compile(r"((id|ood)[-_]?)?(train|val|valid|validation|dev|test)", re.IGNORECASE)
 
@@ -78,13 +86,13 @@ def _check_each_once(keys: pa.Table) -> None:
     """That no example occurs twice in a split: by a number for each row, and by the names where two numbers agree."""
     numbers, start = np.empty(len(keys), np.uint64), 0
     for block in keys.to_batches(max_chunksize=_TOGETHER):
-        names = with_text(pa.Table.from_batches([block])).to_pandas().astype(str)
+        names = decode_text(pa.Table.from_batches([block])).to_pandas().astype(str)
         numbers[start : start + len(block)] = pd.util.hash_pandas_object(names, index=False)
         start += len(block)
     numbers.sort()
     if not (numbers[1:] == numbers[:-1]).any():
         return
-    names = with_text(keys).to_pandas()
+    names = decode_text(keys).to_pandas()
     doubled = names[names.duplicated()]
     if len(doubled):
         first = doubled.iloc[0]
@@ -120,11 +128,11 @@ def check_answers(rows: StoredRows, metadata: Metadata) -> None:
     Raises:
         OochubError: What the kind of output does not allow, vectors of several lengths; the first bad row is named.
     """
-    for _ in checked_blocks(rows, metadata, VECTORS):
+    for _ in check_blocks(rows, metadata, VECTORS):
         pass
 
 
-def checked_blocks(rows: StoredRows, metadata: Metadata, more: Sequence[str] = ()) -> Iterator[pa.Table]:
+def check_blocks(rows: StoredRows, metadata: Metadata, more: Sequence[str] = ()) -> Iterator[pa.Table]:
     """The id, truth and answer of all rows, a block at a time, each checked before it is given.
 
     Args:
@@ -157,3 +165,110 @@ def _check_nulls(table: pa.Table, required: Sequence[str]) -> None:
             f"Every row needs {', '.join(required)}; {', '.join(nulls)} empty in some, {nulls[0]} in "
             f"{missing.sum():,}, first {first}. Fill them in, or leave these rows out."
         )
+
+
+class AnswerFacts(NamedTuple):
+    """What follows from truth and answers.
+
+    Attributes:
+        digest: SHA-256 over examples, truth and answers: equal for equal predictions, whenever and wherever made.
+        summary: Of each row; None where the kind of output has not one answer a row.
+    """
+
+    digest: str
+    summary: SoftmaxSummary | None
+
+
+def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | None = None) -> AnswerFacts:
+    """Reads truth and answers once: they are checked, digested and summed up, and no vector is kept.
+
+    Args:
+        rows: That passed `check_rows`.
+        metadata: What they say of themselves.
+        sealed: What their file says that the digest is; None where it does not say.
+
+    Raises:
+        OochubError: What the kind of output does not allow, the first bad row is named; another digest.
+
+    >>> from oochub import Predictions
+    >>> made = Predictions.from_arrays(logits=[[2.0, 0.0], [0.0, 1.0]], label=[0, 0])
+    >>> facts = read_answer_facts(made.rows, made.metadata)
+    >>> facts.summary.prediction.tolist(), facts.digest == made.digest
+    ([0, 1], True)
+    """
+    output, n = output_of(metadata.kind), len(rows)
+    blocks, start = check_blocks(rows, metadata), 0
+    first = next(blocks)  # there is a row; the truth has the right type, before it is digested
+    digest = _digest_of_texts(rows, (*_ROW, output.label_column))
+    arrays: tuple[NDArray[Any], ...] | None = None
+    if output.one_answer:
+        arrays = np.empty(n, np.int32), np.empty(n), np.empty(n)
+    for block in chain([first], blocks):
+        for name in output.columns:
+            if name in VECTORS:
+                digest.update(vectors(block.column(name)).tobytes())
+        if arrays is not None:
+            label = output.label(block, metadata.class_names)
+            own = summarize_answers([vectors(block.column("logits"))], label)
+            for whole, some in zip(arrays, own, strict=True):
+                whole[start : start + len(block)] = some
+        start += len(block)
+    _digest_light(digest, rows, output.columns)
+    if sealed not in (None, digest.hexdigest()):
+        raise OochubError(
+            "The ids, splits, labels or answers are not those that were sealed: the digest of them differs. Predict "
+            "again, or make the file anew with Predictions.from_pandas(frame, ...).save(path)."
+        )
+    return AnswerFacts(digest.hexdigest(), None if arrays is None else SoftmaxSummary(*arrays))
+
+
+def digest_rows(rows: StoredRows, metadata: Metadata) -> str:
+    """The digest of `AnswerFacts` alone, of rows that were checked."""
+    output = output_of(metadata.kind)
+    digest = _digest_of_texts(rows, (*_ROW, output.label_column))
+    for name in output.columns:
+        if name in VECTORS:
+            for block in rows.blocks([name]):
+                digest.update(vectors(block.column(name)).tobytes())
+    _digest_light(digest, rows, output.columns)
+    return digest.hexdigest()
+
+
+def _digest_of_texts(rows: StoredRows, names: Sequence[str]) -> "hashlib._Hash":
+    """A digest of columns as a JSON list of lists, whatever the pieces that they are held in."""
+    digest = hashlib.sha256()
+    for number, name in enumerate(names):
+        digest.update(b", [" if number else b"[[")
+        light = rows.light.select([name])
+        for start in range(0, len(light), _TOGETHER):
+            digest.update(b", " * bool(start) + _json(light.slice(start, _TOGETHER).column(0)))
+        digest.update(b"]")
+    digest.update(b"]")
+    return digest
+
+
+def _digest_light(digest: "hashlib._Hash", rows: StoredRows, names: Sequence[str]) -> None:
+    """Takes the columns that are in memory by their bytes, those of lists of any lengths with the lengths."""
+    for name in names:
+        if name not in VECTORS:
+            column = rows.column(name)
+            while pa.types.is_nested(column.type):
+                digest.update(pc.list_value_length(column).to_numpy().tobytes())
+                column = pc.list_flatten(column)
+            digest.update(column.to_numpy().tobytes())
+
+
+def _json(column: pa.ChunkedArray) -> bytes:
+    """The values as `json.dumps` writes them, one after the other; whole numbers and plain text without Python."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if len(column) and not column.null_count and (is_text or pa.types.is_integer(kind)):
+        texts = column.cast(kind).cast(pa.large_string()).combine_chunks()
+        between = pa.scalar('", "' if is_text else ", ", texts.type)
+        joined = pc.binary_join(pa.LargeListArray.from_arrays([0, len(texts)], texts), between)[0].as_py()
+        if not is_text:
+            return str(joined).encode()
+        quotes = 2 * (len(texts) - 1)  # those between: a text with one of its own is escaped, as other signs are
+        if joined.isascii() and joined.isprintable() and "\\" not in joined and joined.count('"') == quotes:
+            return f'"{joined}"'.encode()
+    return json.dumps(column.to_pylist())[1:-1].encode()

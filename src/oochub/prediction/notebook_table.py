@@ -9,7 +9,7 @@ _CELL = "padding:.2em 1em .2em 0;vertical-align:top;text-align:{}"
 _HEAD = "padding:.2em 1em .2em 0;vertical-align:bottom;font-weight:600;border-bottom:1px solid;text-align:{}"
 
 
-def notebook_table(
+def make_notebook_table(
     rows: Sequence[Sequence[str]],
     *,
     heads: Sequence[str] = (),
@@ -26,7 +26,7 @@ def notebook_table(
         sentences: What follows it.
         footnotes: What stands below the table, a line each.
 
-    >>> notebook_table([["<b>", "1"]]).count("&lt;b&gt;")
+    >>> make_notebook_table([["<b>", "1"]]).count("&lt;b&gt;")
     1
     """
     lines = [f'<div style="font-weight:600">{escape(title)}</div>'] if title else []

@@ -18,11 +18,10 @@ import pyarrow as pa
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.input import BrokenRow
-from oochub.prediction.manifest import ListedPart, Manifest
+from oochub.prediction.parts_folder import ListedPart, Manifest, save_thumbnails
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import PartRecord
 from oochub.prediction.stored_rows import StoredRows
-from oochub.prediction.stored_thumbnails import save_thumbnails
 from oochub.records.schema import from_json, to_json
 from oochub.stats.logits import SoftmaxSummary
 from oochub.storage.files import take_place, written_whole
@@ -34,14 +33,14 @@ _NUMBERS = 1 << 24  # of a part, 64 MB
 _ROWS = 1 << 13  # of a part, however narrow: a kill loses no more
 
 
-def part_rows(width: int, batch_size: int) -> int:
+def count_part_rows(width: int, batch_size: int) -> int:
     """How many rows a part has: whole batches.
 
     Args:
         width: Numbers a row.
         batch_size: Rows a forward pass.
 
-    >>> part_rows(2, 32), part_rows(3048, 32)
+    >>> count_part_rows(2, 32), count_part_rows(3048, 32)
     (8192, 5504)
     """
     rows = max(1, min(_ROWS, _NUMBERS // max(1, width)))

@@ -13,15 +13,19 @@ from oochub.models.acceleration import check_compiler, choose_device, fold_batch
 from oochub.models.cache_key import cache_key
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
-from oochub.prediction.answered_rows import answered_rows
-from oochub.prediction.checked_data_set import checked_data_set
-from oochub.prediction.chosen_splits import checked_splits, chosen_splits
-from oochub.prediction.predicted import predicted
 from oochub.prediction.prediction_cache import PredictionCache
+from oochub.prediction.prediction_data import (
+    Splits,
+    check_data_set,
+    check_splits,
+    choose_splits,
+    draw_sample,
+    leave_out_classes,
+)
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import SUMMARY
 from oochub.prediction.ray_engine import RayEngine
-from oochub.prediction.sampled import Sample, sampled
-from oochub.prediction.stored_summary import SUMMARY
+from oochub.prediction.run_model import run_model
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import unpack_samples, without_build_column
 from oochub.records.metadata import RESERVED
@@ -166,9 +170,9 @@ def predict_splits(
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
     if asked.features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
-    dataset = without_build_column(unpack_samples(checked_data_set(dataset)))
-    parts = chosen_splits(dataset, None if asked.splits is None else list(asked.splits))
-    sample = Sample(parts, ()) if asked.limit is None else sampled(parts, asked.limit)
+    dataset = without_build_column(unpack_samples(check_data_set(dataset)))
+    parts = choose_splits(dataset, None if asked.splits is None else list(asked.splits))
+    sample = Splits(parts, ()) if asked.limit is None else draw_sample(parts, asked.limit)
     some = next(iter(sample.parts.values()))
     if cluster is not None and asked.compile:
         raise OochubError("A compiled network stays in its process, and Ray's actors have their own. Leave out one.")
@@ -186,7 +190,7 @@ def predict_splits(
     inputs.num_workers = asked.num_workers
     settings = how.of_mode
     chosen = choose_mode(source, how.mode, settings)
-    parts = checked_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
+    parts = check_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "splits": list(parts), **settings}
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
@@ -200,16 +204,16 @@ def predict_splits(
     opened = chosen(source, inputs, data, **settings)
     if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
         opened = chosen(source, inputs, data, **settings)
-    parts = checked_splits(parts, read=inputs.column, reserved=opened.kind.columns)
+    parts = check_splits(parts, read=inputs.column, reserved=opened.kind.columns)
     if (asked.odin is not None or asked.zoom is not None) and not opened.kind.one_answer:
         options = either("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
-    answered = answered_rows(parts, opened.left_out)
+    answered = leave_out_classes(parts, opened.left_out)
     notes = (*sample.notes, *answered.notes)
     probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
     with fold_batch_norm(opened.network, probe) as pairs:
         computed = {"folded": pairs} | ({"key": key} if asked.cache and key is not None else {})
-        predictions = predicted(
+        predictions = run_model(
             opened,
             inputs,
             answered.parts,

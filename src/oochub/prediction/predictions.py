@@ -1,7 +1,8 @@
 """What a model said about each example: a table that opens in pandas and carries where it comes from."""
 
+import hashlib
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,14 +15,20 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.output import Output, output_of
-from oochub.prediction.answer_facts import answer_facts, digest_of
-from oochub.prediction.array_rows import rows_of_arrays, rows_of_frame
-from oochub.prediction.check_rows import check_answers, check_rows
-from oochub.prediction.notebook_table import notebook_table
-from oochub.prediction.predictions_file import PartRecord, open_predictions, save_predictions
-from oochub.prediction.stored_head import StoredHead, head_file
+from oochub.prediction.array_rows import convert_arrays, convert_frame
+from oochub.prediction.check_rows import check_answers, check_rows, digest_rows, read_answer_facts
+from oochub.prediction.notebook_table import make_notebook_table
+from oochub.prediction.predictions_file import (
+    PartRecord,
+    StoredHead,
+    drop_copies,
+    drop_earlier_summary,
+    find_stale_note,
+    head_file,
+    open_predictions,
+    save_predictions,
+)
 from oochub.prediction.stored_rows import StoredRows, WithStoredRows
-from oochub.prediction.stored_summary import stale_note, without_copies, without_summary_of_before
 from oochub.records.metadata import Metadata, read_metadata, row_counts
 from oochub.records.schema import to_json
 from oochub.stats.logits import SoftmaxSummary, summarize_answers
@@ -59,13 +66,13 @@ class Predictions(WithStoredRows):
 
     def __post_init__(self) -> None:
         is_new = not isinstance(self.rows, StoredRows)  # those of StoredRows were checked when they were new
-        rows, copies = without_copies(self.rows) if is_new else (self.rows, pa.table({}))
+        rows, copies = drop_copies(self.rows) if is_new else (self.rows, pa.table({}))
         object.__setattr__(self, "rows", StoredRows.of(rows) if is_new else rows)
         object.__setattr__(self, "metadata", read_metadata(to_json(self.metadata), self.column_names))
         check_rows(self.rows, self.metadata)
         if is_new:
             check_answers(self.rows, self.metadata)
-        if copies.num_columns and (note := stale_note(copies, self.summary if self.output.one_answer else None)):
+        if copies.num_columns and (note := find_stale_note(copies, self.summary if self.output.one_answer else None)):
             object.__setattr__(self, "metadata", replace(self.metadata, notes=(*self.metadata.notes, note)))
 
     @classmethod
@@ -79,11 +86,11 @@ class Predictions(WithStoredRows):
         try:
             known = read_metadata(opened.metadata, opened.rows.column_names)
             loaded = cls(opened.rows, known, opened.integrity, head_file(path), opened.part)
-            facts = answer_facts(loaded.rows, loaded.metadata, sealed=opened.digest)
+            facts = read_answer_facts(loaded.rows, loaded.metadata, sealed=opened.digest)
         except OochubError as error:
             raise error if str(path) in str(error) else OochubError(f"{path}: {error}") from None
         if opened.of_before:
-            object.__setattr__(loaded, "rows", without_summary_of_before(loaded.rows, facts.summary))
+            object.__setattr__(loaded, "rows", drop_earlier_summary(loaded.rows, facts.summary))
         return loaded.remember(**facts._asdict())
 
     @classmethod
@@ -127,7 +134,7 @@ class Predictions(WithStoredRows):
         """
         given = {"label": label, "logits": logits, **columns}
         names: dict[str, Any] = {"class_names": class_names, "example_id": example_id, "split": split, "kind": kind}
-        return cls(*rows_of_arrays(given, **names, benchmark=benchmark, config=config, model=model))
+        return cls(*convert_arrays(given, **names, benchmark=benchmark, config=config, model=model))
 
     @classmethod
     def from_pandas(
@@ -162,7 +169,7 @@ class Predictions(WithStoredRows):
         [0, 0]
         """
         origin: dict[str, Any] = {"benchmark": benchmark, "config": config, "model": model, "kind": kind}
-        return cls(*rows_of_frame(frame, logits=logits, class_names=class_names, **origin))
+        return cls(*convert_frame(frame, logits=logits, class_names=class_names, **origin))
 
     def save(self, path: str | Path) -> Path:
         """Writes Parquet with the metadata in its schema, sealed; whole or not at all.
@@ -186,7 +193,7 @@ class Predictions(WithStoredRows):
         return "\n".join(["<Predictions>", *map(": ".join, self._facts())])
 
     def _repr_html_(self) -> str:
-        return notebook_table(self._facts(), title="Predictions")
+        return make_notebook_table(self._facts(), title="Predictions")
 
     def _facts(self) -> list[tuple[str, str]]:
         """What the predictions are of, as words and values."""
@@ -275,7 +282,7 @@ class Predictions(WithStoredRows):
     @cached_property
     def digest(self) -> str:
         """SHA-256 over examples, truth and answers: equal for equal predictions, whenever and wherever made."""
-        return digest_of(self.rows, self.metadata)
+        return digest_rows(self.rows, self.metadata)
 
     def select(self, mask: NDArray[np.bool_]) -> "Predictions":
         """The rows where `mask` is true."""
@@ -297,3 +304,41 @@ class Predictions(WithStoredRows):
         """Takes what is known of these rows already, `summary` or `digest`, so that it is not computed."""
         vars(self).update({name: value for name, value in known.items() if value is not None})
         return self
+
+
+def concatenate(parts: Sequence[Predictions]) -> Predictions:
+    """One Predictions of several files of the same model on different splits or sets.
+
+    Raises:
+        OochubError: No part, parts of different models, benchmarks or classes, or an example in two parts.
+    """
+    if not parts:
+        raise OochubError("There are no predictions. Give at least one Predictions or the path of one.")
+    first = parts[0]
+    for part in parts[1:]:
+        for name in ("benchmark", "config", "class_names", "model"):
+            values = [getattr(each.metadata, name) for each in (first, part)]
+            if values[0] != values[1]:
+                shown = " and ".join(str(to_json(value)) for value in values)
+                raise OochubError(
+                    f"These predictions differ in {name}: {shown}. "
+                    "A report is about one model on one benchmark; `oochub compare` sets reports side by side."
+                )
+    if len(parts) == 1:
+        return first
+    rows = StoredRows.joined([part.rows for part in parts])
+    digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
+    counts = row_counts(rows.light.column("split"))
+    shared = {part.metadata.data_set for part in parts}
+    data_set = first.metadata.data_set if len(shared) == 1 else None
+    metadata = replace(first.metadata, fingerprint=digest, rows=counts, data_set=data_set)
+    joined = Predictions(rows, metadata, join_integrity(parts), first.stored_head)
+    if any(set(part.column_names) != set(first.column_names) for part in parts):
+        check_answers(rows, joined.metadata)  # vectors that some of them lack
+    return joined
+
+
+def join_integrity(parts: Iterable[Predictions]) -> Integrity | None:
+    """What holds of several predictions together: "not checked" where one file was not; None for rows in memory."""
+    found = {part.integrity for part in parts}
+    return "not checked" if "not checked" in found else "checked" if "checked" in found else None

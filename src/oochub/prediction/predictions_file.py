@@ -1,36 +1,50 @@
 """Predictions on a disk: one sealed Parquet file, or a folder of such files, its parts, with a manifest.
 
 A folder is read by pandas and pyarrow as one table; they pass over names that begin with an underscore.
+
+The answers stand in a file as columns, for other programs that read it; oochub reads the logits alone. Answer,
+confidence and loss follow from the logits, so a column of them is a copy that somebody may have left behind when the
+logits changed: none is ever read for a number. Their names begin with `oochub_`, and rows that are given with such
+columns lose them; `prediction`, `confidence` and `loss` are names of the user's own columns.
+
+The last layer of a model is kept with its predictions: detectors make logits of changed features with it.
 """
 
 import json
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from oochub.errors import OochubError
-from oochub.prediction.coded_text import joined_text
+from oochub.errors import OochubError, OochubWarning
 from oochub.prediction.lazy_columns import LazyColumns
-from oochub.prediction.manifest import MANIFEST, ListedPart, Manifest
-from oochub.prediction.stored_rows import StoredRows
-from oochub.prediction.stored_summary import SUMMARY, summary_columns
-from oochub.prediction.stored_thumbnails import load_thumbnails
+from oochub.prediction.parts_folder import MANIFEST, ListedPart, Manifest, load_thumbnails
+from oochub.prediction.stored_rows import StoredRows, join_text
 from oochub.records.metadata import VECTORS, Metadata
 from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.stats.logits import SoftmaxSummary
 from oochub.storage.artifacts import PREDICTIONS
-from oochub.storage.files import STREAMS, check_writable, folder_written_whole
+from oochub.storage.files import STREAMS, check_writable, folder_written_whole, written_whole
 from oochub.storage.parquet_file import Integrity, read_parquet, seal_of, write_tables
 from oochub.storage.reading import parse_json
+from oochub.storage.tensor_file import load_tensors, save_tensors
 
 _KEY, _SUMS, _PART = b"oochub", b"oochub_sums", b"oochub_part"
 _ONE_FILE = 1 << 28  # numbers, a gigabyte: more are a folder of parts
 _PART_BYTES = 1 << 26
+
+
+SUMMARY = tuple(f"oochub_{name}" for name in SoftmaxSummary._fields)
+"""The columns of a file that hold it."""
+_NAMES_OF_BEFORE = SoftmaxSummary._fields
+_ROUNDING = 1e-6  # between two versions of numpy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +158,7 @@ def _sealed_tables(
     said[_SUMS] = json.dumps(to_json(_Sums(digest=digest, version=2))).encode()
     if part is not None:
         said[_PART] = json.dumps(to_json(part)).encode()
-    added, start = {} if summary is None else summary_columns(summary), 0
+    added, start = {} if summary is None else make_summary_columns(summary), 0
     for block in rows.blocks(rows.column_names):
         for name, values in added.items():
             block = block.append_column(name, values.slice(start, len(block)))
@@ -153,7 +167,7 @@ def _sealed_tables(
 
 
 def _open_file(path: Path) -> OpenedPredictions:
-    stored = read_parquet(path, without=(*VECTORS, *SUMMARY), joined=joined_text)
+    stored = read_parquet(path, without=(*VECTORS, *SUMMARY), joined=join_text)
     said, light = stored.schema.metadata or {}, stored.table.replace_schema_metadata(None)
     if _KEY not in said:
         raise OochubError(
@@ -207,3 +221,126 @@ def _open_folder(folder: Path) -> OpenedPredictions:
         digest=manifest.digest,
         of_before=any(each.of_before for each in opened),
     )
+
+
+def make_summary_columns(summary: SoftmaxSummary) -> dict[str, pa.Array]:
+    """The columns of a summary, each (n,), by name; the loss is null where no class is true.
+
+    >>> columns = make_summary_columns(SoftmaxSummary(np.array([1]), np.array([0.75]), np.array([np.nan])))
+    >>> {name: column.to_pylist() for name, column in columns.items()}
+    {'oochub_prediction': [1], 'oochub_confidence': [0.75], 'oochub_loss': [None]}
+    """
+    types = (pa.int32(), pa.float64(), pa.float64())
+    arrays = zip(SUMMARY, summary, types, strict=True)
+    return {name: pa.array(values, kind, from_pandas=True) for name, values, kind in arrays}
+
+
+def drop_copies(table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The columns of a table but those of `SUMMARY`, and these."""
+    copies = [name in SUMMARY for name in table.column_names]
+    return tuple(table.select([k for k, is_copy in enumerate(copies) if is_copy is which]) for which in (False, True))
+
+
+def find_stale_note(given: pa.Table, summary: SoftmaxSummary | None) -> str | None:
+    """What is said of columns of `SUMMARY` that came with rows: nothing where they are those of the logits.
+
+    Args:
+        given: The columns of `SUMMARY` that there are, of `drop_copies`.
+        summary: Of the rows; None where their kind has none.
+
+    >>> made = SoftmaxSummary(np.array([1, 0]), np.array([0.75, 0.5]), np.array([0.3, 0.7]))
+    >>> find_stale_note(pa.table({"oochub_prediction": [1, 0]}), made)
+    >>> find_stale_note(pa.table({"oochub_prediction": [0, 0]}), made)
+    'the column oochub_prediction that came with the rows is left out: it is not what the logits give'
+    """
+    made: dict[str, Any] = {} if summary is None else dict(zip(SUMMARY, summary, strict=True))
+    columns = zip(given.column_names, given.columns, strict=True)
+    stale = [name for name, column in columns if not _is_equal(column, made.get(name))]
+    if not stale:
+        return None
+    which, verb, pronoun = ("column", "is", "it is") if len(stale) == 1 else ("columns", "are", "they are")
+    came = "came with the rows"
+    return f"the {which} {', '.join(stale)} that {came} {verb} left out: {pronoun} not what the logits give"
+
+
+def drop_earlier_summary(rows: StoredRows, summary: SoftmaxSummary | None) -> StoredRows:
+    """Rows of a file of an earlier version, which wrote the summary under `prediction`, `confidence` and `loss`.
+
+    Columns of these names that are not what the logits give are somebody's own, and stay.
+    """
+    if summary is None or not {*_NAMES_OF_BEFORE} <= {*rows.column_names}:
+        return rows
+    columns = zip(_NAMES_OF_BEFORE, summary, strict=True)
+    return rows.without(_NAMES_OF_BEFORE) if all(_is_equal(rows.column(name), own) for name, own in columns) else rows
+
+
+def _is_equal(column: pa.ChunkedArray, made: NDArray[Any] | None) -> bool:
+    if made is None or not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return False
+    found = column.to_numpy().astype(np.float64)
+    if made.dtype.kind == "i":
+        return np.array_equal(found, made)
+    return bool(np.allclose(found, made, rtol=_ROUNDING, atol=_ROUNDING, equal_nan=True))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class StoredHead:
+    """`features @ weight.T + bias` are the logits.
+
+    Attributes:
+        weight: (c, d), in the order of the class names.
+        bias: (c,).
+
+    Raises:
+        OochubError: Shapes that do not fit each other.
+
+    >>> StoredHead(weight=np.zeros((2, 3)), bias=np.zeros(2)).weight.shape
+    (2, 3)
+    """
+
+    weight: NDArray[np.floating]
+    bias: NDArray[np.floating]
+
+    def __post_init__(self) -> None:
+        if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[:1]:
+            shapes = f"weight {self.weight.shape} and bias {self.bias.shape}"
+            raise OochubError(f"A head is a weight (c, d) and a bias (c,), got {shapes}. Predict again.")
+
+    @classmethod
+    def load(cls, file: Path) -> "StoredHead":
+        """Reads what `save` wrote.
+
+        Raises:
+            OochubError: No such file, or it is no head, or it has changed since it was written.
+
+        Warns:
+            OochubWarning: It is of an earlier version, without a digest, and was not checked.
+        """
+        stored = load_tensors(file)
+        if not stored.checked:
+            warnings.warn(
+                f"{file} was not checked for damage: it has no digest. Predict again to give it one.",
+                OochubWarning,
+                stacklevel=2,
+            )
+        if set(stored.arrays) != {"weight", "bias"}:
+            found = ", ".join(sorted(stored.arrays)) or "nothing"
+            raise OochubError(f"{file} holds {found}, and a head is weight and bias. Predict again.")
+        try:
+            return cls(**stored.arrays)
+        except OochubError as error:
+            raise OochubError(f"{file}: {error}") from None
+
+    def save(self, file: Path) -> None:
+        """Writes the arrays as safetensors with a digest, whole or not at all."""
+        with written_whole(file) as draft:
+            save_tensors({"weight": self.weight, "bias": self.bias}, draft)
+
+
+def head_file(predictions: str | Path) -> Path:
+    """Where the head of these predictions lies.
+
+    >>> head_file("runs/preds.parquet").as_posix()
+    'runs/preds.head.safetensors'
+    """
+    return Path(predictions).expanduser().with_suffix(".head.safetensors")

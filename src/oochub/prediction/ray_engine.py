@@ -18,7 +18,7 @@ import torch
 from oochub.errors import OochubError, either
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.extraction import Extraction
-from oochub.prediction.selected_rows import selected_rows
+from oochub.prediction.prediction_data import select_rows
 
 _ACTOR_CPUS = 0.5  # each: actors that held all CPUs would leave none to the tasks that read, and nothing would run
 _PASSES = 4  # of a task that reads
@@ -97,7 +97,7 @@ class RayEngine:
             import ray
 
             count, cpus = self._started(device)
-            rows = part if "example_id" in part.column_names else selected_rows(part, range(len(part)))
+            rows = part if "example_id" in part.column_names else select_rows(part, range(len(part)))
             alone = copy.copy(inputs)
             alone.num_workers = 0
             job = ray.put((alone, rows, batch_size, zoom, broken is not None))

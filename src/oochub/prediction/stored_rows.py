@@ -1,6 +1,10 @@
-"""Rows of predictions: narrow columns in memory, wide ones where they lie, read when they are asked for."""
+"""Rows of predictions: narrow columns in memory, wide ones where they lie, read when they are asked for.
 
-from collections.abc import Iterator, Sequence
+Text of few names, such as splits and groups, is held as a number a row: a byte or two in place of the text. A coded
+column is a dictionary of Arrow whose field is marked; one that a file holds itself is left as it is.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,13 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.prediction.coded_text import joined_text, with_text
 from oochub.prediction.lazy_columns import LazyColumns
 from oochub.records.metadata import VECTORS
 from oochub.records.output_columns import vectors
+
+_MARK = {b"oochub": b"coded"}
+_LOOKED_AT = 1 << 10
+_ROWS_A_NAME = 4  # where fewer rows share a name, text is as small
+_CODES = (pa.int8(), pa.int16(), pa.int32())
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +31,7 @@ class StoredRows:
     """The columns of predictions.
 
     Attributes:
-        light: Those in memory; text of few names may be coded, see `oochub.prediction.coded_text`.
+        light: Those in memory; text of few names may be coded, see `oochub.prediction.stored_rows`.
         lazy: Those of `VECTORS`, in memory or in files.
         column_names: Of all, in order.
 
@@ -44,7 +53,7 @@ class StoredRows:
     @classmethod
     def joined(cls, parts: Sequence["StoredRows"]) -> "StoredRows":
         """The rows of several after each other; what one of them lacks is null there."""
-        light = joined_text([part.light for part in parts])
+        light = join_text([part.light for part in parts])
         names = dict.fromkeys(name for part in parts for name in part.column_names)
         return cls(light, LazyColumns.joined([part.lazy for part in parts]), list(names))
 
@@ -60,7 +69,7 @@ class StoredRows:
     @cached_property
     def table(self) -> pa.Table:
         """All columns; those that lie in files are read."""
-        columns = _named(with_text(self.light))
+        columns = _named(decode_text(self.light))
         if self.lazy.names:
             columns |= _named(self.lazy.read(self.lazy.names))
         return pa.table({name: columns[name] for name in self.column_names})
@@ -73,7 +82,7 @@ class StoredRows:
         """
         if name not in self.column_names:
             raise OochubError(f"The predictions have no column {name!r}. They have {', '.join(self.column_names)}.")
-        return (self.lazy.read([name]) if name in self.lazy.names else with_text(self.light.select([name]))).column(
+        return (self.lazy.read([name]) if name in self.lazy.names else decode_text(self.light.select([name]))).column(
             name
         )
 
@@ -86,13 +95,13 @@ class StoredRows:
         wide = [name for name in names if name in self.lazy.names]
         light = self.light.select([name for name in names if name not in wide])
         if not wide:
-            yield with_text(light)
+            yield decode_text(light)
             return
         start = 0
         for block in self.lazy.blocks(wide):
             if start + len(block) > len(light):
                 raise OochubError(f"{wide[0]} has more rows than the {len(light)} of other columns. Make it again.")
-            columns = {**_named(with_text(light.slice(start, len(block)))), **_named(block)}
+            columns = {**_named(decode_text(light.slice(start, len(block)))), **_named(block)}
             yield pa.table({name: columns[name] for name in names})
             start += len(block)
             del block, columns
@@ -176,3 +185,86 @@ class WithStoredRows:
 
 def _named(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
+
+
+def decode_text(table: pa.Table) -> pa.Table:
+    """The table with text in place of codes.
+
+    >>> decode_text(join_text([pa.table({"split": ["test"] * 8})])).schema.field("split").type
+    DataType(string)
+    """
+    return _with_text(table, table.column_names)
+
+
+def join_text(tables: Iterable[pa.Table]) -> pa.Table:
+    """The rows of tables after each other, each column in one piece; what one of them lacks is null there.
+
+    Text is coded where it has few names in each of them.
+
+    Args:
+        tables: One or more, with text or codes; of an iterator the text of each is let go before the next is taken.
+
+    >>> table = join_text([pa.table({"group": [name] * 8}) for name in ("sea", "land")])
+    >>> table.column("group").chunk(0).indices.type, decode_text(table).column("group")[8].as_py()
+    (DataType(int8), 'land')
+    """
+    coded = []
+    for table in tables:
+        coded.append(_with_codes(table))
+        del table
+        pa.default_memory_pool().release_unused()
+    texts = {field.name for table in coded for field in table.schema if not _is_coded(field)}
+    alike = [_with_text(table, texts) for table in coded]
+    is_same = all(table.schema == alike[0].schema for table in alike)
+    joined = pa.concat_tables(alike, promote_options="none" if is_same else "permissive").unify_dictionaries()
+    del coded, alike
+    for place, field in enumerate(joined.schema):
+        column = joined.select([place]).combine_chunks().column(0)  # texts of more than 2 GB stay in pieces
+        if _is_coded(field):
+            names = max((len(piece.dictionary) for piece in column.chunks), default=0)
+            codes = next(kind for kind in _CODES if names <= 1 << (kind.bit_width - 1))
+            column = column.cast(pa.dictionary(codes, field.type.value_type))
+        joined = joined.set_column(place, field.with_type(column.type), column)
+        del column
+        pa.default_memory_pool().release_unused()  # what is let go is the system's again before the next is made
+    return joined
+
+
+def _with_codes(table: pa.Table) -> pa.Table:
+    """The table with text of few names as codes of four bytes."""
+    for place, field in enumerate(table.schema):
+        column = table.column(place)
+        if _is_coded(field):
+            table = table.set_column(
+                place, _coded(_text(field)), column.cast(pa.dictionary(_CODES[-1], field.type.value_type))
+            )
+        elif (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and _has_few_names(column):
+            table = table.set_column(place, _coded(field), pc.dictionary_encode(column))
+    return table
+
+
+def _with_text(table: pa.Table, names: Collection[str]) -> pa.Table:
+    for place, field in enumerate(table.schema):
+        if field.name in names and _is_coded(field):
+            text = _text(field)
+            table = table.set_column(place, text, table.column(place).cast(text.type))
+    return table
+
+
+def _has_few_names(column: pa.ChunkedArray) -> bool:
+    """Whether many rows share a name, by the first rows and then by all."""
+    first = column.slice(0, _LOOKED_AT)
+    return all(pc.count_distinct(some).as_py() * _ROWS_A_NAME <= len(some) for some in (first, column))
+
+
+def _is_coded(field: pa.Field) -> bool:
+    return _MARK.items() <= (field.metadata or {}).items()
+
+
+def _coded(field: pa.Field) -> pa.Field:
+    return field.with_type(pa.dictionary(_CODES[-1], field.type)).with_metadata({**(field.metadata or {}), **_MARK})
+
+
+def _text(field: pa.Field) -> pa.Field:
+    said = {key: value for key, value in field.metadata.items() if key not in _MARK}
+    return field.with_type(field.type.value_type).with_metadata(said or None)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from oochub.prediction.notebook_table import notebook_table
+from oochub.prediction.notebook_table import make_notebook_table
 from oochub.records.table import Table, markdown_text
 from oochub.report import numbers, wording
 from oochub.report.footnotes import interval_words, reason_words
@@ -140,7 +140,7 @@ def notebook_html(report: "Report") -> str:
     below = interval_words(gap, report.unit, signed=True)
     row = [gap_title(report), f"{numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
     shown = [
-        notebook_table(
+        make_notebook_table(
             [row, *slices.rows],
             heads=slices.heads,
             title=answer.sentence,
@@ -153,7 +153,7 @@ def notebook_html(report: "Report") -> str:
         table = passage.table or Table(heads=(), rows=())
         if name != _SLICES and (passage.title or passage.said or table.rows):
             shown.append(
-                notebook_table(
+                make_notebook_table(
                     table.rows,
                     heads=table.heads,
                     title=passage.title or titles[name],
@@ -164,7 +164,7 @@ def notebook_html(report: "Report") -> str:
     said = notes(report)
     more = [f"{len(said) - _NOTES} more notes in report.to_html()"] if len(said) > _NOTES else []
     last = [f"Note: {note}" for note in [*said[:_NOTES], *more]] + list(filter(None, [_left_out(report)]))
-    return "\n".join([*shown, notebook_table([[line] for line in last])])
+    return "\n".join([*shown, make_notebook_table([[line] for line in last])])
 
 
 def short_text(report: "Report") -> str:

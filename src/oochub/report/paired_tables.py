@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from oochub.prediction.notebook_table import notebook_table
+from oochub.prediction.notebook_table import make_notebook_table
 from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.records.table import Table, markdown_text
 from oochub.report import numbers, wording
@@ -108,7 +108,7 @@ def notebook_html(report: "PairedReport") -> str:
     headline, said = paired_headline(report), _sentences(report)
     groups = group_table(report)
     parts = [
-        notebook_table(
+        make_notebook_table(
             table.rows,
             heads=table.heads,
             title=headline,
@@ -118,11 +118,11 @@ def notebook_html(report: "PairedReport") -> str:
         for table in slice_tables(report)[:1]
     ]
     parts += [_notebook_groups(groups)] if groups else []
-    return "\n".join([*parts, notebook_table([[line] for line in (CAVEAT, *_notes(report))])])
+    return "\n".join([*parts, make_notebook_table([[line] for line in (CAVEAT, *_notes(report))])])
 
 
 def _notebook_groups(groups: Table) -> str:
-    return notebook_table(groups.rows, heads=groups.heads, title=groups.title, footnotes=groups.footnotes)
+    return make_notebook_table(groups.rows, heads=groups.heads, title=groups.title, footnotes=groups.footnotes)
 
 
 def to_frame(report: "PairedReport") -> "pd.DataFrame":

@@ -1,5 +1,10 @@
-"""The rows of all splits through the network of a mode, part by part."""
+"""The rows of all splits through the network of a mode, part by part, and what a report shows of the worst of them.
 
+A network that computes in fewer bits is set beside itself in float32, on a few rows, before all are read. A report
+shows small pictures, or lines of text.
+"""
+
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -8,35 +13,40 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
+import pyarrow as pa
 import torch
 from datasets.distributed import split_dataset_by_node
+from numpy.typing import NDArray
+from torch import nn
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, either
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.acceleration import DTYPES, Autocast, Compiled
 from oochub.models.extraction import Extraction, Perturbation
 from oochub.models.mode import Mode
-from oochub.prediction.data_metadata import data_metadata
-from oochub.prediction.dtype_check import dtype_check
-from oochub.prediction.extracted_parts import extracted_parts
-from oochub.prediction.parts import MadePart, Parts, part_rows
+from oochub.output import Output
+from oochub.prediction.data_metadata import describe_data
+from oochub.prediction.extract_parts import extract_parts
+from oochub.prediction.parts import MadePart, Parts, count_part_rows
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import is_one_file
+from oochub.prediction.predictions_file import StoredHead, head_file, is_one_file
 from oochub.prediction.ray_engine import RayEngine
-from oochub.prediction.stored_head import StoredHead, head_file
+from oochub.prediction.rows_with_contexts import RowsWithContexts
 from oochub.prediction.stored_rows import StoredRows
-from oochub.prediction.thumbnails import thumbnails
 from oochub.process.ranks import Ranks
 from oochub.records.metadata import Metadata, ZoomSettings
 from oochub.records.provenance import provenance
 from oochub.settings.prediction_settings import PredictionSettings
+from oochub.stats.logits import logit_difference
+from oochub.stats.worst_rows import choose_shown_rows
 from oochub.storage.files import sole_writer
 
 _FEW = 8  # rows to look at a network with
 _NAMED = 5  # of the rows that are left out
 
 
-def predicted(
+def run_model(
     mode: Mode,
     inputs: Input,
     splits: Mapping[str, Any],
@@ -80,10 +90,10 @@ def predicted(
     network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", **computed}
     if asked.compile:
         network = Compiled(mode.network, size)
-        computed |= {"compiled": dtype_check("float32", network, mode.network, few, mode.kind)}
+        computed |= {"compiled": _describe_dtype_difference("float32", network, mode.network, few, mode.kind)}
     if is_short:
         network = Autocast(network, DTYPES[asked.dtype])
-        check = dtype_check(asked.dtype, network, mode.network, few, mode.kind)
+        check = _describe_dtype_difference(asked.dtype, network, mode.network, few, mode.kind)
         computed |= {"dtype": asked.dtype, "dtype_check": check}
         notes = (*notes, f"the network computed in {asked.dtype}: on the first rows {check} from float32")
     perturbation = None
@@ -96,7 +106,7 @@ def predicted(
         answer = engine.answers
 
     def said(rows: StoredRows, unread: Sequence[str] = ()) -> Metadata:
-        return data_metadata(
+        return describe_data(
             rows,
             some.info,
             mode.kind,
@@ -110,7 +120,8 @@ def predicted(
         )
 
     width = len(mode.class_names) + (0 if head is None else head.weight.shape[1])
-    count = part_rows(width * (1 if asked.zoom is None else 2) + len(mode.class_names) * (asked.odin is not None), size)
+    numbers_a_row = width * (1 if asked.zoom is None else 2) + len(mode.class_names) * (asked.odin is not None)
+    count = count_part_rows(numbers_a_row, size)
     lengths = {name: len(part) if isinstance(part, datasets.Dataset) else None for name, part in splits.items()}
     layout = None if key is None else {"key": key, "part_rows": count, "splits": lengths}
     is_one = ranks.is_alone and None not in lengths.values() and sum(int(n or 0) for n in lengths.values()) <= count
@@ -127,7 +138,7 @@ def predicted(
             turn += len(missing)
             own = [-1]
             if wanted is None or wanted:
-                for each in extracted_parts(
+                for each in extract_parts(
                     *(name, part if length is not None else _own_rows(name, part, ranks), read, answer, mode),
                     unit=inputs.unit,
                     part_rows=count,
@@ -200,7 +211,7 @@ def _finished(
     pictures = None
     if asked.images:
         numbers = {name: [each.rows for each in made if each.split == name] for name in splits}
-        pictures = thumbnails(predictions, splits, numbers, inputs)
+        pictures = _make_thumbnails(predictions, splits, numbers, inputs)
     if parts.folder is not None and target is not None and not is_one_file(rows):
         parts.become(predictions, pictures)
         if stored is None:
@@ -242,3 +253,90 @@ def _unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
 
 def _few(part: Any) -> Any:
     return part.select(range(min(_FEW, len(part)))) if isinstance(part, datasets.Dataset) else part.take(_FEW)
+
+
+def _describe_dtype_difference(
+    name: str, shorter: nn.Module, network: nn.Module, inputs: Mapping[str, torch.Tensor], kind: Output
+) -> str:
+    """What predictions say of it: "logits within 1.30% of their range, 0 of 8 answers differ".
+
+    Args:
+        name: Of the dtype.
+        shorter: The network in it.
+        network: In float32.
+        inputs: Of a few rows.
+        kind: Of output; of one answer a row the answers are compared too.
+
+    Raises:
+        OochubError: Logits that are not finite.
+    """
+    with torch.inference_mode():
+        logits, reference = shorter(**inputs).logits, network(**inputs).logits
+    if not reference.is_floating_point():  # the answers themselves
+        return f"{int((logits != reference).sum())} of {reference.numel()} tokens differ"
+    logits, reference = logits.float(), reference.float()
+    difference = logit_difference(logits, reference)
+    if not math.isfinite(difference):
+        option = either(f'dtype="{name}"', f"--dtype {name}")
+        raise OochubError(f"With {option} the logits are not finite numbers: too few bits. Take bfloat16 or float32.")
+    words = f"logits within {difference:.2%} of their range"
+    if not kind.one_answer:
+        return f"{words} on {len(logits)} rows"
+    differ = int((logits.argmax(1) != reference.argmax(1)).sum())
+    return f"{words}, {differ} of {len(logits)} answers differ"
+
+
+def _make_thumbnails(
+    predictions: Predictions, parts: Mapping[str, Any], rows: Mapping[str, Sequence[Sequence[int]]], inputs: Input
+) -> pa.Table:
+    """The column `thumbnail`, a small JPEG for the worst mistakes of each split and group, null elsewhere.
+
+    Of data with found contexts also for a few rows as usual and against each (`RowsWithContexts.shown`). Where rows are
+    no pictures but have lines of text, a column `thumbnail_text` holds those of the mistakes.
+
+    Args:
+        predictions: Of the splits, in their order.
+        parts: The splits by name; those of a stream get none.
+        rows: Of each split, the numbers of the rows that were predicted, part by part.
+        inputs: Makes pictures and lines.
+    """
+    kind, split, count = predictions.output, predictions.split, len(predictions)
+    pictures: list[bytes | None] = [None] * count
+    lines: list[str | None] = [None] * count
+    mistakes = _worst_mistakes(predictions)
+    shown = np.union1d(mistakes, _of_contexts(predictions))
+    for name, part in parts.items():
+        own = shown[split[shown] == name]
+        if isinstance(part, datasets.Dataset) and len(own):
+            numbers = np.concatenate([np.asarray(several, np.int64) for several in rows[name]])
+            first, is_wrong = int(np.argmax(split == name)), np.isin(own, mistakes)
+            for row, picture in zip(own, inputs.thumbnails(part, numbers[own - first].tolist()), strict=True):
+                pictures[row] = picture
+            if is_wrong.any():
+                wrong = own[is_wrong]
+                arrays = kind.arrays(predictions.take(wrong))
+                for place, line in enumerate(inputs.lines(part, numbers[wrong - first].tolist())):
+                    lines[wrong[place]] = line or kind.line(arrays, place, inputs.vocabulary)
+    table = pa.table({"thumbnail": pa.array(pictures, pa.binary())})
+    has_lines = any(line is not None for line in lines)
+    return table.append_column("thumbnail_text", pa.array(lines, pa.string())) if has_lines else table
+
+
+def _worst_mistakes(predictions: Predictions) -> NDArray[np.int64]:
+    """The numbers of the rows with the highest loss, a few of each split and group."""
+    kind, label = predictions.output, predictions.label
+    is_wrong = kind.known(label) & kind.wrong({"label": label, "prediction": predictions.prediction})
+    if not is_wrong.any():
+        return np.empty(0, np.int64)
+    wrong = predictions.select(is_wrong)
+    arrays = kind.arrays(wrong)
+    mistake = kind.mistake_keys(arrays)
+    group = wrong.column("group") if "group" in wrong.column_names else mistake
+    return np.flatnonzero(is_wrong)[choose_shown_rows(arrays["loss"], mistake, wrong.split, group)]
+
+
+def _of_contexts(predictions: Predictions) -> NDArray[np.int64]:
+    """The numbers of the rows that a page shows beside findings about contexts."""
+    tested = RowsWithContexts.of(predictions)
+    several = [] if tested is None else [row for k in range(len(tested.facts.names)) for row in tested.shown(k)]
+    return np.unique(np.concatenate([np.empty(0, np.int64), *several]))

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from oochub.input import BrokenRow, InputBatch
 from oochub.models.mode import Mode
-from oochub.prediction.selected_rows import selected_rows
+from oochub.prediction.prediction_data import select_rows
 from oochub.records.output_columns import vector_array
 
 
@@ -33,7 +33,7 @@ class ExtractedPart(NamedTuple):
     broken: list[BrokenRow]
 
 
-def extracted_parts(
+def extract_parts(
     name: str,
     part: Any,
     read: Callable[..., Iterator[InputBatch]],
@@ -69,7 +69,7 @@ def extracted_parts(
     if wanted is not None and total is not None and len(wanted) < -(-total // part_rows):
         ranges = [np.arange(k * part_rows, min((k + 1) * part_rows, total)) for k in wanted]
         origin = np.concatenate(ranges)
-        part, total = selected_rows(part, origin.tolist()), len(origin)
+        part, total = select_rows(part, origin.tolist()), len(origin)
     broken: list[BrokenRow] = []
     held = _Held()
     done: set[int] = set()
