@@ -18,7 +18,7 @@ export OMP_NUM_THREADS ?= 2
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow campaign lowest newer newest lint cards docs bench clean
+.PHONY: help install demo test slow campaign lowest newer newest lint options cards docs bench clean
 
 help:  ## what there is to run
 	@sed -nE 's/^([a-z]+):.*  ## (.*)$$/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -75,6 +75,10 @@ lint: $(READY)  ## ruff and mypy, which must be clean
 
 bench: $(READY)  ## speed as ratios, side by side in one run
 	for file in $$(grep -l __main__ speed/*.py); do $(BIN)/python $$file || exit 1; done
+
+options: $(READY)  ## the keywords of public functions and their docstrings, of the records of settings
+	$(BIN)/python docs/make/keywords.py
+	$(BIN)/ruff format --quiet src
 
 cards: $(READY)  ## the cards in dataset_cards and the READMEs of the metrics
 	$(BIN)/python -m oochub.dataset_cards.write_cards

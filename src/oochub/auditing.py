@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from oochub import catalog
 from oochub.context_finder import ContextWay
@@ -27,7 +27,6 @@ from oochub.settings.measurement_settings import MeasurementSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
-from oochub.stats.p_values import Correction
 from oochub.storage.artifacts import AUDIT
 from oochub.storage.files import check_writable, sole_writer
 
@@ -48,8 +47,8 @@ def audit(
     out: str | Path | None = None,
     contexts: str | ContextWay | None = None,
     context_settings: Mapping[str, Any] | None = None,
-    choose_on: str = "auto",
-    correction: Correction = "holm",
+    choose_on: Literal["auto", "train", "half"] = "auto",
+    correction: Literal["holm", "benjamini_hochberg"] = "holm",
     probe: str | None = None,
     probe_settings: Mapping[str, Any] | None = None,
     resamples: int = 1000,
@@ -62,29 +61,32 @@ def audit(
         model: Folder or Hub id of a model, or the model itself with `image_processor=`.
         source: A benchmark ("spawrious/o2o_hard"), a folder of pictures, files, an id on the Hub, or a data set that
             is loaded already, see `oochub.load`.
-        label: Your column of labels, see `oochub.load`; so are `context`, `group`, `image`, `usual`, `config`,
-            `data_dir` and `options`.
-        context: Your column of contexts.
-        group: Your column of groups.
-        image: Your column of pictures.
-        usual: Class to its usual contexts.
-        config: The configuration.
-        data_dir: The raw folder of a benchmark.
-        options: Of the benchmark's builder.
-        splits: Splits to predict; None takes all but "train".
+        label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
+        context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
+            that is to be its context.
+        group: Own data: column of groups; default group, or label/context.
+        image: Own data: column of pictures or paths; default image. Without one it is the only column of pictures.
+        usual: The usual contexts of a class; default: those more frequent with it. Such as {"dog": ["grass", "beach"]}.
+        config: The configuration, of a source with several.
+        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: An option of the benchmark. By name, as `load_dataset` takes them.
+        splits: Splits to predict; default all but train.
         out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
             model, data and settings is not made again. None writes nothing.
-        contexts: A way to find contexts in the pictures, a name of `oochub list context` or the way itself, for data
-            that do not say them; see `oochub.contexts`. What it measures is kept in the cache.
-        context_settings: Of that way by its name, such as {"model": "my-encoder"}.
-        choose_on: On which rows contexts, and what is usual, are chosen: "train", "half" or "auto", see
-            `oochub.contexts`.
-        correction: Over all contexts tested, see `oochub.evaluate`.
-        probe: "background" asks the model about altered pictures too: the object alone, the background alone, the
-            object on other backgrounds; see `oochub show probe background`. The verdict does not go by it.
-        probe_settings: Of the probe by name, such as {"masks": "segmentations"}.
-        resamples: Bootstrap replicates.
-        seed: Of the bootstrap, and of the rows that are altered.
+        contexts: Find contexts in the pictures first, by one of `oochub list context`: properties, ... Or by the way
+            itself, for data that do not say them; see `oochub.contexts`. What it measures is kept in the cache.
+        context_settings: Another setting of the way. By name, such as {"model": "my-encoder"}.
+        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). What is
+            usual is chosen on them too, see `mark_selection_rows`. Take "half" where each class of train has its
+            context and no other.
+        correction: Over all found contexts that are tested. "holm" keeps the chance of one false finding among all at
+            5%, "benjamini_hochberg" the expected share of false ones among those shown.
+        probe: background: ask about the object alone, the background alone, and the object on others. See `oochub show
+            probe background`. The verdict does not go by it.
+        probe_settings: Another setting of the probe: rows, seed, label_map. By name, such as {"masks":
+            "segmentations"}.
+        resamples: Bootstrap replicates of the intervals that are bootstraps.
+        seed: Of the bootstrap. In an audit also of the rows that a probe alters.
         **prediction: What else `oochub.predict` takes: mode, batch_size, device, dtype, limit, ...
 
     Returns:

@@ -61,29 +61,31 @@ def train(
         source: "spawrious/o2o_hard", or what else `oochub.load` reads: then with splits train and validation, as
             folders of these names have, and a label.
         out: The folder of the run; an interrupted run with the same settings goes on.
-        objective: A name of `oochub list objective`.
+        objective: One of `oochub list objective`.
         hyperparameters: Of the objective.
-        model: A folder, a Hub id, or a built-in one of `oochub list model`, from scratch; None takes the small one for
-            such rows, "resnet-tiny" for pictures.
-        environments: Column of the training environments; None takes the benchmark's own, of own data `group`, and
-            none where the rows have none and the objective needs none. Of rows that `oochub.contexts` wrote also
-            "contexts:NAME" (has the context or lacks it), "contexts" (the one of each row), and "label/contexts:NAME"
-            or "label/contexts", the groups of class and context; see `oochub.context_finding.context_environments`.
-        arguments: Fields of RobustTrainingArguments, over `DEFAULTS`.
-        image_size: Pixels to whose square whole pictures are squeezed; None leaves that to the model's processor.
-        pretrained: Load the weights of `model`; False takes its architecture alone.
-        config: The configuration, where the source has several and does not name one.
-        label: Of own data the column of labels, as in `oochub.load`; so are `context`, `group`, `image`, `usual`.
-        context: The column of contexts.
-        group: The column of groups.
-        image: The column of pictures.
-        usual: Class to its usual contexts.
-        data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
-        options: Options of the builder.
+        model: A model folder or Hub id, or one of `oochub list model` (untrained); default a small one. For such rows,
+            "resnet-tiny" for pictures.
+        environments: Column of the environments; default the benchmark's. Of found contexts: contexts:NAME, contexts
+            (the one of each row), label/contexts:NAME, label/contexts (groups). Of own data the default is `group`, and
+            none where the rows have none and the objective needs none. "contexts:NAME" is whether a row has the context
+            or lacks it; see `oochub.context_finding.context_environments`.
+        arguments: Any other field of RobustTrainingArguments, e.g. optim=sgd. By name, over `oochub.training.DEFAULTS`.
+        image_size: Squeeze whole pictures to so many pixels a side. Without it that is left to the model's processor.
+        pretrained: Load the weights of the model, not its architecture alone.
+        config: The configuration, of a source with several.
+        label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
+        context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
+            that is to be its context.
+        group: Own data: column of groups; default group, or label/context.
+        image: Own data: column of pictures or paths; default image. Without one it is the only column of pictures.
+        usual: The usual contexts of a class; default: those more frequent with it. Such as {"dog": ["grass", "beach"]}.
+        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: An option of the benchmark. By name, as `load_dataset` takes them.
         leave_out: An environment whose rows are dropped from training and validation.
-        hold_out: Where a report would be of rows that choose the epoch (Spawrious: the validation split), half of them,
-            by a hash of their ids, choose it, and the report is of the others. The run says which; `evaluate` reads it.
-        overwrite: Replace another run in `out`.
+        hold_out: Half of the rows that would choose the epoch and stand in the report as well choose it, by a hash of
+            their ids; the report is of the others. So it is in Spawrious, for the validation split. The run says which;
+            `evaluate` reads it.
+        overwrite: Replace another run in the folder.
         callbacks: Callbacks of transformers, see `RobustTrainer`.
 
     Returns:

@@ -106,10 +106,11 @@ def _parameter(kind: type[Settings], field: str, about: Option, shows: _Shown) -
         typed = alone = list[str]
         typed |= None
     words = (shows.help or {}).get(field, about.help)
+    words = f"{words.removesuffix('.')}, {about.form}." if about.form else words
     default = MISSING if field in shows.needs else default_of(kind, field)
     given = typer.Option(
         about.flag,
-        help=f"{words} Repeatable." if get_origin(alone) is list else words,
+        help=f"{words.removesuffix('.')}; repeatable." if get_origin(alone) is list else words,
         rich_help_panel=about.panel,
         metavar=about.metavar,
         min=about.least if about.least is not None else about.above,

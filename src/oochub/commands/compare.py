@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
 
 _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
@@ -17,19 +18,7 @@ def compare(
         list[Path],
         typer.Argument(help="Reports, or folders of them; or two .parquet: predictions of the same examples."),
     ],
-    metric: Annotated[list[str] | None, typer.Option(help="Repeatable, a table each; default the primary.")] = None,
-    slice: Annotated[
-        list[str] | None,
-        typer.Option(help="Of reports: such as hard, easy, all; repeatable, side by side; default out of context."),
-    ] = None,
-    reported: Annotated[
-        bool, typer.Option("--reported", help="Of reports: add the paper's numbers, of the model that was trained.")
-    ] = False,
-    table: Annotated[
-        str | None, typer.Option(help="Of reports: add the paper's numbers of this table, such as 3.")
-    ] = None,
-    rows: Annotated[str, typer.Option(help="Of reports: what a row is, tasks or methods.")] = "tasks",
-    task: Annotated[str | None, typer.Option(help="Of predictions of nooch/all: the task, such as ce_car.")] = None,
+    asked: ComparisonSettings,
     html: Annotated[
         Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
     ] = None,
@@ -54,9 +43,7 @@ def compare(
         for name, path in (("html", html), ("markdown", markdown), ("latex", latex), ("csv", csv))
         if path is not None
     }
-    compared = oochub.compare(
-        *sources, metric=metric or None, slice=slice or None, reported=reported, table=table, rows=rows, task=task
-    )
+    compared = oochub.compare(*sources, **asked.given())
     numbers: dict[str, Any] = {}
     if as_json:
         if isinstance(compared, Comparison):

@@ -7,13 +7,14 @@ import typer
 
 from oochub.commands._options import AsJson, done, out_console, writes
 from oochub.commands._signature import shown
-from oochub.errors import OochubError
 from oochub.hub.upload import Pushed
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.hub_settings import HubSettings
 from oochub.storage.artifacts import REPOSITORY
 
 
 def push(
+    asked: HubSettings,
     raw: Annotated[
         DataSettings,
         shown(
@@ -34,48 +35,10 @@ def push(
     to: Annotated[
         str | None, typer.Option(metavar="USER/NAME", help="The repository; made where it is not there yet.")
     ] = None,
-    leaderboard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="USER/RESULTS", help="Send a report.json as an entry: a pull request there, or into a folder here."
-        ),
-    ] = None,
-    predictions: Annotated[
-        list[Path] | None, typer.Option(help="Of an entry: what its report was made of; default the files beside it.")
-    ] = None,
-    entry: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=TEXT", help="Of an entry: track, selection, supervision; model, who, ..."),
-    ] = None,
-    config: Annotated[
-        list[str] | None, typer.Option(help="Of a benchmark: a configuration; repeatable; all where none is given.")
-    ] = None,
-    num_proc: Annotated[int | None, typer.Option(help="Of a benchmark: processes to build with.", min=1)] = None,
     out: Annotated[
         Path | None,
         typer.Option(callback=writes(REPOSITORY), help="Of a benchmark: build into this folder, and keep it."),
     ] = None,
-    without_images: Annotated[
-        bool, typer.Option("--without-images", help="Leave the pictures out: ids, labels, contexts and digests alone.")
-    ] = False,
-    private: Annotated[bool, typer.Option("--private", help="Make a repository that others do not see.")] = False,
-    revision: Annotated[str | None, typer.Option(help="A branch, made where it is not there; default main.")] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files that somebody else put into the repository.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say which files would change; needs no token.")
-    ] = False,
-    dataset: Annotated[
-        str | None,
-        typer.Option(metavar="USER/NAME", help="Of results: the data set on the Hub, where the report does not say."),
-    ] = None,
-    evidence: Annotated[
-        str | None, typer.Option(metavar="URL", help="Of results: the page that says where they come from.")
-    ] = None,
-    pull_request: Annotated[
-        bool, typer.Option("--pull-request", help="Of results: open a pull request, as for a model of others.")
-    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Pushes a benchmark, built data, a model, results or a metric to the Hugging Face Hub, in one commit.
@@ -83,30 +46,11 @@ def push(
     A second push of the same changes nothing; one that was interrupted goes on. The token is that of `hf auth login`,
     or HF_TOKEN.
     """
-    from oochub.hub.push import push as run
+    from oochub.hub.push import push_source
 
-    pushed = run(
-        what,
-        to,
-        leaderboard=leaderboard,
-        predictions=predictions or (),
-        entry=_said(entry or []),
-        configs=config or (),
-        data_dir=raw.data_dir,
-        options=raw.options or {},
-        num_proc=num_proc,
-        out=out,
-        without_images=without_images,
-        private=private,
-        revision=revision,
-        overwrite=overwrite,
-        dry_run=dry_run,
-        dataset=dataset,
-        evidence=evidence,
-        pull_request=pull_request,
-    )
+    pushed = push_source(what, to, asked, raw, out=out)
     if not as_json:
-        _say(pushed, dry_run)
+        _say(pushed, asked.dry_run)
     done(
         {
             "url": pushed.url,
@@ -118,17 +62,6 @@ def push(
         },
         as_json,
     )
-
-
-def _said(pairs: list[str]) -> dict[str, str]:
-    """What is said of an entry, by name; a text may hold commas and look like a number."""
-    said: dict[str, str] = {}
-    for pair in pairs:
-        key, _, text = pair.partition("=")
-        if not key or not text or key in said:
-            raise OochubError(f"--entry is written key=text, each key once, as track=open, got {pair!r}.")
-        said[key] = text
-    return said
 
 
 def _say(pushed: Pushed, dry_run: bool) -> None:

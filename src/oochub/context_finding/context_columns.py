@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import datasets
 import numpy as np
@@ -58,7 +58,7 @@ def contexts(
     options: Mapping[str, Any] | None = None,
     skip_broken: bool = False,
     cache: bool = True,
-    choose_on: str = "auto",
+    choose_on: Literal["auto", "train", "half"] = "auto",
     seed: int = 0,
     **settings: Any,
 ) -> datasets.DatasetDict:
@@ -75,17 +75,18 @@ def contexts(
         by: The way, a name of `oochub list context`, or the way itself.
         out: A folder for the repository, which `oochub.load` reads: new, empty, or an earlier one with contexts, which
             is replaced. None writes nothing.
-        label: Your column of labels, see `oochub.load`; so are `image`, `config`, `data_dir` and `options`.
-        image: Your column of pictures.
-        config: The configuration.
-        data_dir: The raw folder of a benchmark.
-        options: Of the benchmark's builder.
-        skip_broken: Give rows whose picture cannot be read no context; else the first is an error.
-        cache: Keep what is measured, and take what was measured before.
-        choose_on: "train", "half" of the rows of the other splits, or "auto": train where there are other splits, else
-            half of the rows, see `mark_selection_rows`. Take "half" where each class of train has its context and no
-            other.
-        seed: Of the halves.
+        label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
+        image: Own data: column of pictures or paths; default image. Without one it is the only column of pictures.
+        config: The configuration, of a source with several.
+        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: An option of the benchmark. By name, as `load_dataset` takes them.
+        skip_broken: Leave out and count pictures that cannot be read. Their rows have no context; else the first is an
+            error.
+        cache: Take what was measured before of the same pictures. What is measured is kept for that.
+        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). What is
+            usual is chosen on them too, see `mark_selection_rows`. Take "half" where each class of train has its
+            context and no other.
+        seed: Of the halves and of rows to check.
         **settings: Of the way: model, names, ...
 
     Returns:

@@ -54,18 +54,19 @@ def load(
     Args:
         source: "nooch/ce_car", or the benchmark alone where it has one config; a folder or file; an id on the Hub. A
             benchmark comes before a folder of the same name.
-        config: The configuration, where it does not stand in the source.
-        image: Your column of pictures, or of paths of their files; None takes `image`, else the only one of pictures.
-        label: Your column of labels; None takes `label`. A field of a WebDataset's JSON is `json.species`.
-        context: Your column of contexts; None takes `context`. Of a benchmark a column that is to be its context.
-        group: Your column of groups; None takes `group`, else label/context.
+        config: The configuration, of a source with several.
+        image: Own data: column of pictures or paths; default image. Without one it is the only column of pictures.
+        label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
+        context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
+            that is to be its context.
+        group: Own data: column of groups; default group, or label/context.
         split: The one split to keep.
-        data_dir: The raw folder of a benchmark; None takes `$OOCHUB_DATA/<benchmark>`.
-        options: Options of the builder, as `load_dataset` takes them.
+        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: An option of the benchmark. By name, as `load_dataset` takes them.
         num_proc: Processes to build with.
         text_columns: True gives the columns of class numbers, all but `label`, as the names that the numbers stand
             for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `use_text_columns`.
-        usual: Class to its usual contexts, {"dog": ["grass", "beach"]}; those of other classes are counted.
+        usual: The usual contexts of a class; default: those more frequent with it. Such as {"dog": ["grass", "beach"]}.
 
     Raises:
         OochubError: Nothing is there; an unknown config, option, column or split; data that are missing or broken; a

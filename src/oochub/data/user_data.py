@@ -144,7 +144,7 @@ def check_context(dataset: Any) -> None:
     if known or any(column in _ANY for column in columns):
         return
     name = either("context='NAME'", "--context-column NAME")
-    found = either("oochub.contexts(data, by='properties')", "oochub contexts SOURCE --by properties --out DIR")
+    found = either("oochub.contexts(data, by='properties')", "oochub contexts SOURCE --contexts properties --out DIR")
     raise OochubError(
         "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
         f"{', '.join(columns)}. If one of these holds it, name it with {name}. Else add a column `context`; of a "

@@ -6,7 +6,7 @@ Of two models on the same examples every difference is paired, and no model is r
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from oochub.report import wording
 from oochub.report.comparison import Comparison, compared_files, comparison
 from oochub.report.paired_report import PairedReport
 from oochub.report.report import Report
+from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference
 from oochub.stats.p_values import holm, interval_p_value
@@ -74,7 +75,7 @@ def compare(
     slice: str | Sequence[str] | None = None,
     reported: bool = False,
     table: str | None = None,
-    rows: str = "tasks",
+    rows: Literal["tasks", "methods"] = "tasks",
 ) -> Comparison: ...
 @overload
 def compare(
@@ -85,7 +86,7 @@ def compare(
     slice: str | Sequence[str] | None = None,
     reported: bool = False,
     table: str | None = None,
-    rows: str = "tasks",
+    rows: Literal["tasks", "methods"] = "tasks",
     task: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -98,7 +99,7 @@ def compare(
     slice: str | Sequence[str] | None = None,
     reported: bool = False,
     table: str | None = None,
-    rows: str = "tasks",
+    rows: Literal["tasks", "methods"] = "tasks",
     task: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -109,13 +110,13 @@ def compare(
         first: Predictions, or the path of a .parquet of them: model A. Or a report, the path of a report.json, or a
             folder that holds some at any depth.
         *others: Of predictions those of model B, and no more: every difference is B minus A. Of reports any number.
-        metric: Names of metrics, a table each. None takes the primary one; of predictions also the benchmark's other
-            metrics that are means over rows.
-        slice: Of reports: names of slices, such as "hard", side by side; None takes the rows out of context.
-        reported: Of reports: adds the paper's numbers, of the model that was trained.
-        table: Of reports: adds the paper's numbers of this table, such as "3".
-        rows: Of reports: what a row is, "tasks" or "methods".
-        task: Of predictions of many tasks: which one, such as "ce_car".
+        metric: Names of metrics, a table each; default the primary. Of predictions also the benchmark's other metrics
+            that are means over rows.
+        slice: Of reports: such as hard, easy, all; side by side; default out of context.
+        reported: Of reports: add the paper's numbers, of the model that was trained.
+        table: Of reports: add the paper's numbers of this table, such as 3.
+        rows: Of reports: what a row is, tasks or methods.
+        task: Of predictions of nooch/all: the task, such as ce_car.
         resamples: Of predictions: bootstrap replicates of the differences that are bootstrapped.
         seed: Of predictions: of the bootstrap, and of random signs.
 
@@ -139,17 +140,18 @@ def compare(
     >>> number.difference > 0, number.test, number.is_clear
     (True, 'exact McNemar', True)
     """
+    asked = ComparisonSettings.of(locals())
     given = compared_files((first, *others))
     metrics = None if metric is None else [metric] if isinstance(metric, str) else read_names("metric", metric)
     if given.predictions:
-        if slice is not None or reported or table is not None or rows != "tasks":
+        if {"slice", "reported", "table", "rows"} & asked.given().keys():
             named = either("slice=, reported=, table= and rows=", "--slice, --reported, --table and --rows")
             raise OochubError(f"{named} are of reports; a pair of predictions shows every slice.")
-        pair = given.predictions if task is None else [_of_task(part, task) for part in given.predictions]
-        return _compare_predictions(pair[0], pair[1], metrics=metrics, resamples=resamples, seed=seed)
-    if task is not None:
+        pair = given.predictions if asked.task is None else [_of_task(part, asked.task) for part in given.predictions]
+        return _compare_predictions(pair[0], pair[1], metrics=metrics, resamples=asked.resamples, seed=asked.seed)
+    if asked.task is not None:
         raise OochubError(f"{either('task=', '--task')} is of predictions of many tasks; each report is of one.")
-    if (resamples, seed) != (1000, 0):
+    if {"resamples", "seed"} & asked.given().keys():
         raise OochubError("resamples= and seed= are of predictions; the intervals of reports are theirs.")
     return comparison(given.reports, metric=metrics, slice=slice, reported=reported, table=table, rows=rows)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,6 @@ from oochub.report.wording import listed
 from oochub.section import measure_sections
 from oochub.settings.evaluation_settings import EvaluationSettings
 from oochub.settings.interval_settings import IntervalSettings
-from oochub.stats.p_values import Correction
 
 _SIDES: tuple[Side, ...] = ("in", "out")
 _PROBES = ("zoom",)
@@ -67,9 +66,9 @@ def evaluate(
     reference: Predictions | str | Path | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
     probes: Iterable[str] = (),
-    classes: Classes = "all",
+    classes: Literal["all", "present"] = "all",
     match: str | None = None,
-    correction: Correction = "holm",
+    correction: Literal["holm", "benjamini_hochberg"] = "holm",
     resamples: int = 1000,
     seed: int = 0,
     benchmark: Any = None,
@@ -83,28 +82,29 @@ def evaluate(
         predictions: Predictions or the path of a Parquet file, or a list of them: the same model on other splits. With
             `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
             `oochub.evaluation.answers_file`.
-        metrics: Names of metrics; None takes those that the benchmark declares.
-        detectors: Names of out-of-distribution detectors, or detectors; `predictions` may then be of several configs,
-            the one in distribution first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one number.
-        reference: Predictions of the training split with features, to fit detectors on.
-        pairs: Configs to set against each other, (in distribution, out of it); None takes every pair. Sets are never
-            pooled.
-        probes: What else to ask the detectors: "zoom" is how far a zoom that changes no answer moves their scores
-            (predictions made with zoom=), see `oochub.evaluation.zoom_probe`.
-        classes: What an answer may be: "all" classes, or those "present" in its set, such as the 200 of ImageNet-R.
-            It decides what is correct, in the metrics and for detectors; the report says which.
-        match: A numeric auxiliary column, such as "area": the gap is also given with this column spread alike on both
-            sides (`report["matched_gap"]`, see `oochub.evaluation.matching`). "label" is the gap at equal shares of the
-            classes, by which the verdict then goes.
-        correction: Of the tests of contexts that `oochub.contexts` found: "holm" keeps the chance of one false finding
-            among all at 5%, "benjamini_hochberg" the expected share of false ones among those shown.
+        metrics: Names of metrics; default the benchmark's.
+        detectors: Also this out-of-distribution detector. Names, or detectors; `predictions` may then be of several
+            configs, the one in distribution first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one
+            number.
+        reference: Predictions of the training split, to fit detectors. They have features.
+        pairs: Configs to set against each other; default all. Pairs of names, (in distribution, out of it). Sets are
+            never pooled.
+        probes: zoom: how far a zoom that changes no answer moves the detectors' scores. Of predictions made with
+            `zoom`, see `oochub.evaluation.zoom_probe`.
+        classes: What an answer may be: all classes, or those present in its set. Such as the 200 of ImageNet-R. It
+            decides what is correct, in the metrics and for detectors; the report says which.
+        match: Also the gap at equal values of this column (area), or equal shares of classes (label). The column is
+            numeric and auxiliary: it is spread alike on both sides (`report["matched_gap"]`, see
+            `oochub.evaluation.matching`). By the gap of "label" the verdict then goes.
+        correction: Over all found contexts that are tested. "holm" keeps the chance of one false finding among all at
+            5%, "benjamini_hochberg" the expected share of false ones among those shown.
         resamples: Bootstrap replicates of the intervals that are bootstraps.
-        seed: Seed of the bootstrap.
-        benchmark: What answers of another program are of: a source of `oochub.load`, such as "spawrious/o2o_hard", or
-            the splits that it gave.
-        data_dir: The raw folder of that benchmark; None takes `$OOCHUB_DATA/<benchmark>`.
+        seed: Of the bootstrap. In an audit also of the rows that a probe alters.
+        benchmark: What a CSV, Parquet or NPZ file of answers is of: spawrious/o2o_hard, or own data. A source of
+            `oochub.load`, or the splits that it gave.
+        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
         loading: What else `oochub.load` takes, such as {"label": "breed", "context": "place"} of your own data.
-        model_name: What the report calls the model that gave such answers; None takes the file's stem.
+        model_name: What the report calls the model of such a file; default its stem.
 
     Returns:
         A Report. `report["auc"]` is the metric on all rows of the benchmark's evaluation split;

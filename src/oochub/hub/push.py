@@ -1,6 +1,6 @@
 """Pushes what the hub makes to the Hugging Face Hub: benchmarks, own data, models, results, metrics."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -8,9 +8,15 @@ from typing import Any
 from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.hub.upload import Pushed, open_client
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.hub_settings import HubSettings
+from oochub.settings.option import options_of
 from oochub.storage.artifacts import REPORT
 
 _METRIC = "metric:"
+_OF_BENCHMARKS = ("configs", "data_dir", "options", "num_proc", "out")
+_OF_RESULTS = ("dataset", "evidence", "pull_request")
+_FLAGS = {name: about.flag_alone for kind in (DataSettings, HubSettings) for name, about in options_of(kind).items()}
 
 
 def push(
@@ -20,7 +26,7 @@ def push(
     leaderboard: str | None = None,
     predictions: Sequence[str | Path] = (),
     entry: Mapping[str, Any] | None = None,
-    configs: Sequence[str] = (),
+    configs: Iterable[str] = (),
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     num_proc: int | None = None,
@@ -46,24 +52,25 @@ def push(
             Space for `evaluate.load`.
         to: The repository, user/name; it is made where it is not there yet. The folder of `oochub leaderboard` becomes
             a static Space.
-        leaderboard: In place of `to`: `what` is a report.json, sent as an entry to this data set of results by a pull
-            request, or into this folder of results; see `oochub.hub.leaderboard_repository`.
-        predictions: Of an entry: the files that its report was made of; none takes those that it names, beside it.
-        entry: Of an entry: what is said of it: track, selection, supervision; model, external_data, who, date.
-        configs: Of a benchmark: some of its configurations; all where none is named, but those that cannot be built of
-            the raw folder alone, which are said.
-        data_dir: Of a benchmark: the raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
-        options: Of a benchmark: options of its builder.
+        leaderboard: Send a report.json as an entry: a pull request there, or into a folder here. In place of `to`: a
+            data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.
+        predictions: Of an entry: what its report was made of; default the files beside it. Those that it names.
+        entry: Of an entry: track, selection, supervision; model, who, ... By name; also external_data and date.
+        configs: Of a benchmark: a configuration; all where none is given. But those that cannot be built of the raw
+            folder alone, which are said.
+        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: An option of the benchmark. By name, as `load_dataset` takes them.
         num_proc: Of a benchmark: processes to build with.
         out: Of a benchmark: build into this folder, which is kept; None builds in the cache.
-        without_images: Of data: leave the pictures out; `oochub.join_images` puts a user's own back.
-        private: Make the repository one that others do not see.
-        revision: A branch, made where it is not there; None is main.
-        overwrite: Replace files that somebody else put there.
-        dry_run: Only say what would change; needs no token.
-        dataset: Of results: the data set's id on the Hub, where the report does not say it.
-        evidence: Of results: the address of a page that says where they come from; None is the data set's.
-        pull_request: Of results: open a pull request, as for a model of somebody else.
+        without_images: Leave the pictures out: ids, labels, contexts and digests alone. `oochub.join_images` puts a
+            user's own back.
+        private: Make a repository that others do not see.
+        revision: A branch, made where it is not there; default main.
+        overwrite: Replace files that somebody else put into the repository.
+        dry_run: Only say which files would change; needs no token.
+        dataset: Of results: the data set on the Hub, where the report does not say.
+        evidence: Of results: the page that says where they come from. Without one it is the data set's.
+        pull_request: Of results: open a pull request, as for a model of others.
 
     Returns:
         The address, the commit, and the files that were added, changed and deleted.
@@ -72,61 +79,76 @@ def push(
         OochubError: No token, a name that is none, an unknown source, a setting that is of another kind of source;
             the Hub refuses or cannot be reached.
     """
-    source = str(what)
-    results: dict[str, Any] = {"dataset": dataset, "evidence": evidence, "pull_request": pull_request}
-    if leaderboard is not None:
+    given = locals()
+    return push_source(str(what), to, HubSettings.of(given), DataSettings.of(given), out=out)
+
+
+def push_source(
+    source: str, to: str | None, asked: HubSettings, data: DataSettings, *, out: str | Path | None = None
+) -> Pushed:
+    """What `oochub.push` does, with the options as records.
+
+    Args:
+        source: See `push`; so are the others.
+        to: The repository.
+        asked: What is pushed, and how.
+        data: The raw folder of a benchmark, and the options of its builder.
+        out: The folder to build into.
+
+    Raises:
+        OochubError: See `push`.
+    """
+    given = {"to": to, "out": out, **data.given(), **asked.given()}
+
+    def refuse(names: Iterable[str], why: str) -> None:
+        """Refuses the options that are not of what is pushed."""
+        unread = next((name for name in names if given.get(name)), None)
+        if unread is not None:
+            raise OochubError(f"{why}: leave out {either(f'{unread}=', _FLAGS.get(unread, f'--{unread}'))}.")
+
+    if asked.leaderboard is not None:
         from oochub.hub.leaderboard_repository import push_entry
 
-        unread = {"to": to, "revision": revision, "private": private, "overwrite": overwrite, "data_dir": data_dir}
-        unread |= results | {"configs": configs, "out": out, "options": options}
-        _refuse(unread, "An entry is sent to a leaderboard")
-        return push_entry(source, leaderboard, predictions=predictions, dry_run=dry_run, **(entry or {}))
-    _refuse({"predictions": predictions, "entry": entry}, "No leaderboard is named to send an entry to")
+        unread = ("to", "revision", "private", "overwrite", "data_dir", *_OF_RESULTS, "configs", "out", "options")
+        refuse(unread, "An entry is sent to a leaderboard")
+        said = dict(asked.entry or {})
+        return push_entry(source, asked.leaderboard, predictions=asked.predictions, dry_run=asked.dry_run, **said)
+    refuse(("predictions", "entry"), "No leaderboard is named to send an entry to")
     if to is None:
         option = either("to='user/name'", "--to user/name")
         raise OochubError(f"Where to is not said. Give {option}; a report may go to a leaderboard instead.")
-    open_client(to, dry_run=dry_run)
-    build: dict[str, Any] = {
-        "configs": list(configs),
-        "data_dir": data_dir,
-        "options": options,
-        "num_proc": num_proc,
-        "out": out,
-    }
-    common: dict[str, Any] = {
-        "private": private,
-        "revision": revision,
-        "overwrite": overwrite,
-        "dry_run": dry_run,
-    }
+    open_client(to, dry_run=asked.dry_run)
+    common: dict[str, Any] = {name: getattr(asked, name) for name in ("private", "revision", "overwrite", "dry_run")}
     if _is_site(source):
         from oochub.hub.leaderboard_repository import push_site
 
-        _refuse(build | results | {"without_images": without_images}, f"{source} is a site")
+        refuse((*_OF_BENCHMARKS, *_OF_RESULTS, "without_images"), f"{source} is a site")
         return push_site(source, to, **common)
     kind = _kind(source)
     if kind != "benchmark":
-        _refuse(build, f"{source} is no benchmark")
+        refuse(_OF_BENCHMARKS, f"{source} is no benchmark")
     if kind == "report":
         from oochub.hub.push_results import push_results
 
-        unread = {"without_images": without_images, "private": private, "overwrite": overwrite}
-        _refuse(unread, f"{source} is a report")
-        return push_results(source, to, revision=revision, dry_run=dry_run, **results)
-    _refuse(results, f"{source} is no report")
+        refuse(("without_images", "private", "overwrite"), f"{source} is a report")
+        results: dict[str, Any] = {name: getattr(asked, name) for name in _OF_RESULTS}
+        return push_results(source, to, revision=asked.revision, dry_run=asked.dry_run, **results)
+    refuse(_OF_RESULTS, f"{source} is no report")
     if kind == "metric":
         from oochub.hub.push_metric import push_metric
 
-        _refuse({"without_images": without_images}, f"{source} is a metric")
+        refuse(("without_images",), f"{source} is a metric")
         return push_metric(source.removeprefix(_METRIC), to, **common)
     if kind == "model":
         from oochub.hub.push_model import push_model
 
-        _refuse({"without_images": without_images}, f"{source} is a model")
+        refuse(("without_images",), f"{source} is a model")
         return push_model(source, to, **common)
     from oochub.hub.push_repository import push_repository
 
-    return push_repository(source, to, without_images=without_images, **build, **common)
+    build: dict[str, Any] = {"configs": list(asked.configs), "data_dir": data.data_dir, "options": data.options}
+    build |= {"num_proc": asked.num_proc, "out": out, "without_images": asked.without_images}
+    return push_repository(source, to, **build, **common)
 
 
 def _kind(source: str) -> str:
@@ -151,10 +173,3 @@ def _kind(source: str) -> str:
 
 def _is_site(source: str) -> bool:
     return Path(source, "leaderboard.json").expanduser().is_file()
-
-
-def _refuse(settings: Mapping[str, Any], why: str) -> None:
-    given = next((name for name, value in settings.items() if value), None)
-    if given is not None:
-        option = f"--{'config' if given == 'configs' else given.replace('_', '-')}"
-        raise OochubError(f"{why}: leave out {either(f'{given}=', option)}.")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import datasets
 import torch
@@ -49,19 +49,19 @@ def predict(
     splits: Iterable[str] | None = None,
     image_processor: Any = None,
     processor: Any = None,
-    preprocessing: str = "auto",
+    preprocessing: Literal["auto", "fused", "processor"] = "auto",
     images: bool = True,
     odin: float | None = None,
     odin_temperature: float = ODIN_TEMPERATURE,
     zoom: float | None = None,
     device: str | torch.device = "auto",
-    dtype: str = "auto",
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
     limit: int | None = None,
     skip_broken: bool = False,
     num_workers: int | None = None,
     compile: bool = False,
     cache: bool = True,
-    engine: str = "local",
+    engine: Literal["local", "ray"] = "local",
     ray_address: str | None = None,
     actors: int | None = None,
     **settings: Any,
@@ -72,50 +72,50 @@ def predict(
         model: Folder or Hub id of a model of transformers for pictures, texts, arrays or graphs, or the model itself.
         dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
             `example_id` and any other columns are carried into the predictions, texts too.
-        mode: How the model answers, one of `oochub.names("mode")`: "head", its own head; "linear_probe", logistic
-            regression on the features of the split train; ... "auto" takes the one that
-            its architecture is made for.
-        features: Keep what the head sees (`features`), and the head itself (`Predictions.head`, in a file
-            `<out>.head.safetensors`).
-        batch_size: Rows a forward pass; None takes 16 on the CPU, 128 on a GPU.
+        mode: How the model answers: auto, by its architecture, or one of `oochub list mode`. "head", its own head;
+            "linear_probe", logistic regression on the features of the split train; ...
+        features: Store the features before the head, and the head. They are `features`, and `Predictions.head`, in a
+            file `<out>.head.safetensors`.
+        batch_size: Rows a forward pass; default 16, on a GPU 128.
         out: Parquet file to write, whole or not at all; of more than 2^28 numbers a folder of Parquet files with a
             manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
             on from there; a stream and a model object begin anew.
-        splits: Splits of a DatasetDict; None takes all but "train".
-        image_processor: The same as `processor`, for pictures.
+        splits: Splits to predict; default all but train.
+        image_processor: Of another model, where this one has no preprocessor_config.json. The same as `processor`, for
+            pictures.
         processor: Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its
             `oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one; a model object without
             any takes arrays as they are.
-        preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor"
-            is the model's own; "auto" takes the first where a few pictures and noise show pixels within one level and
-            logits within 2% of their range, else the second: the provenance says which, and what was measured. For
-            pictures alone.
-        images: Keep a small JPEG of the worst mistakes of each group, for the report.
-        odin: Epsilon of ODIN, such as 0.0014: store `odin_logits` too, of pictures perturbed by it. A step of the
-            scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.extraction`.
-        odin_temperature: Temperature of ODIN's gradient, that of the detector `odin` which reads the column.
-        zoom: Factor above 1, such as 1.2: store `zoom_logits` too (and with `features` `zoom_features`, with `odin`
-            `zoom_odin_logits`), of the center of each picture, 1 / zoom of each side; for `oochub evaluate --probe
-            zoom`.
-        device: "auto", a CUDA GPU if there is one, else the CPU; "cpu", "cuda", "cuda:1", "mps", or a device of torch.
-        dtype: What the network computes in: "float32", which "auto" is, "bfloat16" or "float16", by autocast of torch;
-            logits are stored in float32. The provenance says how far the first rows move from float32.
-        limit: At most so many rows of each split, drawn at random by a fixed seed, of a stream the first: a quick look,
-            and every report of it says so.
-        skip_broken: Leave out the rows whose picture cannot be read or is refused for safety, and count them in the
-            notes; else the first is an error.
-        num_workers: Threads that decode pictures ahead of the network, of a data set or a stream; None takes as many as
-            this process has cores, 0 decodes between the passes. Rows and numbers are the same.
-        compile: Compile the network by torch before it predicts, which takes half a minute or more and a C++ compiler
-            (on a GPU triton), for logits alone: without features and odin. The provenance says how far they move.
-        cache: Keep the predictions of a folder or Hub id, and take those of before where model, data, settings and
-            versions are the same: no model runs, and `provenance["when"]["cached"]` says when it did. A model object
-            and a stream always run. See docs/cache.md.
-        engine: "local", this process, or those that torchrun started, each on its own device with its own parts;
-            "ray", a cluster of Ray (`pip install 'oochub[ray]'`), where tasks read and actors hold the model. Rows,
-            ids and numbers are the same.
-        ray_address: Of a cluster of Ray, such as "auto"; None starts one on this machine.
-        actors: Copies of the model in the cluster; None takes one a GPU, else one a CPU.
+        preprocessing: auto: fused (fast) where it gives what the model's own processor does, else processor. "fused"
+            decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own;
+            "auto" takes the first where a few pictures and noise show pixels within one level and logits within 2% of
+            their range, else the second: the provenance says which, and what was measured. For pictures alone.
+        images: Keep small pictures of the worst mistakes. A JPEG of some of each group, for the report.
+        odin: Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014. Stored as `odin_logits`. A
+            step of the scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.extraction`.
+        odin_temperature: Temperature of ODIN's gradient. That of the detector `odin`, which reads the column.
+        zoom: Factor above 1: also the logits of the zoomed pictures, for --probe zoom. Such as 1.2: stored as
+            `zoom_logits` (and with `features` `zoom_features`, with `odin` `zoom_odin_logits`), of the center of each
+            picture, 1 / zoom of each side.
+        device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a device of torch.
+        dtype: What the network computes in; auto is float32. By autocast of torch; logits are stored in float32. The
+            provenance says how far the first rows move from float32.
+        limit: At most so many rows of each split, at random: a quick look. The seed is fixed; of a stream they are the
+            first, and every report says so.
+        skip_broken: Leave out and count pictures that cannot be read. Those that are refused for safety too; else the
+            first is an error.
+        num_workers: Threads that decode pictures; default one a core, 0 decodes between passes. Ahead of the network,
+            of a data set or a stream. Rows and numbers are the same.
+        compile: Compile the network first, for many rows: needs a C++ compiler; logits alone. By torch, which takes
+            half a minute or more (on a GPU triton): without features and odin. The provenance says how far they move.
+        cache: Take predictions of before where nothing changed. Those of a folder or Hub id are kept, and taken where
+            model, data, settings and versions are the same: no model runs, and `provenance["when"]["cached"]` says when
+            it did. A model object and a stream always run. See docs/cache.md.
+        engine: local: this process, or those of torchrun; ray: a cluster of Ray. Each process of torchrun has its own
+            device and its own parts; of a cluster (`pip install 'oochub[ray]'`) tasks read and actors hold the model.
+            Rows, ids and numbers are the same.
+        ray_address: Of a cluster of Ray; without it one is started on this machine. Such as "auto".
+        actors: Copies of the model in the cluster; default one a GPU, else one a CPU.
         **settings: Of the mode; see its class, `oochub.get("mode", "head")`.
 
     Returns:

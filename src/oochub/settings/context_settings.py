@@ -44,8 +44,9 @@ class ContextSettings(Settings):
     )
     context_settings: Mapping[str, Any] | None = option(
         None,
-        help="Another setting of the way, key=value.",
-        more='In Python by name, such as {"model": "my-encoder"}.',
+        help="Another setting of the way.",
+        form="key=value",
+        more='By name, such as {"model": "my-encoder"}.',
         panel="Contexts",
         flag="--context-option",
         typed=list[str] | None,
@@ -54,7 +55,8 @@ class ContextSettings(Settings):
     choose_on: Literal["auto", "train", "half"] = option(
         "auto",
         help="Rows that contexts are chosen on: train, half of the other splits, auto (train, else half).",
-        more="What is usual is chosen on them too, see `oochub.contexts`.",
+        more='What is usual is chosen on them too, see `mark_selection_rows`. Take "half" where each class of train '
+        "has its context and no other.",
         panel="Contexts",
         noun="choice of rows",
     )

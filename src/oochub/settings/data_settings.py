@@ -69,8 +69,9 @@ class DataSettings(Settings):
     )
     usual: Mapping[str, Sequence[str]] | None = option(
         None,
-        help="The usual contexts of a class, CLASS=CONTEXT,CONTEXT; default: those more frequent with it.",
-        more='In Python {"dog": ["grass", "beach"]}.',
+        help="The usual contexts of a class; default: those more frequent with it.",
+        more='Such as {"dog": ["grass", "beach"]}.',
+        form="CLASS=CONTEXT,CONTEXT",
         panel="Data",
         typed=list[str] | None,
         parse=parse_usual,
@@ -79,8 +80,9 @@ class DataSettings(Settings):
     data_dir: str | None = option(None, help="The raw folder; default $OOCHUB_DATA/<benchmark>.", panel="Data")
     options: Mapping[str, Any] | None = option(
         None,
-        help="An option of the benchmark, key=value.",
-        more="In Python by name, as `load_dataset` takes them.",
+        help="An option of the benchmark.",
+        more="By name, as `load_dataset` takes them.",
+        form="key=value",
         panel="Data",
         flag="--option",
         typed=list[str] | None,

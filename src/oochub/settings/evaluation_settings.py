@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from oochub.errors import OochubError
-from oochub.settings.option import Settings, option
+from oochub.settings.option import Settings, option, path
 
 _SETS = "Detectors"
 
@@ -69,11 +69,13 @@ class EvaluationSettings(Settings):
         more="They have features.",
         panel=_SETS,
         typed=Path | None,
+        parse=path,
     )
     pairs: Any = option(
         None,
-        help="IN:OUT, configs to set against each other; default all.",
-        more="In Python pairs of names, (in distribution, out of it). Sets are never pooled.",
+        help="Configs to set against each other; default all.",
+        more="Pairs of names, (in distribution, out of it). Sets are never pooled.",
+        form="IN:OUT",
         panel=_SETS,
         flag="--pair",
         typed=list[str] | None,
@@ -93,4 +95,6 @@ class EvaluationSettings(Settings):
         panel="Data",
         typed=str | None,
     )
-    model_name: str | None = option(None, help="Of such a file; default its stem.", panel="Data")
+    model_name: str | None = option(
+        None, help="What the report calls the model of such a file; default its stem.", panel="Data"
+    )

@@ -15,20 +15,29 @@ class IntervalSettings(Settings):
     """
 
     correction: Literal["holm", "benjamini_hochberg"] = option(
-        "holm", help="Over all found contexts that are tested.", panel="Intervals"
+        "holm",
+        help="Over all found contexts that are tested.",
+        more='"holm" keeps the chance of one false finding among all at 5%, "benjamini_hochberg" the expected share of '
+        "false ones among those shown.",
+        panel="Intervals",
     )
     resamples: int = option(
         1000,
-        help="Bootstrap replicates.",
+        help="Bootstrap replicates of the intervals that are bootstraps.",
         panel="Intervals",
-        least=100,
-        most=1_000_000,
         commands=(),
     )
-    seed: int = option(0, help="Of the bootstrap.", panel="Intervals", least=0, most=2**32 - 1)
+    seed: int = option(
+        0,
+        help="Of the bootstrap.",
+        more="In an audit also of the rows that a probe alters.",
+        panel="Intervals",
+        least=0,
+        hint="Usual is 0.",
+    )
 
     def __post_init__(self) -> None:
         from oochub.stats.estimate import Sampling
 
-        Sampling(resamples=self.resamples, seed=self.seed)
         super().__post_init__()
+        Sampling(resamples=self.resamples, seed=self.seed)

@@ -26,6 +26,4 @@ class MeasurementSettings(Settings):
         more="What is measured is kept for that.",
         panel="Speed",
     )
-    seed: int = option(
-        0, help="Of the halves and of rows to check.", panel="Contexts", least=0, most=2**32 - 1, hint="Usual is 0."
-    )
+    seed: int = option(0, help="Of the halves and of rows to check.", panel="Contexts", least=0, hint="Usual is 0.")

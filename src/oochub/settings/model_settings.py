@@ -38,7 +38,8 @@ class ModelSettings(Settings):
     )
     mode_options: Mapping[str, Any] | None = option(
         None,
-        help="Another setting of the mode, key=value.",
+        help="Another setting of the mode.",
+        form="key=value",
         panel="Model",
         flag="--mode-option",
         typed=list[str] | None,

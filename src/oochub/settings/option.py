@@ -27,6 +27,7 @@ class Option:
         more: What Python's documentation says too, and a terminal has no room for.
         panel: The part of `--help` that it stands in: Data, Model, Contexts, Intervals, Speed, Training, Hub or Output.
         flag: How the command line writes it, where that is not the name: "--label-column", "--cache/--no-cache".
+        form: How a value is typed, where that is not how Python takes it: "key=value".
         metavar: What stands for the value in `--help`.
         least: The smallest value that is allowed.
         above: What the value is larger than.
@@ -44,6 +45,7 @@ class Option:
     more: str = ""
     panel: str
     flag: str | None = None
+    form: str = ""
     metavar: str | None = None
     least: float | None = None
     above: float | None = None
@@ -236,7 +238,9 @@ def _typed(about: Option, value: Any) -> tuple[str, ...]:
     if isinstance(value, Mapping):
         pairs = (f"{key}={_text(each)}" for key, each in value.items())
         return tuple(word for pair in pairs for word in (flag, pair))
-    if isinstance(value, list | tuple) and about.parse is None:
+    if isinstance(value, list | tuple) and all(isinstance(each, tuple) for each in value):
+        value = [":".join(each) for each in value]
+    if isinstance(value, list | tuple) and about.typed != (str | None):
         return tuple(word for each in value for word in (flag, _text(each)))
     return (flag, _text(value))
 

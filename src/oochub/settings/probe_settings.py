@@ -50,8 +50,9 @@ class ProbeSettings(Settings):
     )
     probe_settings: Mapping[str, Any] | None = option(
         None,
-        help="Another setting of the probe, key=value: rows, seed, label_map.",
-        more='In Python by name, such as {"masks": "segmentations"}.',
+        help="Another setting of the probe: rows, seed, label_map.",
+        form="key=value",
+        more='By name, such as {"masks": "segmentations"}.',
         panel="Contexts",
         flag="--probe-option",
         typed=list[str] | None,

@@ -20,8 +20,8 @@ class TrainingSettings(Settings):
     objective: str = option("erm", help="One of `oochub list objective`.", panel=_PANEL)
     hyperparameters: Mapping[str, Any] | None = option(
         None,
-        help="Of the objective, key=value.",
-        more="In Python by name.",
+        help="Of the objective.",
+        form="key=value",
         panel=_PANEL,
         flag="--set",
         typed=list[str] | None,
@@ -77,8 +77,9 @@ class TrainingSettings(Settings):
     )
     arguments: Mapping[str, Any] | None = option(
         None,
-        help="Any other field of RobustTrainingArguments, key=value, e.g. optim=sgd.",
-        more="In Python by name, over `oochub.training.DEFAULTS`.",
+        help="Any other field of RobustTrainingArguments, e.g. optim=sgd.",
+        form="key=value",
+        more="By name, over `oochub.training.DEFAULTS`.",
         panel=_PANEL,
         flag="--argument",
         typed=list[str] | None,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def review(
-    raw: Annotated[DataSettings, shown(only=("data_dir", "options"), options="An option of the OOD data, key=value.")],
+    raw: Annotated[DataSettings, shown(only=("data_dir", "options"), options="An option of the OOD data.")],
     ood: Annotated[Path, typer.Argument(metavar="OOD.parquet", help="Predictions of the OOD images, with features.")],
     reference: Annotated[
         Path | None, typer.Argument(metavar="ID.parquet", help="Of the ID validation images, by the same model.")

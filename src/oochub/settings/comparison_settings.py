@@ -1,0 +1,57 @@
+"""How reports are set side by side, or two predictions of the same examples."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from oochub.settings.option import Settings, option
+
+_REPORTS, _PREDICTIONS = "Reports", "Predictions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonSettings(Settings):
+    """The settings of `oochub.compare`.
+
+    >>> ComparisonSettings(metric=["auc", "ece"]).words()
+    ('--metric', 'auc', '--metric', 'ece')
+    """
+
+    metric: Any = option(
+        None,
+        help="Names of metrics, a table each; default the primary.",
+        more="Of predictions also the benchmark's other metrics that are means over rows.",
+        panel="Metrics",
+        typed=list[str] | None,
+    )
+    slice: Any = option(
+        None,
+        help="Of reports: such as hard, easy, all; side by side; default out of context.",
+        panel=_REPORTS,
+        typed=list[str] | None,
+    )
+    reported: bool = option(
+        False,
+        help="Of reports: add the paper's numbers, of the model that was trained.",
+        panel=_REPORTS,
+        flag="--reported",
+    )
+    table: str | None = option(
+        None, help="Of reports: add the paper's numbers of this table, such as 3.", panel=_REPORTS
+    )
+    rows: Literal["tasks", "methods"] = option(
+        "tasks", help="Of reports: what a row is, tasks or methods.", panel=_REPORTS, noun="kind of rows"
+    )
+    task: str | None = option(None, help="Of predictions of nooch/all: the task, such as ce_car.", panel=_PREDICTIONS)
+    resamples: int = option(
+        1000,
+        help="Of predictions: bootstrap replicates of the differences that are bootstrapped.",
+        panel="Intervals",
+        commands=(),
+    )
+    seed: int = option(0, help="Of predictions: of the bootstrap, and of random signs.", panel="Intervals", commands=())
+
+    def __post_init__(self) -> None:
+        from oochub.stats.estimate import Sampling
+
+        super().__post_init__()
+        Sampling(resamples=self.resamples, seed=self.seed)

@@ -1,0 +1,106 @@
+"""What is pushed to the Hub, and how."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from oochub.errors import OochubError
+from oochub.settings.option import Settings, option
+
+_PANEL = "Hub"
+
+
+def parse_entry(typed: Sequence[str] | None, flag: str) -> dict[str, str] | None:
+    """What is said of an entry, by name; a text may hold commas and look like a number.
+
+    Raises:
+        OochubError: A text without a name or a value, a name that is given twice.
+
+    >>> parse_entry(["track=open", "seed=1,2"], "--entry")
+    {'track': 'open', 'seed': '1,2'}
+    """
+    said: dict[str, str] = {}
+    for pair in typed or ():
+        key, _, text = pair.partition("=")
+        if not key or not text or key in said:
+            raise OochubError(f"{flag} is written key=text, each key once, as track=open, got {pair!r}.")
+        said[key] = text
+    return said or None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HubSettings(Settings):
+    """The settings of `oochub.push` besides the source, the repository and the folder that is built into.
+
+    >>> HubSettings(private=True, configs=["ce_car"]).words()
+    ('--config', 'ce_car', '--private')
+    """
+
+    leaderboard: str | None = option(
+        None,
+        help="Send a report.json as an entry: a pull request there, or into a folder here.",
+        more="In place of `to`: a data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.",
+        panel="Leaderboard",
+        metavar="USER/RESULTS",
+    )
+    predictions: Any = option(
+        (),
+        help="Of an entry: what its report was made of; default the files beside it.",
+        more="Those that it names.",
+        panel="Leaderboard",
+        typed=list[str] | None,
+    )
+    entry: Mapping[str, Any] | None = option(
+        None,
+        help="Of an entry: track, selection, supervision; model, who, ...",
+        more="By name; also external_data and date.",
+        panel="Leaderboard",
+        metavar="KEY=TEXT",
+        typed=list[str] | None,
+        parse=parse_entry,
+    )
+    configs: Iterable[str] = option(
+        (),
+        help="Of a benchmark: a configuration; all where none is given.",
+        more="But those that cannot be built of the raw folder alone, which are said.",
+        panel="Data",
+        flag="--config",
+    )
+    num_proc: int | None = option(None, help="Of a benchmark: processes to build with.", panel="Speed", least=1)
+    without_images: bool = option(
+        False,
+        help="Leave the pictures out: ids, labels, contexts and digests alone.",
+        more="`oochub.join_images` puts a user's own back.",
+        panel="Data",
+        flag="--without-images",
+    )
+    private: bool = option(False, help="Make a repository that others do not see.", panel=_PANEL, flag="--private")
+    revision: str | None = option(None, help="A branch, made where it is not there; default main.", panel=_PANEL)
+    overwrite: bool = option(
+        False,
+        help="Replace files that somebody else put into the repository.",
+        panel=_PANEL,
+        flag="--overwrite",
+    )
+    dry_run: bool = option(
+        False, help="Only say which files would change; needs no token.", panel=_PANEL, flag="--dry-run"
+    )
+    dataset: str | None = option(
+        None,
+        help="Of results: the data set on the Hub, where the report does not say.",
+        panel=_PANEL,
+        metavar="USER/NAME",
+    )
+    evidence: str | None = option(
+        None,
+        help="Of results: the page that says where they come from.",
+        more="Without one it is the data set's.",
+        panel=_PANEL,
+        metavar="URL",
+    )
+    pull_request: bool = option(
+        False,
+        help="Of results: open a pull request, as for a model of others.",
+        panel=_PANEL,
+        flag="--pull-request",
+    )

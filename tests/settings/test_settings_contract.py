@@ -1,0 +1,425 @@
+"""Contract tests over every record of settings: each field is an option, shown, checked, read, and typed back."""
+
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+import typer
+from import_graph import ROOT, files
+
+import oochub
+from oochub import catalog, settings
+from oochub.app import app
+from oochub.cli import main
+from oochub.commands._signature import _record, records_of, with_options
+from oochub.errors import OochubError, speaking_shell
+from oochub.records.parameters import kinds_of
+from oochub.settings.interval_settings import IntervalSettings
+from oochub.settings.option import Option, Settings, default_of, option, options_of, type_of
+from oochub.settings.prediction_settings import PredictionSettings
+from oochub.stats.p_values import Correction
+
+sys.path.insert(0, str(ROOT / "docs" / "make"))
+import keywords  # the maker of `make options`
+
+MODULES = [import_module(f"oochub.settings.{each.name}") for each in iter_modules(settings.__path__)]
+RECORDS = [
+    value
+    for module in MODULES
+    for value in vars(module).values()
+    if inspect.isclass(value) and issubclass(value, Settings) and value.__module__ == module.__name__
+    if value is not Settings
+]
+FIELDS = [(kind, name) for kind in RECORDS for name in options_of(kind)]
+FUNCTIONS = {name: catalog.get("command", name) for name in oochub.names("command")}
+COMMANDS = typer.main.get_command(app).commands
+
+SUFFIXES = {"gallery": ".png", "saliency": ".png"}  # of what a command writes
+CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what reads them says what is wrong
+    "benchmark": "a source or splits",
+    "context_names": "a list, or a text with commas",
+    "contexts": "a name or a way",
+    "detectors": "names or detectors",
+    "device": "a name or a device of torch, looked for before the model",
+    "image_processor": "a folder, an id or an object",
+    "label_map": "a file or a mapping",
+    "masks": "a path",
+    "metric": "a name or several",
+    "pairs": "pairs of names",
+    "predictions": "paths",
+    "processor": "a folder, an id or an object",
+    "reference": "a path or predictions",
+    "segmenter": "a folder, an id or a way",
+    "slice": "a name or several",
+}
+OWN = {  # options of commands that bear the name of a field, each with what it means there
+    ("build", "--config"): "several at once",
+    ("build", "--num-proc"): "a build is not pushed",
+    ("challenge", "--context"): "the criterion's column",
+    ("challenge", "--label"): "the criterion's column",
+    ("check_contexts", "--rows"): "how many to judge",
+    ("check_contexts", "--seed"): "of the rows to judge",
+    ("compose", "--model"): "whose features the heads see",
+    ("compose", "--num-proc"): "a composition is not pushed",
+    ("compose", "--seed"): "of the search",
+    ("cleanliness", "--images"): "how many",
+    ("cleanliness", "--model"): "a CLIP-like model",
+    ("cleanliness", "--seed"): "of the sample",
+    ("construct", "--seed"): "of the draw",
+    ("contexts", "--model"): "its name of before",
+    ("demo", "--seed"): "of the toy world",
+    ("detect", "--batch-size"): "32 on the CPU",
+    ("detect", "--classes"): "of the study",
+    ("detect", "--detector"): "of the study",
+    ("detect", "--pair"): "of the study",
+    ("detect", "--reference"): "also a benchmark",
+    ("detect", "--reported"): "of the study",
+    ("detect", "--set"): "its name of before",
+    ("detect", "--table"): "of the study",
+    ("evaluate", "--task"): "several, or every",
+    ("example", "--seed"): "of the drawing",
+    ("gallery", "--split"): "one",
+    ("gallery", "--task"): "of the figure",
+    ("generate", "--batch-size"): "pictures that are made at once",
+    ("generate", "--model"): "a pipeline of diffusers",
+    ("generate", "--seed"): "of the pictures",
+    ("prompt_check", "--batch-size"): "pictures that are made at once",
+    ("prompt_check", "--images"): "how many",
+    ("prompt_check", "--model"): "a pipeline of diffusers",
+    ("prompt_check", "--seed"): "of the pictures",
+    ("report", "--detector"): "of the figures",
+    ("report", "--images"): "on the page",
+    ("report", "--reference"): "of the figures",
+    ("saliency", "--label"): "a class",
+    ("saliency", "--masks"): "of the share",
+    ("saliency", "--seed"): "of the noise",
+    ("saliency", "--split"): "one",
+    ("show", "--data-dir"): "whose files are marked found",
+    ("challenge", "--set"): "its name of before",
+    ("suite", "--split"): "of the study",
+    ("sweep", "--features"): "of the track",
+    ("verify", "--contexts"): "of the study",
+    ("sweep", "--set"): "its name of before",
+    ("sweep", "--dry-run"): "trains nothing",
+    ("cache", "--dry-run"): "clears nothing",
+}
+
+
+def own_options(command) -> set[str]:
+    """The options that a command's function declares by itself, by their flags."""
+    hints = get_type_hints(command, include_extras=True)
+    names = {name for name in inspect.signature(command).parameters if not _record(hints[name])}
+    return {
+        parameter.opts[0]
+        for parameter in typer_options(command)
+        if parameter.name in names and parameter.param_type_name == "option"
+    }
+
+
+def typer_options(command) -> list[Any]:
+    """The options of a command as typer reads them."""
+    name = next((each for each, function in FUNCTIONS.items() if function is command), "planted")
+    one = typer.Typer(add_completion=False)
+    one.command(name)(with_options(command, name))
+    return typer.main.get_command(one).params
+
+
+def redeclared(name: str, command) -> list[str]:
+    """The options of a command's own that are a field's by their flag, and are not said to be another."""
+    flags = {about.flag_alone for kind in RECORDS for about in options_of(kind).values()}
+    return sorted(flag for flag in own_options(command) & flags if (name, flag) not in OWN)
+
+
+def test_an_option_is_declared_once():
+    """Planted faults: a command with --data-dir of its own; a name in OWN that no command has."""
+    wrong = {name: flags for name, command in FUNCTIONS.items() if (flags := redeclared(name, command))}
+    assert not wrong, "take the field of the record, or say in OWN what it means there"
+    own = {(name, flag) for name, command in FUNCTIONS.items() for flag in own_options(command)}
+    assert OWN.keys() <= own, sorted(OWN.keys() - own)
+
+    def planted(data_dir: str = "x") -> None:
+        """A command."""
+
+    assert redeclared("planted", planted) == ["--data-dir"]
+
+
+def test_every_field_is_an_option_and_is_read():
+    """Of a command or of a public function; planted fault: one that neither has."""
+    shown = set()
+    for name, command in FUNCTIONS.items():
+        for kind, shows in records_of(command):
+            for field, about in options_of(kind).items():
+                if shows.has(field) and (about.commands is None or name in about.commands):
+                    shown.add((kind, field))
+    taken = {
+        (kind, field)
+        for function in keywords.FUNCTIONS.values()
+        for kind, chosen in function.records.items()
+        for field in (chosen or kind.keywords())
+    }
+    unshown = [f"{kind.__name__}.{name}" for kind, name in FIELDS if (kind, name) not in shown | taken]
+    assert not unshown
+    code = "\n".join(file.read_text("utf-8") for file in files())
+    unread = [name for _, name in FIELDS if not re.search(rf"""\.{name}\b|"{name}\"""", code)]
+    assert not unread, "nothing reads them"
+    assert not re.search(r"\.no_such_field\b", code)
+    known = set(FUNCTIONS)
+    for kind, name in FIELDS:
+        assert set(options_of(kind)[name].commands or ()) <= known, f"{name} names a command that there is not"
+
+
+def check_field(kind: type[Settings], name: str) -> None:
+    """What a field says, and that it refuses what it is not."""
+    about = options_of(kind)[name]
+    assert about.help.endswith(".") and about.panel, f"{name}: help= is a sentence or two, panel= its part of --help"
+    assert not about.more or about.more.endswith("."), name
+    wrong = wrong_value(kind, name)
+    if wrong is MISSING:
+        assert name in CHECKED_WHERE_USED, f"{name} takes anything: give it a type, or say who checks it"
+        return
+    named = {"python": rf"\b{name}\b", "shell": re.escape(about.flag_alone)}
+    if about.commands == () or any(get_origin(each) is Iterable for each in kinds_of(type_of(kind, name))):
+        del named["shell"]  # no command has it; or all that can be typed is text
+    for speaker, pattern in named.items():
+        with pytest.raises(OochubError) as refused:
+            if speaker == "shell":
+                with speaking_shell():
+                    kind(**{name: wrong})
+            else:
+                kind(**{name: wrong})
+        words = str(refused.value)
+        assert re.search(pattern, words) or f"No {about.noun or name} named" in words, words
+
+
+def wrong_value(kind: type[Settings], name: str) -> Any:
+    """A value that a field must refuse; MISSING where it takes anything."""
+    about, kinds = options_of(kind)[name], kinds_of(type_of(kind, name))
+    if Any in kinds:
+        return MISSING
+    if any(get_origin(each) is Literal for each in kinds):
+        return "nonsense"
+    if about.above is not None:
+        return about.above
+    if about.least is not None:
+        return about.least - 1
+    return 3 if int not in kinds and float not in kinds else "three"
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_a_wrong_value_is_an_error_that_names_the_option(kind):
+    covered = 0
+    for name in options_of(kind):
+        check_field(kind, name)
+        covered += 1
+    assert covered
+
+
+def test_a_field_that_checks_nothing_is_found():
+    """Planted faults: a field of any type, and a record that does not look at its values."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class Anything(Settings):
+        most: Any = option(None, help="How many.", panel="Data")
+
+    with pytest.raises(AssertionError, match="give it a type"):
+        check_field(Anything, "most")
+
+    @dataclass(frozen=True, kw_only=True)
+    class Careless(Settings):
+        most: int = option(1, help="How many.", panel="Data", least=1)
+
+        def __post_init__(self) -> None:
+            pass
+
+    with pytest.raises(pytest.fail.Exception):
+        check_field(Careless, "most")
+
+
+def wrong_words(kind: type[Settings], name: str) -> list[str]:
+    """What no command may take for a field; nothing where every text is right."""
+    about, kinds = options_of(kind)[name], kinds_of(type_of(kind, name))
+    if about.form:
+        return [about.flag_alone, "key"]
+    is_plain = bool({int, float} & set(kinds)) or any(get_origin(each) is Literal for each in kinds)
+    return [about.flag_alone, "nonsense"] if is_plain else []
+
+
+@pytest.mark.parametrize("name", [name for name, command in FUNCTIONS.items() if any(records_of(command))])
+def test_the_shell_names_the_option_of_a_wrong_value(name, monkeypatch, capsys, tmp_path):
+    """With all that is required beside it, none of which is there: before the command looks for anything."""
+    monkeypatch.chdir(tmp_path)
+    required = []
+    for parameter in COMMANDS[name].params:
+        if parameter.required:
+            is_argument = parameter.param_type_name == "argument"
+            required += ["nowhere"] if is_argument else [parameter.opts[0], f"nowhere{SUFFIXES.get(name, '.parquet')}"]
+    tried = 0
+    for kind, shows in records_of(FUNCTIONS[name]):
+        for field, about in options_of(kind).items():
+            is_shown = shows.has(field) and (about.commands is None or name in about.commands)
+            words = wrong_words(kind, field) if is_shown else []
+            if not words:
+                continue
+            monkeypatch.setattr(sys, "argv", ["oochub", name, *required, *words])
+            with pytest.raises(SystemExit) as stopped:
+                main()
+            error = " ".join(capsys.readouterr().err.replace("│", " ").split())
+            assert stopped.value.code == 2 and words[0] in error, f"{words}: {error}"
+            tried += 1
+    assert tried or name in ("detect", "submission")
+    assert not list(tmp_path.iterdir())
+
+
+EXAMPLES = {
+    "usual": {"dog": ("grass", "sand")},
+    "pairs": [("imagenet_1k", "imagenet_ood")],
+    "context_names": ("grass", "road"),
+    "entry": {"track": "open"},
+    "predictions": ["a.parquet", "b.parquet"],
+    "metric": ["auc", "ece"],
+    "slice": ["hard", "easy"],
+    "detectors": ["msp", "vim"],
+    "zoom": 1.5,
+    "compile": False,  # it needs a compiler, and nothing beside it
+    "ray_address": None,
+    "actors": None,
+}
+BESIDE = {"ContextSettings": {"contexts": "properties"}, "ProbeSettings": {"probe": "background"}}
+
+
+def example(kind: type[Settings], name: str) -> Any:
+    """A value that is not the default."""
+    if name in EXAMPLES:
+        return EXAMPLES[name]
+    about, default = options_of(kind)[name], default_of(kind, name)
+    for each in kinds_of(type_of(kind, name) if about.typed is None else about.typed):
+        if each is bool:
+            return not default
+        if get_origin(each) is Literal:
+            return next(choice for choice in get_args(each) if choice != default)
+        if each in (int, float):
+            return each(max(about.least or 0, 100 if name == "resamples" else 0) + 3)
+        if get_origin(each) is Iterable:
+            return ("first", "second")
+        if about.form:
+            return {"a": 1, "b": True, "c": ["x", "y"]}
+    return "words"
+
+
+@pytest.mark.parametrize("kind", RECORDS)
+def test_what_is_typed_comes_back(kind):
+    """The words of a record, typed, are the record. Planted fault: a flag of another name in the words."""
+    seen: list[Settings] = []
+
+    def command(record: Settings) -> None:
+        """A command."""
+        seen.append(record)
+
+    command.__annotations__["record"] = kind
+    tried = {name: about for name, about in options_of(kind).items() if about.commands != ()}
+    one = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    shown_by = {each for about in tried.values() for each in about.commands or ()}
+    name_of = next(iter(shown_by), "any")
+    one.command()(with_options(command, name_of))
+    run = typer.main.get_command(one)
+    for name in tried:
+        given = kind(**{**BESIDE.get(kind.__name__, {}), name: example(kind, name)})
+        run.main(list(given.words()), standalone_mode=False)
+        assert seen.pop() == given, given.words()
+    assert tried
+
+
+def test_public_functions_have_the_keywords_of_the_records():
+    """Names, types, defaults and the lines under Args. Planted faults: a keyword less, and other words."""
+    for file, text in keywords.rewritten():
+        assert text == file.read_text("utf-8"), f"{file.name}: run `make options`"
+    function = keywords.FUNCTIONS["predict"]
+    source = (ROOT / "src/oochub/prediction/predict.py").read_text("utf-8")
+    keyword = "    limit: int | None = None,\n"
+    less = source.replace(keyword, "", 1)
+    assert less != source and keyword in keywords.rewrite(less, "predict", function)
+    for fault in (
+        source.replace("batch_size: int | None = None", "batch_size: int = 16", 1),
+        source.replace("        batch_size: Rows a forward pass", "        batch_size: Rows", 1),
+    ):
+        assert fault != source and keywords.rewrite(fault, "predict", function) == source
+
+
+@pytest.mark.parametrize("name", keywords.FUNCTIONS)
+def test_a_public_function_takes_no_option_that_no_record_has(name):
+    """As it runs: what the source says is what a caller gets. Planted fault: a keyword of its own, not listed."""
+    function, about = getattr(oochub, name), keywords.FUNCTIONS[name]
+    hints = get_type_hints(function)
+    parameters = inspect.signature(function).parameters
+    flat = {each.name: each for each in parameters.values() if each.kind is each.KEYWORD_ONLY}
+    fields = {field: kind for kind, chosen in about.records.items() for field in chosen or kind.keywords()}
+    assert flat.keys() == fields.keys() | set(about.own)
+    for field, kind in fields.items():
+        assert flat[field].default == default_of(kind, field)
+        assert type_of(kind, field) in (Any, hints[field]), field
+
+
+def test_the_key_of_predictions_is_that_of_before():
+    """What `oochub.predict` asked before options were records, name by name: a user's cache stays."""
+    asked = PredictionSettings(device="cuda:1", batch_size=3, odin=0.0014, zoom=2, dtype="bfloat16", num_workers=0)
+    assert asked.record() == {
+        "device": "cuda",
+        "dtype": "torch.bfloat16",
+        "preprocessing": "auto",
+        "features": False,
+        "batch_size": 3,
+        "limit": None,
+        "skip_broken": False,
+        "images": True,
+        "odin": 0.0014,
+        "odin_temperature": 1000.0,
+        "zoom": 2.0,
+        "compile": False,
+    }
+    assert PredictionSettings(device="cpu").record()["batch_size"] == 16
+
+
+def test_corrections_are_those_of_the_statistics():
+    """The record names them itself, since statistics import NumPy and a command line that prints help does not."""
+    assert get_args(type_of(IntervalSettings, "correction")) == get_args(Correction)
+
+
+def test_records_are_light():
+    """Planted fault: `import numpy` at the head of option.py."""
+    names = [module.__name__ for module in MODULES]
+    heavy = "torch datasets numpy pandas typer".split()
+    code = f"import sys, {', '.join(names)}\nprint(*(name for name in {heavy} if name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split() == []
+
+
+def test_an_option_says_what_it_is():
+    """Every attribute of an option is read by somebody. Planted fault: one that nobody reads."""
+    code = "\n".join(file.read_text("utf-8") for file in files())
+    unread = [name for name in Option.__dataclass_fields__ if not re.search(rf"about\.{name}\b|self\.{name}\b", code)]
+    assert not unread
+    assert isinstance(options_of(PredictionSettings), Mapping)
+
+
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        ("--by", "--contexts"),
+        ("--model", "--context-model"),
+        ("--names", "--context-names"),
+        ("--way-option", "--context-option"),
+    ],
+)
+def test_contexts_answers_its_options_of_before(before, now, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["oochub", "contexts", "nowhere", "--out", "x", before, "a=1"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    error = capsys.readouterr().err
+    assert stopped.value.code == 2 and error.count("\n") == 1 and f"{before} is called {now} now" in error
