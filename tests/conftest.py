@@ -2,6 +2,7 @@
 
 import gc
 import hashlib
+import inspect
 import os
 import re
 import shutil
@@ -32,6 +33,8 @@ os.environ["OOCHUB_CACHE"] = str(_CACHES / "fixtures")  # of what tests share; e
 os.environ["HF_DATASETS_DISABLE_PROGRESS_BARS"] = "1"
 
 
+_Case = type(pytest.param(0))
+
 gc.disable()  # while millions of objects are imported that stay: looking for garbage among them takes seconds each time
 
 
@@ -61,6 +64,30 @@ def closed_figures() -> Iterator[None]:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is not None:
         pyplot.close("all")
+
+
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """Makes no cases of a test function that `-m` leaves out: thousands of the campaign's took half of collecting."""
+    if not (inspect.isfunction(obj) and name.startswith("test_")):
+        return None
+    own = [*getattr(obj, "pytestmark", ()), *collector.iter_markers()]
+    marks = {mark.name for mark in own}
+    expression = collector.config.option.markexpr
+    if any(f"not {mark}" in expression for mark in marks):
+        return []
+    if expression in ("slow", "campaign") and expression not in marks | _marks_of_cases(own):
+        return []
+    return None
+
+
+def _marks_of_cases(own: list[pytest.Mark]) -> set[str]:
+    """The names of the marks that single cases of a parametrized test have."""
+    lists = [mark.args[1] for mark in own if mark.name == "parametrize" and len(mark.args) > 1]
+    cases = [case for each in lists if isinstance(each, list | tuple) for case in each]
+    found = {mark.name for case in cases if isinstance(case, _Case) for mark in case.marks}
+    return found if all(isinstance(each, list | tuple) for each in lists) else {"slow", "campaign"}
 
 
 _LONGEST = (

@@ -30,11 +30,11 @@ ORDERS = {
 
 
 _EVERYDAY = ("datasets first", "its function first", "a look-up is not an import", "datasets fails at first")
-"""The orders that each planted fault fails; the others are tried with the slow tests."""
+"""The orders that each planted fault fails; the others are a campaign."""
 
 
 @pytest.mark.parametrize(
-    "order", [pytest.param(name, marks=() if name in _EVERYDAY else pytest.mark.slow) for name in ORDERS]
+    "order", [pytest.param(name, marks=() if name in _EVERYDAY else pytest.mark.campaign) for name in ORDERS]
 )
 def test_the_order_of_imports_does_not_matter(order: str, tmp_path: Path) -> None:
     """Each order ends with `datasets` knowing the benchmarks, from an empty folder, which is not scanned.

@@ -151,6 +151,9 @@ class _Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site that `make docs` has just built, in `.ci/run`, or one built here."""
+    if built := os.environ.get("OOCHUB_SITE"):
+        return Path(built)
     folder = tmp_path_factory.mktemp("docs") / "site"
     environment = {
         **os.environ,

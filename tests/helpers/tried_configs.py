@@ -15,13 +15,17 @@ TRIED = [
 """Every benchmark with each config that it asks to be tried."""
 
 
-def tried_by_day() -> list[Any]:
-    """The same for `parametrize`; all but the first config of each task of a benchmark are slow."""
+def tried_by_day(others: Any = pytest.mark.slow) -> list[Any]:
+    """The same for `parametrize`; all but the first config of each task of a benchmark are slow.
+
+    Args:
+        others: The mark of these.
+    """
     seen: set[tuple[str, str]] = set()
     parameters = []
     for name, config in TRIED:
         task = (name, oochub.get("benchmark", name).of(config).task_category)
-        marks = (pytest.mark.slow,) if task in seen else ()
+        marks = (others,) if task in seen else ()
         parameters.append(pytest.param((name, config), marks=marks, id=f"{name}/{config}"))
         seen.add(task)
     return parameters

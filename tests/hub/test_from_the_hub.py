@@ -179,7 +179,7 @@ def test_a_model_that_cannot_be_fetched_is_no_model_without_a_file(hub, model):
 
 @pytest.mark.parametrize(
     ("seeds", "kinds"),
-    [(range(2), ("error", "cut")), pytest.param(range(2, 12), ("error", "cut", "hang"), marks=pytest.mark.slow)],
+    [(range(2), ("error", "cut")), pytest.param(range(2, 12), ("error", "cut", "hang"), marks=pytest.mark.campaign)],
 )
 def test_what_fails_at_a_fifth_of_all_requests_ends_right_or_in_words(hub, pushed, built, model, seeds, kinds):
     """Whatever the seed, and a second run of the same finishes it."""

@@ -27,7 +27,7 @@ def _value(value):
     return value["bytes"] if isinstance(value, dict) and set(value) == {"bytes", "path"} else repr(value)
 
 
-@pytest.mark.parametrize("tried", tried_by_day())
+@pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign))
 def test_every_benchmark_comes_back(hub, raw, tried):
     """Pushed, loaded by plain `datasets`, streamed. Planted faults: labels as numbers; one picture's bytes for all."""
     name, config = "/".join(tried), tried[1]
@@ -96,7 +96,7 @@ def test_the_card_says_what_the_hub_wants(hub, raw):
     assert "Flickr terms of use" in words and "CC BY 4.0" in words
 
 
-@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.campaign)])
 def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
     """The second configuration, which reads the card that is there. Planted fault: an unread card is taken for none."""
     for module in ("hub.upload", "remote.remote_repository"):

@@ -86,9 +86,9 @@ def bert(folder: Path) -> str:
 
 
 _EVERYDAY = (("pictures", "classes"), ("texts", "labels"), ("arrays", "number"))
-"""Each kind of input and of output once; every pair is tried with the slow tests."""
+"""Each kind of input and of output once; every pair is a campaign."""
 _PAIRS = [
-    pytest.param(pair, marks=() if pair in _EVERYDAY else pytest.mark.slow, id="-".join(pair))
+    pytest.param(pair, marks=() if pair in _EVERYDAY else pytest.mark.campaign, id="-".join(pair))
     for pair in product(("pictures", "texts", "arrays"), ("classes", "labels", "number"))
 ]
 

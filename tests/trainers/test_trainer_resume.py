@@ -79,7 +79,7 @@ def test_a_stop_changes_nothing(
     equal_after(case, STOPS.get(case, 8), tmp_path / "run", splits, straight, monkeypatch)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("case", CASES)
 def test_a_stop_at_any_step_changes_nothing(
     case: str, tmp_path: Path, splits: Any, straight: dict[str, Any], monkeypatch: pytest.MonkeyPatch
