@@ -6,7 +6,7 @@ import pandas as pd
 
 from oochub.errors import OochubError, unknown_name
 from oochub.records.report_records import Role
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.report.report import Report
 
 
@@ -40,7 +40,7 @@ def by_method(reports: Sequence[Report], metric: str, roles: Sequence[Role]) -> 
     averaged = tasks[0] if len(tasks) == 1 else f"mean of {len(tasks)} tasks ({families})"
     interval = "95% interval" if len(tasks) == 1 else "mean of the tasks' 95% intervals"
     spread_words = f"± standard deviation over {seeds} seeds" if seeds > 1 else interval
-    return means, f"{averaged}; {spread_words}\nn = {numbers.span(cells['n'])} rows"
+    return means, f"{averaged}; {spread_words}\nn = {format_numbers.span(cells['n'])} rows"
 
 
 def _mean(values: pd.Series) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from oochub.figures._style import GRID, INK, INK2, bare, legend
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 from oochub.section import ChartRow
 from oochub.stats.estimate import Estimate
@@ -21,7 +21,7 @@ def draw_point(
 ) -> None:
     """One mark with its interval, to the right by its value."""
     color = COLORS.get(side or "", INK2)
-    if numbers.has_interval(estimate):
+    if format_numbers.has_interval(estimate):
         ax.plot([scale * estimate.low, scale * estimate.high], [y, y], color=color, linewidth=2, zorder=2)
     face = theme.LIGHT["bg"] if hollow else color
     marker = theme.MARKERS.get(side or "", "s")
@@ -43,18 +43,18 @@ def draw_rows(
         unit: Of the numbers.
         bars: Draws a bar from zero to each.
     """
-    scale = numbers.SCALES.get(unit, 1)
+    scale = format_numbers.SCALES.get(unit, 1)
     for y, row in enumerate(rows):
-        if numbers.is_undefined(row.estimate):
+        if format_numbers.is_undefined(row.estimate):
             ax.annotate(f"n/a, {wording.name(row.estimate.reason or 'no value')}", (0, y), va="center", color=INK2)
             continue
         if bars:
             ax.barh(y, scale * row.estimate, height=0.5, color=COLORS.get(row.side or "", INK2), alpha=0.3, zorder=1)
         draw_point(ax, y, row.estimate, row.side, size=7, scale=scale)
-        end = row.estimate.high if numbers.has_interval(row.estimate) else row.estimate
-        text = numbers.quantity(row.estimate, unit)
+        end = row.estimate.high if format_numbers.has_interval(row.estimate) else row.estimate
+        text = format_numbers.quantity(row.estimate, unit)
         ax.annotate(text, (scale * end, y), (7, 0), textcoords="offset points", va="center", color=INK)
-    ax.set_yticks(range(len(rows)), [f"{row.title} (n = {numbers.count(row.n)})" for row in rows])
+    ax.set_yticks(range(len(rows)), [f"{row.title} (n = {format_numbers.count(row.n)})" for row in rows])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.margins(x=0.12)
     if bars:
@@ -72,7 +72,7 @@ def metric_label(report: Report, metric: str) -> str:
     """Title, unit and direction of a metric: "AUC × 100 ↑ (higher is better)"."""
     described = report.description(metric)
     better = f"({described.direction} is better)" if described.direction != "none" else ""
-    unit, arrow = numbers.unit_of(metric, described.unit), numbers.arrow(described.direction)
+    unit, arrow = format_numbers.unit_of(metric, described.unit), format_numbers.arrow(described.direction)
     return " ".join(filter(None, (wording.name(described.title), unit, arrow, better)))
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.evaluation.set_parts import SetPart
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,7 +76,7 @@ def line_styles(parts: Sequence[SetPart]) -> list[dict[str, Any]]:
 def part_label(part: SetPart) -> str:
     """The set in the legend, with its shift and its rows: "imagenet_ood: semantic shift, n = 960"."""
     shift = "" if part.name != part.scored.name and part.correct is None else f"{SHIFTS[part.shift]}, "
-    return f"{wording.name(part.name)}: {shift}n = {numbers.count(int(part.rows.sum()))}"
+    return f"{wording.name(part.name)}: {shift}n = {format_numbers.count(int(part.rows.sum()))}"
 
 
 def detector_words(key: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from oochub.errors import OochubError, either, unknown_name
 from oochub.figures._labels import label_points
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.model_line import ModelLine, line_axes, model_lines
 from oochub.report.report import Report
 
@@ -66,12 +66,12 @@ def accuracy_on_the_line(
     for point in line.points:
         here = [float(line.place(line.shown(each))) for each in (point.inside, point.outside)]
         for estimate, draw, at in ((point.inside, ax.hlines, here[1]), (point.outside, ax.vlines, here[0])):
-            if numbers.has_interval(estimate):
+            if format_numbers.has_interval(estimate):
                 ends = [float(line.place(line.shown(estimate, end))) for end in (estimate.low, estimate.high)]
                 draw(at, ends[0], ends[1], color=OUT, linewidth=1, alpha=0.5, zorder=2)
         points.append(here)
     ax.plot(*np.transpose(points), theme.MARKERS["out"], color=OUT, markersize=5, zorder=3)
-    scale = numbers.SCALES.get(line.described.unit, 1)
+    scale = format_numbers.SCALES.get(line.described.unit, 1)
     for axis, which in ((x, ax.xaxis), (y, ax.yaxis)):
         which.set_ticks(
             [float(line.place(tick)) for tick in axis.ticks], [f"{scale * tick:.4g}" for tick in axis.ticks]
@@ -79,9 +79,9 @@ def accuracy_on_the_line(
     ax.set_xlim(*x.ends)
     ax.set_ylim(*y.ends)
     described = line.described
-    words = (wording.name(described.title, 40), numbers.unit_of(line.metric, described.unit))
-    title = " ".join(filter(None, (*words, numbers.arrow(described.direction))))
-    n = numbers.span(each.n for point in line.points for each in (point.inside, point.outside))
+    words = (wording.name(described.title, 40), format_numbers.unit_of(line.metric, described.unit))
+    title = " ".join(filter(None, (*words, format_numbers.arrow(described.direction))))
+    n = format_numbers.span(each.n for point in line.points for each in (point.inside, point.outside))
     ax.set_xlabel(f"{title}, {line.titles[0]}\nlines and band: 95% intervals; n = {n} rows")
     ax.set_ylabel(f"{title}, {line.titles[1]}")
     ax.set_title(f"{wording.name(line.benchmark)}/{wording.name(line.config)}: {line.sentence}", loc="left", color=INK,

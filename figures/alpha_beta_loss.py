@@ -9,7 +9,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
 from oochub.figures._style import LOSSES, axes, heat_map
-from oochub.report import numbers
+from oochub.report import format_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,14 +69,14 @@ def alpha_beta_loss(
     heat_map(
         ax,
         mean,
-        [["" if np.isnan(cell) else numbers.loss(cell) for cell in row] for row in mean],
+        [["" if np.isnan(cell) else format_numbers.loss(cell) for cell in row] for row in mean],
         alphas=alphas,
         betas=betas,
         own=(predicted_scenes.alpha, predicted_scenes.beta),
         colors=LOSSES,
-        title=f"mean loss of hard {side}s (all {side}s: {numbers.loss(loss.mean())})",
+        title=f"mean loss of hard {side}s (all {side}s: {format_numbers.loss(loss.mean())})",
         unit="nats ↓",
     )
     widths = f"±{min(halves):.2f} to ±{max(halves):.2f}" if halves else "none"
-    ax.set_xlabel(f"{ax.get_xlabel()}\nn = {numbers.span(sizes)} {side}s of a cell; 95% intervals: {widths}")
+    ax.set_xlabel(f"{ax.get_xlabel()}\nn = {format_numbers.span(sizes)} {side}s of a cell; 95% intervals: {widths}")
     return ax

@@ -8,7 +8,7 @@ import numpy as np
 from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
 from oochub.figures._style import SHARES, axes, heat_map
-from oochub.report import numbers
+from oochub.report import format_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,13 +59,13 @@ def alpha_beta_share(
     heat_map(
         ax,
         100 * share,
-        [[numbers.fraction(cell) for cell in row] for row in share],
+        [[format_numbers.fraction(cell) for cell in row] for row in share],
         alphas=alphas,
         betas=betas,
         own=(scenes.alpha, scenes.beta),
         colors=SHARES,
         low=0.0,
-        title=f"hard {side}s, % of all {numbers.count(pairs.sum())}",
+        title=f"hard {side}s, % of all {format_numbers.count(pairs.sum())}",
         unit="%",
     )
     return ax

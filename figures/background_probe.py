@@ -6,7 +6,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_rows
 from oochub.figures._style import INK, axes
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -46,11 +46,11 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_xticks(range(0, 101, 20))
     words: dict[str, Any] = {"loc": "left", "fontsize": "medium", "fontweight": "bold"}
     ax.set_title(chart.sentence, color=INK, wrap=True, **words)
-    gap, interval = found.gap, numbers.interval_points(found.gap)
-    points = f"{numbers.points(gap)} points" + (f" ({interval})" if interval else "")
+    gap, interval = found.gap, format_numbers.interval_points(found.gap)
+    points = f"{format_numbers.points(gap)} points" + (f" ({interval})" if interval else "")
     ax.set_xlabel(
         f"{chart.says}, % of rows, with 95% interval\n"
-        f"BG gap {points}, n = {numbers.count(gap.n)}, paired\n"
+        f"BG gap {points}, n = {format_numbers.count(gap.n)}, paired\n"
         f"rows of {wording.name(found.split, 20)}, objects by {wording.name(found.area, 30)}"
     )
     return ax

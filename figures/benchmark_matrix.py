@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oochub.figures._style import INK, INK2, axes, bare, title
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.comparison_page import GAP, gap_matrix
 from oochub.report.report import Report
 
@@ -54,17 +54,18 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
         for x, column in enumerate(columns):
             cell = matrix.cells.get((model, column))
             if cell is None:
-                ax.text(x, y, numbers.ABSENT, ha="center", va="center", color=INK2)
+                ax.text(x, y, format_numbers.ABSENT, ha="center", va="center", color=INK2)
                 continue
-            step = None if numbers.is_undefined(cell.lost) else theme.heat_step(cell.lost, width)
+            step = None if format_numbers.is_undefined(cell.lost) else theme.heat_step(cell.lost, width)
             back = theme.LIGHT["surface"] if step is None else theme.LIGHT[f"h{step}"]
             ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, color=back, linewidth=0))
             ink = theme.LIGHT["hstrong"] if step is not None and step >= _STRONG else INK
             is_gap = number == GAP
-            value = (numbers.points if is_gap else numbers.quantity)(cell.estimate, cell.unit)
-            interval = (numbers.interval_points if is_gap else numbers.interval)(cell.estimate, cell.unit)
+            value = (format_numbers.points if is_gap else format_numbers.quantity)(cell.estimate, cell.unit)
+            interval = (format_numbers.interval_points if is_gap else format_numbers.interval)(cell.estimate, cell.unit)
             below = interval or wording.name(cell.estimate.reason or "no interval", 24)
-            ax.text(x, y, f"{value}\n{below}\nn {numbers.count(cell.estimate.n)}", ha="center", va="center", color=ink,
+            n = format_numbers.count(cell.estimate.n)
+            ax.text(x, y, f"{value}\n{below}\nn {n}", ha="center", va="center", color=ink,
                     fontsize="small", linespacing=1.25)  # fmt: skip
     ax.set_xlim(-0.5, len(columns) - 0.5)
     ax.set_ylim(len(rows) - 0.5, -0.5)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._style import INK, INK2, axes, bare, title
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 from oochub.stats.proportion import wilson
 
@@ -67,14 +67,22 @@ def confusion_by_context(
             ax.add_patch(Rectangle((x - 0.48, y - 0.46), 0.96, 0.92, facecolor=face, edgecolor="none"))
             ink = INK2 if right else theme.LIGHT["hstrong"] if step > 3 else INK
             own = by == "context" and row.is_trained[x]
-            ax.text(x, y, numbers.fraction(share), ha="center", va="center", color=ink, weight="bold" if own else None)
+            ax.text(
+                x,
+                y,
+                format_numbers.fraction(share),
+                ha="center",
+                va="center",
+                color=ink,
+                weight="bold" if own else None,
+            )
             if own:
                 corner = (x - 0.46, y - 0.43)
                 ax.add_patch(Rectangle(corner, 0.92, 0.86, facecolor="none", edgecolor=INK, linewidth=1.6))
     ax.set_xlim(-0.5, len(classes) - 0.5)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.set_xticks(range(len(classes)), [wording.words(name) for name in classes])
-    ax.set_yticks(range(len(rows)), [f"{row.title} (n = {numbers.count(row.n)})" for row in rows])
+    ax.set_yticks(range(len(rows)), [f"{row.title} (n = {format_numbers.count(row.n)})" for row in rows])
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     title(ax, "Answers to each class in each context" if by == "context" else "Answers to each class")

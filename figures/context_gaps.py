@@ -6,7 +6,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_point
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -55,16 +55,16 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         alike = f", {each.status}" if each.is_alike else ""
         titles.append(
             f"{wording.words(each.name)}, {role if role.startswith('unusual') else f'usual for {role}'}{alike}\n"
-            f"n = {numbers.count(each.n_usual)} + {numbers.count(each.n_against)}"
+            f"n = {format_numbers.count(each.n_usual)} + {format_numbers.count(each.n_against)}"
         )
         is_shown = each.status == "shown"
-        if each.status in ("too few", "no direction") or numbers.is_undefined(each.gap):
+        if each.status in ("too few", "no direction") or format_numbers.is_undefined(each.gap):
             why = "too few rows to test" if each.status == "too few" else each.status
             ax.annotate(why, (0, y), (4, 0), textcoords="offset points", va="center", color=INK2)
             continue
         draw_point(ax, y, each.gap, "out" if is_shown else None, size=7, hollow=not is_shown)
-        end = each.gap.high if numbers.has_interval(each.gap) else each.gap
-        text = numbers.points(each.gap)
+        end = each.gap.high if format_numbers.has_interval(each.gap) else each.gap
+        text = format_numbers.points(each.gap)
         ax.annotate(text, (100 * end, y), (7, 0), textcoords="offset points", va="center", color=INK)
     ax.axvline(0, color=INK2, linewidth=1)
     ax.set_yticks(range(len(chart.rows)), titles)
@@ -82,7 +82,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_title(chart.sentence, color=INK, pad=26, wrap=True, **words)
     ax.set_xlabel(
         "Accuracy against minus as usual, in points, with 95% interval\n"
-        f"n = rows as usual + against, of {numbers.count(found.n_tested)} on which nothing was chosen\n"
+        f"n = rows as usual + against, of {format_numbers.count(found.n_tested)} on which nothing was chosen\n"
         f"shown: p at most {found.level:g} after {chart.correction} over {found.n_tests}"
     )
     bare(ax, keep=("bottom",))

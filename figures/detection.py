@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.figures._style import GRID, INK, INK2, axes, bare, legend, title
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 
@@ -46,8 +46,8 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     y, names = 0, {}
     for pair in pairs:
         first = pair.rows[0]
-        counts = f"n = {numbers.count(first.n_id)} ({numbers.count(first.n_incorrect)} wrong)"
-        heading = f"{pair.title(' against ', 40)}, {counts} and {numbers.count(first.n_ood)}"
+        counts = f"n = {format_numbers.count(first.n_id)} ({format_numbers.count(first.n_incorrect)} wrong)"
+        heading = f"{pair.title(' against ', 40)}, {counts} and {format_numbers.count(first.n_ood)}"
         box = {"facecolor": theme.LIGHT["bg"], "edgecolor": "none", "pad": 1}
         ax.annotate(
             heading, (0, y), xycoords=("axes fraction", "data"), va="center", color=INK, weight="bold", bbox=box
@@ -75,14 +75,14 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
 
 def _mark(ax: "Axes", estimate: Estimate, y: float, goal: str) -> None:
     color = theme.LIGHT[theme.GOALS[goal]]
-    if numbers.is_undefined(estimate):
+    if format_numbers.is_undefined(estimate):
         reason = wording.name(estimate.reason or "no value")
         ax.annotate(f"n/a, {reason}", (50, y), (4, 0), textcoords="offset points", va="center", color=INK2)
         return
     high = value = 100 * estimate
-    if numbers.has_interval(estimate):
+    if format_numbers.has_interval(estimate):
         high = 100 * estimate.high
         ax.plot([100 * estimate.low, high], [y, y], color=color, linewidth=2, zorder=2)
     ax.plot([value], [y], marker=theme.GOAL_MARKERS[goal], markersize=6, color=color, linestyle="", zorder=3)
-    text = numbers.fraction(estimate)
+    text = format_numbers.fraction(estimate)
     ax.annotate(text, (high, y), (6, 0), textcoords="offset points", va="center", color=INK, fontsize="small")

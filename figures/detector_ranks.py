@@ -10,7 +10,7 @@ from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import choose_detector, choose_inside_part, choose_outside_part
 from oochub.figures._detector_comparison import rank_comparison
 from oochub.figures._style import COLORS, GRID, INK, INK2, axes, bare, detector_words, legend
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,10 +94,10 @@ def detector_ranks(
     moved = ranks.shift[rows].difference
     words = f"{_signed(moved.value)} in rank (95% interval {_signed(moved.low)} to {_signed(moved.high)})"
     ax.set_title(
-        f"{wording.name(where)}, {_WORDS[rows]} (n = {numbers.count(n)})\nmean shift {words}",
+        f"{wording.name(where)}, {_WORDS[rows]} (n = {format_numbers.count(n)})\nmean shift {words}",
         loc="left", color=INK, fontsize="medium", pad=28,
     )  # fmt: skip
-    pool = f"{numbers.count(len(is_ood))} rows of {wording.name(known.name)} and {wording.name(new.name)}"
+    pool = f"{format_numbers.count(len(is_ood))} rows of {wording.name(known.name)} and {wording.name(new.name)}"
     ax.set_xlabel(f"percentile rank, 100 is most in-distribution\n(among {pool})")
     ax.set_ylabel(f"% of these rows, in each of {bins} bins")
     ax.set_xlim(0, 100)
@@ -109,4 +109,4 @@ def detector_ranks(
 
 
 def _signed(value: float) -> str:
-    return "n/a" if numbers.is_undefined(value) else numbers.points(value / 100)
+    return "n/a" if format_numbers.is_undefined(value) else format_numbers.points(value / 100)

@@ -13,7 +13,7 @@ from oochub.evaluation.set_parts import choose_detector, split_scored_sets
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._set_pictures import class_words, pictures_of
 from oochub.figures._style import SHIFTS, detector_words
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +96,7 @@ def disagreement_pictures(
             title = "\n".join(filter(None, [ranks, class_words(part.scored, row)]))
             label = f"{part.scored.name}/{split[row]}/{ids[row]}"
             pictures.append(Picture(name=label, title=title, image=images[row]))
-        heading = f"{wording.name(part.name)}: {SHIFTS[part.shift]} (n = {numbers.count(len(rows))})"
+        heading = f"{wording.name(part.name)}: {SHIFTS[part.shift]} (n = {format_numbers.count(len(rows))})"
         grid.append((heading, pictures))
     if not any(pictures for _, pictures in grid):
         raise OochubError(f"{key} and {baseline} rank every picture alike: there is no disagreement to show.")

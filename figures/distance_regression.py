@@ -9,7 +9,7 @@ from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import Nearest, choose_inside_part
 from oochub.figures._distance_fits import DistanceFit, Value, distance_fits, distance_table
 from oochub.figures._style import COLORS, GRID, INK, INK2, MARKERS, SHIFTS, axes, bare, detector_words, legend
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +74,7 @@ def distance_regression(
             fit.distance, fit.value, MARKERS[fit.shift], color=color, markerfacecolor=face, markersize=3.5,
             alpha=0.55, markeredgewidth=0.8, zorder=3,
         )  # fmt: skip
-        if not numbers.is_undefined(fit.fit.slope.value):
+        if not format_numbers.is_undefined(fit.fit.slope.value):
             across = np.linspace(fit.distance.min(), fit.distance.max(), 50)
             middle, low, high = fit.fit.at(across)
             ax.plot(across, middle, color=color, linewidth=2, linestyle=_LINES[number % len(_LINES)], zorder=4)
@@ -86,7 +86,7 @@ def distance_regression(
     if value == "auroc":
         ax.set_ylim(top=min(ax.get_ylim()[1], 1.02))  # a line may leave what an AUROC can be
         ax.axhline(0.5, color=INK2, linewidth=1, linestyle=":", zorder=1)
-        of = f"{wording.name(known.name)} (n = {numbers.count(int(known.rows.sum()))})"
+        of = f"{wording.name(known.name)} (n = {format_numbers.count(int(known.rows.sum()))})"
         ax.set_ylabel(f"AUROC of {of}\nagainst the subset; 0.5 is chance")
     else:
         ax.set_ylabel("mean score, higher is more in-distribution")
@@ -107,8 +107,8 @@ def _table(scored_sets: Sequence[ScoredSet], **options: Any) -> "pd.DataFrame":
 
 def _label(fit: DistanceFit) -> str:
     """The set and its line: slope and intercept, each with interval."""
-    head = f"{wording.name(fit.name)}: {SHIFTS[fit.shift]}, n = {numbers.count(fit.rows)}"
-    if numbers.is_undefined(fit.fit.slope.value):
+    head = f"{wording.name(fit.name)}: {SHIFTS[fit.shift]}, n = {format_numbers.count(fit.rows)}"
+    if format_numbers.is_undefined(fit.fit.slope.value):
         return f"{head}\nno line: {fit.fit.slope.reason}"
     numbers_of_line = [
         f"{letter} = {_number(number.value)} ({_number(number.low)} to {_number(number.high)})"
@@ -118,4 +118,4 @@ def _label(fit: DistanceFit) -> str:
 
 
 def _number(value: float) -> str:
-    return "n/a" if numbers.is_undefined(value) else f"{value:.3f}".replace("-", "−")
+    return "n/a" if format_numbers.is_undefined(value) else f"{value:.3f}".replace("-", "−")

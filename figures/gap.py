@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from oochub import catalog
 from oochub.figures._report_rows import draw_point, metric_label
 from oochub.figures._style import INK, INK2, axes, bare
-from oochub.report import numbers, theme
+from oochub.report import format_numbers, theme
 from oochub.report.group_findings import out_count
 from oochub.report.report import Report
 
@@ -41,8 +41,9 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     chart, benchmark = catalog.get("section", "both_sides")().chart(report), report.benchmark
     ax = axes(ax, 7.0, 2.6)
     known = chart.sides
-    scale, unit = numbers.SCALES.get(chart.unit, 1), chart.unit
-    label = f"{numbers.points(chart.gap, unit)}{numbers.points_word(unit)}\n{numbers.interval_points(chart.gap, unit)}"
+    scale, unit = format_numbers.SCALES.get(chart.unit, 1), chart.unit
+    size = f"{format_numbers.points(chart.gap, unit)}{format_numbers.points_word(unit)}"
+    label = f"{size}\n{format_numbers.interval_points(chart.gap, unit)}"
     if len(known) == 2:
         ends = [scale * estimate for estimate in known.values()]
         ax.plot(ends, [0, 0], color=theme.LIGHT["rule"], linewidth=7, solid_capstyle="butt", zorder=1)
@@ -53,23 +54,28 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     left = min(known, key=lambda side: known[side], default=None)
     for side, estimate in known.items():
         draw_point(ax, 0, estimate, side, size=12, hollow=not chart.is_settled, scale=scale)
-        text = f"{chart.titles[side]}\n{numbers.quantity(estimate, unit)}\n{numbers.interval(estimate, unit)}"
+        value, interval = format_numbers.quantity(estimate, unit), format_numbers.interval(estimate, unit)
+        text = f"{chart.titles[side]}\n{value}\n{interval}"
         align = "right" if side == left else "left"
         at = (scale * estimate, 0)
         ax.annotate(text, at, (0, -14), textcoords="offset points", ha=align, va="top", color=INK)
-    words = [] if numbers.is_undefined(chart.perfect) else [f"perfect is {numbers.whole_points(chart.perfect, unit)}"]
-    lows = [estimate.low if numbers.has_interval(estimate) else estimate.value for estimate in known.values()]
-    if not numbers.is_undefined(chart.chance):
+    words = (
+        []
+        if format_numbers.is_undefined(chart.perfect)
+        else [f"perfect is {format_numbers.whole_points(chart.perfect, unit)}"]
+    )
+    lows = [estimate.low if format_numbers.has_interval(estimate) else estimate.value for estimate in known.values()]
+    if not format_numbers.is_undefined(chart.chance):
         ax.axvline(scale * chart.chance, color=INK2, linewidth=1, linestyle=":")
         ax.annotate("chance", (scale * chart.chance, 1), (3, -2), textcoords="offset points", va="top", color=INK2)
-        words = [f"chance is {numbers.whole_points(chart.chance, unit)}", *words]
+        words = [f"chance is {format_numbers.whole_points(chart.chance, unit)}", *words]
         lows.append(chart.chance)
     ax.set_title(chart.sentence, loc="left", color=INK, fontsize="medium", fontweight="bold", wrap=True)
     if words and chart.perfect == 1:
         ax.set_xlim(scale * (min(lows, default=0.0) - 0.03), scale * 1.03)
     ax.set_ylim(-1, 1)
     ax.set_yticks([])
-    n = f"n = {numbers.count(report.gap.n_in)} {chart.titles['in']}, {out_count(report)} {chart.titles['out']}"
+    n = f"n = {format_numbers.count(report.gap.n_in)} {chart.titles['in']}, {out_count(report)} {chart.titles['out']}"
     about = "; ".join(filter(None, (metric_label(report, benchmark.primary_metric), ", ".join(words))))
     ax.set_xlabel(f"{about}\n{n}; with 95% intervals")
     bare(ax, keep=("bottom",))

@@ -8,7 +8,7 @@ from oochub.figures._methods import by_method
 from oochub.figures._report_rows import metric_label, side_titles
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend, title
 from oochub.records.report_records import Role
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
 
 def _bar(ax: "Axes", y: float, part: Any, role: Role, base: float, scale: float, unit: str) -> None:
     color, marker = _MARKS[role]["color"], _MARKS[role]["marker"]
-    if numbers.is_undefined(part["value"]):
+    if format_numbers.is_undefined(part["value"]):
         ax.annotate(f"n/a, {part['reason']}", (base, y), (7, 0), textcoords="offset points", va="center", color=INK2)
         return
     value, low, high = (scale * part[key] for key in ("value", "low", "high"))
@@ -105,10 +105,10 @@ def _bar(ax: "Axes", y: float, part: Any, role: Role, base: float, scale: float,
     ax.barh(y, value - base, left=base, height=0.85 * _STEP, color=color, alpha=tint, zorder=1)
     ax.plot([value], [y], color=color, marker=marker, markersize=6, linestyle="", zorder=3)
     end = value
-    if not numbers.is_undefined(low):
+    if not format_numbers.is_undefined(low):
         ax.plot([low, high], [y, y], color=color, linewidth=2, zorder=2)
         end = max(value, high)
     ax.annotate(
-        numbers.quantity(part["value"], unit), (end, y), (7, 0), textcoords="offset points", va="center",
+        format_numbers.quantity(part["value"], unit), (end, y), (7, 0), textcoords="offset points", va="center",
         color=INK, fontsize="small",
     )  # fmt: skip

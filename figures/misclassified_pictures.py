@@ -14,7 +14,7 @@ from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._read_pictures import read_pictures
 from oochub.figures._set_pictures import side_by_side
 from oochub.prediction.predictions import Predictions
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,7 +123,7 @@ def misclassified_pictures(
             image = side_by_side(left[str(ids[pair.row])], right[pair.training_id])
             pictures.append(Picture(name=f"{ids[pair.row]}/{pair.training_id}", title=title, image=image))
         n = int(((predictions.label == names.index(name)) & (splits == mistaken)).sum())
-        counts = f"{numbers.count(len(shown[name]))} of {numbers.count(n)} wrong"
+        counts = f"{format_numbers.count(len(shown[name]))} of {format_numbers.count(n)} wrong"
         grid.append((f"{wording.words(name)}: {counts}", pictures))
     where = "" if all(context[pair.row] == pair.training_context for pair in every) else " where training has one"
     note = (

@@ -19,7 +19,7 @@ from oochub.evaluation.set_parts import (
 from oochub.figures._picture_grid import Picture, picture_grid
 from oochub.figures._set_pictures import class_words, pictures_of, side_by_side
 from oochub.figures._style import detector_words
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 from oochub.stats.ranking import count_needed
 
 if TYPE_CHECKING:
@@ -111,9 +111,10 @@ def percentile_pictures(
             title = f"{_ordinal(percentile)}: {_number(values[row])}\n{words}"
             pairs.append(Picture(name=label, title=title, image=side_by_side(left[row], right[other])))
         grid.append((_heading(name, known.name), pairs))
+    n, known_n = format_numbers.count(len(rows)), format_numbers.count(int(known.rows.sum()))
     note = (
-        f"Left of each pair: {wording.name(new.name)} (n = {numbers.count(len(rows))}) at this percentile of the row's "
-        f"number; right: the nearest of {wording.name(known.name)} (n = {numbers.count(int(known.rows.sum()))}) by the "
+        f"Left of each pair: {wording.name(new.name)} (n = {n}) at this percentile of the row's "
+        f"number; right: the nearest of {wording.name(known.name)} (n = {known_n}) by the "
         "cosine of features. Higher scores are more in-distribution."
     )
     return picture_grid(ax, grid, columns=len(percentiles), legend={}, note=note)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, detector_words, legend
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +89,7 @@ def random_models(
     has_digits = any(place.severity for place in places)
     ax.set_yticks(down, [place.severity for place in places], fontsize="small")
     _name_groups(ax, groups, down, digits=has_digits)
-    ends = [numbers.count(int(end)) for end in (min(rows["n"]), max(rows["n"]))]
+    ends = [format_numbers.count(int(end)) for end in (min(rows["n"]), max(rows["n"]))]
     n = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
     undefined = int(values.isna().sum().sum())
     notes = [

@@ -6,7 +6,7 @@ from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import COLORS
 from oochub.figures._style import GRID, INK2, axes, bare, legend, title
-from oochub.report import numbers, theme
+from oochub.report import format_numbers, theme
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def reliability(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         low_ends, high_ends = [100 * b.accuracy_low for b in curve.drawn], [100 * b.accuracy_high for b in curve.drawn]
         color, n = COLORS[curve.side], sum(part.n for part in curve.calibration.bins)
         ax.fill_between(confidence, low_ends, high_ends, color=color, alpha=0.18, linewidth=0)
-        label = f"{curve.title}, ECE {numbers.fraction(curve.calibration.ece)}% (n = {numbers.count(n)})"
+        label = f"{curve.title}, ECE {format_numbers.fraction(curve.calibration.ece)}% (n = {format_numbers.count(n)})"
         ax.plot(confidence, right, color=color, marker=theme.MARKERS[curve.side], label=label)
     ax.plot([100 * low, 100], [100 * low, 100], color=INK2, linewidth=1, linestyle=":", label="ideal")
     ax.set_xlim(100 * low, 101)

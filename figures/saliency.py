@@ -12,7 +12,7 @@ from oochub.attention.attention import Attention
 from oochub.attention.attention_map import AttentionMap
 from oochub.errors import OochubError
 from oochub.figures._picture_grid import Picture, picture_grid
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,6 +112,6 @@ def _note(attention: Attention, has_masks: bool) -> str:
     text = (
         f"Smooth Grad-CAM++ ({way}{copies}, noise {settings['noise']:g}) of the last layer with places, over the "
         "picture as the model sees it. Each map is divided by its largest value, so two maps are not on one scale. The "
-        f"surest of {numbers.count(attention.n)} such mistakes, from {attention.rows}."
+        f"surest of {format_numbers.count(attention.n)} such mistakes, from {attention.rows}."
     )
     return text + (" In brackets: the share of the picture that the object takes." * has_masks)

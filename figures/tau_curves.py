@@ -7,7 +7,7 @@ import numpy as np
 from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import by_similarity, thresholds
 from oochub.figures._style import GRID, LINES, axes, bare, legend, title
-from oochub.report import numbers
+from oochub.report import format_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +47,7 @@ def tau_curves(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
         n = len(similarity)
         below, up_to = (np.searchsorted(similarity, tau, end) for end in ("left", "right"))
         hard = below if side == "positive" else n - up_to
-        words = f"{side}s {'below' if side == 'positive' else 'above'} τ (n = {numbers.count(n)})"
+        words = f"{side}s {'below' if side == 'positive' else 'above'} τ (n = {format_numbers.count(n)})"
         ax.plot(tau, 100 * hard / n, label=words, **LINES[side])
     ax.set_xlim(tau[0], tau[-1])
     ax.set_ylim(0, 100)

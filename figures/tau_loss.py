@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from oochub.evaluation.scenes import Scenes
 from oochub.figures._pairs import by_similarity, thresholds
 from oochub.figures._style import GRID, LINES, axes, bare, legend, title
-from oochub.report import numbers
+from oochub.report import format_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,9 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
     for side, (pairs, similarity) in known.items():
         loss = losses[pairs]
         word = "below" if side == "positive" else "above"
-        label = f"{side}s {word} τ (n = {numbers.count(len(loss))}; thin: all, {numbers.loss(loss.mean())})"
+        label = (
+            f"{side}s {word} τ (n = {format_numbers.count(len(loss))}; thin: all, {format_numbers.loss(loss.mean())})"
+        )
         mean, half = _mean_of_hard(similarity, loss, tau, side, fewest)
         (line,) = ax.plot(tau, mean, label=label, **LINES[side])
         ax.fill_between(tau, mean - half, mean + half, color=line.get_color(), alpha=0.12, linewidth=0)

@@ -131,7 +131,7 @@ def saliency(
 def _table(shares: Any) -> Any:
     import pandas as pd
 
-    from oochub.report.numbers import fraction, interval, interval_points, points
+    from oochub.report.format_numbers import fraction, interval, interval_points, points
 
     return pd.DataFrame(
         [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.studies.demo.found_groups_runs import METHODS
 from oochub.studies.demo.results_numbers import BEATS, against, interval
 
@@ -41,13 +41,13 @@ def _world(table: pd.DataFrame, task: str, label_alone: float) -> list[str]:
         is_found = given == "found"
         cells = [
             f"**{title}**" if title == "ERM" else title,
-            _each(runs["k"], "d") if is_found else numbers.ABSENT,
-            _each(100 * runs["wrong_groups"], ".1f") if is_found else numbers.ABSENT,
-            _each(100 * runs["mixed_groups"], ".1f") if is_found else numbers.ABSENT,
+            _each(runs["k"], "d") if is_found else format_numbers.ABSENT,
+            _each(100 * runs["wrong_groups"], ".1f") if is_found else format_numbers.ABSENT,
+            _each(100 * runs["mixed_groups"], ".1f") if is_found else format_numbers.ABSENT,
             worst.text(),
             average.text(),
-            f"{ahead} of {len(runs)}" if verdict else numbers.ABSENT,
-            verdict or numbers.ABSENT,
+            f"{ahead} of {len(runs)}" if verdict else format_numbers.ABSENT,
+            verdict or format_numbers.ABSENT,
         ]
         rows.append(f"| {' | '.join(cells)} |")
     shown = "; ".join(f"{words}: {', '.join(beats[given]) or 'none'}" for given, words in _GIVEN.items())

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.studies.demo.repeated_runs import SEED
 from oochub.studies.demo.results_numbers import TASKS
 
@@ -36,7 +36,7 @@ def repeats_section(repeats: pd.DataFrame, table: pd.DataFrame, about: dict[str,
         at = rows.set_index(_PLACE)["out_of_context"]
         seeds = table[(table["task"] == task) & (table["method"] == method)]["out_of_context"]
         cells = [TASKS[task][0], method, *(_cell(at, place) for place in places)]
-        lines.append(f"| {' | '.join([*cells, *(numbers.fraction(np.ptp(each)) for each in (at, seeds))])} |")
+        lines.append(f"| {' | '.join([*cells, *(format_numbers.fraction(np.ptp(each)) for each in (at, seeds))])} |")
     return "\n".join(lines) + "\n"
 
 
@@ -56,7 +56,7 @@ def steps_sentence(repeats: pd.DataFrame) -> str:
 
 
 def _cell(at: "pd.Series[float]", place: tuple[int, str, int]) -> str:
-    return numbers.fraction(at.loc[place]) if place in at.index else numbers.ABSENT
+    return format_numbers.fraction(at.loc[place]) if place in at.index else format_numbers.ABSENT
 
 
 def _pair(rows: pd.DataFrame) -> tuple[float, float]:

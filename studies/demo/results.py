@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.storage.files import written_whole
 from oochub.storage.parquet_file import read_parquet
 from oochub.studies.demo.found_groups_runs import TABLE as FOUND
@@ -97,9 +97,9 @@ def _section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> str:
     for result in results:
         name = f"**{result.title}**" if not result.against else result.title
         cells = [name, result.source, _words(result.settings), result.inside.text(), result.outside.text()]
-        ahead = f"{result.ahead} of {rows['seed'].nunique()}" if result.against else numbers.ABSENT
+        ahead = f"{result.ahead} of {rows['seed'].nunique()}" if result.against else format_numbers.ABSENT
         lines.append(
-            f"| {' | '.join([*cells, result.gap.text(signed=True), ahead, result.against or numbers.ABSENT])} |"
+            f"| {' | '.join([*cells, result.gap.text(signed=True), ahead, result.against or format_numbers.ABSENT])} |"
         )
     lines.append("")
     for verdict, words in ((BEATS, "Helped"), (SAME, "Did not help, no difference from ERM shown"), (WORSE, "Hurt")):
@@ -117,7 +117,7 @@ def _names(results: Iterable[MethodResult]) -> str:
 
 
 def _words(settings: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in settings.items()) or numbers.ABSENT
+    return ", ".join(f"{name} {value}" for name, value in settings.items()) or format_numbers.ABSENT
 
 
 _ALT = "Out of context, each method with its interval; a line marks ERM."

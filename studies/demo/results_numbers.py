@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from oochub.report import numbers
+from oochub.report import format_numbers
 
 BEATS, WORSE, SAME = "beats ERM", "worse", "no difference shown"
 ORACLE = "label x context"
@@ -46,7 +46,7 @@ class SeedInterval:
 
     def text(self, *, signed: bool = False) -> str:
         """Times 100: "96.6 (92.1 to 98.6)"."""
-        form = numbers.points if signed else numbers.fraction
+        form = format_numbers.points if signed else format_numbers.fraction
         return f"{form(self.mean)} ({form(self.low)} to {form(self.high)})"
 
 

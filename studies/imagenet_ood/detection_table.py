@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from oochub.records.table import Table, markdown_text
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.report.comparison_table import Cell
 from oochub.studies.imagenet_ood.table_cells import Entry
 
@@ -178,7 +178,7 @@ def _lines(head: str) -> str:
 def _below(entry: Entry | None) -> str:
     """A mean and its spread stay on one line; an interval goes below its value."""
     if entry is None:
-        return numbers.ABSENT
+        return format_numbers.ABSENT
     join = " " if entry.cell.seeds > 1 else "\n"
     spread = f"{'' if entry.spread.startswith(';') else join}{entry.spread}" if entry.spread else ""
     return f"{entry.text}{spread}{f'{join}{entry.verdicts}' if entry.verdicts else ''}"

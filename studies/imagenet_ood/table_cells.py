@@ -4,7 +4,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.report.comparison_table import Cell
 from oochub.report.paper_numbers import ReportedNumbers
 from oochub.studies.imagenet_ood.measures import DIFFERENCE
@@ -82,7 +82,7 @@ def _share(cell: Cell, rows: "pd.DataFrame", part: "pd.DataFrame") -> Entry:
     total = float(both["value_gain"].sum())
     mean = float((both["value"] * both["value_gain"]).sum()) / total if total and not cell.reason else math.nan
     share = Cell(mean=mean, seeds=len(rows), reason=cell.reason)
-    return Entry(share, numbers.fraction(mean), f"; {decided} of {len(rows)} gains decided")
+    return Entry(share, format_numbers.fraction(mean), f"; {decided} of {len(rows)} gains decided")
 
 
 def _none(reason: Any) -> str | None:
@@ -91,11 +91,11 @@ def _none(reason: Any) -> str | None:
 
 def _texts(cell: Cell, signed: bool = False) -> tuple[str, str]:
     """The mean, and its spread in brackets."""
-    form = numbers.points if signed else numbers.fraction
+    form = format_numbers.points if signed else format_numbers.fraction
     if math.isnan(cell.mean):
-        return numbers.UNDEFINED, ""
+        return format_numbers.UNDEFINED, ""
     if cell.seeds > 1:
-        return form(cell.mean), f"({numbers.fraction(cell.sd)})"
+        return form(cell.mean), f"({format_numbers.fraction(cell.sd)})"
     return form(cell.mean), "(no interval)" if math.isnan(cell.low) else f"({form(cell.low)} to {form(cell.high)})"
 
 
@@ -126,4 +126,4 @@ def printed_cell(reported: ReportedNumbers, detector: str, pair: Pair) -> Entry 
     if number is None:
         return None
     cell = Cell(mean=number.mean)
-    return Entry(cell, numbers.fraction(number.mean), reported=True)
+    return Entry(cell, format_numbers.fraction(number.mean), reported=True)

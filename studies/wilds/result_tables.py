@@ -11,7 +11,7 @@ from oochub import catalog
 from oochub.errors import OochubError, either
 from oochub.records.schema import from_json, optional
 from oochub.records.table import Table, markdown_text
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.report.report import Report
 from oochub.studies.wilds.official_replicates import official_replicates
 
@@ -221,5 +221,5 @@ def _words(number: Any, metric: str) -> str:
     if number is None:
         return ""
     unit = "correlation" if metric.startswith("pearson") else "fraction"
-    mean, sd = (numbers.quantity(each, unit) for each in number[:2])
+    mean, sd = (format_numbers.quantity(each, unit) for each in number[:2])
     return mean if math.isnan(number[1]) else f"{mean} ({sd})"

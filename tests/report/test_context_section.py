@@ -18,7 +18,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import ContextCheck
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.report.verdict import verdict
 
 EVEN = {"grass": dict.fromkeys(CLASSES, 50), "sand": dict.fromkeys(CLASSES, 40)}
@@ -61,8 +61,8 @@ def test_checked():
     for text in (
         "1 of 40 labels checked are wrong",
         f"such labels show {100 * grass.shrinkage:.1f}% of a gap (",
-        f"without them it is {numbers.interval_points(grass.bounds)}",
-        f"at worst {numbers.interval_points(grass.worst_case)}",
+        f"without them it is {format_numbers.interval_points(grass.bounds)}",
+        f"at worst {format_numbers.interval_points(grass.worst_case)}",
     ):
         assert text in said and text.split(" (")[0] in report.to_markdown()
     assert 0.95 <= grass.shrinkage < 1 and grass.worst_case.low < grass.bounds.low
@@ -122,10 +122,11 @@ def test_harder_pictures_are_said_to_be_harder():
         found, said = report.contexts.contexts[0], verdict(report)
         headline = f"Images with grass are {kind} whatever their class; no reliance on context is shown."
         assert said.headline == headline and said.case == "unclear" and headline in words(report)
-        size = numbers.points(abs(found.having)).removeprefix("+")
+        size = format_numbers.points(abs(found.having)).removeprefix("+")
         assert said.lead == f"With “grass” it is right {size} points {way} often than without, class by class."
         assert (
-            said.how_much.answer.startswith(numbers.points(found.having)) and "class by class" in said.how_much.detail
+            said.how_much.answer.startswith(format_numbers.points(found.having))
+            and "class by class" in said.how_much.detail
         )
         assert said.how_sure.answer.startswith("P < 0.001") and found.p_value > 0.05
         for form in (words(report), report.to_markdown(), str(report)):

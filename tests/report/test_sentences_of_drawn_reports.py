@@ -14,8 +14,9 @@ from counted_sentences import Counts, _faults_of, faults, texts_of
 from drawn_reports import drawn, report_of
 
 from oochub.errors import OochubError
+from oochub.report import format_numbers as numbers
 from oochub.report import group_findings as findings
-from oochub.report import numbers, verdict, wording
+from oochub.report import verdict, wording
 from oochub.report.sections import where_errors_go
 
 NUMBER = 1000
@@ -102,7 +103,7 @@ FAULTS = {
     "nothing is learned": (verdict, "is_near_chance", lambda real: lambda *_: True),
     "the gap loses its sign": (numbers, "points", lambda real: lambda value, unit="fraction": real(abs(value), unit)),
     "an interval is another's": (numbers, "interval", lambda real: lambda estimate, unit="fraction": "98.5 to 99.5"),
-    "errors are counted as rows": (where_errors_go.numbers, "count", lambda real: lambda value: real(value + 1)),
+    "errors are counted as rows": (where_errors_go.format_numbers, "count", lambda real: lambda value: real(value + 1)),
     "a sentence is new": (verdict, "_level_of_chance", lambda real: lambda report: "Somewhat"),
 }
 

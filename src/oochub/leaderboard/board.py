@@ -22,7 +22,7 @@ from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import MetricDescription
 from oochub.records.sides import Vocabulary
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.report.model_line import ModelLine, model_lines
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
@@ -262,7 +262,7 @@ def _in_own_words(row: BoardRow) -> BoardRow:
 
 
 def _has_point(report: Report) -> bool:
-    return all(not numbers.is_undefined(report.headline(side)) for side in ("in", "out"))
+    return all(not format_numbers.is_undefined(report.headline(side)) for side in ("in", "out"))
 
 
 def _placed(rows: Sequence[BoardRow], benchmark: EvaluatedBenchmark, line: ModelLine | None) -> tuple[BoardRow, ...]:
@@ -277,7 +277,9 @@ def _placed(rows: Sequence[BoardRow], benchmark: EvaluatedBenchmark, line: Model
 
     def order(row: BoardRow) -> tuple[bool, float]:
         out = row.report.headline("out")
-        return numbers.is_undefined(out), sign * (0.0 if out is None or numbers.is_undefined(out) else out.value)
+        return format_numbers.is_undefined(out), sign * (
+            0.0 if out is None or format_numbers.is_undefined(out) else out.value
+        )
 
     return tuple(sorted(placed, key=order))
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS
 from oochub.leaderboard.page_stem import page_stem
-from oochub.report import numbers, svg, wording
+from oochub.report import format_numbers, svg, wording
 from oochub.report.forms import notes
 from oochub.report.model_line import line_chart
 from oochub.report.self_contained_page import self_contained_page
@@ -42,17 +42,21 @@ def board_page(board: Board, *, source: str) -> str:
         advice=f"It has {len(rows):,} entries: keep the newest in the folder.",
         place=wording.name(f"{benchmark.name}/{benchmark.config}"),
         lead=(
-            f"{_count(len(rows), 'entry', 'entries')}, {numbers.count(len(verified))} verified from their predictions "
-            f"when this page was made{_truth(board)}. Sorted by the result out of context."
+            f"{_count(len(rows), 'entry', 'entries')}, {format_numbers.count(len(verified))} verified from their "
+            f"predictions when this page was made{_truth(board)}. Sorted by the result out of context."
         ),
         undecided=board.undecided,
         notes=[wording.name(note, 300) for note in _shared_notes(verified)],
-        metric=f"{wording.name(described.title, 60)} {numbers.unit_of(benchmark.primary_metric, described.unit)}",
+        metric=" ".join(
+            (wording.name(described.title, 60), format_numbers.unit_of(benchmark.primary_metric, described.unit))
+        ),
         unit=described.unit,
-        arrow=numbers.arrow(benchmark.metric_direction),
+        arrow=format_numbers.arrow(benchmark.metric_direction),
         first=1 if benchmark.metric_direction == "lower" else -1,
         sides=(wording.side_title(benchmark, "in"), wording.side_title(benchmark, "out")),
-        axis=svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(described.unit, 1) * tick:.4g}", most=_FEW),
+        axis=svg.tick_labels(
+            scale, lambda tick: f"{format_numbers.SCALES.get(described.unit, 1) * tick:.4g}", most=_FEW
+        ),
         rules=RULES,
         supervisions=SUPERVISIONS,
         tracks=[
@@ -91,7 +95,7 @@ def _shared_notes(verified: Sequence[BoardRow]) -> list[str]:
 def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
     report, entry = row.report, row.entry
     inside, outside = report.headline("in"), report.headline("out")
-    off = None if numbers.is_undefined(row.off_the_line) else row.off_the_line
+    off = None if format_numbers.is_undefined(row.off_the_line) else row.off_the_line
     worst, unit = row.worst_group, report.unit if report.benchmark.primary_metric in (report.worst_group or {}) else ""
     about = [report.model.objective or "", entry.who, f"{row.entries} entries" if row.entries > 1 else ""]
     return {
@@ -106,7 +110,7 @@ def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
         "outside": outside,
         "gap": report.gap.estimate,
         "off": off,
-        "worst": numbers.ABSENT if worst is None else numbers.quantity(worst, unit or "fraction"),
+        "worst": format_numbers.ABSENT if worst is None else format_numbers.quantity(worst, unit or "fraction"),
         "reason": wording.name(row.reason, 160),
         "verdict": row.verdict.lower(),
         "data": _data(i=inside, o=outside, g=report.gap.estimate, f=off, w=worst) + _ends(row, outside, direction),
@@ -115,7 +119,9 @@ def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
 
 def _data(**values: float | None) -> Markup:
     """The numbers by which the script sorts, those that there are."""
-    known = [(key, value) for key, value in values.items() if value is not None and not numbers.is_undefined(value)]
+    known = [
+        (key, value) for key, value in values.items() if value is not None and not format_numbers.is_undefined(value)
+    ]
     return Markup("").join(Markup(' data-{}="{:.7g}"').format(key, float(value)) for key, value in known)
 
 
@@ -129,14 +135,14 @@ def _ends(row: BoardRow, outside: Estimate | None, direction: str) -> Markup:
 
 def _rank(rank: tuple[int, int] | None) -> str:
     if rank is None:
-        return numbers.ABSENT
+        return format_numbers.ABSENT
     return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}\u2013{rank[1]}"
 
 
 def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.Scale:
     """From the lowest to the highest number of the board, to full ticks; of shares never beyond 0 and 1."""
     known = [e for row in rows for side in ("in", "out") if (e := row.report.headline(side)) is not None]  # type: ignore[arg-type]
-    ends = [end for e in known for end in (e.value, e.low, e.high) if not numbers.is_undefined(end)]
+    ends = [end for e in known for end in (e.value, e.low, e.high) if not format_numbers.is_undefined(end)]
     edge = 1.0 if is_share else _FAR
     low, high = (
         min(max(end, -edge if not is_share else 0.0), edge) for end in (min(ends, default=0.0), max(ends, default=1.0))
@@ -151,4 +157,4 @@ def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.Scale:
 
 
 def _count(number: int, one: str, many: str) -> str:
-    return f"{numbers.count(number)} {one if number == 1 else many}"
+    return f"{format_numbers.count(number)} {one if number == 1 else many}"

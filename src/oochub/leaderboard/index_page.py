@@ -7,7 +7,7 @@ from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import TRACKS, Track
 from oochub.leaderboard.page_stem import page_stem
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 from oochub.report.self_contained_page import self_contained_page
 
 _LIMIT = 2_000_000  # bytes
@@ -33,9 +33,9 @@ def index_page(boards: Sequence[Board], unread: Sequence[CheckedEntry], *, sourc
         most=_LIMIT,
         advice=f"It has {len(boards):,} boards and {len(unread):,} entries that cannot be shown: keep fewer.",
         lead=(
-            f"{numbers.count(len(every))} {noun} on {numbers.count(len(boards))} "
-            f"board{'' if len(boards) == 1 else 's'}, {numbers.count(verified)} verified from their predictions when "
-            "this page was made. A board is a config of a benchmark; there is no average over boards."
+            f"{format_numbers.count(len(every))} {noun} on {format_numbers.count(len(boards))} "
+            f"board{'' if len(boards) == 1 else 's'}, {format_numbers.count(verified)} verified from their predictions "
+            "when this page was made. A board is a config of a benchmark; there is no average over boards."
         ),
         benchmarks=sorted({board.benchmark.name for board in boards}),
         boards=[_board(board) for board in boards],
@@ -48,12 +48,12 @@ def index_page(boards: Sequence[Board], unread: Sequence[CheckedEntry], *, sourc
 def _board(board: Board) -> dict[str, Any]:
     benchmark, rows = board.benchmark, board.rows
     described = board.described
-    unit = numbers.unit_of(benchmark.primary_metric, described.unit)
+    unit = format_numbers.unit_of(benchmark.primary_metric, described.unit)
     return {
         "benchmark": benchmark.name,
         "place": wording.name(f"{benchmark.name}/{benchmark.config}"),
         "page": page_stem(benchmark.name, benchmark.config),
-        "metric": f"{wording.name(described.title, 60)} {unit} {numbers.arrow(described.direction)}".rstrip(),
+        "metric": f"{wording.name(described.title, 60)} {unit} {format_numbers.arrow(described.direction)}".rstrip(),
         "entries": len(rows),
         "verified": sum(not row.reason for row in rows),
         "models": len({row.entry.model.casefold() for row in rows}),
@@ -72,8 +72,8 @@ def _best(rows: Sequence[BoardRow], unit: str) -> dict[str, Any] | None:
         return None
     out = ranked[0].report.headline("out")
     return {
-        "value": numbers.quantity(out, unit),
-        "interval": "" if out is None else numbers.interval(out, unit),
+        "value": format_numbers.quantity(out, unit),
+        "interval": "" if out is None else format_numbers.interval(out, unit),
         "model": wording.name(ranked[0].entry.model, 60),
         "others": sum(row.rank is not None and row.rank[0] == 1 for row in ranked[1:]),
     }

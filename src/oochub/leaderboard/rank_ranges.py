@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.stats.estimate import Estimate
 
 
@@ -24,7 +24,7 @@ def rank_ranges(estimates: Sequence[Estimate | None], *, direction: str) -> list
     >>> rank_ranges([tied, best, None, tied], direction="higher")
     [(2, 3), (1, 1), None, (2, 3)]
     """
-    known = [e is not None and not numbers.is_undefined(e) and numbers.has_interval(e) for e in estimates]
+    known = [e is not None and not format_numbers.is_undefined(e) and format_numbers.has_interval(e) for e in estimates]
     ranked = [e for e, is_known in zip(estimates, known, strict=True) if e is not None and is_known]
     ends = np.array([(e.low, e.high) for e in ranked], np.float64).reshape(-1, 2)
     low, high = (-ends[:, ::-1] if direction == "lower" else ends).T

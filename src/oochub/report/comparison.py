@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from oochub.errors import OochubError, either, unknown_name
 from oochub.prediction.predictions import Predictions
 from oochub.records.table import Table, markdown_text
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 from oochub.report.comparison_table import (
     AVERAGE,
     Cell,
@@ -278,8 +278,8 @@ def _comparison_text(tables: Sequence[ComparisonTable], *, rows: str = "tasks") 
 
 def _heading(tables: Sequence[ComparisonTable]) -> str:
     table = tables[0]
-    unit = numbers.unit_of(table.metric, table.unit)
-    better = f" {numbers.arrow(table.direction)}" if table.direction in ("higher", "lower") else ""
+    unit = format_numbers.unit_of(table.metric, table.unit)
+    better = f" {format_numbers.arrow(table.direction)}" if table.direction in ("higher", "lower") else ""
     where = wording.listed([each.where for each in tables])
     return f"{wording.name(table.title, 40)} {unit}{better}, {where}, {wording.name(table.benchmark)}"
 
@@ -322,7 +322,7 @@ def _range(counts: Sequence[int]) -> str:
 
 def _notes(tables: Sequence[ComparisonTable]) -> list[str]:
     notes = dict.fromkeys(note for table in tables for note in table.notes)
-    return [f"Note: {numbers.counts_in_text(wording.name(note, 400))}." for note in notes]
+    return [f"Note: {format_numbers.counts_in_text(wording.name(note, 400))}." for note in notes]
 
 
 def _head(column: Column) -> str:
@@ -335,11 +335,11 @@ def _number(place: _Place, limits: Footnotes) -> str:
     cell = table.cells.get((task, column))
     if cell is None:
         return ""
-    text = numbers.quantity(cell.mean, table.unit)
+    text = format_numbers.quantity(cell.mean, table.unit)
     if not math.isnan(cell.sd):
-        text += f" ({numbers.quantity(cell.sd, table.unit)})"
+        text += f" ({format_numbers.quantity(cell.sd, table.unit)})"
     elif not math.isnan(cell.low):
-        text += f" ({numbers.interval(cell, table.unit)}{limits.mark(cell)})"
+        text += f" ({format_numbers.interval(cell, table.unit)}{limits.mark(cell)})"
     most = max((other.seeds for other in table.cells.values()), default=0)
     return f"{text}, n={cell.seeds}" if 1 < cell.seeds < most and task != AVERAGE else text
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from oochub.errors import OochubError, unknown_name
 from oochub.records.table import Table
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.model_line import ModelLine, line_chart, model_lines, model_names
 from oochub.report.report import Report
@@ -79,7 +79,7 @@ def gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatrix:
         if (name, column) in cells:
             raise OochubError(f"Two reports are of {name} on {column}. Leave one out: a cell holds one number.")
         estimate, lost = report[number], float("nan")
-        if number == GAP and described.unit == "fraction" and not numbers.is_undefined(estimate):
+        if number == GAP and described.unit == "fraction" and not format_numbers.is_undefined(estimate):
             lost = max(0.0, estimate.value if described.direction == "lower" else -estimate.value)
         cells[name, column] = MatrixCell(estimate=estimate, unit=described.unit, lost=lost)
     if not cells:
@@ -128,7 +128,7 @@ def _has_point(report: Report, metric: str | None) -> bool:
     """Whether the metric has a number on both sides."""
     key = metric or report.benchmark.primary_metric
     parts = (report.slice_of("in"), report.slice_of("out"))
-    return all(part is not None and not numbers.is_undefined(part.metrics.get(key)) for part in parts)
+    return all(part is not None and not format_numbers.is_undefined(part.metrics.get(key)) for part in parts)
 
 
 def _headline(matrix: GapMatrix) -> str:
@@ -146,12 +146,12 @@ def _matrix(matrix: GapMatrix) -> dict[str, Any]:
             if cell is None:
                 cells.append(None)
                 continue
-            step = "" if numbers.is_undefined(cell.lost) else f"h{theme.heat_step(cell.lost, width)}"
+            step = "" if format_numbers.is_undefined(cell.lost) else f"h{theme.heat_step(cell.lost, width)}"
             cells.append(
                 {
-                    "value": numbers.points(cell.estimate, cell.unit),
+                    "value": format_numbers.points(cell.estimate, cell.unit),
                     "interval": limits.below(cell.estimate, cell.unit, signed=True),
-                    "n": numbers.count(cell.estimate.n),
+                    "n": format_numbers.count(cell.estimate.n),
                     "heat": step,
                 }
             )
@@ -162,12 +162,12 @@ def _matrix(matrix: GapMatrix) -> dict[str, Any]:
 
 def _chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
     unit = line.described.unit
-    described = f"{wording.name(line.described.title, 40)} {numbers.unit_of(line.metric, unit)}"
+    described = f"{wording.name(line.described.title, 40)} {format_numbers.unit_of(line.metric, unit)}"
     return {
         "title": wording.name(f"{line.benchmark}/{line.config}"),
         "sentence": line.sentence,
         "drawing": drawing,
-        "metric": f"{described} {numbers.arrow(line.described.direction)}".rstrip(),
+        "metric": f"{described} {format_numbers.arrow(line.described.direction)}".rstrip(),
         "titles": line.titles,
         "unit": unit,
         "is_probit": line.is_probit,

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Protocol
 
 from oochub.records.table import MARKS
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 from oochub.stats.estimate import Estimate
 
 _EVERY: tuple[str, ...] = (*MARKS, *map("".join, product(MARKS, repeat=2)))
@@ -57,8 +57,8 @@ class Footnotes:
             signed: Whether it is a difference.
         """
         if estimate is None:
-            return numbers.ABSENT
-        value = numbers.points(estimate, unit) if signed else numbers.quantity(estimate, unit)
+            return format_numbers.ABSENT
+        value = format_numbers.points(estimate, unit) if signed else format_numbers.quantity(estimate, unit)
         return f"{value}\n{self.below(estimate, unit, signed=signed)}"
 
     @property
@@ -113,7 +113,7 @@ def reason_words(estimate: Estimate) -> str:
 
 
 def _ends(estimate: Estimate, unit: str, *, signed: bool) -> str:
-    return numbers.interval_points(estimate, unit) if signed else numbers.interval(estimate, unit)
+    return format_numbers.interval_points(estimate, unit) if signed else format_numbers.interval(estimate, unit)
 
 
 def _alike(reasons: list[str]) -> dict[tuple[str, ...], list[list[str]]]:

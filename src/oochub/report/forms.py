@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.prediction.notebook_table import make_notebook_table
 from oochub.records.table import Table, markdown_text
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 from oochub.report.footnotes import interval_words, reason_words
 from oochub.report.group_findings import gap_title
 from oochub.report.verdict import verdict
@@ -138,7 +138,7 @@ def notebook_html(report: "Report") -> str:
     answer, gap, passages = verdict(report), report.gap.estimate, _passages(report)
     slices = next(passage.table for name, passage in passages if name == _SLICES and passage.table)
     below = interval_words(gap, report.unit, signed=True)
-    row = [gap_title(report), f"{numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
+    row = [gap_title(report), f"{format_numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
     shown = [
         make_notebook_table(
             [row, *slices.rows],
@@ -176,14 +176,14 @@ def short_text(report: "Report") -> str:
         if metric in part.metrics:
             title = wording.slice_words(report.benchmark, part)
             lines.append(f"{wording.name(metric)}, {wording.in_sentence(title)}: {_short(part.metrics[metric])}")
-    if not numbers.is_undefined(report.gap.estimate):
+    if not format_numbers.is_undefined(report.gap.estimate):
         lines.append(f"gap: {_short(report.gap.estimate)}")
     return "\n".join(lines)
 
 
 def notes(report: "Report") -> list[str]:
     """The caveats of the data, with their counts set as counts."""
-    return [numbers.counts_in_text(wording.name(note, 400)) for note in report.caveats]
+    return [format_numbers.counts_in_text(wording.name(note, 400)) for note in report.caveats]
 
 
 def frame_table(frame: "pd.DataFrame") -> Table:
@@ -238,5 +238,5 @@ def _text_of(value: Any) -> str:
     if isinstance(value, str):
         return wording.name(value)
     if isinstance(value, int):
-        return numbers.count(value)
-    return "n/a" if numbers.is_undefined(value) else f"{value:.3f}".replace("-", "\u2212")
+        return format_numbers.count(value)
+    return "n/a" if format_numbers.is_undefined(value) else f"{value:.3f}".replace("-", "\u2212")

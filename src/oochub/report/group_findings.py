@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from oochub.records.report_records import GroupRow, Slice
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import interval_words, reason_words
 from oochub.stats.estimate import Estimate
 from oochub.stats.p_values import holm
@@ -111,7 +111,9 @@ def group_drops(report: "Report") -> list[Drop]:
     """
     if report.benchmark.object is not None:
         return []
-    rows = [row for row in report.group_rows if row.accuracy is not None and not numbers.is_undefined(row.accuracy)]
+    rows = [
+        row for row in report.group_rows if row.accuracy is not None and not format_numbers.is_undefined(row.accuracy)
+    ]
     pairs = []
     for row in (row for row in rows if row.role == "out"):
         same = [other for other in rows if other.role == "in" and other.label == row.label]
@@ -153,9 +155,9 @@ def headings(report: "Report") -> Headings:
     errors = [
         (row, row.error_rate)
         for row in report.group_rows
-        if row.error_rate is not None and not numbers.is_undefined(row.error_rate)
+        if row.error_rate is not None and not format_numbers.is_undefined(row.error_rate)
     ]
-    errors = [(row, error) for row, error in errors if numbers.has_interval(error)]
+    errors = [(row, error) for row, error in errors if format_numbers.has_interval(error)]
     return Headings(_slices_heading(report, errors), _groups_heading(report, errors), _confidence_heading(report))
 
 
@@ -218,7 +220,7 @@ def intervals_words(report: "Report") -> str:
     """
     sides = [part.metrics.values() for part in report.slices]
     worst = [each.estimate for each in (report.worst_group or {}).values()]
-    chosen = [each for estimates in (*sides, worst) for each in estimates if numbers.has_interval(each)]
+    chosen = [each for estimates in (*sides, worst) for each in estimates if format_numbers.has_interval(each)]
     if not report.group_rows or not any(map(simultaneous, chosen)):
         return ""
     return (
@@ -242,11 +244,11 @@ def worst_group_words(report: "Report") -> str:
             (part.worst_groups or {}).get("worst_group.error_rate"),
             part.metrics.get("worst_group.error_rate"),
         )
-        if worst is not None and not numbers.is_zero(error):
+        if worst is not None and not format_numbers.is_zero(error):
             row = rows.get(worst.name)
             group = wording.words(worst.name) if row is None else wording.group_words(report.benchmark, row)
             where = wording.in_sentence(title)
-            named.append(f"{group}, of {numbers.count(worst.among)} groups ({where})")
+            named.append(f"{group}, of {format_numbers.count(worst.among)} groups ({where})")
     first = f"Worst group by error: {'; '.join(named)}." if named else ""
     return f"{first} {intervals_words(report)}".strip()
 
@@ -257,20 +259,20 @@ def matched_words(report: "Report") -> str:
     if matched is None:
         return ""
     value, where = matched.estimate, f"at equal {match_title(report)}"
-    if numbers.is_undefined(value):
+    if format_numbers.is_undefined(value):
         return f"{wording.sentence_case(where)} the gap could not be measured: {reason_words(value)}."
-    unit, word = report.unit, numbers.points_word(report.unit)
+    unit, word = report.unit, format_numbers.points_word(report.unit)
     if matched.column == "label" and math.isclose(value, raw, abs_tol=_ROUNDING) and matched.share_out == 1:
         return f"The gap is the same {where}."
-    before, after = numbers.points(raw, unit), numbers.points(value, unit)
+    before, after = format_numbers.points(raw, unit), format_numbers.points(value, unit)
     inner = interval_words(value, unit, signed=True)
-    if not numbers.is_undefined(raw) and raw * value >= 0 and abs(value) <= abs(raw):
+    if not format_numbers.is_undefined(raw) and raw * value >= 0 and abs(value) <= abs(raw):
         sentence = f"Of the gap of {before}{word}, {after} remain {where} ({inner})."
     else:
         sentence = f"The gap of {before}{word} becomes {after} {where} ({inner})."
     if matched.share_out < 1:
         examples = wording.of_side(report.benchmark, "out", "examples")
-        share = f"{numbers.fraction(matched.share_out)}% of the {examples}"
+        share = f"{format_numbers.fraction(matched.share_out)}% of the {examples}"
         sentence += f" It covers the {share} that have a counterpart {wording.side_title(report.benchmark, 'in')}."
     return sentence
 
@@ -315,7 +317,9 @@ def ranked_groups(report: "Report") -> tuple[str, list[tuple[GroupRow, Estimate]
     rows = [(row, estimate) for row, name, estimate in headlines if name == metric]
     # An undefined error stands where 0 would, after every error; of other metrics it stands last.
     last = 0.0 if metric == "error_rate" else math.inf
-    rows.sort(key=lambda pair: (pair[0].role != "out", last if numbers.is_undefined(pair[1]) else sign * pair[1]))
+    rows.sort(
+        key=lambda pair: (pair[0].role != "out", last if format_numbers.is_undefined(pair[1]) else sign * pair[1])
+    )
     return metric, rows
 
 
@@ -323,5 +327,5 @@ def out_count(report: "Report") -> str:
     """How many examples are out of context: positives + negatives where the hard slices say so."""
     positive, negative = report.slice_of("hard_positive"), report.slice_of("hard_negative")
     if positive is not None and negative is not None:
-        return f"{numbers.count(positive.n)} + {numbers.count(negative.n)}"
-    return numbers.count(report.gap.n_out)
+        return f"{format_numbers.count(positive.n)} + {format_numbers.count(negative.n)}"
+    return format_numbers.count(report.gap.n_out)

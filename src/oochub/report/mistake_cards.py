@@ -11,7 +11,7 @@ from markupsafe import Markup
 from oochub.errors import OochubError
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import Box, BoxesInPicture, Mistake
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 
 PICTURE_BYTES = 12 * 20_000
 """Of all pictures of a page."""
@@ -107,7 +107,9 @@ def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
         "kind": kinds.get(mistake.kind, f"{wording.words(mistake.kind)}: {label}"),
         "context": f"{place}{wording.words(mistake.context)}" if mistake.context else "",
         "answer": predicted,
-        "sure": "" if numbers.is_undefined(mistake.probability) else f" at {numbers.fraction(mistake.probability)}%",
+        "sure": ""
+        if format_numbers.is_undefined(mistake.probability)
+        else f" at {format_numbers.fraction(mistake.probability)}%",
         "text": _marked(wording.name(" ".join((mistake.text or "").split()), _LONGEST_TEXT)),
         "side": mistake.role,
         "right": "",

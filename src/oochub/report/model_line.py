@@ -12,7 +12,7 @@ from scipy import special  # scipy.stats has the same, and takes half a second t
 
 from oochub.errors import OochubError, unknown_name
 from oochub.records.report_records import MetricDescription
-from oochub.report import numbers, svg, wording
+from oochub.report import format_numbers, svg, wording
 from oochub.report.report import Report
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate
@@ -106,7 +106,9 @@ class ModelLine:
         if self.fit is None:
             return f"{n} model{'s' if n != 1 else ''}; a line is fitted from {FEWEST} on."
         clear = [
-            point.model for point in self.points if numbers.has_interval(point.robustness) and point.robustness.low > 0
+            point.model
+            for point in self.points
+            if format_numbers.has_interval(point.robustness) and point.robustness.low > 0
         ]
         above = wording.listed(clear[:5]) + (f" and {len(clear) - 5} more" if len(clear) > 5 else "")
         verb = "lies" if len(clear) == 1 else "lie"
@@ -158,7 +160,7 @@ def _line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelLine:
         inside, outside = (report.slice_of(side) for side in ("in", "out"))
         values = [None if part is None else part.metrics.get(key) for part in (inside, outside)]
         first, second = values
-        if first is None or second is None or numbers.is_undefined(first) or numbers.is_undefined(second):
+        if first is None or second is None or format_numbers.is_undefined(first) or format_numbers.is_undefined(second):
             left_out.append(f"{name}: no {key} on both sides")
         else:
             pairs.append((name, first, second))
@@ -191,7 +193,7 @@ def _robustness(line: ModelLine, inside: Estimate, outside: Estimate, count: int
             f"{count} models: a line is fitted from {FEWEST} on" if count < FEWEST else "all have one number in context"
         )
         return Estimate(math.nan, n=outside.n, method="none", reason=why)
-    ends = [inside.value, inside.low, inside.high] if numbers.has_interval(inside) else [inside.value] * 3
+    ends = [inside.value, inside.low, inside.high] if format_numbers.has_interval(inside) else [inside.value] * 3
     middle, low, high = line.at([line.shown(inside, end) for end in ends])
     value, below, above = float(middle[0]), float(min(middle)), float(max(middle))
     expected = Estimate(
@@ -274,7 +276,10 @@ class Axis:
 
     def __init__(self, line: ModelLine, estimates: Sequence[Estimate]) -> None:
         ends = [
-            line.shown(e, end) for e in estimates for end in (e.value, e.low, e.high) if not numbers.is_undefined(end)
+            line.shown(e, end)
+            for e in estimates
+            for end in (e.value, e.low, e.high)
+            if not format_numbers.is_undefined(end)
         ]
         places = [float(line.place(end)) for end in ends]
         room = 0.08 * (max(places) - min(places)) or 0.1
@@ -327,14 +332,14 @@ def line_chart(line: ModelLine, *, number: int) -> Markup:
     for point in line.points:
         across, up = _across(x.at(line.shown(point.inside))), _up(y.at(line.shown(point.outside)))
         for estimate, axis, is_x in ((point.inside, x, True), (point.outside, y, False)):
-            if numbers.has_interval(estimate):
+            if format_numbers.has_interval(estimate):
                 ends = [axis.at(line.shown(estimate, end)) for end in (estimate.low, estimate.high)]
                 places = (_across(ends[0]), _across(ends[1]), up, up) if is_x else (across, across, *map(_up, ends))
                 parts.append(
                     Markup('<line x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}" class="l-out thin"/>').format(*places)
                 )
         parts.append(svg.mark("out", f"{across:.1f}", f"{up:.1f}", size=4))
-    known = [point for point in line.points if not numbers.is_undefined(point.robustness)]
+    known = [point for point in line.points if not format_numbers.is_undefined(point.robustness)]
     if known:
         best = max(known, key=lambda point: point.robustness)
         at = x.at(line.shown(best.inside))
@@ -361,7 +366,7 @@ def _up(place: float) -> float:
 
 
 def _frame(line: ModelLine, x: Axis, y: Axis) -> Markup:
-    scale, bottom = numbers.SCALES.get(line.described.unit, 1), _up(0)
+    scale, bottom = format_numbers.SCALES.get(line.described.unit, 1), _up(0)
     parts = []
     for tick in x.ticks:
         at, text = _across(x.at(tick)), f"{scale * tick:.4g}"
@@ -372,7 +377,7 @@ def _frame(line: ModelLine, x: Axis, y: Axis) -> Markup:
         right = _LEFT + _SIZE
         parts.append(Markup('<line x1="{1}" x2="{2}" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(at, _LEFT, right))
         parts.append(Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_LEFT - 6, at + 4, text))
-    unit = numbers.unit_of(line.metric, line.described.unit)
+    unit = format_numbers.unit_of(line.metric, line.described.unit)
     title = f"{wording.name(line.described.title, 30)} {unit}"
     middle = _LEFT + _SIZE / 2
     parts.append(

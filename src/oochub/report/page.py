@@ -6,7 +6,7 @@ import jinja2
 from markupsafe import Markup
 
 from oochub.records.metadata import Training
-from oochub.report import numbers, svg, theme, wording
+from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.forms import notes
 from oochub.report.mistake_cards import LINK, PICTURE_BYTES
 from oochub.report.self_contained_page import environment, self_contained_page
@@ -64,7 +64,7 @@ def render_page(
         advice=advice or many,
         report=report,
         verdict=verdict(report),
-        notes=[numbers.counts_in_text(wording.clean(note)) for note in report.caveats],
+        notes=[format_numbers.counts_in_text(wording.clean(note)) for note in report.caveats],
         said=[line for section in sections() if section.is_beside_verdict for passage in section.passages(report)
               for line in passage.said],
         sections=shown,
@@ -102,7 +102,7 @@ def _reproduce(report: "Report") -> dict[str, Any]:
                  f"version {wording.name(benchmark.version)}"),
         ("Summary", wording.name(benchmark.summary, 400)),
         ("About the data", "; ".join(notes(report))),
-        ("Predictions", f"{wording.name(predictions.file)}, {numbers.count(predictions.rows)} rows"),
+        ("Predictions", f"{wording.name(predictions.file)}, {format_numbers.count(predictions.rows)} rows"),
         ("Their SHA-256", wording.name(predictions.sha256)),
         ("Data fingerprint", wording.name(predictions.fingerprint)),
         ("Model", wording.model_words(model)),
@@ -110,7 +110,7 @@ def _reproduce(report: "Report") -> dict[str, Any]:
         ("Mode", wording.name(model.mode or "")),
         ("Trained on", wording.trained_words(report)),
         ("Training", _training(origin.training) if origin.training else ""),
-        ("Intervals", f"95%, {numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
+        ("Intervals", f"95%, {format_numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
         ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
         ("Made", " on ".join(wording.name(text) for text in places if text)),
     ]  # fmt: skip

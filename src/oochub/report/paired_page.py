@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from oochub.records.origin_records import EvaluatedModel, Provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows
-from oochub.report import numbers, paired_tables, svg, wording
+from oochub.report import format_numbers, paired_tables, svg, wording
 from oochub.report.mistake_cards import mistake_cards
 from oochub.report.self_contained_page import self_contained_page
 
@@ -51,7 +51,7 @@ def _sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
         "lead": paired_tables.paired_lead(report),
         "caveat": paired_tables.CAVEAT,
         "models": (first, second),
-        "notes": [numbers.counts_in_text(wording.clean(note)) for note in report.notes],
+        "notes": [format_numbers.counts_in_text(wording.clean(note)) for note in report.notes],
         "sides": sides,
         "head": _head(report),
         "tables": [_table(report, metric, report.slices) for metric in metrics],
@@ -93,7 +93,7 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
         "title": wording.name(report.metrics[metric].title, 40),
         "unit": unit,
         "rows": rows,
-        "axis": svg.tick_labels(scale, lambda tick: _tick(numbers.SCALES.get(unit, 1) * tick)),
+        "axis": svg.tick_labels(scale, lambda tick: _tick(format_numbers.SCALES.get(unit, 1) * tick)),
         "has_flips": any(part.only_first is not None for part in having),
     }
 
@@ -101,7 +101,7 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
 def _scale(compared: Sequence[ComparedNumber]) -> svg.Scale:
     """From the lowest end of the differences to the highest, with 0 in it."""
     every = [end for each in compared for end in (each.difference.value, each.difference.low, each.difference.high)]
-    ends = [end for end in every if not numbers.is_undefined(end)]
+    ends = [end for end in every if not format_numbers.is_undefined(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.04 * (high - low)
     return svg.Scale(low=low - room, high=high + room) if high > low else svg.Scale(low=-0.01, high=0.01)
@@ -115,7 +115,7 @@ def _chart(number: ComparedNumber, scale: svg.Scale, side: Any) -> Markup:
     """The difference with its interval, and a line at 0."""
     parts = [svg.grid(scale), Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="ax"/>').format(scale.at(0))]
     change = number.difference
-    if not numbers.is_undefined(change):
+    if not format_numbers.is_undefined(change):
         name = {"in": "inn", "out": "out"}.get(side, "plain")
         parts.append(svg.whisker(scale, change, name, 14, 2))
         square = Markup('<svg x="{}" y="14" class="plain"><path d="M-4-4h8v8h-8z"/></svg>').format(scale.at(change))
@@ -133,7 +133,7 @@ def _flips(report: "PairedReport", *, images: bool) -> list[dict[str, Any]]:
                 "title": f"Right in {letter} alone",
                 "who": f"{other} ",
                 "cards": [
-                    card | {"right": f"{letter} gave the truth {numbers.fraction(flip.probability)}%"}
+                    card | {"right": f"{letter} gave the truth {format_numbers.fraction(flip.probability)}%"}
                     for flip, card in chosen
                 ],
             }
@@ -149,7 +149,7 @@ def _reproduce(report: "PairedReport") -> dict[str, Any]:
                  f"version {wording.name(benchmark.version)}"),
         *_origin("A", report.first, origin),
         *_origin("B", report.second, report.other),
-        ("Intervals", f"95%, {numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
+        ("Intervals", f"95%, {format_numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
         ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
         ("Made", wording.name(str(origin.when.get("created", "")))),
     ]  # fmt: skip
@@ -166,6 +166,6 @@ def _origin(letter: str, model: EvaluatedModel, origin: Provenance) -> list[tupl
     return [
         (f"Model {letter}", f"{wording.model_words(model)}{seeds}"),
         (f"Revision of {letter}", wording.name(model.revision or "")),
-        (f"Predictions of {letter}", f"{wording.name(of.file)}, {numbers.count(of.rows)} rows"),
+        (f"Predictions of {letter}", f"{wording.name(of.file)}, {format_numbers.count(of.rows)} rows"),
         (f"Their SHA-256, {letter}", wording.name(of.sha256)),
     ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.prediction.notebook_table import make_notebook_table
 from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.records.table import Table, markdown_text
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes, interval_words
 from oochub.stats.estimate import Estimate
 
@@ -54,7 +54,7 @@ def shown_groups(report: "PairedReport") -> list[ComparedRows]:
 
     def size(part: ComparedRows) -> float:
         number = part.numbers[metric].difference
-        return 0.0 if numbers.is_undefined(number) else -abs(number)
+        return 0.0 if format_numbers.is_undefined(number) else -abs(number)
 
     return sorted(report.groups, key=size)[:_LISTED_GROUPS]
 
@@ -143,7 +143,7 @@ def _sentences(report: "PairedReport") -> list[str]:
 def _notes(report: "PairedReport") -> list[str]:
     left_out = len(report.groups) - _LISTED_GROUPS
     more = [f"{left_out} more groups, with smaller differences, are in the numbers"] if left_out > 0 else []
-    return [f"Note: {numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
+    return [f"Note: {format_numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
 
 
 def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> Table:
@@ -152,7 +152,11 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
     below = Footnotes()
     rows = [(row_title(report, part), *_cells(part.numbers[metric], below, unit), *_counts(part)) for part in having]
     clear = [part.numbers[metric].is_clear for part in having]
-    if not is_groups and metric == report.benchmark.primary_metric and not numbers.is_undefined(report.gap.first):
+    if (
+        not is_groups
+        and metric == report.benchmark.primary_metric
+        and not format_numbers.is_undefined(report.gap.first)
+    ):
         rows.append(("Gap between the sides", *_cells(report.gap, below, unit, signed=True), "", ""))
         clear.append(False)
     has_flips = any(part.only_first is not None for part in having)
@@ -169,7 +173,11 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
 
 
 def _cells(number: ComparedNumber, notes: Footnotes, unit: str, *, signed: bool = False) -> tuple[str, str, str, str]:
-    p_value = numbers.UNDEFINED if numbers.is_undefined(number.p_value) else numbers.p_value(number.p_value)
+    p_value = (
+        format_numbers.UNDEFINED
+        if format_numbers.is_undefined(number.p_value)
+        else format_numbers.p_value(number.p_value)
+    )
     return (
         notes.cell(number.first, unit, signed=signed),
         notes.cell(number.second, unit, signed=signed),
@@ -180,8 +188,10 @@ def _cells(number: ComparedNumber, notes: Footnotes, unit: str, *, signed: bool 
 
 def _counts(part: ComparedRows) -> tuple[str, str]:
     if part.only_first is None or part.only_second is None:
-        return numbers.count(part.n), ""
-    return numbers.count(part.n), f"{numbers.count(part.only_first)} · {numbers.count(part.only_second)}"
+        return format_numbers.count(part.n), ""
+    return format_numbers.count(
+        part.n
+    ), f"{format_numbers.count(part.only_first)} · {format_numbers.count(part.only_second)}"
 
 
 def _records(report: "PairedReport") -> Iterator[dict[str, Any]]:
@@ -226,7 +236,7 @@ def paired_headline(report: "PairedReport") -> str:
     """Which model does better, on the rows out of context or else on all: the first sentence of every form."""
     part = report.main_slice
     where, number = _place(report, part), part.numbers.get(report.main_metric)
-    if number is None or numbers.is_undefined(number.difference):
+    if number is None or format_numbers.is_undefined(number.difference):
         return f"The two models cannot be told apart {where}: there is no number of both."
     if not number.is_clear:
         return f"No clear difference between A and B {where}."
@@ -247,21 +257,21 @@ def paired_lead(report: "PairedReport") -> str:
     title, unit = wording.in_sentence(wording.name(report.metrics[metric].title, 40)), report.metrics[metric].unit
     where = wording.sentence_case(_place(report, part))
     return (
-        f"{where} the {title} is {numbers.quantity(number.first, unit)} for {first} and "
-        f"{numbers.quantity(number.second, unit)} for {second}: {_difference(number, unit)}."
+        f"{where} the {title} is {format_numbers.quantity(number.first, unit)} for {first} and "
+        f"{format_numbers.quantity(number.second, unit)} for {second}: {_difference(number, unit)}."
     )
 
 
 def gap_sentence(report: "PairedReport") -> str:
     """The gaps of both models and how much they differ; or why there are none."""
     gap = report.gap
-    if numbers.is_undefined(gap.difference):
+    if format_numbers.is_undefined(gap.difference):
         return f"Neither model has a gap: {wording.name(gap.difference.reason or 'it is undefined')}."
     unit = report.metrics[report.benchmark.primary_metric].unit
     outside, inside = (wording.side_title(report.benchmark, side) for side in ("out", "in"))
     return (
-        f"The gap, {outside} minus {inside}, is {numbers.points(gap.first, unit)} for A and "
-        f"{numbers.points(gap.second, unit)} for B: {_difference(gap, unit)}."
+        f"The gap, {outside} minus {inside}, is {format_numbers.points(gap.first, unit)} for A and "
+        f"{format_numbers.points(gap.second, unit)} for B: {_difference(gap, unit)}."
     )
 
 
@@ -273,16 +283,20 @@ def flips_sentence(report: "PairedReport") -> str:
     if not part.only_first + part.only_second:
         return f"{wording.sentence_case(_place(report, part))} no example flips: both are right on the same ones."
     return (
-        f"{wording.sentence_case(_place(report, part))} {numbers.count(part.only_second)} examples are right in B "
-        f"alone and {numbers.count(part.only_first)} in A alone, of {numbers.count(part.n)}."
+        f"{wording.sentence_case(_place(report, part))} {format_numbers.count(part.only_second)} examples are right in "
+        f"B alone and {format_numbers.count(part.only_first)} in A alone, of {format_numbers.count(part.n)}."
     )
 
 
 def _difference(number: ComparedNumber, unit: str) -> str:
     """A difference in a sentence: "+2.9 points (95% interval +1.0 to +4.8; p = 0.003, exact McNemar)"."""
     said = interval_words(number.difference, unit, signed=True)
-    p_value = "" if numbers.is_undefined(number.p_value) else f"; {numbers.p_value(number.p_value)}, {number.test}"
-    return f"{numbers.points(number.difference, unit)}{numbers.points_word(unit)} ({said}{p_value})"
+    p_value = (
+        ""
+        if format_numbers.is_undefined(number.p_value)
+        else f"; {format_numbers.p_value(number.p_value)}, {number.test}"
+    )
+    return f"{format_numbers.points(number.difference, unit)}{format_numbers.points_word(unit)} ({said}{p_value})"
 
 
 def row_title(report: "PairedReport", part: ComparedRows) -> str:

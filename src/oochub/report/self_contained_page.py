@@ -10,7 +10,7 @@ import jinja2
 from markupsafe import Markup
 
 from oochub.errors import OochubError
-from oochub.report import numbers, svg, theme, wording
+from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, interval_words
 
 _TEXT_LIMIT = 300_000  # bytes of a page without its pictures
@@ -71,7 +71,12 @@ def environment() -> jinja2.Environment:
         finalize=_finalize,
     )
     environment.globals.update(
-        svg=svg, theme=theme, numbers=numbers, wording=wording, Footnotes=Footnotes, interval_words=interval_words
+        svg=svg,
+        theme=theme,
+        numbers=format_numbers,
+        wording=wording,
+        Footnotes=Footnotes,
+        interval_words=interval_words,
     )
     return environment
 

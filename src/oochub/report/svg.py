@@ -12,7 +12,7 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from oochub.records.report_records import Calibration, ConfidenceBin, Side
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.stats.estimate import Estimate
 
 _Map = Callable[[float], float]
@@ -125,8 +125,8 @@ def head(chart: GapChart, gap: str) -> Markup:
         gap: The gap in print.
     """
     known = chart.sides
-    ends = [end for e in known.values() for end in (e, e.low) if not numbers.is_undefined(end)]
-    lowest = min([*ends, *([] if numbers.is_undefined(chart.chance) else [chart.chance])], default=0.0)
+    ends = [end for e in known.values() for end in (e, e.low) if not format_numbers.is_undefined(end)]
+    lowest = min([*ends, *([] if format_numbers.is_undefined(chart.chance) else [chart.chance])], default=0.0)
     low = lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10)
     scale = Scale(low=low if low < 1 else 0.0, high=1.0, width=86.0)  # of one class even a guess is right
     parts = [_axis(scale, chart), *_head_labels(scale, chart)]
@@ -156,7 +156,7 @@ def _head_labels(scale: Scale, chart: GapChart) -> list[Markup]:
     labels = []
     for side, (x, anchor, sign) in places.items():
         spot = f"{x:.2f}%"
-        labels.append(_text(spot, 15, numbers.quantity(known[side], chart.unit), anchor=anchor, classes="k big"))
+        labels.append(_text(spot, 15, format_numbers.quantity(known[side], chart.unit), anchor=anchor, classes="k big"))
         labels.append(_text(spot, 30, chart.titles[side], anchor=anchor, dx=sign * 12))
         labels.append(
             Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(spot, sign * 5, mark(side, "0", 0, size=4))
@@ -165,7 +165,7 @@ def _head_labels(scale: Scale, chart: GapChart) -> list[Markup]:
 
 
 def _axis(scale: Scale, chart: GapChart) -> Markup:
-    named = {} if numbers.is_undefined(chart.chance) else {chart.chance: "chance"}
+    named = {} if format_numbers.is_undefined(chart.chance) else {chart.chance: "chance"}
     taken = [scale.percent(at) for at in named]
     values = [tick for tick in ticks(scale.low, scale.high) if all(abs(scale.percent(tick) - x) > _TICK for x in taken)]
     parts = [_line("0", f"{scale.width:.0f}%", 64, "ax")]
@@ -173,7 +173,7 @@ def _axis(scale: Scale, chart: GapChart) -> Markup:
         x = scale.at(value)
         anchor = "start" if scale.percent(value) < 2 else "middle"
         parts.append(Markup('<line x1="{0}" x2="{0}" y1="60" y2="68" class="ax"/>').format(x))
-        parts.append(_text(x, 84, f"{numbers.SCALES.get(chart.unit, 1) * value:.3g}", anchor=anchor))
+        parts.append(_text(x, 84, f"{format_numbers.SCALES.get(chart.unit, 1) * value:.3g}", anchor=anchor))
     for value, word in (named | {1.0: "perfect"}).items():
         parts.append(_text(scale.at(value), 100, word, anchor="start" if scale.percent(value) < 8 else "middle"))
     return Markup("").join(parts)
@@ -188,7 +188,7 @@ def bar(side: Side | None, estimate: Estimate, scale: Scale) -> Markup:
         scale: From 0 to the highest of all rows; on one that begins below 0 there is no bar.
     """
     parts = [grid(scale)]
-    if not numbers.is_undefined(estimate):
+    if not format_numbers.is_undefined(estimate):
         x, name = scale.at(estimate), _CLASS.get(side or "", "plain")
         if scale.low == 0:
             parts.append(Markup('<rect x="0" y="9" width="{}" height="10" class="bar b-{}"/>').format(x, name))
@@ -219,7 +219,7 @@ def whisker(scale: Scale, estimate: Estimate, name: str, y: float, width: float)
         y: Pixels from above.
         width: Of the line, in pixels.
     """
-    if numbers.is_undefined(estimate) or not numbers.has_interval(estimate):
+    if format_numbers.is_undefined(estimate) or not format_numbers.has_interval(estimate):
         return Markup("")
     return Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="l-{}" stroke-width="{}"/>').format(
         scale.at(estimate.low), scale.at(estimate.high), y, y, name, width
@@ -340,13 +340,13 @@ def dumbbell(inside: Estimate | None, outside: Estimate | None, scale: Scale) ->
     >>> dumbbell(None, Estimate(0.5, n=9, method=""), Scale(low=0, high=1)).count('class="out dia"')
     1
     """
-    ends = [e for e in (inside, outside) if e is not None and not numbers.is_undefined(e)]
+    ends = [e for e in (inside, outside) if e is not None and not format_numbers.is_undefined(e)]
     parts = []
     if len(ends) == 2:
         line = Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="conn"/>')
         parts.append(line.format(scale.at(ends[1]), scale.at(ends[0]), _BELOW, _ABOVE))
     for estimate, name, y in ((inside, "inn", _ABOVE), (outside, "out", _BELOW)):
-        if estimate is not None and not numbers.is_undefined(estimate):
+        if estimate is not None and not format_numbers.is_undefined(estimate):
             parts.append(whisker(scale, estimate, name, y, 2.5))
             parts.append(_MARKS[name].format(scale.at(estimate), y if name == "inn" else y - 4.5))
     return strip(_HEIGHT, parts)

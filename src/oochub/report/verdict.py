@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oochub.records.report_records import Case, Fact, Side, Verdict, WorstValue
-from oochub.report import numbers, wording
+from oochub.report import format_numbers, wording
 from oochub.report.footnotes import interval_words, reason_words
 from oochub.report.group_findings import (
     Drop,
@@ -87,7 +87,7 @@ def _case(report: "Report") -> Case:
     inside, gap, d = report.headline("in"), judged_gap(report), report.benchmark.practical_gap
     if inside is not None and may_be_chance(report):
         return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
-    if any(map(numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < _FEWEST:
+    if any(map(format_numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < _FEWEST:
         return "too_few"
     if gap.high < 0:
         return "relies" if gap <= -d else "slight"
@@ -99,8 +99,9 @@ def _case(report: "Report") -> Case:
 def _headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
     benchmark, gap, unit = report.benchmark, judged_gap(report), report.unit
-    practical = f"{numbers.whole_points(benchmark.practical_gap, unit)}{numbers.points_word(unit)}"
-    bounds = f"{numbers.points(gap.low, unit)} and {numbers.points(gap.high, unit)}{numbers.points_word(unit)}"
+    practical = f"{format_numbers.whole_points(benchmark.practical_gap, unit)}{format_numbers.points_word(unit)}"
+    ends = f"{format_numbers.points(gap.low, unit)} and {format_numbers.points(gap.high, unit)}"
+    bounds = f"{ends}{format_numbers.points_word(unit)}"
     if not benchmark.out_of_context.is_declared:
         if may_be_chance(report):
             return (_FAILED if case == "failed" else _undecided(report)), ""
@@ -135,7 +136,11 @@ def _headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str,
 def _level_of_chance(report: "Report") -> str:
     """Where the interval out of context stands: "At chance" includes it, "Below chance" lies below, "" above."""
     chance, there = report.benchmark.chance, report.headline("out")
-    if there is None or any(map(numbers.is_undefined, (chance, there, there.low, there.high))) or there.low > chance:
+    if (
+        there is None
+        or any(map(format_numbers.is_undefined, (chance, there, there.low, there.high)))
+        or there.low > chance
+    ):
         return ""
     return "Below chance" if there.high < chance else "At chance"
 
@@ -146,7 +151,9 @@ def _size(report: "Report", drops: Sequence[Drop]) -> str:
     at = "" if gap is report.gap.estimate else f" at equal {match_title(report)}"
     is_spread = bool(drops) and not any(drop.is_clear and drop.value < 0 for drop in drops)
     no_group = ", and no single group is clearly lower" if is_spread else ""
-    return f"The gap is {numbers.points(gap, report.unit)}{numbers.points_word(report.unit)}{at}{no_group}."
+    return (
+        f"The gap is {format_numbers.points(gap, report.unit)}{format_numbers.points_word(report.unit)}{at}{no_group}."
+    )
 
 
 def _undecided(report: "Report") -> str:
@@ -155,7 +162,7 @@ def _undecided(report: "Report") -> str:
         return f"Too few {wording.of_side(report.benchmark, 'in', 'examples')} to say that this model learned the task."
     if report.gap.n_out_smallest < _FEWEST:
         return f"Too few {wording.of_side(report.benchmark, 'out', 'examples')} to say."
-    lacks = "could not be measured" if numbers.is_undefined(judged_gap(report)) else "has no interval"
+    lacks = "could not be measured" if format_numbers.is_undefined(judged_gap(report)) else "has no interval"
     return f"The gap {lacks}, so the data do not say."
 
 
@@ -164,7 +171,9 @@ def _lead(report: "Report") -> str:
     title, unit = wording.name(report.description(metric).title), report.unit
     titles = {str(side): wording.side_title(benchmark, side) for side in _SIDES}
     estimates = {str(side): report.headline(side) for side in _SIDES}
-    values = {side: value for side, value in estimates.items() if value is not None and not numbers.is_undefined(value)}
+    values = {
+        side: value for side, value in estimates.items() if value is not None and not format_numbers.is_undefined(value)
+    }
     worst = _lead_of_worst_group(report) if metric.startswith("worst_group") else ""
     if worst:
         return worst
@@ -182,7 +191,7 @@ def _lead(report: "Report") -> str:
     if unit != "fraction":
         inside, outside = (_of_100(values[side], unit) for side in _SIDES)
         return f"{title} is {inside} {titles['in']} and {outside} {titles['out']}."
-    inside, outside = numbers.times_in_100(values["in"], values["out"])
+    inside, outside = format_numbers.times_in_100(values["in"], values["out"])
     here, there = wording.name(words.inside), wording.name(words.outside)
     if metric == "auc":
         shown = f"Shown {wording.name(words.pair)}, it picks the right one"
@@ -199,31 +208,31 @@ def _why_missing(report: "Report", estimate: Estimate | None) -> str:
 
 
 def _of_100(value: float, unit: str) -> str:
-    return f"{numbers.fraction(value)} of 100" if unit == "fraction" else numbers.quantity(value, unit)
+    return f"{format_numbers.fraction(value)} of 100" if unit == "fraction" else format_numbers.quantity(value, unit)
 
 
 def _lead_of_worst_group(report: "Report") -> str:
     """Its accuracy beside the average; "" where one of them is missing."""
     worst, every = (report.worst_group or {}).get("accuracy"), report.slice_of("all")
     average = None if every is None else every.metrics.get("accuracy")
-    if worst is None or average is None or any(map(numbers.is_undefined, (worst.estimate, average))):
+    if worst is None or average is None or any(map(format_numbers.is_undefined, (worst.estimate, average))):
         return ""
-    low, mean = numbers.times_in_100(worst.estimate, average)
+    low, mean = format_numbers.times_in_100(worst.estimate, average)
     return f"Its worst group, {_worst_words(report, worst)}, is right {low} times in 100; the average is {mean}."
 
 
 def _how_much(report: "Report") -> Fact:
     gap, title, benchmark = report.gap, "How much", report.benchmark
     metric = wording.in_sentence(wording.name(report.description(benchmark.primary_metric).title))
-    if numbers.is_undefined(gap.estimate):
+    if format_numbers.is_undefined(gap.estimate):
         reason = wording.clean(gap.estimate.reason or "the gap could not be computed")
-        return Fact(title, numbers.UNDEFINED, f": {reason}.")
+        return Fact(title, format_numbers.UNDEFINED, f": {reason}.")
     inner = interval_words(gap.estimate, report.unit, signed=True)
     where = (
-        f"{numbers.count(gap.n_in)} examples {wording.side_title(benchmark, 'in')} against {out_count(report)} "
+        f"{format_numbers.count(gap.n_in)} examples {wording.side_title(benchmark, 'in')} against {out_count(report)} "
         f"{wording.side_title(benchmark, 'out')}"
     )
-    size = f"{numbers.points(gap.estimate, report.unit)}{numbers.points_word(report.unit)}"
+    size = f"{format_numbers.points(gap.estimate, report.unit)}{format_numbers.points_word(report.unit)}"
     return Fact(title, size, f" of {metric} ({inner}), {where}.")
 
 
@@ -235,36 +244,40 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
         clear = [drop for drop in drops if drop.is_clear and drop.value < 0][:3]
         if not clear:
             return Fact(title, "No single group stands out.", "")
-        named = wording.listed([f"{drop.group} ({numbers.points(drop.value)})" for drop in clear])
+        named = wording.listed([f"{drop.group} ({format_numbers.points(drop.value)})" for drop in clear])
         least = drops[-1]
-        tail = f"; least for {least.group} ({numbers.points(least.value)})" if least not in clear else ""
+        tail = f"; least for {least.group} ({format_numbers.points(least.value)})" if least not in clear else ""
         inside = wording.side_title(report.benchmark, "in")
         return Fact(title, f"Most for {named}", f", in points of accuracy against the same class {inside}{tail}.")
     worst = (report.worst_group or {}).get("error_rate")
-    if worst is None or numbers.is_undefined(worst.estimate):
+    if worst is None or format_numbers.is_undefined(worst.estimate):
         return _on_other_groups(report)
     interval = interval_words(worst.estimate, also=simultaneous(worst.estimate), level="")
-    if numbers.is_zero(worst.estimate):
+    if format_numbers.is_zero(worst.estimate):
         return Fact(title, "No group has an error", f" ({interval}).")
-    error = f"error {numbers.fraction(worst.estimate)}% ({interval})"
+    error = f"error {format_numbers.fraction(worst.estimate)}% ({interval})"
     return Fact(title, f"Highest error for {_worst_words(report, worst)}", f": {error}.")
 
 
 def _on_other_groups(report: "Report") -> Fact:
     """The worst group where no metric names it: by errors, or by the metric of a kind of output that has none."""
     metric, rows = ranked_groups(report)
-    known = [(row, estimate) for row, estimate in rows if row.role != "in" and not numbers.is_undefined(estimate)]
+    known = [
+        (row, estimate) for row, estimate in rows if row.role != "in" and not format_numbers.is_undefined(estimate)
+    ]
     if not known:
         return Fact("On what", "Groups were not measured.", "")
     (row, estimate), description = known[0], report.description(metric)
     interval = interval_words(estimate, description.unit, level="")
     group = wording.group_words(report.benchmark, row)
-    if metric == "error_rate" and numbers.is_zero(estimate):
+    if metric == "error_rate" and format_numbers.is_zero(estimate):
         return Fact("On what", "No group has an error", f" ({interval}).")
     if metric == "error_rate":
-        return Fact("On what", f"Highest error for {group}", f": error {numbers.fraction(estimate)}% ({interval}).")
+        return Fact(
+            "On what", f"Highest error for {group}", f": error {format_numbers.fraction(estimate)}% ({interval})."
+        )
     title = wording.in_sentence(wording.name(description.title))
-    detail = f": {title} {numbers.quantity(estimate, description.unit)} ({interval})."
+    detail = f": {title} {format_numbers.quantity(estimate, description.unit)} ({interval})."
     return Fact("On what", f"Worst for {group}", detail)
 
 
@@ -281,7 +294,9 @@ def _on_object(report: "Report", thing: str) -> Fact:
         error = None if part is None else part.metrics.get("error_rate")
         if part is not None and error is not None and contexts:
             pair = wording.pairing(thing, contexts, present=part.role == "hard_positive", role="out")
-            errors.append(f"{numbers.fraction(error)}{'' if numbers.is_undefined(error) else '%'} on {pair}")
+            errors.append(
+                f"{format_numbers.fraction(error)}{'' if format_numbers.is_undefined(error) else '%'} on {pair}"
+            )
     detail = f": error {', '.join(errors)}." if errors else "."
     return Fact("On what", f"{wording.words(thing)} (usual context: {usual})", detail)
 
@@ -290,30 +305,30 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
     judged = judged_gap(report)
     if inside is not None and (case == "failed" or (case == "too_few" and may_be_chance(report))):
-        chance = numbers.whole_points(benchmark.chance, report.unit)
-        interval = f"{numbers.interval(inside, report.unit)}{_limits(inside)}"
+        chance = format_numbers.whole_points(benchmark.chance, report.unit)
+        interval = f"{format_numbers.interval(inside, report.unit)}{_limits(inside)}"
         answer = f"{_inside(report)} {interval}, chance is {chance}."
     elif not benchmark.out_of_context.is_declared:
         answer = "Nothing is compared."
     elif case == "too_few" and gap.n_out_smallest < _FEWEST:
-        few = f"{numbers.count(gap.n_out_smallest)} {wording.of_side(benchmark, 'out', 'examples')}"
+        few = f"{format_numbers.count(gap.n_out_smallest)} {wording.of_side(benchmark, 'out', 'examples')}"
         smaller = " in the smaller set" if gap.n_out_smallest < gap.n_out else ""
         answer = f"{few}{smaller}, {_FEWEST} are needed."
     elif case == "too_few":
         answer = f"Undefined: {wording.clean(judged.reason or 'the gap has no interval')}."
     elif case == "no_effect":
-        d = numbers.whole_points(benchmark.practical_gap, report.unit)
-        answer = f"The interval lies between \u2212{d} and +{d}{numbers.points_word(report.unit)}."
+        d = format_numbers.whole_points(benchmark.practical_gap, report.unit)
+        answer = f"The interval lies between \u2212{d} and +{d}{format_numbers.points_word(report.unit)}."
     else:
         answer = f"The interval {'includes' if judged.low <= 0 <= judged.high else 'excludes'} zero."
     if case in ("relies", "slight") and _level_of_chance(report):
-        there, chance = report.headline("out"), numbers.whole_points(benchmark.chance, report.unit)
+        there, chance = report.headline("out"), format_numbers.whole_points(benchmark.chance, report.unit)
         answer += f" {wording.sentence_case(wording.side_title(benchmark, 'out'))} it is "
-        interval = "" if there is None else f"{numbers.interval(there, report.unit)}{_limits(there)}"
+        interval = "" if there is None else f"{format_numbers.interval(there, report.unit)}{_limits(there)}"
         answer += f"{interval}, chance is {chance}."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
     groups = f" Clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
-    covers = numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
+    covers = format_numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
     return Fact("How sure", answer, f"{groups} {wording.sentence_case(covers)}.{_caveat(report)}")
 
 

@@ -11,7 +11,7 @@ from oochub.records.build_record import OWN
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel
 from oochub.records.report_records import ComparedRows, GroupRow, MetricDescription, Side, Slice
 from oochub.records.sides import Vocabulary
-from oochub.report import numbers
+from oochub.report import format_numbers
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
@@ -149,7 +149,7 @@ def of_side(benchmark: EvaluatedBenchmark, side: Side, noun: str) -> str:
 
 def metric_head(metric: str, described: MetricDescription) -> str:
     """Title, unit and direction of a metric, over a column of its numbers: "AUC × 100 ↑"."""
-    unit, arrow = numbers.unit_of(metric, described.unit), numbers.arrow(described.direction)
+    unit, arrow = format_numbers.unit_of(metric, described.unit), format_numbers.arrow(described.direction)
     return " ".join(filter(None, (name(described.title, 40), unit, arrow)))
 
 

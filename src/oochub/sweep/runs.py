@@ -18,7 +18,7 @@ from rich.text import Text
 
 from oochub.errors import OochubError, unknown_name
 from oochub.records.schema import optional
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.sweep.methods import ARGUMENTS, Method
 from oochub.sweep.selection import describe_rule
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning, is_place
@@ -290,20 +290,21 @@ class RunListing:
         for (stage, method, setting), group in kinds.items():
             left_out = sorted({run.left_out for run in group if run.left_out})
             counts = [str(len({run.task for run in group})), str(len({run.seed for run in group}))]
-            runs.add_row(stage, method, setting, *counts, ", ".join(left_out) or numbers.ABSENT, str(len(group)))
+            runs.add_row(stage, method, setting, *counts, ", ".join(left_out) or format_numbers.ABSENT, str(len(group)))
         fixed = _table("Method", "Fixed")
         shared = _common(self.runs)
-        fixed.add_row("all", format_setting(shared) or numbers.ABSENT)
+        fixed.add_row("all", format_setting(shared) or format_numbers.ABSENT)
         for method in dict.fromkeys(run.method for run in self.runs):
             own = _common([run for run in self.runs if run.method == method])
             if rest := {name: value for name, value in own.items() if (name, value) not in shared.items()}:
                 fixed.add_row(method, format_setting(rest))
         tasks = _table("Task", "Runs")
         for task, count in self.per_task.items():
-            tasks.add_row(task, numbers.count(count))
+            tasks.add_row(task, format_numbers.count(count))
         rule = self.recipe.select
         lines = [
-            f"{numbers.count(self.total)} runs of {self.recipe.name}. Selection rule: {rule}. {describe_rule(rule)}"
+            f"{format_numbers.count(self.total)} runs of {self.recipe.name}. Selection rule: {rule}. "
+            f"{describe_rule(rule)}"
         ]
         if repeats := sum(self.repeats):
             lines.append(f"{repeats} of the final runs above repeat a tuning run and are trained once.")
@@ -325,7 +326,7 @@ def _setting(run: Run) -> str:
     if run.follows:
         task, method = run.follows
         follows = f"as selected for {method}" + (f" on {task}" if task != run.task else "")
-    return ", ".join(filter(None, [follows, format_setting(run.setting)])) or numbers.ABSENT
+    return ", ".join(filter(None, [follows, format_setting(run.setting)])) or format_numbers.ABSENT
 
 
 def _record(run: Run, repeats: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from oochub.report import numbers
+from oochub.report import format_numbers
 from oochub.storage.parquet_file import write_parquet
 from oochub.sweep.runs import Run, RunResult, format_setting
 from oochub.sweep.selection import describe_rule, score_runs, select_settings
@@ -90,7 +90,7 @@ def selection_rows(selection: pd.DataFrame) -> list[list[str]]:
         [
             row["task"],
             row["method"],
-            format_setting(json.loads(row["setting"])) or numbers.ABSENT,
+            format_setting(json.loads(row["setting"])) or format_numbers.ABSENT,
             str(row["headline"]),
             *(_cell(row, f"{side}/{row['headline']}") for side in ("in_context", "out_of_context")),
             str(row["seeds"]),
@@ -167,6 +167,6 @@ def _record(recipe: SweepRecipe, run: Run, result: RunResult, track: str) -> dic
 
 
 def _cell(row: Any, name: str) -> str:
-    value = numbers.fraction(row.get(name))
+    value = format_numbers.fraction(row.get(name))
     spread = row.get(f"{name}.sd")
-    return value if numbers.is_undefined(spread) else f"{value} ({numbers.fraction(spread)})"
+    return value if format_numbers.is_undefined(spread) else f"{value} ({format_numbers.fraction(spread)})"

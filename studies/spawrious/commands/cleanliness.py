@@ -184,7 +184,7 @@ def _fields(scores: "RaterScores") -> dict[str, Any]:
 def _show(scores: "RaterScores", descriptions: dict[str, str]) -> None:
     from rich.table import Table
 
-    from oochub.report import numbers, wording
+    from oochub.report import format_numbers, wording
 
     table = Table("rater", "right", "answered", "of", "share")
     for rater in scores.raters:
@@ -194,7 +194,9 @@ def _show(scores: "RaterScores", descriptions: dict[str, str]) -> None:
     out_console.print(f"Mean of the raters: {_percent(scores.mean, 'answers')}")
     out_console.print(f"All images: {_percent(scores.images, 'images')}")
     if scores.unanswered:
-        out_console.print(f"{numbers.count(scores.unanswered)} of {numbers.count(scores.asked)} images have no answer.")
+        out_console.print(
+            f"{format_numbers.count(scores.unanswered)} of {format_numbers.count(scores.asked)} images have no answer."
+        )
     if scores.pairs:
         out_console.print(
             f"Where two raters saw the same image, they agree {scores.same:,} of {scores.pairs:,} times "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.records.origin_records import SideRows
 from oochub.records.table import Table
-from oochub.report import numbers, svg, theme, wording
+from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.group_findings import gap_title, match_title, matched_words, out_count, shown_metrics, simultaneous
 from oochub.report.svg import GapChart
@@ -68,12 +68,12 @@ def _table(report: "Report") -> Table:
             unit = report.description(metric).unit
             cells = [below.cell(estimate, unit) for estimate in pair]
             is_of_gap = metric == gap.metric
-            cells.append(below.cell(gap.estimate, report.unit, signed=True) if is_of_gap else numbers.ABSENT)
+            cells.append(below.cell(gap.estimate, report.unit, signed=True) if is_of_gap else format_numbers.ABSENT)
             rows.append((wording.metric_head(metric, report.description(metric)), *cells))
-        if metric == benchmark.primary_metric and not numbers.is_undefined(benchmark.chance):
-            chance = numbers.quantity(benchmark.chance, report.unit)
-            rows.append(("chance", chance, chance, numbers.ABSENT))
-    rows.append(("n", numbers.count(gap.n_in), out_count(report), numbers.ABSENT))
+        if metric == benchmark.primary_metric and not format_numbers.is_undefined(benchmark.chance):
+            chance = format_numbers.quantity(benchmark.chance, report.unit)
+            rows.append(("chance", chance, chance, format_numbers.ABSENT))
+    rows.append(("n", format_numbers.count(gap.n_in), out_count(report), format_numbers.ABSENT))
     titles = [wording.sentence_case(wording.side_title(benchmark, side)) for side in theme.SIDES]
     return Table(heads=("Metric", *titles, gap_title(report)), rows=tuple(rows), footnotes=below.lines, beside=True)
 
@@ -84,7 +84,7 @@ def _chart(report: "Report") -> GapChart:
     answer, description = verdict(report), report.description(report.benchmark.primary_metric)
     unbounded = 1.0 if description.unit == "fraction" else math.nan
     return GapChart(
-        sides={side: e for side, e in estimates.items() if e is not None and not numbers.is_undefined(e)},
+        sides={side: e for side, e in estimates.items() if e is not None and not format_numbers.is_undefined(e)},
         titles={side: wording.side_title(report.benchmark, side) for side in theme.SIDES},
         gap=report.gap.estimate,
         unit=description.unit,
@@ -101,17 +101,21 @@ def _on_page(report: "Report") -> dict[str, Any]:
     description = report.description(metric)
     reason = "no such rows" if metric in report.metrics else "not evaluated"
     absent = Estimate(float("nan"), n=0, method="none", reason=reason)
-    label = numbers.points(gap.estimate, report.unit) + (", unclear" if verdict(report).case == "unclear" else "")
+    label = format_numbers.points(gap.estimate, report.unit) + (
+        ", unclear" if verdict(report).case == "unclear" else ""
+    )
     chart = _chart(report)
     inside, outside = (absent if e is None else e for e in map(report.headline, theme.SIDES))
     return {
         "chart": svg.head(chart, label) if chart.perfect == 1 else "",
         "unit": report.unit,
         "gap": wording.in_sentence(gap_title(report)),
-        "metric": f"{wording.name(description.title)} {numbers.unit_of(metric, description.unit)}",
-        "chance": "" if numbers.is_undefined(benchmark.chance) else numbers.whole_points(benchmark.chance, report.unit),
+        "metric": f"{wording.name(description.title)} {format_numbers.unit_of(metric, description.unit)}",
+        "chance": ""
+        if format_numbers.is_undefined(benchmark.chance)
+        else format_numbers.whole_points(benchmark.chance, report.unit),
         "rows": [
-            ("in", _selection(benchmark.in_context), inside, numbers.count(gap.n_in)),
+            ("in", _selection(benchmark.in_context), inside, format_numbers.count(gap.n_in)),
             (
                 "out",
                 ", ".join(filter(None, (_selection(benchmark.out_of_context), _choice(outside)))),
@@ -126,7 +130,7 @@ def _on_page(report: "Report") -> dict[str, Any]:
 def _choice(estimate: Estimate) -> str:
     """Over what the interval of a side holds, where its rows were chosen among groups."""
     named = simultaneous(estimate)
-    return f"interval {named}" if named and numbers.has_interval(estimate) else ""
+    return f"interval {named}" if named and format_numbers.has_interval(estimate) else ""
 
 
 def _selection(rows: SideRows) -> str:

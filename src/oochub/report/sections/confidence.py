@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from oochub.records.table import Table
-from oochub.report import numbers, svg, theme, wording
+from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.group_findings import headings
 from oochub.report.svg import Curve
@@ -69,8 +69,8 @@ def _sentences(report: "Report", curves: Sequence[Curve]) -> tuple[str, ...]:
     """How often the answers of each side are right, and how sure they are; then which groups stand for the worst."""
     said = [
         f"{wording.sentence_case(wording.side_title(report.benchmark, curve.side))} "
-        f"{numbers.fraction(curve.calibration.accuracy)}% are right at a mean confidence of "
-        f"{numbers.fraction(curve.calibration.mean_confidence)}%."
+        f"{format_numbers.fraction(curve.calibration.accuracy)}% are right at a mean confidence of "
+        f"{format_numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
     ]
     return (*said, *(line for curve in curves if (line := _chosen_words(report, curve))))
@@ -80,8 +80,8 @@ def _table(curves: Sequence[Curve]) -> Table:
     """Mean confidence, right answers, the difference and ECE of each side."""
     below, of = Footnotes(), [curve.calibration for curve in curves]
     rows = (
-        ("mean confidence", *(numbers.fraction(each.mean_confidence) for each in of)),
-        ("right", *(numbers.fraction(each.accuracy) for each in of)),
+        ("mean confidence", *(format_numbers.fraction(each.mean_confidence) for each in of)),
+        ("right", *(format_numbers.fraction(each.accuracy) for each in of)),
         ("confidence − right, points", *(below.cell(each.overconfidence, signed=True) for each in of)),
         ("ECE ↓", *(below.cell(each.ece) for each in of)),
     )
@@ -98,7 +98,7 @@ def _chosen_words(report: "Report", curve: Curve) -> str:
     named = wording.listed(
         [
             f"{wording.group_words(report.benchmark, rows[name]) if name in rows else wording.words(name)} "
-            f"({numbers.count(count)} rows)"
+            f"({format_numbers.count(count)} rows)"
             for name, count in measured.items()
         ]
     )

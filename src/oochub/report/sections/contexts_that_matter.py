@@ -8,7 +8,7 @@ from markupsafe import Markup
 from oochub.records.finding_records import PICTURED, ClassInContext, ContextFinding, ContextFindings, ContextRow
 from oochub.records.report_records import Case, Fact, Verdict
 from oochub.records.table import Table
-from oochub.report import numbers, svg, wording
+from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes, interval_words, reason_behind, reason_words
 from oochub.report.group_findings import is_near_chance
 from oochub.report.mistake_cards import LINK, embedded_picture
@@ -115,7 +115,9 @@ def _verdict(report: "Report") -> Verdict:
         headline="This model has not learned the task." if case == "failed" else _headline(found),
         rest=rest.get(case, ""),
         lead=_lead(report, first) if first is not None and is_tested else _average(report),
-        how_much=_how_much(first) if first is not None and is_tested else Fact("How much", numbers.UNDEFINED, "."),
+        how_much=_how_much(first)
+        if first is not None and is_tested
+        else Fact("How much", format_numbers.UNDEFINED, "."),
         on_what=_on_what(report),
         how_sure=_how_sure(report, first if is_tested else None),
     )
@@ -135,11 +137,11 @@ def _case(report: "Report") -> Case:
 
 def _lead(report: "Report", finding: ContextFinding) -> str:
     if finding.is_alike and finding.having is not None:
-        size, way = numbers.points(abs(finding.having)).lstrip("+"), "less" if finding.having < 0 else "more"
+        size, way = format_numbers.points(abs(finding.having)).lstrip("+"), "less" if finding.having < 0 else "more"
         return (
             f"With “{wording.words(finding.name)}” it is right {size} points {way} often than without, class by class."
         )
-    usual, against = numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
+    usual, against = format_numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
     name = wording.words(finding.name)
     end = "." if finding.status == "shown" else ": a difference that chance alone may make."
     if finding.status == "not shown" and finding.reason:
@@ -152,19 +154,24 @@ def _lead(report: "Report", finding: ContextFinding) -> str:
 def _average(report: "Report") -> str:
     metric, everything = report.benchmark.primary_metric, report.headline("all")
     title = wording.name(report.description(metric).title)
-    if everything is None or numbers.is_undefined(everything):
+    if everything is None or format_numbers.is_undefined(everything):
         return f"{title} could not be measured."
-    return f"{title} is {numbers.quantity(everything, report.unit)}{' of 100' if report.unit == 'fraction' else ''}."
+    of = " of 100" if report.unit == "fraction" else ""
+    return f"{title} is {format_numbers.quantity(everything, report.unit)}{of}."
 
 
 def _how_much(finding: ContextFinding) -> Fact:
     if finding.is_alike and finding.having is not None:
         gap, inner = finding.having, interval_words(finding.having, signed=True)
         detail = f" of accuracy with {wording.words(finding.name)} than without ({inner})"
-        return Fact("How much", f"{numbers.points(gap)}{numbers.points_word('fraction')}", f"{detail}, class by class.")
+        return Fact(
+            "How much",
+            f"{format_numbers.points(gap)}{format_numbers.points_word('fraction')}",
+            f"{detail}, class by class.",
+        )
     inner = interval_words(finding.gap, signed=True)
-    rows = f"{numbers.count(finding.n_against)} rows against {numbers.count(finding.n_usual)} as usual"
-    size = f"{numbers.points(finding.gap)}{numbers.points_word('fraction')}"
+    rows = f"{format_numbers.count(finding.n_against)} rows against {format_numbers.count(finding.n_usual)} as usual"
+    size = f"{format_numbers.points(finding.gap)}{format_numbers.points_word('fraction')}"
     return Fact("How much", size, f" of accuracy for {wording.words(finding.name)} ({inner}), {rows}.")
 
 
@@ -177,21 +184,21 @@ def _on_what(report: "Report") -> Fact:
     first = shown[0]
     more = f"; {len(shown) - 1} more shown" if len(shown) > 1 else ""
     usual = _usual_words(first)
-    whose = "" if usual == numbers.ABSENT else f", usual for {usual}"
+    whose = "" if usual == format_numbers.ABSENT else f", usual for {usual}"
     return Fact("On what", f"{wording.words(first.name)}{whose}", f" ({wording.name(first.words)}){more}. {checked}")
 
 
 def _how_sure(report: "Report", finding: ContextFinding | None) -> Fact:
     found = report.contexts
-    tested = f" Tested on {numbers.count(found.n_tested)} rows on which nothing was chosen." if found else ""
-    covers = numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
+    tested = f" Tested on {format_numbers.count(found.n_tested)} rows on which nothing was chosen." if found else ""
+    covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
     if finding is None or found is None:
         reasons = [each.reason for each in found.contexts if each.reason] if found else []
         why = f": {wording.clean(max(reasons, key=reasons.count))}" if reasons else ""
         answer = f"Nothing was tested{why}."
     else:
         alike = finding.alike_p_value if finding.is_alike else None
-        p = wording.sentence_case(numbers.p_value(finding.adjusted_p_value if alike is None else alike))
+        p = wording.sentence_case(format_numbers.p_value(finding.adjusted_p_value if alike is None else alike))
         answer = f"{p} after {_correction(found)} over {found.n_tests}."
     return Fact("How sure", answer, f"{tested} {wording.sentence_case(covers)}.")
 
@@ -236,8 +243,8 @@ def _tests_words(found: ContextFindings) -> str:
     others = f", {better} of them the other way round" if 0 < better < len(shown) else ""
     alike = sum(each.is_alike for each in found.contexts)
     others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
-    rows = f"{numbers.count(found.n_tested)} rows on which nothing was chosen"
-    chosen = f"what is usual was chosen on {numbers.count(found.n_chosen)} others"
+    rows = f"{format_numbers.count(found.n_tested)} rows on which nothing was chosen"
+    chosen = f"what is usual was chosen on {format_numbers.count(found.n_chosen)} others"
     if not found.n_tests:
         return f"There are {rows}; {chosen}."
     contexts = f"{found.n_tests} context{'' if found.n_tests == 1 else 's'}"
@@ -268,22 +275,22 @@ def _check_words(finding: ContextFinding) -> tuple[str, ...]:
     if check is None:
         return ()
     wrong, checked = check.wrong_with + check.wrong_without, check.checked_with + check.checked_without
-    lines = [f"{numbers.count(wrong)} of {numbers.count(checked)} labels checked are wrong"]
-    if bounds is not None and numbers.has_interval(bounds):
+    lines = [f"{format_numbers.count(wrong)} of {format_numbers.count(checked)} labels checked are wrong"]
+    if bounds is not None and format_numbers.has_interval(bounds):
         if shown is not None:
-            ends = f"{numbers.interval(shown)}{reason_behind(shown)}"
-            lines.append(f"such labels show {numbers.fraction(shown)}% of a gap ({ends})")
+            ends = f"{format_numbers.interval(shown)}{reason_behind(shown)}"
+            lines.append(f"such labels show {format_numbers.fraction(shown)}% of a gap ({ends})")
         lines.append(f"without them it is {_limited(bounds)}")
     elif bounds is not None:
         lines.append(wording.clean(bounds.reason or "the gap has no interval"))
-    if worst is not None and numbers.has_interval(worst):
+    if worst is not None and format_numbers.has_interval(worst):
         known = worst.low > -1 or worst.high < 1
         lines.append(f"at worst {_limited(worst)}" if known else "at worst nothing is known of it")
     return tuple(lines)
 
 
 def _limited(estimate: Estimate) -> str:
-    return numbers.interval_points(estimate) + (f" ({reason_words(estimate)})" if estimate.reason else "")
+    return format_numbers.interval_points(estimate) + (f" ({reason_words(estimate)})" if estimate.reason else "")
 
 
 def _check_sentences(report: "Report") -> tuple[str, ...]:
@@ -308,11 +315,11 @@ def _table(report: "Report") -> Table:
             wording.words(each.name),
             each.status,
             _role_words(each),
-            numbers.fraction(each.accuracy_usual),
-            numbers.fraction(each.accuracy_against),
+            format_numbers.fraction(each.accuracy_usual),
+            format_numbers.fraction(each.accuracy_against),
             _gap_words(each, below),
-            numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
-            f"{numbers.count(each.n_usual)} + {numbers.count(each.n_against)}",
+            format_numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
+            f"{format_numbers.count(each.n_usual)} + {format_numbers.count(each.n_against)}",
         )
         for each in _listed(found)
     ]
@@ -323,7 +330,7 @@ def _table(report: "Report") -> Table:
 
 def _usual_words(finding: ContextFinding) -> str:
     """The classes for which a context is usual, the highest lift first, three by name."""
-    return _names(_of_role(finding, "usual")) or numbers.ABSENT
+    return _names(_of_role(finding, "usual")) or format_numbers.ABSENT
 
 
 def _role_words(finding: ContextFinding) -> str:
@@ -333,8 +340,8 @@ def _role_words(finding: ContextFinding) -> str:
 
 def _gap_words(finding: ContextFinding, notes: Footnotes) -> str:
     """The gap in points, and below it its interval, or why it has none."""
-    has_more = numbers.has_interval(finding.gap) or finding.gap.reason
-    return numbers.points(finding.gap) + (f"\n{notes.below(finding.gap, signed=True)}" if has_more else "")
+    has_more = format_numbers.has_interval(finding.gap) or finding.gap.reason
+    return format_numbers.points(finding.gap) + (f"\n{notes.below(finding.gap, signed=True)}" if has_more else "")
 
 
 def _goes_with(finding: ContextFinding) -> str:
@@ -355,7 +362,7 @@ def _of_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
 
 
 def _lift(each: ClassInContext) -> float:
-    return float("inf") if numbers.is_undefined(each.lift) else float(each.lift)
+    return float("inf") if format_numbers.is_undefined(each.lift) else float(each.lift)
 
 
 def _has_role(finding: ContextFinding) -> bool:
@@ -416,7 +423,7 @@ def _row(finding: ContextFinding) -> dict[str, Any]:
         "usual": _role_words(finding),
         "status": finding.status,
         "gap": finding.gap,
-        "n": f"{numbers.count(finding.n_usual)} + {numbers.count(finding.n_against)}",
+        "n": f"{format_numbers.count(finding.n_usual)} + {format_numbers.count(finding.n_against)}",
         "reason": wording.clean(finding.reason or ""),
         "chart": _chart(finding),
     }
@@ -425,7 +432,7 @@ def _row(finding: ContextFinding) -> dict[str, Any]:
 def _chart(finding: ContextFinding) -> Markup:
     """The gap with its interval."""
     gap, parts = finding.gap, [svg.grid(_SCALE, _TICKS)]
-    if not numbers.is_undefined(gap):
+    if not format_numbers.is_undefined(gap):
         role = "out" if finding.status == "shown" else "plain"
         parts.append(svg.whisker(_SCALE, gap, role, 14, 2))
         parts.append(Markup('<svg x="{}" y="14" class="{}"><circle r="4.5"/></svg>').format(_SCALE.at(gap), role))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from oochub.records.table import Table
-from oochub.report import numbers, theme, wording
+from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.group_findings import headings, shown_metrics, shown_slices, worst_group_words
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
@@ -50,10 +50,12 @@ def _table(report: "Report") -> Table:
     rows, below = [], Footnotes()
     for title, part in shown_slices(report):
         cells = [below.cell(part.metrics.get(metric), report.description(metric).unit) for metric in metrics]
-        rows.append((title, *cells, numbers.count(part.n)))
-    if benchmark.primary_metric in metrics and not numbers.is_undefined(benchmark.chance):
-        chance = {benchmark.primary_metric: numbers.quantity(benchmark.chance, report.unit)}
-        rows.append(("chance", *(chance.get(metric, numbers.ABSENT) for metric in metrics), numbers.ABSENT))
+        rows.append((title, *cells, format_numbers.count(part.n)))
+    if benchmark.primary_metric in metrics and not format_numbers.is_undefined(benchmark.chance):
+        chance = {benchmark.primary_metric: format_numbers.quantity(benchmark.chance, report.unit)}
+        rows.append(
+            ("chance", *(chance.get(metric, format_numbers.ABSENT) for metric in metrics), format_numbers.ABSENT)
+        )
     heads = ("Slice", *(wording.metric_head(metric, report.description(metric)) for metric in metrics), "n")
     return Table(heads=heads, rows=tuple(rows), footnotes=below.lines)
 
@@ -68,7 +70,7 @@ def _rows(report: "Report") -> tuple[str, list[ChartRow]]:
     parts = [part for _, part in titled]
     primary = report.benchmark.primary_metric
     names = list(dict.fromkeys(name for part in parts for name in part.metrics))
-    everywhere = bool(parts) and not any(numbers.is_undefined(part.metrics.get(primary)) for part in parts)
+    everywhere = bool(parts) and not any(format_numbers.is_undefined(part.metrics.get(primary)) for part in parts)
     preferred = [primary] if everywhere else ["error_rate", primary]
     metric = next((name for name in (*preferred, *names) if name in names), "")
     rows = []

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.records.report_records import GroupRow
 from oochub.records.table import Table
-from oochub.report import numbers, svg, theme, wording
+from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, interval_words
 from oochub.report.group_findings import headings, ranked_groups, simultaneous
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
@@ -66,9 +66,9 @@ def _table(report: "Report") -> Table:
     rows = [
         (
             row.title,
-            wording.side_title(report.benchmark, row.side) if row.side else numbers.ABSENT,
+            wording.side_title(report.benchmark, row.side) if row.side else format_numbers.ABSENT,
             *below.cell(row.estimate, unit).split("\n"),
-            numbers.count(row.n),
+            format_numbers.count(row.n),
         )
         for row in groups
     ]
@@ -119,10 +119,10 @@ def _on_page(report: "Report") -> dict[str, Any] | None:
         "left_out": max(len(rows) - _LISTED, 0),
         "head": _group_head(report, metric),
         "unit": unit,
-        "axis": svg.tick_labels(scale, lambda tick: f"{numbers.SCALES.get(unit, 1) * tick:.4g}"),
+        "axis": svg.tick_labels(scale, lambda tick: f"{format_numbers.SCALES.get(unit, 1) * tick:.4g}"),
         "worst": worst
         and worst_row
-        and not numbers.is_zero(worst.estimate)
+        and not format_numbers.is_zero(worst.estimate)
         and (wording.group_words(report.benchmark, worst_row), worst.estimate, _worst_words(worst.estimate)),
         "heat": partial(_heat, width=theme.heat_width(errors)),
         "steps": theme.heat_ends(theme.heat_width(errors)),
@@ -131,14 +131,14 @@ def _on_page(report: "Report") -> dict[str, Any] | None:
 
 def _worst_words(estimate: Estimate) -> str:
     """The interval of the worst group's error: over what it holds, of how many rows, and what limits it."""
-    n = f"n = {numbers.count(estimate.n)}"
+    n = f"n = {format_numbers.count(estimate.n)}"
     return interval_words(estimate, also=", ".join(filter(None, (simultaneous(estimate), n))), level="")
 
 
 def _group_axis(rows: Sequence[ChartRow], unit: str) -> svg.Scale:
     """From zero, or the lowest number below it, to the highest; of fractions to a full tenth."""
     estimates = [row.estimate for row in rows]
-    ends = [end for e in estimates for end in (e, e.low, e.high) if not numbers.is_undefined(end)]
+    ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     if unit == "fraction":
         high = min(max(0.1, -(-high // 0.1) * 0.1), 1.0)
@@ -152,7 +152,9 @@ def _heat(estimate: Estimate, n: int, width: float) -> str:
     >>> _heat(error, 100, 0.08), _heat(error, 9, 0.08)
     ('h6', '')
     """
-    return "" if numbers.is_undefined(estimate) or n < theme.HEAT_FROM else f"h{theme.heat_step(estimate, width)}"
+    return (
+        "" if format_numbers.is_undefined(estimate) or n < theme.HEAT_FROM else f"h{theme.heat_step(estimate, width)}"
+    )
 
 
 def _matrix(report: "Report") -> dict[str, Any] | None:

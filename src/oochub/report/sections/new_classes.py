@@ -14,7 +14,7 @@ from markupsafe import Markup
 from oochub.records.finding_records import DetectionRow, DetectorDifference, ProbeRow
 from oochub.records.report_records import Fact, Verdict
 from oochub.records.table import Table
-from oochub.report import numbers, svg, theme, wording
+from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, interval_words
 from oochub.report.svg import Scale
 from oochub.report.verdict import is_undecided
@@ -123,7 +123,7 @@ def _verdict(report: "Report") -> Verdict:
     """
     pairs = _detection_pairs(report)
     first = pairs[0]
-    seeds = numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
+    seeds = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
     said = _failure_words(first.rows).partition(": ")[2]
     where = f" ({first.title(' against ')})" if len(pairs) > 1 else ""
     return Verdict(
@@ -140,14 +140,14 @@ def _verdict(report: "Report") -> Verdict:
 
 
 def _headline(pairs: list[_PairRows[DetectionRow]]) -> str:
-    best = [estimate for pair in pairs if not numbers.is_undefined(estimate := _best(pair))]
+    best = [estimate for pair in pairs if not format_numbers.is_undefined(estimate := _best(pair))]
     if not best:
         return "Whether new classes are found could not be measured."
     if not any(estimate.low > _GUESSING for estimate in best):
         return "No detector is shown to find new classes better than guessing."
     if len(pairs) == 1:
         return _new_class_words(pairs[0].rows)
-    low, high = (numbers.fraction(end) for end in (min(best), max(best)))
+    low, high = (format_numbers.fraction(end) for end in (min(best), max(best)))
     return (
         f"New classes are found with AUROC {low} to {high}, by the best detector of each of {len(pairs)} pairs of sets."
     )
@@ -160,12 +160,13 @@ def _best(pair: _PairRows[DetectionRow]) -> Estimate:
 
 def _how_much(pair: _PairRows[DetectionRow]) -> Fact:
     row, best = pair.rows[0], _best(pair)
-    if numbers.is_undefined(best):
-        return Fact("How much", numbers.UNDEFINED, f": {wording.clean(best.reason or 'unknown')}.")
-    sets = f"{numbers.count(row.n_id)} examples against {numbers.count(row.n_ood)} of {wording.name(row.ood_set, 60)}"
+    if format_numbers.is_undefined(best):
+        return Fact("How much", format_numbers.UNDEFINED, f": {wording.clean(best.reason or 'unknown')}.")
+    n_id, n_ood = format_numbers.count(row.n_id), format_numbers.count(row.n_ood)
+    sets = f"{n_id} examples against {n_ood} of {wording.name(row.ood_set, 60)}"
     return Fact(
         "How much",
-        f"AUROC {numbers.fraction(best)}",
+        f"AUROC {format_numbers.fraction(best)}",
         f" by {wording.name(row.detector, 60)} ({interval_words(best)}), {sets}; 50 is guessing.",
     )
 
@@ -196,11 +197,11 @@ def _new_class_words(rows: Sequence[DetectionRow]) -> str:
     'New classes: msp has AUROC 80.0.'
     """
     estimates = {row.detector: row.auroc(_NEW_CLASS) for row in rows}
-    known = {detector: auroc for detector, auroc in estimates.items() if not numbers.is_undefined(auroc)}
+    known = {detector: auroc for detector, auroc in estimates.items() if not format_numbers.is_undefined(auroc)}
     if not known:
         return f"New classes: n/a, {wording.name(rows[0].auroc(_NEW_CLASS).reason or 'no value')}."
     best = max(known, key=lambda detector: known[detector])
-    value, name = numbers.fraction(known[best]), _name(best)
+    value, name = format_numbers.fraction(known[best]), _name(best)
     if len(known) == 1:
         return f"New classes: {name} has AUROC {value}."
     tests = {row.detector: row.against_best.get(_NEW_CLASS) for row in rows if row.detector in known}
@@ -221,7 +222,7 @@ def _failure_words(rows: Sequence[DetectionRow]) -> str:
         rows: Of one pair.
     """
     compared = {row.detector: row.against_msp.get(_FAILURE) for row in rows if row.detector != _BASELINE}
-    tests = {key: test for key, test in compared.items() if test and not numbers.is_undefined(test.estimate)}
+    tests = {key: test for key, test in compared.items() if test and not format_numbers.is_undefined(test.estimate)}
     if not tests:
         return ""
     clear = holm([test.p_value for test in tests.values()], level=_LEVEL)
@@ -250,7 +251,7 @@ def _among_the_best(rows: Sequence[DetectionRow], goal: str) -> set[str]:
         rows: Of one pair.
         goal: "auroc_new_class" or "auroc_failure".
     """
-    known = [row for row in rows if not numbers.is_undefined(row.auroc(goal))]
+    known = [row for row in rows if not format_numbers.is_undefined(row.auroc(goal))]
     if not known:
         return set()
     highest = max(row.auroc(goal) for row in known)
@@ -269,16 +270,20 @@ def _counts_words(rows: Sequence[DetectionRow]) -> str:
     row = rows[0]
     rule = ""
     if row.classes is not None and row.classes.rule != "all":
-        rule = f" An answer is one of the {numbers.count(row.classes.n)} classes present."
-    wrong = f"{numbers.count(row.n_incorrect)} of them answered wrong"
+        rule = f" An answer is one of the {format_numbers.count(row.classes.n)} classes present."
+    wrong = f"{format_numbers.count(row.n_incorrect)} of them answered wrong"
     found = [
-        f" {_name(each.detector)} found {numbers.fraction(each.recall.share)}% of the exact k nearest on "
-        f"{numbers.count(each.recall.queries)} queries."
+        f" {_name(each.detector)} found {format_numbers.fraction(each.recall.share)}% of the exact k nearest on "
+        f"{format_numbers.count(each.recall.queries)} queries."
         for each in rows
         if each.recall
     ]
     return "".join(
-        [f"{numbers.count(row.n_id)} in distribution, {wrong}; {numbers.count(row.n_ood)} out of it.{rule}", *found]
+        [
+            f"{format_numbers.count(row.n_id)} in distribution, {wrong}; ",
+            f"{format_numbers.count(row.n_ood)} out of it.{rule}",
+            *found,
+        ]
     )
 
 
@@ -288,11 +293,11 @@ def _probe_words(rows: Sequence[ProbeRow]) -> str:
     Args:
         rows: Of one pair.
     """
-    first, kept = rows[0], f"{numbers.count(rows[0].n_kept)} of {numbers.count(rows[0].n_correct)}"
+    first, kept = rows[0], f"{format_numbers.count(rows[0].n_kept)} of {format_numbers.count(rows[0].n_correct)}"
     factor = "" if first.factor is None else f" of {first.factor:g}"
     start = f"After a zoom{factor}, {kept} right answers stay as they were"
     tests = {row.detector: row.beyond_msp for row in rows if row.beyond_msp is not None}
-    if all(numbers.is_undefined(test.high) for test in tests.values()):
+    if all(format_numbers.is_undefined(test.high) for test in tests.values()):
         return f"{start}."
     falls = [detector for detector, test in tests.items() if test.high < 0]
     among = f"among the scores of {wording.name(first.ood_set, 60)}"
@@ -310,7 +315,7 @@ def _by_pair(rows: Iterable[_Row]) -> list[_PairRows[_Row]]:
 
 def _order(row: DetectionRow) -> tuple[bool, float]:
     value = row.auroc(_NEW_CLASS)
-    return (True, 0.0) if numbers.is_undefined(value) else (False, -value)
+    return (True, 0.0) if format_numbers.is_undefined(value) else (False, -value)
 
 
 def _is_below(test: DetectorDifference | None, level: float) -> bool:
@@ -389,7 +394,7 @@ def _pair(pair: _PairRows[DetectionRow], scale: Scale) -> dict[str, Any]:
 
 
 def _probe(pair: _PairRows[ProbeRow]) -> dict[str, Any]:
-    rows = sorted(pair.rows, key=lambda row: 2.0 if numbers.is_undefined(row.change) else row.change)
+    rows = sorted(pair.rows, key=lambda row: 2.0 if format_numbers.is_undefined(row.change) else row.change)
     scale = _scale([row.change for row in rows], around=0.0)
     return {
         "title": pair.title(" against "),
@@ -404,7 +409,7 @@ def _probe(pair: _PairRows[ProbeRow]) -> dict[str, Any]:
 
 def _scale(estimates: Sequence[Estimate], *, around: float = 0.5) -> Scale:
     """From the lowest to the highest end of all intervals, cut to tenths; chance, or no change, is in it."""
-    ends = [end for e in estimates for end in (e, e.low, e.high) if not numbers.is_undefined(end)]
+    ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
     low, high = min([*ends, around]), max([*ends, around])
     return Scale(low=math.floor(low * 10 + 1e-9) / 10, high=max(math.ceil(high * 10 - 1e-9) / 10, low + 0.1))
 
@@ -419,7 +424,7 @@ def _dots(row: DetectionRow, scale: Scale) -> Markup:
 
 def _change(estimate: Estimate, scale: Scale) -> Markup:
     parts = [svg.grid(scale), _zero(scale, 0.0), svg.whisker(scale, estimate, "plain", 14, 2)]
-    if not numbers.is_undefined(estimate):
+    if not format_numbers.is_undefined(estimate):
         parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(scale.at(estimate)))
     return svg.strip(28, parts)
 
@@ -429,7 +434,7 @@ def _zero(scale: Scale, at: float) -> Markup:
 
 
 def _mark(estimate: Estimate, scale: Scale, y: int, goal: str) -> Markup:
-    if numbers.is_undefined(estimate):
+    if format_numbers.is_undefined(estimate):
         return Markup("")
     return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(
         scale.at(estimate), y, theme.GOALS[goal], _SHAPES[goal]
@@ -442,7 +447,7 @@ def _icon(goal: str) -> Markup:
 
 
 def _axis(scale: Scale, *, signed: bool = False) -> Markup:
-    form = numbers.points if signed else (lambda tick: f"{100 * tick:.4g}")
+    form = format_numbers.points if signed else (lambda tick: f"{100 * tick:.4g}")
     return svg.tick_labels(scale, lambda tick: form(tick).removesuffix(".0"), all_fit=False)
 
 

@@ -11,7 +11,7 @@ from oochub.records.build_record import OWN
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, Variant, VariantRow
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.table import Table
-from oochub.report import numbers, svg, wording
+from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes, interval_words
 from oochub.report.mistake_cards import LINK, embedded_picture
 from oochub.report.svg import Scale
@@ -110,7 +110,7 @@ def _sentences(report: "Report") -> tuple[str, ...]:
 def _headline(found: BackgroundProbe) -> str:
     """The finding in one sentence, by the interval of the gap."""
     gap = found.gap
-    if not numbers.has_interval(gap):
+    if not format_numbers.has_interval(gap):
         return "Whether the class of the background matters could not be measured."
     if gap.low <= 0 <= gap.high:
         return "It is not shown that the class of the background matters to this model's answers."
@@ -126,11 +126,11 @@ def _table(found: BackgroundProbe | None) -> Table:
     rows = [(wording.sentence_case(_VARIANTS[each.name]), *_cells(each, below)) for each in found.variants]
     gap = (
         wording.sentence_case(_GAP),
-        numbers.ABSENT,
+        format_numbers.ABSENT,
         below.cell(found.gap, signed=True),
         below.cell(found.gap_log_odds, _NATS, signed=True),
-        numbers.ABSENT,
-        numbers.count(found.gap.n),
+        format_numbers.ABSENT,
+        format_numbers.count(found.gap.n),
     )
     heads = ("Pictures", f"{_says(found)} %", "Change, points", "Log-odds", "Logit", "n")
     return Table(heads=heads, rows=(*rows, gap), footnotes=below.lines, beside=True)
@@ -147,7 +147,7 @@ def _cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
         notes.cell(row.accuracy_change, signed=True),
         notes.cell(row.log_odds, _NATS, signed=True),
         notes.cell(row.logit, _NATS, signed=True),
-        numbers.count(row.accuracy.n),
+        format_numbers.count(row.accuracy.n),
     )
 
 
@@ -157,16 +157,16 @@ def _thing(found: BackgroundProbe) -> str:
 
 def _gap(found: BackgroundProbe) -> str:
     gap, same, other = found.gap, found.variant("mixed_same"), found.variant("mixed_rand")
-    if not numbers.has_interval(gap):
+    if not format_numbers.has_interval(gap):
         return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such pictures')}."
     odds = found.gap_log_odds
-    log_odds = f"{numbers.points(odds, _NATS)} ({interval_words(odds, _NATS, signed=True, level='')})"
+    log_odds = f"{format_numbers.points(odds, _NATS)} ({interval_words(odds, _NATS, signed=True, level='')})"
     says_it = "It names the class of" if found.thing is None else f"It says {wording.words(found.thing)} for"
     return (
-        f"{says_it} {numbers.fraction(same.accuracy)}% of objects on a background of their own class, "
-        f"{numbers.fraction(other.accuracy)}% on one of another: {numbers.points(gap)} points "
-        f"({interval_words(gap, signed=True, also=f'n = {numbers.count(gap.n)}, paired', level='')}), of the log-odds "
-        f"{log_odds}."
+        f"{says_it} {format_numbers.fraction(same.accuracy)}% of objects on a background of their own class, "
+        f"{format_numbers.fraction(other.accuracy)}% on one of another: {format_numbers.points(gap)} points "
+        f"({interval_words(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')}), of the "
+        f"log-odds {log_odds}."
     )
 
 
@@ -175,21 +175,21 @@ def _alone(found: BackgroundProbe) -> str:
     thing = "the row's class" if found.thing is None else wording.words(found.thing)
     within = interval_words(alone, level="")
     return (
-        f"With the object filled it still says {thing} for {numbers.fraction(alone)}% ({within}), "
-        f"for {numbers.fraction(own)}% of the same rows as they are."
+        f"With the object filled it still says {thing} for {format_numbers.fraction(alone)}% ({within}), "
+        f"for {format_numbers.fraction(own)}% of the same rows as they are."
     )
 
 
 def _rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -> str:
-    left = [f"{wording.name(reason)} ({numbers.count(count)})" for reason, count in found.left_out.items()]
+    left = [f"{wording.name(reason)} ({format_numbers.count(count)})" for reason, count in found.left_out.items()]
     out = f" Left out: {wording.listed(left)}." if left else ""
     few = found.n_lenders < _SOME_LENDERS
     lent = (
-        f" Backgrounds are lent by {'only ' if few else ''}{numbers.count(found.n_lenders)} rows"
+        f" Backgrounds are lent by {'only ' if few else ''}{format_numbers.count(found.n_lenders)} rows"
         f"{f' {side}' if side else ''}{_FEW if few and METHOD in found.gap.method else ''}."
     )
     return (
-        f"{numbers.count(found.n)} rows{wording.of_split(own, found.split)} altered, their objects by "
+        f"{format_numbers.count(found.n)} rows{wording.of_split(own, found.split)} altered, their objects by "
         f"{wording.name(found.area)}.{out}{lent} Altered pictures are unlike any of "
         "training, which alone may cost answers."
     )
@@ -255,7 +255,7 @@ def _picture(shown: ProbedPicture) -> dict[str, Any]:
         "name": wording.sentence_case(_VARIANTS[shown.name]),
         "src": source,
         "answer": wording.words(shown.answer),
-        "sure": numbers.fraction(shown.probability),
+        "sure": format_numbers.fraction(shown.probability),
     }
 
 
@@ -268,7 +268,7 @@ def _source(attribution: str) -> tuple[str | None, str, str]:
 
 def _chart(accuracy: Estimate) -> Markup:
     parts = [svg.grid(_SCALE, _TICKS)]
-    if not numbers.is_undefined(accuracy):
+    if not format_numbers.is_undefined(accuracy):
         parts.append(svg.whisker(_SCALE, accuracy, "plain", 14, 2))
         parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(_SCALE.at(accuracy)))
     return svg.strip(28, parts)

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from oochub.records.finding_records import ONE_PLACE, ErrorsByContext
 from oochub.records.table import Table
-from oochub.report import numbers, svg, theme, wording
+from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, interval_words
 from oochub.report.svg import Scale
 from oochub.section import NamedNumber, OnPage, Passage, Section
@@ -135,24 +135,24 @@ def _finding(report: "Report") -> _Finding | None:
     if errors is None or not errors.n_errors or errors.share.reason == ONE_PLACE:
         return None
     place, target, share = _place(report), _target(report, errors), errors.share
-    if numbers.is_undefined(share):
+    if format_numbers.is_undefined(share):
         return _Finding(f"Where the errors go cannot be told: {wording.clean(share.reason or 'no value')}.", "")
     by_chance = (errors.chance, errors.chance_of_answers)
-    hits, n = numbers.count(round(share * share.n)), numbers.count(share.n)
+    hits, n = format_numbers.count(round(share * share.n)), format_numbers.count(share.n)
     counts = f"{hits} of {n} errors do"
-    if numbers.has_interval(share) and share.low > max(by_chance):
+    if format_numbers.has_interval(share) and share.low > max(by_chance):
         headline = f"More errors than by chance go to {target}."
-    elif numbers.has_interval(share) and share.high < min(by_chance):
+    elif format_numbers.has_interval(share) and share.high < min(by_chance):
         headline = f"Fewer errors than by chance go to {target}."
     else:
         headline, counts = f"It is not shown that errors follow the {place}.", f"{hits} of {n} go to {target}"
-    even, of_answers = map(numbers.fraction, by_chance)
-    rest = f"{counts}: {numbers.fraction(share)}% ({interval_words(share)}). "
+    even, of_answers = map(format_numbers.fraction, by_chance)
+    rest = f"{counts}: {format_numbers.fraction(share)}% ({interval_words(share)}). "
     rest += (
         f"By chance it would be {even}% (to the other classes alike) or {of_answers}% (to each as often as answered)."
     )
     if share.n < errors.n_errors:
-        left = numbers.count(errors.n_errors - share.n)
+        left = format_numbers.count(errors.n_errors - share.n)
         rest += f" {left} more errors cannot tell: their {place} is that of no other class, or of every other."
     return _Finding(headline, rest)
 
@@ -160,7 +160,7 @@ def _finding(report: "Report") -> _Finding | None:
 def _table(report: "Report") -> Table:
     """The share of errors that go to the class of the context: in all, then in each context; no rows without it."""
     errors = report.errors
-    if errors is None or numbers.is_undefined(errors.share):
+    if errors is None or format_numbers.is_undefined(errors.share):
         return Table(heads=(), rows=())
     below = Footnotes()
     parts = [("All", "", errors.share, errors.chance)]
@@ -171,11 +171,11 @@ def _table(report: "Report") -> Table:
     rows = [
         (
             context,
-            classes or numbers.ABSENT,
-            numbers.fraction(share),
+            classes or format_numbers.ABSENT,
+            format_numbers.fraction(share),
             below.below(share),
-            numbers.fraction(chance),
-            numbers.count(share.n),
+            format_numbers.fraction(chance),
+            format_numbers.count(share.n),
         )
         for context, classes, share, chance in parts
     ]
@@ -224,10 +224,10 @@ def _head(errors: ErrorsByContext) -> str:
 def _chart(share: Estimate, chance: float) -> Markup:
     """The share with its interval, and chance as a dotted line."""
     parts = [svg.grid(_SCALE, _TICKS)]
-    if not numbers.is_undefined(chance):
+    if not format_numbers.is_undefined(chance):
         line = Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="chance"/>')
         parts.append(line.format(_SCALE.at(chance)))
-    if not numbers.is_undefined(share):
+    if not format_numbers.is_undefined(share):
         parts.append(svg.whisker(_SCALE, share, "plain", 14, 2))
         parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(_SCALE.at(share)))
     return svg.strip(28, parts)
