@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oochub.settings.comparison_settings import ComparisonSettings
-from oochub.settings.context_settings import ContextSettings
+from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import EvaluationSettings
 from oochub.settings.hub_settings import HubSettings
 from oochub.settings.interval_settings import IntervalSettings
-from oochub.settings.measurement_settings import MeasurementSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Settings, options_of
 from oochub.settings.prediction_settings import PredictionSettings

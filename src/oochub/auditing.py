@@ -20,10 +20,9 @@ from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.remote.check_source import check_source
 from oochub.report.report import Report
-from oochub.settings.context_settings import ContextSettings
+from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.interval_settings import IntervalSettings
-from oochub.settings.measurement_settings import MeasurementSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings

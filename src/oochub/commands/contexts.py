@@ -9,9 +9,8 @@ from rich.table import Table
 from oochub.commands._context_page import write_context_page
 from oochub.commands._options import AsJson, Source, done, out_console, renamed, without_weight_bars, writes
 from oochub.commands._signature import shown
-from oochub.settings.context_settings import ContextSettings
+from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.measurement_settings import MeasurementSettings
 from oochub.storage.artifacts import PAGE, REPOSITORY
 from oochub.storage.files import check_writable
 

@@ -35,9 +35,8 @@ from oochub.records.build_record import (
     without_build_column,
 )
 from oochub.records.parameters import check_parameters
-from oochub.settings.context_settings import ContextSettings
+from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.measurement_settings import MeasurementSettings
 from oochub.settings.option import options_of
 from oochub.storage.files import sole_writer
 

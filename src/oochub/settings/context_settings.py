@@ -1,4 +1,4 @@
-"""How contexts that nobody labelled are found."""
+"""How contexts that nobody labelled are found, and how images are measured for that."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -78,3 +78,27 @@ class ContextSettings(Settings):
         """The settings of the way that were given, by name."""
         named = {"model": self.context_model, "names": self.context_names and list(self.context_names)}
         return {**(self.context_settings or {}), **{name: value for name, value in named.items() if value is not None}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurementSettings(Settings):
+    """The settings of `oochub.contexts` besides the way and the data.
+
+    >>> MeasurementSettings(cache=False).words()
+    ('--no-cache',)
+    """
+
+    skip_broken: bool = option(
+        False,
+        help="Leave out and count pictures that cannot be read.",
+        more="Their rows have no context; else the first is an error.",
+        panel="Data",
+        flag="--skip-broken",
+    )
+    cache: bool = option(
+        True,
+        help="Take what was measured before of the same pictures.",
+        more="What is measured is kept for that.",
+        panel="Speed",
+    )
+    seed: int = option(0, help="Of the halves and of rows to check.", panel="Contexts", least=0, hint="Usual is 0.")
