@@ -38,7 +38,7 @@ def closed(monkeypatch):
         def fails(*given, **more):
             raise AssertionError("the weights were opened")
 
-        monkeypatch.setattr(model_source, "pretrained", fails)
+        monkeypatch.setattr(model_source, "open_pretrained", fails)
 
     return close
 

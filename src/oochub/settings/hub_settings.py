@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
@@ -28,6 +29,10 @@ def parse_entry(typed: Sequence[str] | None, flag: str) -> dict[str, str] | None
     return said or None
 
 
+def _parse_paths(typed: Sequence[Path], flag: str) -> list[str]:
+    return [str(each) for each in typed]
+
+
 @dataclass(frozen=True, kw_only=True)
 class HubSettings(Settings):
     """The settings of `oochub.push` besides the source, the repository and the folder that is built into.
@@ -48,7 +53,8 @@ class HubSettings(Settings):
         help="Of an entry: what its report was made of; default the files beside it.",
         more="Those that it names.",
         panel="Leaderboard",
-        typed=list[str] | None,
+        typed=list[Path] | None,
+        parse=_parse_paths,
     )
     entry: Mapping[str, Any] | None = option(
         None,
