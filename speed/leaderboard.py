@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from oochub.leaderboard.board import Board
-from oochub.leaderboard.board_page import board_page
 from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.stats.estimate import Estimate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
@@ -84,7 +84,7 @@ def written(folder: Path, size: int) -> Path:
     """The page of a board."""
     (board,) = Board.all_of(entries(folder, size))
     page = folder / f"{size}.html"
-    page.write_text(board_page(board, source="a measurement"), "utf-8")
+    page.write_text(make_board_page(board, source="a measurement"), "utf-8")
     return page
 
 

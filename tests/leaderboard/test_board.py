@@ -8,8 +8,8 @@ import pytest
 from leaderboard_entries import made_predictions, sent_entry
 
 from oochub.leaderboard.board import Board
-from oochub.leaderboard.board_page import board_page
 from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.prediction.predictions import Predictions
 
 SENT = (
@@ -89,7 +89,7 @@ def test_of_entries_of_other_rows_none_is_comparable(checked, tmp_path):
     assert rows["other"].reason == f"8 other entries are of other rows or labels, {known}"
     assert rows["a"].reason == f"1 other entry is of other rows or labels, {known}"
     assert "Sets of 8 and 1 entries are of different rows" in board.undecided and "--truth SOURCE" in board.undecided
-    page = board_page(board, source="here")
+    page = make_board_page(board, source="here")
     assert "Not decided:" in page and page.count("not comparable</span>") == 9
 
 
@@ -178,7 +178,8 @@ def test_words_of_a_report_that_was_only_sent_are_not_the_boards(checked):
     sent = replace(checked[0], reason="edited", report=replace(report, benchmark=about, metrics=metrics))
     (board,) = Board.all_of([sent])
     assert board.benchmark.metric_direction == "higher" and board.described.title == "AUC"
-    assert "buy" not in board_page(board, source="here") and "javascript" not in board_page(board, source="here")
+    page = make_board_page(board, source="here")
+    assert "buy" not in page and "javascript" not in page
 
 
 def test_models_whose_names_look_alike_are_counted_together(checked):

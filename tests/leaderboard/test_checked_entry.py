@@ -12,7 +12,7 @@ from sklearn.metrics import roc_auc_score
 import oochub
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
-from oochub.leaderboard.entry_page import entry_page
+from oochub.leaderboard.leaderboard_pages import make_entry_page
 from oochub.records.schema import to_json
 from oochub.storage.cache_folder import cache_folder
 
@@ -90,7 +90,7 @@ def test_intervals_are_those_of_the_board_whatever_was_sent(tmp_path, sampling):
         "" if sent == (1000, 0) else f"those that were sent are of {sent[0]:,} resamples, seed {sent[1]}"
     )
     (board,) = Board.all_of([checked])
-    page = entry_page(board.rows[0], board)
+    page = make_entry_page(board.rows[0], board)
     assert ("1,000 resamples, seed 0: those that were sent" in page) == (sent != (1000, 0))
 
 
@@ -185,7 +185,7 @@ def test_what_was_checked_is_not_computed_again(sent, tmp_path, monkeypatch):
     def refuse(*_):
         raise AssertionError("computed again")
 
-    monkeypatch.setattr("oochub.leaderboard.checked_entry.recomputation", refuse)
+    monkeypatch.setattr("oochub.leaderboard.checked_entry.recompute_report", refuse)
     assert to_json(CheckedEntry.of(copy)) == to_json(first)
     made_predictions(0.2, seed=1).save(copy / "preds.parquet")
     assert "AssertionError: computed again" in CheckedEntry.of(copy).reason

@@ -231,14 +231,14 @@ def test_a_fault_of_ours_is_seen(results, tmp_path, monkeypatch):
     good, bad, expected = results
     folder = shutil.copytree(good, tmp_path / "results")
     shutil.copytree(bad, folder / HOSTILE)
-    kept = checked_entry.recomputation
+    kept = checked_entry.recompute_report
 
     def recomputation(sent, files, own=None):
         if HOSTILE in str(files[0]):
             raise KeyError("our own")
         return kept(sent, files, own)
 
-    monkeypatch.setattr(checked_entry, "recomputation", recomputation)
+    monkeypatch.setattr(checked_entry, "recompute_report", recomputation)
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
     with pytest.warns(OochubWarning, match=f"{HOSTILE} is not verified, and that is a fault of oochub: .*KeyError"):
         site = Site.write(folder, tmp_path / "site")
@@ -256,7 +256,7 @@ def test_a_stop_is_no_reason(results, tmp_path, monkeypatch, stop):
 
     folder = tmp_path / "results"
     shutil.copytree(results[1], folder / HOSTILE)
-    monkeypatch.setattr(checked_entry, "recomputation", recomputation)
+    monkeypatch.setattr(checked_entry, "recompute_report", recomputation)
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
     with pytest.raises(stop):
         Site.write(folder, tmp_path / "site")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from oochub.leaderboard.rank_ranges import rank_ranges
+from oochub.leaderboard.board import range_ranks
 from oochub.stats.estimate import Estimate
 
 
@@ -27,11 +27,11 @@ def test_ranges_are_those_of_the_rule(direction):
         middle = draws.integers(0, 12, n) / 8  # with ties, and ends that touch
         ends = [(m - w, m + w) for m, w in zip(middle, draws.integers(0, 4, n) / 8, strict=True)]
         estimates = [Estimate((low + high) / 2, low=low, high=high, n=9, method="") for low, high in ends]
-        assert rank_ranges(estimates, direction=direction) == _by_loops(ends, direction)
+        assert range_ranks(estimates, direction=direction) == _by_loops(ends, direction)
 
 
 def test_what_has_no_interval_has_no_rank_and_counts_for_none():
     known = Estimate(0.5, low=0.4, high=0.6, n=9, method="")
     bare, undefined = Estimate(0.9, n=9, method=""), Estimate(math.nan, n=0, method="")
-    assert rank_ranges([None, bare, known, undefined], direction="higher") == [None, None, (1, 1), None]
-    assert rank_ranges([], direction="higher") == []
+    assert range_ranks([None, bare, known, undefined], direction="higher") == [None, None, (1, 1), None]
+    assert range_ranks([], direction="higher") == []

@@ -10,8 +10,8 @@ from browser import CHROMIUM, Browser
 from leaderboard_entries import sent_entry
 
 from oochub.leaderboard.board import Board
-from oochub.leaderboard.board_page import board_page
 from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.leaderboard.site import Site
 from oochub.stats.estimate import Estimate
 
@@ -205,7 +205,7 @@ def test_a_thousand_entries(browser, tmp_path):
     entries = [_with_out(entry, number, float(draws.uniform(0.6, 0.9))) for number in range(1000)]
     (board,) = Board.all_of(entries)
     page = tmp_path / "board.html"
-    page.write_text(board_page(board, source="a test"), "utf-8")
+    page.write_text(make_board_page(board, source="a test"), "utf-8")
     assert len(page.read_bytes()) < 2_000_000
     browser.show(page, width=1280)
     assert browser.evaluate("document.querySelectorAll('tr.row').length") == 1000

@@ -1,4 +1,7 @@
-"""The board of one config of a benchmark: its entries by track, each with its rank; numbers of other rows are told."""
+"""The board of one config of a benchmark: its entries by track, each with its rank; numbers of other rows are told.
+
+Ranks are those that intervals allow: a range of places for each entry, none where nothing is known.
+"""
 
 import re
 import unicodedata
@@ -6,6 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
@@ -15,7 +20,6 @@ from oochub.evaluation.declaration import describe_benchmark, describe_metrics
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
-from oochub.leaderboard.rank_ranges import rank_ranges
 from oochub.leaderboard.recomputation import RESAMPLES, SEED
 from oochub.metric import facts_of
 from oochub.records.metadata import Metadata, PredictedBy
@@ -268,7 +272,7 @@ def _has_point(report: Report) -> bool:
 def _placed(rows: Sequence[BoardRow], benchmark: EvaluatedBenchmark, line: ModelLine | None) -> tuple[BoardRow, ...]:
     """The rows with ranks and their distance from the line, the best out of context first."""
     direction = benchmark.metric_direction
-    ranks = rank_ranges([row.report.headline("out") if row.is_ranked else None for row in rows], direction=direction)
+    ranks = range_ranks([row.report.headline("out") if row.is_ranked else None for row in rows], direction=direction)
     placed = [
         replace(row, rank=rank, off_the_line=_off(row.report, line))
         for row, rank in zip(rows, ranks, strict=True)
@@ -290,3 +294,29 @@ def _off(report: Report, line: ModelLine | None) -> float:
         return float("nan")
     above = outside.value - float(line.at([line.shown(inside)])[0][0])
     return -above if line.described.direction == "lower" else above
+
+
+def range_ranks(estimates: Sequence[Estimate | None], *, direction: str) -> list[tuple[int, int] | None]:
+    """The best and the worst place of each of n entries.
+
+    The best place is 1 + the number of entries whose 95% interval lies wholly on the better side of its own, the worst
+    n minus the number of those wholly on the worse side, n being the entries that have an interval. Intervals that only
+    touch are not apart. Entries are compared unpaired, so that a range is at most too wide.
+
+    Args:
+        estimates: A number an entry; None, or one without an interval, has no rank and counts for none.
+        direction: "higher" or "lower" is better.
+
+    >>> best = Estimate(0.9, low=0.88, high=0.92, n=9, method="")
+    >>> tied = Estimate(0.7, low=0.6, high=0.8, n=9, method="")
+    >>> range_ranks([tied, best, None, tied], direction="higher")
+    [(2, 3), (1, 1), None, (2, 3)]
+    """
+    known = [e is not None and not format_numbers.is_undefined(e) and format_numbers.has_interval(e) for e in estimates]
+    ranked = [e for e, is_known in zip(estimates, known, strict=True) if e is not None and is_known]
+    ends = np.array([(e.low, e.high) for e in ranked], np.float64).reshape(-1, 2)
+    low, high = (-ends[:, ::-1] if direction == "lower" else ends).T
+    better = len(low) - np.searchsorted(np.sort(low), high, side="right")
+    worse = np.searchsorted(np.sort(high), low, side="left")
+    places = iter(zip((1 + better).tolist(), (len(low) - worse).tolist(), strict=True))
+    return [next(places) if is_known else None for is_known in known]

@@ -1,4 +1,7 @@
-"""An entry of a leaderboard with the outcome of its check; what was checked before is not computed again."""
+"""An entry of a leaderboard with the outcome of its check; what was checked before is not computed again.
+
+Before any file of an entry is read, it is seen that they lie in its folder, and how large they are.
+"""
 
 import hashlib
 import json
@@ -9,11 +12,13 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from oochub.errors import OochubError, OochubWarning
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
-from oochub.leaderboard.entry_files import check_entry_files
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation, recomputation
+from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation, recompute_report
 from oochub.records.schema import from_json, to_json
 from oochub.report import wording
 from oochub.report.report import Report
@@ -24,6 +29,10 @@ from oochub.storage.reading import read_json
 _BLOCK = 1 << 22
 _LONGEST = 600  # characters of a reason
 _CHECK = 2  # its form: what was kept of another is not read
+
+
+_MOST = {"entry.json": 1 << 20, "report.json": 1 << 24}  # bytes
+_COMMIT = 40  # letters of its name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +126,7 @@ def _kept(sent: Report, files: Sequence[Path], own: BenchmarkRows | None) -> Rec
         kept.touch()
         return found
     except (OochubError, OSError):  # none, or one that is not whole
-        found = recomputation(sent, files[1:], own)
+        found = recompute_report(sent, files[1:], own)
     try:
         with written_whole(kept) as draft:
             draft.write_text(json.dumps(to_json(found)), "utf-8")
@@ -137,3 +146,62 @@ def _digest(files: Sequence[Path], own: BenchmarkRows | None) -> str:
                     while block := content.read(_BLOCK):
                         digest.update(block)
     return digest.hexdigest()[:32]
+
+
+_VALUES_A_BYTE, _FREE = 256, 10_000_000  # of a Parquet file; more is made to fill the memory of who reads it
+
+
+def check_entry_files(folder: Path, predictions: Sequence[str] = ()) -> None:
+    """Refuses files that are not there, lead out of the folder, or would fill the memory.
+
+    Args:
+        folder: Of the entry.
+        predictions: The names of its files of predictions, or of folders of parts.
+
+    Raises:
+        OochubError: What is wrong, without the folder's own path.
+    """
+    inside = _inside(folder)
+    _check_place(folder, inside, "its folder")
+    for name, most in _MOST.items():
+        file = folder / name
+        _check_place(file, inside, f"its file {name}")
+        if file.is_file() and file.stat().st_size > most:
+            raise OochubError(f"its {name} has {file.stat().st_size:,} bytes, and at most {most:,} are read")
+    for name in predictions:
+        if not (folder / name).exists():
+            raise OochubError(f"its file {name} is missing")
+        for file in [folder / name, *(folder / name).rglob("*")]:
+            _check_place(file, inside, f"its file {file.relative_to(folder)}")
+            _check_values(file, str(file.relative_to(folder)))
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Where an entry's files may lie: in its folder; of a snapshot of the Hub beside it, among what was fetched."""
+    results = _real(folder.parent)
+    is_snapshot = results.parent.name == "snapshots" and len(results.name) == _COMMIT
+    return [results / folder.name, *([results.parent.parent / "blobs"] if is_snapshot else [])]
+
+
+def _check_place(path: Path, inside: Sequence[Path], what: str) -> None:
+    if not any(_real(path).is_relative_to(place) for place in inside):
+        raise OochubError(f"{what} is a link that leads out of it")
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # `resolve` raises where links lead in a loop
+
+
+def _check_values(file: Path, name: str) -> None:
+    """That a Parquet file does not say of a few bytes that they are billions of values."""
+    if not (name.endswith(".parquet") and file.is_file()):
+        return
+    try:
+        about = pq.read_metadata(file)
+    except (pa.ArrowException, OSError, ValueError):  # reading says what is wrong
+        return
+    size = file.stat().st_size
+    groups = [about.row_group(number) for number in range(about.num_row_groups)]
+    values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
+    if values > _VALUES_A_BYTE * size + _FREE:
+        raise OochubError(f"its file {name} says that {size:,} bytes hold {values:,} values, which is not read")

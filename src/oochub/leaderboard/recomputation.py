@@ -1,5 +1,11 @@
-"""The numbers of a report computed again from its predictions, and compared with those that were sent."""
+"""The numbers of a report computed again from its predictions, and compared with those that were sent.
 
+The rows of predictions have a name: equal where examples, labels, sides, groups and clusters are, in any order.
+"""
+
+import hashlib
+import inspect
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,14 +13,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from oochub import catalog
+from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
-from oochub.leaderboard.rows_digest import rows_digest
 from oochub.prediction.check_rows import check_answers
 from oochub.prediction.predictions import Predictions, concatenate
 from oochub.records.schema import to_json
+from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
 
 ROUNDING = 1e-9
@@ -22,6 +34,10 @@ ROUNDING = 1e-9
 RESAMPLES, SEED = 1_000, 0
 """Of every interval on a board, whatever was sent: nobody looks for a seed that flatters."""
 _PRESENT = re.compile(r"--classes[ =]present")
+
+
+_TOGETHER = 1 << 13  # rows written out at once
+_COMPUTED = ("prediction", "probability", "score", "correct", "loss")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +61,7 @@ class Recomputation:
     own_intervals: str = ""
 
 
-def recomputation(sent: Report, predictions: Sequence[Path], own: BenchmarkRows | None = None) -> Recomputation:
+def recompute_report(sent: Report, predictions: Sequence[Path], own: BenchmarkRows | None = None) -> Recomputation:
     """Scores the predictions with the metrics of the report and the board's seed, and compares every number.
 
     What a file says of its own answers, a stored summary or digest, is not read: all follows from the answers.
@@ -64,7 +80,7 @@ def recomputation(sent: Report, predictions: Sequence[Path], own: BenchmarkRows 
         if own is not None:
             opened = own.under(opened)
         found = _again(sent, opened)
-        rows = rows_digest(opened)
+        rows = digest_compared_rows(opened)
     except OochubError as error:
         return Recomputation(reason=_without_folders(str(error), predictions))
     other = next(
@@ -187,3 +203,49 @@ def _without_folders(words: str, predictions: Sequence[Path]) -> str:
     for path in predictions:
         words = words.replace(f"{path.parent}/", "")
     return " ".join(words.split())
+
+
+def digest_compared_rows(predictions: Predictions) -> str:
+    """SHA-256 over the rows that the comparison of a benchmark is of, without the answers.
+
+    Args:
+        predictions: Of any order of rows; splits beside the comparison do not count.
+
+    >>> from oochub import Predictions
+    >>> rows = {"logits": [[1.0, 0.0]] * 2, "label": [0, 1], "example_id": ["a", "b"]}
+    >>> one = Predictions.from_arrays(**rows, group=["sea", "land"])
+    >>> other = Predictions.from_arrays(**rows, group=["land", "sea"])
+    >>> turned = one.take(np.array([1, 0]))
+    >>> [digest_compared_rows(one) == digest_compared_rows(each) for each in (turned, other)]
+    [True, False]
+    """
+    declared, rows = find_declaration(predictions), predictions.rows
+    names = [name for name in _columns(declared, predictions) if name in rows.column_names]
+    keys = pa.table({name: rows.column(name).cast(pa.string()) for name in ("split", "example_id")})
+    sides = {declared.in_context.split, declared.out_of_context.split} & set(predictions.metadata.rows)
+    chosen = np.flatnonzero(pc.is_in(keys["split"], pa.array(sorted(sides), pa.string())).to_numpy())
+    keys = keys.take(pa.array(chosen))
+    order = chosen[pc.sort_indices(keys, [("split", "ascending"), ("example_id", "ascending")]).to_numpy()]
+    facts = predictions.metadata.facts
+    metric = catalog.get("metric", declared.primary_metric)
+    words = predictions.class_names if facts.usual_contexts is not None else []  # which name the sides then
+    digest = hashlib.sha256(_text([names, to_json(facts.usual_contexts), words, to_json(facts.options_of(metric))]))
+    light = rows.light.select(names)
+    for start in range(0, len(order), _TOGETHER):
+        digest.update(_text(light.take(pa.array(order[start : start + _TOGETHER])).to_pydict()))
+    return digest.hexdigest()
+
+
+def _columns(declared: Benchmark, predictions: Predictions) -> list[str]:
+    """Those that say what a row is: its truth, and what sides, groups, clusters and the main metric read."""
+    sides = (declared.in_context, declared.out_of_context)
+    read = {*inspect.signature(catalog.get("metric", declared.primary_metric)).parameters} - {"label"}
+    read |= {name for side in sides for name in side.where}
+    read |= {side.column for side in sides if isinstance(side, GroupsOfRows)}
+    read |= {declared.group_column, "challenge", *filter(None, [declared.cluster])}
+    answers = {*predictions.output.columns, *predictions.output.beside, *_COMPUTED}
+    return ["split", "example_id", predictions.output.label_column, *sorted(read - answers - {"split", "example_id"})]
+
+
+def _text(content: Any) -> bytes:
+    return json.dumps(content, sort_keys=True, default=str).encode()

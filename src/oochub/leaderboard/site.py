@@ -1,5 +1,9 @@
-"""A leaderboard as a static site: every entry of a folder checked, an index, a page a board, a page an entry."""
+"""A leaderboard as a static site: every entry of a folder checked, an index, a page a board, a page an entry.
 
+Every entry is also a row of data, in leaderboard.csv and leaderboard.json, at full precision.
+"""
+
+import json
 import os
 import shutil
 import warnings
@@ -11,14 +15,12 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
-from oochub.leaderboard.board import Board
-from oochub.leaderboard.board_page import board_page
+from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.checked_entry import CheckedEntry
-from oochub.leaderboard.entry_page import entry_page
-from oochub.leaderboard.index_page import index_page
-from oochub.leaderboard.leaderboard_table import LeaderboardTable
-from oochub.leaderboard.page_stem import page_stem
-from oochub.storage.artifacts import SITE
+from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page, make_index_page, name_page
+from oochub.records.schema import to_json
+from oochub.stats.estimate import Estimate
+from oochub.storage.artifacts import SITE, format_csv
 from oochub.storage.files import check_writable, folder_written_whole, scratch_folder, sole_writer
 
 _CARD = """---
@@ -31,6 +33,9 @@ pinned: false
 ---
 A leaderboard of out-of-context prediction: `index.html`, made by `oochub leaderboard`.
 """
+
+
+_ESTIMATES = ("inside", "outside", "gap", "worst_group")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,12 +143,12 @@ def _written(
     boards, unread = Board.all_of(checked, own), _unread(checked)
     placed = [(row, board) for board in boards for row in board.rows]
     for row, board in tqdm(placed, desc="Writing", unit="page", disable=None):
-        page = entry_page(row, board, link=f"{link}/{row.name}" if link else None)
-        _write(draft / "entries" / f"{page_stem(row.name)}.html", page)
+        page = make_entry_page(row, board, link=f"{link}/{row.name}" if link else None)
+        _write(draft / "entries" / f"{name_page(row.name)}.html", page)
     for board in boards:
-        stem = page_stem(board.benchmark.name, board.benchmark.config)
-        _write(draft / "boards" / f"{stem}.html", board_page(board, source=words))
-    _write(draft / "index.html", index_page(boards, unread, source=words))
+        stem = name_page(board.benchmark.name, board.benchmark.config)
+        _write(draft / "boards" / f"{stem}.html", make_board_page(board, source=words))
+    _write(draft / "index.html", make_index_page(boards, unread, source=words))
     table = LeaderboardTable(boards, unread)
     _write(draft / "leaderboard.json", table.to_json())
     _write(draft / "leaderboard.csv", table.to_csv())
@@ -185,3 +190,118 @@ def _warn(
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(exist_ok=True)
     file.write_text(text, "utf-8")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeaderboardRow:
+    """One entry; what is not known is None.
+
+    Attributes:
+        benchmark: Name of the benchmark.
+        config: Its config.
+        version: Of its rows.
+        entry: The folder of the entry.
+        page: Its page, from the index.
+        model: What the model goes by.
+        objective: It was trained with.
+        track: "standard" or "open".
+        selection: What settings were chosen on.
+        supervision: What training was told.
+        external_data: What else the model saw.
+        who: Who sent it.
+        date: When.
+        verified: Whether every number was computed again and is the same.
+        reason: Why not.
+        rank_from: Best place in its track.
+        rank_to: Worst place in its track.
+        entries_of_model: How many entries of this board are of its model.
+        metric: Of all numbers but the worst group's where it has none of it.
+        inside: In context.
+        outside: Out of context.
+        gap: Out minus in.
+        off_the_line: How far above the line of its track.
+        worst_group: Of the worst group.
+    """
+
+    benchmark: str
+    config: str
+    version: str
+    entry: str
+    page: str
+    model: str
+    objective: str | None
+    track: str
+    selection: str
+    supervision: str
+    external_data: str
+    who: str
+    date: str
+    verified: bool
+    reason: str
+    rank_from: int | None
+    rank_to: int | None
+    entries_of_model: int
+    metric: str
+    inside: Estimate | None
+    outside: Estimate | None
+    gap: Estimate
+    off_the_line: float
+    worst_group: Estimate | None
+
+
+class LeaderboardTable:
+    """The rows of all boards, in their order."""
+
+    def __init__(self, boards: Sequence[Board], unread: Sequence[CheckedEntry]) -> None:
+        self.rows = tuple(_table_row(row) for board in boards for row in board.rows)
+        self._unread = {each.name: each.reason for each in unread}
+
+    def to_json(self) -> str:
+        """An object with `schema_version`, the `entries`, and of those that cannot be shown the reason, by folder."""
+        content = {"schema_version": 1, "entries": to_json(self.rows), "unread": self._unread}
+        return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_csv(self) -> str:
+        """A line an entry, of an estimate its value, low, high and n, each a column; no text is a formula."""
+        import pandas as pd
+
+        plain = [name for name in LeaderboardRow.__dataclass_fields__ if name not in _ESTIMATES]
+        parts = ("value", "low", "high", "n")
+        heads, lines = [*plain, *(f"{name}_{part}" for name in _ESTIMATES for part in parts)], []
+        for row in self.rows:
+            estimates = [getattr(row, name) for name in _ESTIMATES]
+            cells = [getattr(each, part) if each is not None else None for each in estimates for part in parts]
+            known = [*(getattr(row, name) for name in plain), *cells]
+            lines.append([None if cell is None or cell != cell else cell for cell in known])
+        return format_csv(pd.DataFrame(lines, columns=heads, dtype=object))
+
+
+def _table_row(row: BoardRow) -> LeaderboardRow:
+    report, entry = row.report, row.entry
+    first, last = row.rank or (None, None)
+    return LeaderboardRow(
+        benchmark=report.benchmark.name,
+        config=report.benchmark.config,
+        version=report.benchmark.version,
+        entry=row.name,
+        page=f"entries/{name_page(row.name)}.html",
+        model=entry.model,
+        objective=report.model.objective,
+        track=entry.track,
+        selection=entry.selection,
+        supervision=entry.supervision,
+        external_data=entry.external_data,
+        who=entry.who,
+        date=entry.date,
+        verified=not row.reason,
+        reason=row.reason,
+        rank_from=first,
+        rank_to=last,
+        entries_of_model=row.entries,
+        metric=report.benchmark.primary_metric,
+        inside=report.headline("in"),
+        outside=report.headline("out"),
+        gap=report.gap.estimate,
+        off_the_line=row.off_the_line,
+        worst_group=row.worst_group,
+    )

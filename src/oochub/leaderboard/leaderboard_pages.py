@@ -1,0 +1,323 @@
+"""The pages of a leaderboard: of a board, of one entry, and the first one.
+
+The entries of a board stand in tables that sort and filter in the page, by a script of ours without requests. The page
+of an entry is its report, below what its sender says and whether its numbers are verified. The first page has a row a
+board, never an average over them, and what could not be read.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from oochub.leaderboard.board import Board, BoardRow
+from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS, Track
+from oochub.report import format_numbers, svg, wording
+from oochub.report.forms import notes
+from oochub.report.model_line import line_chart
+from oochub.report.page import render_page
+from oochub.report.self_contained_page import self_contained_page
+from oochub.stats.estimate import Estimate
+
+_LIMIT = 4_000_000  # bytes
+_POINTS = 200  # of a chart
+_FEW = 4  # ticks
+_FAR = 1e12  # beyond it no number is drawn
+
+
+_INDEX_LIMIT = 2_000_000  # bytes
+
+
+_LONGEST = 80
+
+
+def make_board_page(board: Board, *, source: str) -> str:
+    """Renders a board as one HTML file; the same board gives the same bytes.
+
+    Args:
+        board: With at least one entry.
+        source: What the entries were read from, in words.
+
+    Raises:
+        OochubError: The page would exceed 4 MB: more than about 2,000 entries.
+    """
+    benchmark, rows = board.benchmark, board.rows
+    described = board.described
+    verified = [row for row in rows if not row.reason]
+    scale = _scale(verified or rows, is_share=described.unit == "fraction")
+    lines = {track: line for track, line in board.lines.items() if 2 <= len(line.points) <= _POINTS}
+    return self_contained_page(
+        "leaderboard.html.jinja",
+        own="leaderboard",
+        most=_LIMIT,
+        advice=f"It has {len(rows):,} entries: keep the newest in the folder.",
+        place=wording.name(f"{benchmark.name}/{benchmark.config}"),
+        lead=(
+            f"{_count(len(rows), 'entry', 'entries')}, {format_numbers.count(len(verified))} verified from their "
+            f"predictions when this page was made{_truth(board)}. Sorted by the result out of context."
+        ),
+        undecided=board.undecided,
+        notes=[wording.name(note, 300) for note in _shared_notes(verified)],
+        metric=" ".join(
+            (wording.name(described.title, 60), format_numbers.unit_of(benchmark.primary_metric, described.unit))
+        ),
+        unit=described.unit,
+        arrow=format_numbers.arrow(benchmark.metric_direction),
+        first=1 if benchmark.metric_direction == "lower" else -1,
+        sides=(wording.side_title(benchmark, "in"), wording.side_title(benchmark, "out")),
+        axis=svg.tick_labels(
+            scale, lambda tick: f"{format_numbers.SCALES.get(described.unit, 1) * tick:.4g}", most=_FEW
+        ),
+        rules=RULES,
+        supervisions=SUPERVISIONS,
+        tracks=[
+            {
+                "name": track,
+                "title": f"{wording.sentence_case(track)} track",
+                "rule": f"{wording.sentence_case(TRACKS[track])}: {_count(len(some), 'entry', 'entries')}.",
+                "rows": [_row(row, scale, benchmark.metric_direction) for row in some],
+            }
+            for track, some in board.tracks.items()
+        ],
+        charts=[
+            {
+                "title": f"{wording.sentence_case(track)} track",
+                "sentence": line.sentence,
+                "drawing": line_chart(line, number=number),
+            }
+            for number, (track, line) in enumerate(lines.items())
+        ],
+        source=source,
+    )
+
+
+def _truth(board: Board) -> str:
+    return f", under the labels, sides and groups of {wording.name(board.truth, 60)}" if board.truth else ""
+
+
+def _shared_notes(verified: Sequence[BoardRow]) -> list[str]:
+    """The notes that all verified entries have: what one of them says alone stands on its page."""
+    if not verified:
+        return []
+    every = [notes(row.report) for row in verified]
+    return [note for note in every[0] if all(note in others for others in every[1:])]
+
+
+def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
+    report, entry = row.report, row.entry
+    inside, outside = report.headline("in"), report.headline("out")
+    off = None if format_numbers.is_undefined(row.off_the_line) else row.off_the_line
+    worst, unit = row.worst_group, report.unit if report.benchmark.primary_metric in (report.worst_group or {}) else ""
+    about = [report.model.objective or "", entry.who, f"{row.entries} entries" if row.entries > 1 else ""]
+    return {
+        "page": name_page(row.name),
+        "model": wording.name(entry.model, 80),
+        "about": " · ".join(wording.name(words, 60) for words in about if words),
+        "rule": entry.selection,
+        "supervision": entry.supervision,
+        "rank": _rank(row.rank),
+        "chart": svg.dumbbell(inside, outside, scale),
+        "inside": inside,
+        "outside": outside,
+        "gap": report.gap.estimate,
+        "off": off,
+        "worst": format_numbers.ABSENT if worst is None else format_numbers.quantity(worst, unit or "fraction"),
+        "reason": wording.name(row.reason, 160),
+        "verdict": row.verdict.lower(),
+        "data": _data(i=inside, o=outside, g=report.gap.estimate, f=off, w=worst) + _ends(row, outside, direction),
+    }
+
+
+def _data(**values: float | None) -> Markup:
+    """The numbers by which the script sorts, those that there are."""
+    known = [
+        (key, value) for key, value in values.items() if value is not None and not format_numbers.is_undefined(value)
+    ]
+    return Markup("").join(Markup(' data-{}="{:.7g}"').format(key, float(value)) for key, value in known)
+
+
+def _ends(row: BoardRow, outside: Estimate | None, direction: str) -> Markup:
+    """The interval by which the script ranks, higher is better."""
+    if row.rank is None or outside is None:
+        return Markup("")
+    low, high = (-outside.high, -outside.low) if direction == "lower" else (outside.low, outside.high)
+    return Markup(' data-lo="{:.9g}" data-hi="{:.9g}"').format(low, high)
+
+
+def _rank(rank: tuple[int, int] | None) -> str:
+    if rank is None:
+        return format_numbers.ABSENT
+    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}\u2013{rank[1]}"
+
+
+def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.Scale:
+    """From the lowest to the highest number of the board, to full ticks; of shares never beyond 0 and 1."""
+    known = [e for row in rows for side in ("in", "out") if (e := row.report.headline(side)) is not None]  # type: ignore[arg-type]
+    ends = [end for e in known for end in (e.value, e.low, e.high) if not format_numbers.is_undefined(end)]
+    edge = 1.0 if is_share else _FAR
+    low, high = (
+        min(max(end, -edge if not is_share else 0.0), edge) for end in (min(ends, default=0.0), max(ends, default=1.0))
+    )
+    if high - low < 1e-6 * max(1.0, abs(high)):
+        low, high = low - 0.05, high + 0.05
+    places = svg.ticks(low, high, most=_FEW)
+    step = places[1] - places[0] if len(places) > 1 else high - low
+    low = places[0] - (step if places[0] > low else 0)
+    high = places[-1] + (step if places[-1] < high else 0)
+    return svg.Scale(low=max(low, 0.0), high=min(high, 1.0)) if is_share else svg.Scale(low=low, high=high)
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{format_numbers.count(number)} {one if number == 1 else many}"
+
+
+def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
+    """Renders an entry as one HTML file: of a verified one with its recomputed numbers, else as it was sent.
+
+    Pictures are shown of verified entries alone.
+
+    Args:
+        row: Of the board.
+        board: That it stands on.
+        link: Where its files lie on the Hub; None for a folder here.
+
+    Raises:
+        OochubError: A report that would exceed the limits of its page, or with a picture that is not a JPEG.
+    """
+    report, entry = row.report, row.entry
+    facts = [
+        ("Model", wording.name(entry.model, 400)),
+        ("Track", entry.track),
+        ("Chosen on", RULES[entry.selection]),
+        ("Supervision", SUPERVISIONS[entry.supervision]),
+        ("External data", wording.name(entry.external_data, 400)),
+        ("Sent by", wording.name(entry.who)),
+        ("Sent", entry.date),
+        ("Rank", _rank_in_words(row)),
+        ("Entries of the model", str(row.entries)),
+        ("Files", link or ""),
+    ]
+    return render_page(
+        report,
+        images=not row.reason,
+        template="entry.html.jinja",
+        advice="Evaluate fewer splits at once.",
+        entry={
+            "reason": row.reason.rstrip("."),
+            "verdict": row.verdict,
+            "shown": _shown(row),
+            "check": row.check,
+            "facts": [(title, text) for title, text in facts if text],
+            "board": name_page(board.benchmark.name, board.benchmark.config),
+            "place": wording.name(f"{board.benchmark.name}/{board.benchmark.config}"),
+        },
+    )
+
+
+def _shown(row: BoardRow) -> str:
+    """What the page of an entry that is not verified shows, and what not."""
+    if not row.is_comparable:
+        which = "The numbers below follow from its predictions"
+    elif row.is_sent:
+        which = "The numbers below are those that were sent: none of them was computed again"
+    else:
+        which = "The numbers below are those that its predictions give, not those that were sent"
+    return f"{which}. It has no rank, counts for no line, and its pictures are not shown."
+
+
+def _rank_in_words(row: BoardRow) -> str:
+    if row.rank is None:
+        why = row.verdict.lower() if row.reason else "chosen on test groups, or without an interval"
+        return f"none: {why}"
+    first, last = row.rank
+    return (
+        f"{first} of the {row.entry.track} track"
+        if first == last
+        else f"{first} to {last} of the {row.entry.track} track"
+    )
+
+
+def make_index_page(boards: Sequence[Board], unread: Sequence[CheckedEntry], *, source: str) -> str:
+    """Renders the index as one HTML file; the same boards give the same bytes.
+
+    Args:
+        boards: Of `Board.all_of`.
+        unread: The entries that stand on none.
+        source: What the entries were read from, in words.
+
+    Raises:
+        OochubError: The page would exceed 2 MB.
+    """
+    every = [row for board in boards for row in board.rows]
+    verified = sum(not row.reason for row in every)
+    noun = "entry" if len(every) == 1 else "entries"
+    return self_contained_page(
+        "leaderboard_index.html.jinja",
+        own="leaderboard",
+        most=_INDEX_LIMIT,
+        advice=f"It has {len(boards):,} boards and {len(unread):,} entries that cannot be shown: keep fewer.",
+        lead=(
+            f"{format_numbers.count(len(every))} {noun} on {format_numbers.count(len(boards))} "
+            f"board{'' if len(boards) == 1 else 's'}, {format_numbers.count(verified)} verified from their predictions "
+            "when this page was made. A board is a config of a benchmark; there is no average over boards."
+        ),
+        benchmarks=sorted({board.benchmark.name for board in boards}),
+        boards=[_board_row(board) for board in boards],
+        unread=[(each.name, each.reason) for each in unread],
+        tracks=TRACKS,
+        source=source,
+    )
+
+
+def _board_row(board: Board) -> dict[str, Any]:
+    benchmark, rows = board.benchmark, board.rows
+    described = board.described
+    unit = format_numbers.unit_of(benchmark.primary_metric, described.unit)
+    return {
+        "benchmark": benchmark.name,
+        "place": wording.name(f"{benchmark.name}/{benchmark.config}"),
+        "page": name_page(benchmark.name, benchmark.config),
+        "metric": f"{wording.name(described.title, 60)} {unit} {format_numbers.arrow(described.direction)}".rstrip(),
+        "entries": len(rows),
+        "verified": sum(not row.reason for row in rows),
+        "models": len({row.entry.model.casefold() for row in rows}),
+        "best": [_best(board.tracks.get(track, ()), described.unit) for track in _tracks()],
+    }
+
+
+def _tracks() -> tuple[Track, ...]:
+    return tuple(TRACKS)
+
+
+def _best(rows: Sequence[BoardRow], unit: str) -> dict[str, Any] | None:
+    """The first ranked entry of a track, whose rows are sorted; None without one."""
+    ranked = [row for row in rows if row.rank is not None]
+    if not ranked:
+        return None
+    out = ranked[0].report.headline("out")
+    return {
+        "value": format_numbers.quantity(out, unit),
+        "interval": "" if out is None else format_numbers.interval(out, unit),
+        "model": wording.name(ranked[0].entry.model, 60),
+        "others": sum(row.rank is not None and row.rank[0] == 1 for row in ranked[1:]),
+    }
+
+
+def name_page(*names: str) -> str:
+    """What a page's file is called, without its suffix, for a board or an entry of any name.
+
+    Args:
+        names: What it is of: benchmark and config, or the folder of an entry.
+
+    >>> name_page("nooch", "ce_car"), name_page("a/b", "c d"), name_page("A")
+    ('nooch-ce_car', 'a-b-c-d--6e75ffc2be80366a', 'A--559aead08264d579')
+    """
+    whole = "/".join(names)
+    plain = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip(".") or "-" for name in names)
+    is_own = plain == "-".join(names) and len(plain) <= _LONGEST and plain == plain.lower() and "--" not in plain
+    if is_own and not any("-" in name for name in names[:-1]):  # "a-b", "c" is not "a", "b-c"
+        return plain
+    return f"{plain[:_LONGEST]}--{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
