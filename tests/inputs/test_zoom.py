@@ -14,9 +14,10 @@ from transformers import AutoModelForImageClassification, BitImageProcessor, Res
 
 import oochub
 from oochub.cli import main
+from oochub.inputs.pictures import _BesideZoomed as BesideZoomed
+from oochub.inputs.pictures import _zoom_in as zoom_in
 from oochub.inputs.pictures.image_threads import read_batches
 from oochub.inputs.pictures.preprocessing import Preprocessing
-from oochub.inputs.pictures.zoom import BesideZoomed, zoom_in
 from oochub.prediction.predictions_file import head_file
 
 _CONFIG = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=4)
@@ -111,7 +112,7 @@ def test_both_in_one_batch_and_a_broken_picture_is_named():
 
 @pytest.mark.parametrize("wrong", [1, 0.5, -2.0, np.nan, np.inf, True, "1.2"])
 def test_a_zoom_is_above_one(wrong, tmp_path):
-    with pytest.raises(oochub.OochubError, match="zoom is a factor above 1"):
+    with pytest.raises(oochub.OochubError, match=r"zoom must be a (number above 1|finite number)"):
         oochub.predict(tmp_path / "nowhere", _data(_pictures()), zoom=wrong)
 
 

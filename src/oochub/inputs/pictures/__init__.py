@@ -4,10 +4,13 @@ import copy
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.errors import OochubError
@@ -16,13 +19,59 @@ from oochub.inputs.pictures.image_processor import check_image_processor, load_i
 from oochub.inputs.pictures.image_threads import PictureRows, cache_pixels, map_images, read_batches
 from oochub.inputs.pictures.preprocessing import FusedCheck, Normalizer, Preprocessing, check_fused, decode, normalize
 from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
-from oochub.inputs.pictures.zoom import BesideZoomed, zoom_in
 
 if TYPE_CHECKING:
     import torch
 
 _THUMBNAIL = 224  # pixels of the longer side
 _SQUARE = 48  # pixels of a picture for a network from scratch
+
+
+def _zoom_in(picture: Image.Image, factor: float) -> Image.Image:
+    """The center of a picture, 1 / factor of each side: what then fills the model's input looks factor times as large.
+
+    A shift that keeps the label, before the model's own preprocessing. Source: ImageNet-OOD (Yang, Zhang and
+    Russakovsky 2024), Figure 3 right, "an elementary zoom transformation"; the paper does not say by how much.
+
+    Sides are rounded to whole pixels, at least one; the corner is rounded down. A factor is above 1 and at most 100: of
+    smaller centers nothing is left to see, 2 pixels of 224.
+
+    >>> _zoom_in(Image.new("RGB", (60, 30)), 1.2).size
+    (50, 25)
+    """
+    width, height = (max(1, round(side / factor)) for side in picture.size)
+    left, top = (picture.width - width) // 2, (picture.height - height) // 2
+    return picture.crop((left, top, left + width, top + height))
+
+
+@dataclass(frozen=True)
+class _BesideZoomed:
+    """Preprocesses a picture and its zoomed self, decoded once; stands in for a Preprocessing in `read_batches`.
+
+    Attributes:
+        preprocessing: What the model does to either.
+        factor: See `_zoom_in`.
+    """
+
+    preprocessing: Preprocessing
+    factor: float
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(2 height, width): the picture above, its zoomed self below."""
+        height, width = self.preprocessing.size
+        return 2 * height, width
+
+    def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
+        """uint8 (2 height, width, 3) of one picture; see `Preprocessing.pixels`."""
+        picture = decode(data, where)
+        both = (picture, _zoom_in(picture, self.factor))
+        return np.concatenate([self.preprocessing.fitted(each) for each in both])
+
+    def parts(self, pixels: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
+        """A batch uint8 (b, 2 height, width, 3) as the pictures and their zoomed selves, (b, height, width, 3) each."""
+        height = self.preprocessing.size[0]
+        return pixels[:, :height].contiguous(), pixels[:, height:].contiguous()
 
 
 class Pictures(Input):
@@ -138,7 +187,7 @@ class Pictures(Input):
         if self._fused is None:
             yield from super().sent(part, batch_size=batch_size, zoom=zoom, broken=broken)
             return
-        fused, both = self._fused, None if zoom is None else BesideZoomed(self._fused, zoom)
+        fused, both = self._fused, None if zoom is None else _BesideZoomed(self._fused, zoom)
         workers = self.num_workers
         for batch in read_batches(part, both or fused, batch_size=batch_size, num_workers=workers, broken=broken):
             kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
@@ -216,7 +265,7 @@ class Pictures(Input):
     ) -> Iterator[InputBatch]:
         def make(data: bytes, where: str) -> list[Mapping[str, "torch.Tensor"]]:
             picture = decode(data, where)
-            seen = [picture] if zoom is None else [picture, zoom_in(picture, zoom)]
+            seen = [picture] if zoom is None else [picture, _zoom_in(picture, zoom)]
             return [self._processed(each) for each in seen]
 
         read = map_images(part, make, batch_size=batch_size, num_workers=self.num_workers, broken=broken)
