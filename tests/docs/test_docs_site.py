@@ -22,6 +22,7 @@ from typer.models import ArgumentInfo
 
 import oochub
 from oochub import catalog
+from oochub.commands._signature import with_options
 
 ROOT = Path(__file__).parents[2]
 TOP = {"README.md": "index.html", "CONTRIBUTING.md": "contributing.html", "CHANGELOG.md": "changelog.html"}
@@ -114,7 +115,7 @@ def test_each_command_is_a_page_with_its_options() -> None:
     pages = command_pages()
     assert sorted(pages) == catalog.names("command")
     for name, text in pages.items():
-        for parameter in inspect.signature(catalog.get("command", name)).parameters.values():
+        for parameter in inspect.signature(with_options(catalog.get("command", name), name)).parameters.values():
             facts = parameter.annotation.__metadata__[0]
             option = f"--{parameter.name.replace('_', '-')}"
             default = facts.metavar or parameter.name if isinstance(facts, ArgumentInfo) else option

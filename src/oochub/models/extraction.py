@@ -14,9 +14,7 @@ from torch import nn
 from oochub.errors import OochubError, either
 from oochub.input import InputBatch
 from oochub.records.metadata import VECTORS, OdinSettings
-
-TEMPERATURE = 1000.0
-"""The temperature of Liang, Li and Srikant 2018, and of ImageNet-OOD's ODIN."""
+from oochub.settings.prediction_settings import ODIN_TEMPERATURE
 
 
 class Perturbation:
@@ -41,7 +39,9 @@ class Perturbation:
     Source: Liang, Li and Srikant 2018 (arXiv 1706.02690), Section 3, Equation 2.
     """
 
-    def __init__(self, epsilon: float, *, temperature: float = TEMPERATURE, std: Sequence[float] = (1.0,) * 3) -> None:
+    def __init__(
+        self, epsilon: float, *, temperature: float = ODIN_TEMPERATURE, std: Sequence[float] = (1.0,) * 3
+    ) -> None:
         self.epsilon, self.temperature = check_perturbation(epsilon, temperature)
         self.std = [float(deviation) for deviation in std]
 
@@ -80,7 +80,7 @@ class Perturbation:
         return x.detach() - self.epsilon * gradient.sign() / std
 
 
-def check_perturbation(epsilon: Any, temperature: Any = TEMPERATURE) -> tuple[float, float]:
+def check_perturbation(epsilon: Any, temperature: Any = ODIN_TEMPERATURE) -> tuple[float, float]:
     """Both as floats.
 
     Raises:
@@ -89,7 +89,7 @@ def check_perturbation(epsilon: Any, temperature: Any = TEMPERATURE) -> tuple[fl
     >>> check_perturbation(0.0014)
     (0.0014, 1000.0)
     """
-    for name, value, usual in (("odin", epsilon, 0.0014), ("odin_temperature", temperature, TEMPERATURE)):
+    for name, value, usual in (("odin", epsilon, 0.0014), ("odin_temperature", temperature, ODIN_TEMPERATURE)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
             raise OochubError(f"{name} must be a number above 0, got {value!r}. Usual is {usual:g}.")
     return float(epsilon), float(temperature)

@@ -217,13 +217,13 @@ _WORDS: Mapping[Any, str] = {
 
 def _wanted(kind: Any, about: Option, value: Any) -> str:
     """What a value must be, in words."""
-    if kind is float and isinstance(value, float) and not is_finite(value):
-        return "a finite number"
     if kind not in (int, float):
         return "values by name, as {'name': ...}" if get_origin(kind) is Mapping else _WORDS[kind]
     words = _WORDS[kind] if about.above is None else f"{_WORDS[kind]} above {about.above:g}"
     words += "" if about.least is None else f", {about.least:g} or larger"
-    return words + ("" if about.most is None else f", {about.most:,} at most")
+    words += "" if about.most is None else f", {about.most:,} at most"
+    is_odd = kind is float and isinstance(value, float) and not is_finite(value)
+    return either(words, "a finite number") if is_odd else words
 
 
 def _cut(text: str) -> str:

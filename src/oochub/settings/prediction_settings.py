@@ -8,7 +8,7 @@ from oochub.errors import OochubError, either
 from oochub.settings.option import Settings, option
 
 ODIN_TEMPERATURE = 1000.0
-"""The usual temperature of ODIN's gradient."""
+"""The temperature of Liang, Li and Srikant 2018, and of ImageNet-OOD's ODIN."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class PredictionSettings(Settings):
         "`zoom_odin_logits`), of the center of each picture, 1 / zoom of each side.",
         panel="Output",
         above=1,
-        most=100,
+        most=100,  # what it keeps of a picture of 224 pixels is 2: of smaller centers nothing is left to see
         hint="Usual is 1.2, which keeps 1 / 1.2 of each side.",
         commands=("predict",),
     )
