@@ -12,6 +12,8 @@ from killed_command import short_folder
 from own_group import wait_for_the_last
 from writing_commands import COMMANDS, Inputs
 
+from oochub.trainers.backbone import open_backbone
+
 _FORKED_AND_KILLED = """
 import os, signal, sys, time
 from pathlib import Path
@@ -69,7 +71,11 @@ def inputs(tmp_path_factory) -> Inputs:
     def finish(words: list[str]) -> None:
         subprocess.run([sys.executable, "-m", "oochub.cli", *words], check=True, capture_output=True)
 
-    return Inputs(tmp_path_factory.mktemp("inputs"), finish)
+    folder = tmp_path_factory.mktemp("inputs")
+    model, processor = open_backbone("resnet-tiny", class_names=("bulldog", "corgi", "dachshund", "labrador"), seed=1)
+    model.save_pretrained(folder / "run")  # none of these programs needs one that was trained
+    processor.save_pretrained(folder / "run")
+    return Inputs(folder, finish)
 
 
 @pytest.mark.parametrize(

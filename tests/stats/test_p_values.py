@@ -36,7 +36,8 @@ def test_benjamini_and_hochbergs_are_those_of_a_loop(family):
         k = max((k for k in range(1, m + 1) if np.sum(family <= q * k / m * (1 + 1e-12)) >= k), default=0)
         return family <= q * k / m * (1 + 1e-12) if k else np.zeros(m, bool)
 
-    wanted = [min(1.0, next(q for q in levels if found(q)[i])) for i in range(m)]
+    at_each = [(q, found(q)) for q in levels]
+    wanted = [min(1.0, next(q for q, clear in at_each if clear[i])) for i in range(m)]
     adjusted = adjusted_p_values(family, correction="benjamini_hochberg")
     assert adjusted == pytest.approx(wanted)
     with_gaps = np.insert(family, [0, m], math.nan)
