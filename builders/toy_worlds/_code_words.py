@@ -1,6 +1,6 @@
 """The words of the toy of Py150, their numbers, their kinds and how a file writes them."""
 
-from oochub.output import TOKEN_KINDS
+from oochub.metric import TOKEN_KINDS
 
 WORDS = {
     "class": [f"Class{number}" for number in range(8)],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, raw_files, sides_named
 from oochub.errors import OochubError
-from oochub.output import TOKEN_KINDS
+from oochub.metric import TOKEN_KINDS
 from oochub.records.sides import Rows
 from oochub.storage.reading import read_json, read_lines
 

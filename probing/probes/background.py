@@ -1,4 +1,4 @@
-"""`--probe background`: how much of a model's answer is the object, and how much its background.
+"""How much of a model's answer is the object, and how much its background (`oochub audit --probe background`).
 
 The model is opened as its predictions were made, to answer for other pictures.
 """

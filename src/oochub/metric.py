@@ -27,6 +27,11 @@ _TYPES = {
 _TYPES_OF_NUMBERS = {"label": "float64", "prediction": "float64"}
 _DEPTHS = {"boxes": 2, "true_boxes": 2, "scores": 1}  # of the lists of numbers that a row of these is
 _PER_LABEL = ("label", "prediction", "score", "probability", "kind")  # lists where a row has several labels or tokens
+TOKEN_KINDS = ("class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier")
+"""The kinds of tokens of source code, in the order of their numbers in Py150-wilds.
+
+A kind's number is its place here; of a token that nobody asks for it is below 0.
+"""
 
 Unit = Literal["fraction", "correlation", "nats", "label", "label squared"]
 

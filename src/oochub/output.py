@@ -16,11 +16,6 @@ from oochub.records.output_columns import no_truth
 
 Arrays = dict[str, Any]
 """By name, each (n, ...); probabilities of classes are a `oochub.stats.logits.ClassProbability`."""
-TOKEN_KINDS = ("class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier")
-"""The kinds of tokens of source code, in the order of their numbers in Py150-wilds.
-
-A kind's number is its place here; of a token that nobody asks for it is below 0.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,5 +70,5 @@ def test_splits_and_columns_that_are_no_names(coco):
         oochub.load("nooch/ce_car", data_dir=str(coco), split=["test"])
     with pytest.raises(oochub.OochubError, match="text_columns is True, the name of a column or a list"):
         oochub.load("nooch/ce_car", data_dir=str(coco), text_columns=5)
-    with pytest.raises(oochub.OochubError, match=r"options= takes values by name, .* got a list"):
+    with pytest.raises(oochub.OochubError, match=r"options must be values by name, .* got \['strict'\]"):
         oochub.load("nooch/ce_car", data_dir=str(coco), options=["strict"])

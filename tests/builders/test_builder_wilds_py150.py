@@ -9,7 +9,7 @@ import pytest
 from datasets import load_dataset
 
 import oochub
-from oochub.output import TOKEN_KINDS
+from oochub.metric import TOKEN_KINDS
 from oochub.records.build_record import BuildRecord
 
 _FILES = {"train": "train", "id_val": "IDval", "val": "OODval", "id_test": "IDtest", "test": "OODtest"}

@@ -13,7 +13,7 @@ import pytest
 import oochub
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.token_accuracy.token_accuracy import _TokenAccuracyState
-from oochub.output import TOKEN_KINDS
+from oochub.metric import TOKEN_KINDS
 from oochub.stats.estimation import estimate
 
 METRIC = oochub.get("metric", "token_accuracy")

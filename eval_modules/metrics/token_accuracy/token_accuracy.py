@@ -21,8 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from oochub.errors import OochubError, unknown_name
-from oochub.metric import MetricFacts, MetricShell
-from oochub.output import TOKEN_KINDS
+from oochub.metric import TOKEN_KINDS, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_same_length
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import share_of_units

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import TOKEN_KINDS, Answer, Arrays, Output, PredictedRows
+from oochub.metric import TOKEN_KINDS
+from oochub.output import Answer, Arrays, Output, PredictedRows
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import truth_array
 
@@ -23,7 +24,7 @@ class Tokens(Output):
     """Numbers of tokens: `tokens` lists those that come next, -100 where nobody asks; `predicted_tokens` the answers.
 
     Rows may have different lengths; of a row truth and answer have one. A column `kinds`, of lists as long, says what
-    each token is: a number of `oochub.output.TOKEN_KINDS`.
+    each token is: a number of `oochub.metric.TOKEN_KINDS`.
 
     Metrics get label (n, t), prediction (n, t) and with `kinds` kind (n, t), int, t the length of the longest row and
     -100, -1 and -1 after the end of a shorter one; and loss (n,), the share of the row's tokens that are wrong.

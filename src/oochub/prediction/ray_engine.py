@@ -6,7 +6,6 @@ Ray keeps everything that waits in its own stores, starts again what dies, and s
 import copy
 import logging
 import os
-import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,6 +18,7 @@ from oochub.errors import OochubError, either
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.extraction import Extraction
 from oochub.prediction.prediction_data import select_rows
+from oochub.remote.check_source import check_reached
 
 _ACTOR_CPUS = 0.5  # each: actors that held all CPUs would leave none to the tasks that read, and nothing would run
 _PASSES = 4  # of a task that reads
@@ -148,7 +148,7 @@ class RayEngine:
         if not ray.is_initialized():
             local = {"num_cpus": max(2, os.cpu_count() or 1), "include_dashboard": False} if not self.address else {}
             try:
-                _check_reached(self.address)
+                check_reached(self.address)
                 ray.init(self.address or "local", logging_level=logging.ERROR, log_to_driver=False, **local)
             except (OSError, ValueError) as error:
                 raise OochubError(
@@ -212,22 +212,3 @@ class _Answering:
             for batch in passes.batches
         ]
         return {"passes": _Passes(done, passes.broken, passes.fault)}
-
-
-def _check_reached(address: str | None) -> None:
-    """Opens a connection to `host:port` and closes it; an address without a port is not tried.
-
-    Ray itself waits for long where nobody listens, and then ends the process.
-
-    Args:
-        address: Such as "ray://10.0.0.1:10001"; None and "auto" name none.
-
-    Raises:
-        OSError: Nobody listens there.
-        ValueError: Its port is no number.
-
-    >>> _check_reached("auto")
-    """
-    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
-    if colon:
-        socket.create_connection((host, int(port)), timeout=10).close()

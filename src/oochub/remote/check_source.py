@@ -1,5 +1,6 @@
 """Whether a name stands for a folder here or for something on the Hub: said at once, not after five requests."""
 
+import socket
 from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -111,3 +112,22 @@ def _ask(name: str, kind: Kind) -> bool:
             f"{here} could not be asked ({why.rstrip('.')}). Check the name and the connection, and try again."
         ) from None  # the chain shows what the server sent
     return True
+
+
+def check_reached(address: str | None) -> None:
+    """Opens a connection to `host:port` and closes it; an address without a port is not tried.
+
+    Ray itself waits for long where nobody listens, and then ends the process.
+
+    Args:
+        address: Such as "ray://10.0.0.1:10001"; None and "auto" name none.
+
+    Raises:
+        OSError: Nobody listens there.
+        ValueError: Its port is no number.
+
+    >>> check_reached("auto")
+    """
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if colon:
+        socket.create_connection((host, int(port)), timeout=10).close()
