@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _NOTES = 3
 _SIDES = ("in", "out")
-_SLICES = "every_slice"
+_BOTH_SIDES, _SLICES = "both_sides", "every_slice"
 
 
 def terminal(report: "Report") -> "Group":
@@ -36,7 +36,7 @@ def terminal(report: "Report") -> "Group":
     from rich.text import Text
 
     answer, passages = verdict(report), _passages(report)
-    has_sides = any(name != _SLICES and passage.table for name, passage in passages[:2])
+    has_sides = any(name == _BOTH_SIDES and passage.table for name, passage in passages)
     summary = [(name, passage) for name, passage in passages if not passage.title]
     shown: list[Any] = [Text(answer.sentence, style="bold"), Text(answer.lead), Text()]
     for name, passage in summary:
