@@ -7,9 +7,11 @@ import re
 import numpy as np
 import pytest
 import reports
+from detection_reports import made
 from rich.console import Console
 
 import oochub
+from oochub.records.schema import to_json
 from oochub.report import forms
 from oochub.report import verdict as verdicts
 
@@ -183,13 +185,8 @@ def test_a_report_without_groups_has_no_group_table(report):
 
 
 def test_a_report_without_sides_shows_its_slices_in_a_terminal():
-    """Also where a section with a title has a table. Planted fault seen: the confidence taken for the table of sides."""
-    rng = np.random.default_rng(0)
-    logits, label = rng.normal(size=(200, 4)), rng.integers(0, 4, 200)
-    report = oochub.evaluate(oochub.Predictions.from_arrays(logits=logits, label=label))
-    stream = io.StringIO()
-    Console(file=stream, width=100).print(forms.terminal(report))
-    text = stream.getvalue()
-    assert "All examples" in text and "mean confidence" in text
-    assert f"{100 * (logits.argmax(1) == label).mean():.1f}" in text.split("mean confidence")[0]
+    """Also where the confidence has a table. Planted fault seen: that table taken for the one of both sides."""
+    sets = [made("imagenet_1k", 60), made("imagenet_ood", 40, ood=True)]
+    text = printed(to_json(oochub.evaluate(sets, detectors=["msp"], resamples=100)))
+    assert "All examples" in text.split("Confidence")[0] and "mean confidence" in text
     assert "slices" not in text.rpartition("Not shown here")[2]
