@@ -13,12 +13,15 @@ def main() -> None:
     package = Path(oochub.__file__).parent
     assert "site-packages" in str(package), package
     for folder in (
+        "attention",
         "builders",
         "eval_modules",
         "trainers",
         "loading_scripts",
         "dataset_cards",
         "figures",
+        "probing",
+        "reviewing",
         "studies",
         "report/templates",
     ):
@@ -29,7 +32,7 @@ def main() -> None:
         "report/templates/page.css",
         "report/templates/review.js",
         "studies/reported/nooch.json",
-        "src/oochub/class_names/wordnet_facts.tsv",
+        "class_names/wordnet_facts.tsv",
         "sweep/recipes/nooch_suite.toml",
         "py.typed",
     )
