@@ -136,6 +136,7 @@ def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> It
 
     >>> from transformers import ResNetConfig, ResNetForImageClassification
     >>> config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic")
+    >>> _ = torch.manual_seed(0)
     >>> network = ResNetForImageClassification(config).eval()
     >>> with fold_batch_norm(network, {"pixel_values": torch.randn(2, 3, 32, 32)}) as pairs:
     ...     print(pairs, sum(isinstance(layer, nn.BatchNorm2d) for layer in network.modules()))
