@@ -1,6 +1,6 @@
 """What keeps people from reading the page that a browser shows: faults that axe-core finds, and faint text.
 
-axe-core is one script of Deque Systems, under the MPL 2.0. `make axe` fetches it; it is no part of this repository.
+axe-core is one script of Deque Systems, under the MPL 2.0. `make test` fetches it; it is no part of this repository.
 """
 
 import json

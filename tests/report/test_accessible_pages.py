@@ -10,7 +10,7 @@ from every_page import PAGES, leaderboard
 
 pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}"),
-    pytest.mark.skipif(not AXE.exists(), reason=f"no axe-core at {AXE}: `make axe` fetches it, from PyPI"),
+    pytest.mark.skipif(not AXE.exists(), reason=f"no axe-core at {AXE}: `make test` fetches it, from PyPI"),
 ]
 VIEWS = [(media, width, scheme) for media, width in (("screen", 1280), ("screen", 420), ("print", 688))
          for scheme in ("light", "dark")]  # fmt: skip
