@@ -17,7 +17,7 @@ from scipy import special
 from sklearn import metrics as sklearn
 
 import oochub
-from oochub.evaluation.evaluation_rows import list_arguments
+from oochub.evaluation.evaluation_rows import read_metric
 from oochub.evaluation.matching import estimate_matched_gap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import estimate, gap
@@ -362,7 +362,7 @@ def _shared(sampling: Sampling) -> dict[str, Any]:
 
 def _of(name: str, columns: Columns, **sampling: Any) -> Any:
     metric = oochub.get("metric", name)
-    given = {each: columns[each] for each in list_arguments(metric) if each in columns and each != "groups"}
+    given = {each: columns[each] for each in read_metric(metric).arrays if each in columns and each != "groups"}
     return estimate(metric, given, **sampling)
 
 

@@ -43,7 +43,7 @@ def test_a_bar_counts_the_tasks_of_several(tasks, bar, monkeypatch, tmp_path):
     saved = SimpleNamespace(save=lambda out: out)
     for name, stand_in in (
         ("open_parts", lambda parts: parts),
-        ("concatenate", lambda parts: parts),
+        ("concatenate_predictions", lambda parts: parts),
         ("task", lambda part, name: name),
         ("evaluate", lambda part: saved),
     ):

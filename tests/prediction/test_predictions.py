@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from oochub.errors import OochubError
-from oochub.prediction.predictions import Predictions, concatenate
+from oochub.prediction.predictions import Predictions, concatenate_predictions
 from oochub.records.schema import to_json
 
 
@@ -122,12 +122,12 @@ def test_other_files_are_said(tmp_path):
 
 
 def test_concatenation():
-    both = concatenate([made(split="validation"), made(split="test")])
+    both = concatenate_predictions([made(split="validation"), made(split="test")])
     assert len(both) == 40 and both.metadata.rows == {"validation": 20, "test": 20}
     with pytest.raises(OochubError, match="occur twice"):
-        concatenate([made(), made()])
+        concatenate_predictions([made(), made()])
     with pytest.raises(OochubError, match="differ in class_names"):
-        concatenate([made(), made(split="b", classes=4)])
+        concatenate_predictions([made(), made(split="b", classes=4)])
 
 
 def test_a_file_with_a_column_twice_is_refused(tmp_path):

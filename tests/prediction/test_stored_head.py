@@ -49,7 +49,7 @@ def test_a_head_is_written_beside_the_file_and_found_there(tmp_path):
     copy = Predictions.load(again.select(np.arange(50) < 20).save(tmp_path / "elsewhere" / "b.parquet"))
     for part in (again, copy):
         assert part.head.weight.tobytes() == HEAD.weight.tobytes() and part.head.bias.tobytes() == HEAD.bias.tobytes()
-    assert len(copy) == 20 and oochub.prediction.predictions.concatenate([again]).head is not None
+    assert len(copy) == 20 and oochub.prediction.predictions.concatenate_predictions([again]).head is not None
     bare = replace(again, stored_head=None)
     assert bare.head is None and Predictions.load(bare.save(tmp_path / "c.parquet")).head is None
 

@@ -12,7 +12,7 @@ from parsed_page import ParsedPage
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from oochub.evaluation.detector_scores import compare_detectors
+from oochub.evaluation.detection_rows import compare_detectors
 from oochub.records.finding_records import DetectionRow, ProbeRow
 from oochub.records.schema import from_json, to_json
 from oochub.report import forms

@@ -17,7 +17,7 @@ from parsed_page import ParsedPage
 from rich.console import Console
 
 import oochub
-from oochub.evaluation.evaluation_rows import list_arguments
+from oochub.evaluation.evaluation_rows import read_metric
 from oochub.metric import facts_of
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
@@ -170,7 +170,7 @@ def test_no_metric_named(kind, complete, tmp_path):
 @pytest.mark.parametrize("metric", [name for name in METRICS if "classes" in _outputs(name)])
 def test_only_a_column_that_is_needed_is_asked_for(metric, tmp_path, monkeypatch):
     """Without any further column, and without a score, which three classes do not give."""
-    needed = set(list_arguments(oochub.get("metric", metric), required=True))
+    needed = set(read_metric(oochub.get("metric", metric)).required)
     for kind, given in (("classes", OF_CLASSES), ("three classes", OF_CLASSES - {"score"})):
         if needed <= given:
             _check_renderings(_evaluate(_predictions(kind), [metric]), tmp_path)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import oochub
-from oochub.evaluation.evaluation_rows import list_arguments
+from oochub.evaluation.evaluation_rows import read_metric
 from oochub.metric import facts_of
 from oochub.stats.estimation import estimate
 
@@ -40,7 +40,7 @@ def test_all_right_has_width_or_no_interval(name, cluster):
     """Faults seen: f1_macro, detection_accuracy, accuracy_percentile, token_accuracy, adjusted_accuracy."""
     metric = oochub.get("metric", name)
     columns = {
-        key: value for key, value in ALL_RIGHT[facts_of(metric).outputs[0]].items() if key in list_arguments(metric)
+        key: value for key, value in ALL_RIGHT[facts_of(metric).outputs[0]].items() if key in read_metric(metric).arrays
     }
     options = {"weights": dict.fromkeys(range(8), 1.0)} if name == "adjusted_accuracy" else {}
     columns.pop("weights", None)

@@ -126,6 +126,6 @@ def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
 def _kept(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:
     """The file of predictions that files of answers became."""
     from oochub.evaluation.evaluation_inputs import open_parts
-    from oochub.prediction.predictions import concatenate
+    from oochub.prediction.predictions import concatenate_predictions
 
-    return concatenate(open_parts(answers, **source)).save(keep)
+    return concatenate_predictions(open_parts(answers, **source)).save(keep)

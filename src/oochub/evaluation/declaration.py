@@ -3,7 +3,8 @@
 These are the words of challenges, of columns that a benchmark closes, of its splits and configs.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -80,7 +81,7 @@ def _of_kind(benchmark: Benchmark, predictions: Predictions) -> Benchmark:
         return benchmark
 
     def scores(name: str) -> bool:
-        facts = facts_of(catalog.get("metric", name))
+        facts = _facts_of_metric(name)
         return facts is not None and kind in facts.outputs
 
     if scores(benchmark.primary_metric):
@@ -137,7 +138,7 @@ def _in_words(usual: Mapping[str, Sequence[str]]) -> str:
 def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchmark:
     """What a report says of the benchmark, of predictions that say this of themselves."""
     facts = said.facts
-    facts_of_metric = facts_of(catalog.get("metric", benchmark.primary_metric))
+    facts_of_metric = _facts_of_metric(benchmark.primary_metric)
     return EvaluatedBenchmark(
         name=benchmark.name,
         config=str(said.config),
@@ -179,14 +180,18 @@ def describe_model(predictions: Predictions) -> EvaluatedModel:
     )
 
 
-def describe_metrics(metrics: Mapping[str, Callable[..., Any]]) -> dict[str, MetricDescription]:
-    """What a report says of the metrics, by the keys of their numbers."""
+def describe_metrics(names: Iterable[str]) -> dict[str, MetricDescription]:
+    """What a report says of the metrics of these names, by the keys of their numbers."""
     descriptions: dict[str, MetricDescription] = {}
-    for name, metric in metrics.items():
-        facts = facts_of(metric) or MetricFacts(title=name, direction="none", maximum=None)
+    for name in names:
+        facts = _facts_of_metric(name) or MetricFacts(title=name, direction="none", maximum=None)
         parts = {f"{name}.{key}": each for key, each in facts.keys.items()} if facts.keys else {name: facts}
         descriptions |= {key: MetricDescription.of(each) for key, each in parts.items()}
     return descriptions
+
+
+def _facts_of_metric(name: str) -> MetricFacts | None:
+    return facts_of(catalog.get("metric", name))
 
 
 def check_closed_words(predictions: Predictions, benchmark: Benchmark) -> tuple[str, ...]:
@@ -233,7 +238,7 @@ def _checked(predictions: Predictions, column: str, words: Sequence[str]) -> Ite
             f"The column {column} must hold the words {', '.join(words)}, got {kind}, first {first!r}. Write the word "
             "of each row, or rename the column."
         )
-    counts = {each["values"]: each["counts"] for each in pc.value_counts(flat).to_pylist()}
+    counts = Counter({each["values"]: each["counts"] for each in pc.value_counts(flat).to_pylist()})
     strange = [word for word in counts if word and word not in words]
     if strange:
         cells = [(value or ()) if is_list else (value,) for value in values.to_pylist()]
@@ -243,7 +248,7 @@ def _checked(predictions: Predictions, column: str, words: Sequence[str]) -> Ite
         more = len(strange) - 1
         others = f" {more:,} more {'word is' if more == 1 else 'words are'} unknown." if more else ""
         raise unknown_name(f"word of the column {column}", strange[0], words, said + others)
-    missing = sum(counts.get(word, 0) for word in (None, ""))
+    missing = counts[None] + counts[""]
     if missing and column == "challenge":
         yield f"{missing:,} rows have nothing in challenge: they are neither easy nor hard"
 

@@ -1,4 +1,7 @@
-"""Scores out-of-distribution detectors on stored features and logits, for both goals of detection."""
+"""Scores out-of-distribution detectors on stored features and logits, for both goals of detection.
+
+Every detector of a pair of sets is compared with the best one and with MSP, for both goals, by paired tests.
+"""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from inspect import signature
@@ -10,11 +13,12 @@ from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError, either
-from oochub.evaluation.detector_scores import ScoredSet, compare_detectors, find_ood_rows, score_sets
+from oochub.evaluation.detector_scores import BASELINE, ScoredSet, find_ood_rows, score_sets
 from oochub.evaluation.present_classes import Classes
 from oochub.evaluation.zoom_probe import probe_zoom
 from oochub.prediction.predictions import Predictions
-from oochub.records.finding_records import AllowedClasses, DetectionRow, ProbeRow, Recall
+from oochub.records.finding_records import AllowedClasses, DetectionRow, DetectorDifference, ProbeRow, Recall
+from oochub.stats.delong import compare_aucs, delong_covariance, paired_delong
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
 
@@ -151,6 +155,60 @@ def join_pair(inside: ScoredSet, outside: ScoredSet) -> PairColumns:
         for side, (part, rows) in enumerate(parts)
     ]
     return PairColumns(scores, is_ood, correct, np.unique(np.concatenate(names), return_inverse=True)[1])
+
+
+class Differences(NamedTuple):
+    """The AUROC of one detector minus that of the best and of MSP, by goal."""
+
+    against_best: dict[str, DetectorDifference]
+    against_msp: dict[str, DetectorDifference]
+
+
+def compare_detectors(
+    scores: Mapping[str, Any], is_ood: NDArray[np.bool_], correct: NDArray[np.bool_], *, cluster: Any = None
+) -> dict[str, Differences]:
+    """The AUROC of each detector minus that of the best and that of MSP, on the same rows.
+
+    Paired, by DeLong; by Obuchowski where rows share clusters.
+
+    Args:
+        scores: Each detector's scores (n,), higher is more in-distribution, by its key.
+        is_ood: Whether a row is out of distribution (n,).
+        correct: Whether the classifier is right (n,), not looked at where `is_ood`.
+        cluster: What the rows (n,) share; None if they are independent.
+
+    Returns:
+        By detector: `against_best` and `against_msp`, each by goal (`auroc_new_class`, `auroc_failure`) the difference
+        with `p_value` (two-sided, not corrected for their number) and `other`, the key compared with. The best of a
+        goal, the first of equals, has no comparison with itself; neither has MSP. A goal without rows on one side has
+        none, and without the detector "msp" `against_msp` is empty.
+
+    >>> score = {"msp": [1, 3, 2, 4, 0, 5], "vim": [5, 4, 3, 2, 1, 0]}
+    >>> is_ood = np.array([False, False, False, True, True, True])
+    >>> differences = compare_detectors(score, is_ood, ~is_ood)
+    >>> differences["vim"].against_best, round(differences["vim"].against_msp["auroc_new_class"].estimate, 3)
+    ({}, 0.667)
+    """
+    keys = list(scores)
+    differences = {key: Differences(against_best={}, against_msp={}) for key in scores}
+    sides = {"auroc_new_class": ~is_ood, "auroc_failure": correct & ~is_ood}
+    for goal, ahead in sides.items():
+        if ahead.all() or not ahead.any():
+            continue
+        covariance = delong_covariance(ahead, list(scores.values()))
+        best = keys[int(np.argmax(covariance.auc))]
+        for key in keys:
+            for field, other in (("against_best", best), ("against_msp", BASELINE)):
+                if key != other and other in scores:
+                    compared = None
+                    if cluster is None:
+                        compared = compare_aucs(covariance, keys.index(key), keys.index(other), len(ahead))
+                    # Scores that order all rows alike, and sides of one row, are not decided by the variance.
+                    compared = compared or paired_delong(ahead, scores[key], scores[other], cluster=cluster)
+                    getattr(differences[key], field)[goal] = DetectorDifference(
+                        estimate=compared.difference, p_value=compared.p_value, other=other
+                    )
+    return differences
 
 
 def measure_pair(

@@ -43,7 +43,7 @@ from oochub.evaluation.row_sets import (
     measure_gap_at_equal,
     measure_slice,
 )
-from oochub.prediction.predictions import Predictions, concatenate, join_integrity
+from oochub.prediction.predictions import Predictions, concatenate_predictions, join_integrity
 from oochub.records.build_record import OWN
 from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.provenance import provenance
@@ -142,7 +142,7 @@ def evaluate(
     compared = choose_pairs(opened, pairs) if detectors else []
     # With detectors sets stand beside each other; the classifier itself is scored on the first.
     first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]
-    predictions = concatenate(first)
+    predictions, integrity = concatenate_predictions(first), join_integrity(opened)
     declared, kind = find_declaration(predictions), predictions.output
     if holds_many_tasks(predictions, declared):
         raise OochubError(
@@ -182,9 +182,9 @@ def evaluate(
     return Report(
         benchmark=describe_benchmark(predictions.metadata, declared),
         model=describe_model(predictions),
+        metrics=describe_metrics(chosen),
         notes=(*_notes(evaluated, allowed, columns.shadowed, chose), *words),
         slices=tuple(slices),
-        metrics=describe_metrics(chosen),
         gap=measure_gap(by_role, {part.role: part for part in slices}, evaluated),
         matched_gap=measure_gap_at_equal(match, by_role, evaluated) if match else None,
         groups=measure_groups(evaluated, sides, everything.split),
@@ -205,7 +205,7 @@ def evaluate(
                 rows=len(predictions),
                 fingerprint=predictions.metadata.fingerprint,
                 sha256=predictions.digest,
-                integrity=join_integrity(opened),
+                integrity=integrity,
             ),
             command=_command(
                 files,

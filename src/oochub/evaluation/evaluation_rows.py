@@ -10,7 +10,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, either
-from oochub.metric import facts_of
+from oochub.metric import MetricFacts, facts_of
 from oochub.output import Arrays
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import HeldOut, row_counts
@@ -66,16 +66,17 @@ class EvaluationRows:
 
     def arrays(self, metric: Callable[..., Any], rows: Any) -> dict[str, Any]:
         """The arrays of some rows that a metric takes, by name, in the form that it takes (`MetricFacts.compact`)."""
-        facts = facts_of(metric)
+        known = read_metric(metric)
         if np.asarray(rows).dtype == np.bool_ and np.all(rows):
             rows = slice(None)  # nothing is copied
         rows = self.rows_for(metric, rows)
-        asked = [name for name in list_arguments(metric) if name in self.columns and name not in self.options(metric)]
+        asked = [name for name in known.arrays if name in self.columns and name not in self.options(metric)]
         columns = {name: self.columns[name][rows] for name in asked}
-        if facts is not None and facts.compact:
-            probability = columns.get("probability")
-            return columns | ({"label": probability.label} if isinstance(probability, ClassProbability) else {})
-        return {name: _array(column) for name, column in columns.items()}
+        if known.facts is None or not known.facts.compact:
+            return {name: _array(column) for name, column in columns.items()}
+        if "probability" in columns and isinstance(columns["probability"], ClassProbability):
+            columns["label"] = columns["probability"].label
+        return columns
 
     def options(self, metric: Callable[..., Any]) -> dict[str, Any]:
         """The arguments that a metric takes from the build record (`MetricFacts.from_record`), by name."""
@@ -97,7 +98,7 @@ class EvaluationRows:
         A benchmark whose headline is of some groups alone, as FMoW's is of the five regions, leaves the others out.
         Rows that are all of others stay.
         """
-        counting = self._counting if "group" in list_arguments(metric) else None
+        counting = self._counting if "group" in read_metric(metric).arrays else None
         if counting is None:
             return rows
         chosen = np.arange(len(counting))[rows]
@@ -121,7 +122,7 @@ class EvaluationRows:
 
     def has_groups(self, metric: Callable[..., Any], rows: Any) -> bool:
         """Whether some of the rows have a group, where a metric asks for groups."""
-        named = self.named("group") if "group" in list_arguments(metric) else None
+        named = self.named("group") if "group" in read_metric(metric).arrays else None
         return named is None or bool(named[rows].any())
 
     @cached_property
@@ -197,15 +198,31 @@ def holds_many_tasks(predictions: Predictions, benchmark: Benchmark) -> bool:
     return "labels" in predictions.column_names and benchmark.task is not None
 
 
-def list_arguments(metric: Callable[..., Any], *, required: bool = False) -> list[str]:
-    """The names of the arrays that a metric takes.
+class KnownMetric(NamedTuple):
+    """What an evaluation asks of a metric.
+
+    Attributes:
+        facts: What its file says of it; None for a function from elsewhere.
+        arrays: The names of the arrays and options that it takes.
+        required: Those that it cannot do without.
+    """
+
+    facts: MetricFacts | None
+    arrays: list[str]
+    required: list[str]
+
+
+@cache
+def read_metric(metric: Callable[..., Any]) -> KnownMetric:
+    """Reads a metric's file and signature, once.
 
     >>> from oochub import get
-    >>> list_arguments(get("metric", "ece"), required=True)
+    >>> read_metric(get("metric", "ece")).required
     ['label', 'probability']
     """
-    parameters = inspect.signature(metric).parameters.values()
-    return [each.name for each in parameters if not required or each.default is each.empty]
+    arguments = inspect.signature(metric).parameters.values()
+    required = [each.name for each in arguments if each.default is each.empty]
+    return KnownMetric(facts_of(metric), [each.name for each in arguments], required)
 
 
 def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRows) -> None:
@@ -215,16 +232,16 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRow
         OochubError: A column or a fact of the build record that the predictions lack, or a metric of another kind of
             output.
     """
-    facts, kind, columns = facts_of(metric), evaluated.predictions.metadata.kind, evaluated.columns
-    if facts is not None and kind not in facts.outputs:
-        others = {other: facts_of(catalog.get("metric", other)) for other in catalog.names("metric")}
-        fitting = [other for other, known in others.items() if known is not None and kind in known.outputs]
+    known, kind, columns = read_metric(metric), evaluated.predictions.metadata.kind, evaluated.columns
+    if known.facts is not None and kind not in known.facts.outputs:
+        others = {other: read_metric(catalog.get("metric", other)).facts for other in catalog.names("metric")}
+        fitting = [other for other, facts in others.items() if facts is not None and kind in facts.outputs]
         raise OochubError(
-            f"The metric {name} scores {' or '.join(facts.outputs)}, and these predictions are of the kind {kind}, "
-            f"for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. Name such "
-            f"metrics with {either('metrics=[...]', '--metric')}."
+            f"The metric {name} scores {' or '.join(known.facts.outputs)}, and these predictions are of the kind "
+            f"{kind}, for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. Name "
+            f"such metrics with {either('metrics=[...]', '--metric')}."
         )
-    missing = [argument for argument in list_arguments(metric, required=True) if argument not in columns]
+    missing = [argument for argument in known.required if argument not in columns]
     if missing:
         why = "two classes make a score" if "score" in missing else f"columns: {', '.join(sorted(columns))}"
         raise OochubError(
@@ -282,8 +299,8 @@ class EvaluationColumns(Mapping[str, Any]):
         self._predictions = predictions
         self._computed = computed
         self._read: Arrays = {}
-        left_out = {*_NOT_ASKED_FOR, *predictions.output.columns, *predictions.output.beside}
-        left_out.add(predictions.output.label_column)
+        output = predictions.output
+        left_out = {*_NOT_ASKED_FOR, *output.columns, *output.beside, output.label_column}
         self._names = [name for name in predictions.column_names if name not in left_out]
         self.shadowed = sorted(computed.keys() & self._names)
 

@@ -49,7 +49,7 @@ def find_allowed_classes(predictions: Predictions, classes: Classes = "all") -> 
         return every
     recorded = predictions.metadata.facts.present_classes
     label = predictions.label
-    present = np.unique(np.concatenate([np.array(recorded or [], np.int64), label[label >= 0]]))
+    present = np.union1d(np.array(recorded or [], np.int64), label[label >= 0])
     return present if len(present) else every
 
 

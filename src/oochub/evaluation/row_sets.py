@@ -109,10 +109,9 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
                 continue
             value = evaluated.of(metric, rows.mask)
             if name == "worst_group":
-                among = evaluated.columns["group"][evaluated.rows_for(metric, rows.mask)]
-                worst_groups |= _worst_groups(
-                    evaluated.value(metric, rows.mask), len(np.unique(check_group(among).codes))
-                )
+                group = evaluated.columns["group"][evaluated.rows_for(metric, rows.mask)]
+                chosen = evaluated.value(metric, rows.mask)
+                worst_groups |= _worst_groups(chosen, group)
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
     binary = evaluated.predictions.output.one_answer and len(evaluated.predictions.class_names) == 2
@@ -129,8 +128,9 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
     )
 
 
-def _worst_groups(values: Mapping[str, Any], among: int) -> dict[str, ChosenGroup]:
-    """The groups that the numbers of worst_group are of, by the names of these numbers."""
+def _worst_groups(values: Mapping[str, Any], group: Any) -> dict[str, ChosenGroup]:
+    """The groups that the numbers of worst_group are of, by the names of these numbers; `group` is that of each row."""
+    among = len(np.unique(check_group(group).codes))
     named = {key.removesuffix("_group"): str(name) for key, name in values.items() if key.endswith("_group")}
     return {f"worst_group.{key}": ChosenGroup(name=name, among=among) for key, name in named.items()}
 

@@ -19,7 +19,7 @@ from oochub.errors import OochubError, either
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_inputs import open_parts
 from oochub.evaluation.scenes import Scenes
-from oochub.prediction.predictions import Predictions, concatenate
+from oochub.prediction.predictions import Predictions, concatenate_predictions
 from oochub.records.build_record import BuildFacts, BuildRecord, without_build_column
 from oochub.records.output_columns import vector_array, vectors
 from oochub.report.report import Report
@@ -204,7 +204,7 @@ def evaluate_tasks(
     """
     single = len(tasks) == 1 and tasks[0] != EVERY
     check_writable(out, kind=REPORT if single else REPORTS)
-    loaded = concatenate(open_parts(predictions, **(source or {})))
+    loaded = concatenate_predictions(open_parts(predictions, **(source or {})))
     names = _every(loaded) if EVERY in tasks else list(dict.fromkeys(tasks))
     for name in names:
         task(loaded, name)

@@ -261,7 +261,7 @@ def _in_own_words(row: BoardRow) -> BoardRow:
             about, title=about.name, summary="", homepage="", citation="", licenses=(), words=Vocabulary(),
             metric_direction=facts.direction if facts else "higher",
         )  # fmt: skip
-    metrics = describe_metrics({name: catalog.get("metric", name) for name in sorted(known)})
+    metrics = describe_metrics(sorted(known))
     return replace(row, report=replace(row.report, benchmark=about, metrics=metrics))
 
 

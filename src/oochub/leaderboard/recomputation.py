@@ -24,7 +24,7 @@ from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.prediction.check_rows import check_answers
-from oochub.prediction.predictions import Predictions, concatenate
+from oochub.prediction.predictions import Predictions, concatenate_predictions
 from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
@@ -76,7 +76,7 @@ def recompute_report(sent: Report, predictions: Sequence[Path], own: BenchmarkRo
     """
     try:
         _check_report(sent)
-        opened = concatenate([_believed(path) for path in predictions])
+        opened = concatenate_predictions([_believed(path) for path in predictions])
         if own is not None:
             opened = own.under(opened)
         found = _again(sent, opened)

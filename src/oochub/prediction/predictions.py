@@ -306,7 +306,7 @@ class Predictions(WithStoredRows):
         return self
 
 
-def concatenate(parts: Sequence[Predictions]) -> Predictions:
+def concatenate_predictions(parts: Sequence[Predictions]) -> Predictions:
     """One Predictions of several files of the same model on different splits or sets.
 
     Raises:

@@ -18,6 +18,7 @@ from oochub.stats.row_blocks import row_blocks
 
 _FEW = 30  # rows of a class
 _TOGETHER = 1 << 16  # rows looked at together
+_ROUNDING = 1e-15  # of a variance that is 0, as of equal influences
 
 
 class Covariance(NamedTuple):
@@ -127,7 +128,7 @@ def paired_delong(
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
     if np.array_equal(_places(scores[0]), _places(scores[1])):
         return PairedDifference(Estimate(0.0, low=0, high=0, n=m + n, method=method), 1.0)
-    if not variance > 1e-15:  # rounding of equal influences
+    if not variance > _ROUNDING:
         reason = _no_variance(m, n, clusters)
         return PairedDifference(Estimate(value, n=m + n, method=method, reason=reason), math.nan)
     error = math.sqrt(variance)
@@ -161,6 +162,32 @@ def delong_covariance(label: Any, scores: Any, *, cluster: Any = None) -> Covari
     if label.all() or not label.any():
         raise OochubError("An AUC needs rows of both classes, got one. Check the selection of rows.")
     return Covariance(*_parts(label, checked, clusters)[:2])
+
+
+def compare_aucs(covariance: Covariance, first: int, second: int, n: int) -> PairedDifference | None:
+    """`paired_delong` of two of the scores of a covariance; None where that has no variance.
+
+    Args:
+        covariance: Of scores of independent rows, by `delong_covariance`.
+        first: The number of one score.
+        second: The number of the other.
+        n: How many rows there are.
+
+    >>> label, scores = [0, 0, 0, 1, 1, 1], [[1, 2, 4, 3, 5, 6], [1, 4, 5, 2, 3, 6]]
+    >>> compare_aucs(delong_covariance(label, scores), 0, 1, len(label))
+    PairedDifference(difference=0.333 [-0.200, 0.867] n=6, p_value=0.22067136191984682)
+    >>> paired_delong(label, *scores)
+    PairedDifference(difference=0.333 [-0.200, 0.867] n=6, p_value=0.22067136191984682)
+    """
+    of = covariance.covariance
+    value = float(covariance.auc[first] - covariance.auc[second])
+    variance = float(of[first, first] + of[second, second] - 2 * of[first, second])
+    if not variance > _ROUNDING:
+        return None
+    error = math.sqrt(variance)
+    half = -float(special.ndtri(0.025)) * error
+    estimate = Estimate(value, low=max(-1.0, value - half), high=min(1.0, value + half), n=n, method="paired delong")
+    return PairedDifference(estimate, float(2 * special.ndtr(-abs(value) / error)))
 
 
 def _checked(label: Any, scores: list[Any], cluster: Any) -> tuple[Array, list[Array], Array | None]:
