@@ -7,7 +7,8 @@ import pickle
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +56,13 @@ def _name(node: ast.expr) -> str:
     return ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else ""
 
 
-def _calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call, dict[str, str]]]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            yield _name(node.func), node, {each.arg: ast.unparse(each.value) for each in node.keywords if each.arg}
+@cache
+def _calls(tree: ast.Module) -> list[tuple[str, ast.Call, dict[str, str]]]:
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [
+        (_name(node.func), node, {each.arg: ast.unparse(each.value) for each in node.keywords if each.arg})
+        for node in calls
+    ]
 
 
 def _imports(tree: ast.Module, forbidden: set[str]) -> list[str]:

@@ -87,7 +87,8 @@ def _fill_at(name: str, place: str, sizes: tuple[int, ...], *, inputs: Inputs, s
     shutil.rmtree(out)
 
 
-@pytest.mark.parametrize("name", ["evaluate", *(pytest.param(n, marks=pytest.mark.slow) for n in ("predict", "train"))])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["evaluate", "predict", "train"])
 def test_a_full_disk(name, inputs, scratch, disk):
     _fill_at(name, "out", (8192,), inputs=inputs, scratch=scratch, disk=disk)
 

@@ -38,7 +38,9 @@ PLACES = (
 )
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, marks=pytest.mark.slow if number % 3 else ()) for number, place in enumerate(PLACES)]
+)
 def test_files_from_elsewhere_are_refused_here_and_on_the_hub(hub, written, tmp_path, place):
     """The rows of another folder came out before; of a server's name its address was asked."""
     folder = written(f"configs:\n- config_name: default\n  {place.format(secret=tmp_path / 'secret')}")

@@ -15,17 +15,21 @@ TRIED = [
 """Every benchmark with each config that it asks to be tried."""
 
 
-def tried_by_day(others: Any = pytest.mark.slow) -> list[Any]:
+def tried_by_day(others: Any = pytest.mark.slow, *, each_benchmark: bool = True) -> list[Any]:
     """The same for `parametrize`; all but the first config of each task of a benchmark are slow.
 
     Args:
         others: The mark of these.
+        each_benchmark: False for one config of each task: those of the other benchmarks are slow.
     """
-    seen: set[tuple[str, str]] = set()
+    seen: set[str] = set()
     parameters = []
     for name, config in TRIED:
-        task = (name, oochub.get("benchmark", name).of(config).task_category)
-        marks = (others,) if task in seen else ()
+        task = oochub.get("benchmark", name).of(config).task_category
+        of_benchmark = f"{name} {task}"
+        is_first = of_benchmark not in seen
+        is_daily = is_first and (each_benchmark or task not in seen)
+        marks = () if is_daily else (pytest.mark.slow if is_first else others,)
         parameters.append(pytest.param((name, config), marks=marks, id=f"{name}/{config}"))
-        seen.add(task)
+        seen |= {task, of_benchmark}
     return parameters

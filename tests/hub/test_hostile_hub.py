@@ -263,7 +263,8 @@ def test_the_token_goes_to_no_other_server(hostile, stranger, tmp_path, reader):
     assert not [headers for headers in asked if hostile.token in str(headers)]
 
 
-@pytest.mark.parametrize("reader", TRIED)
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", READERS)
 def test_nothing_lasts_for_ever(hostile, tmp_path, monkeypatch, reader):
     """Not a list whose next page is itself, not a file that comes byte by byte, not silence: each was without end."""
     monkeypatch.setattr(guard, "_PATIENCE", 0.3)

@@ -27,7 +27,7 @@ def _value(value):
     return value["bytes"] if isinstance(value, dict) and set(value) == {"bytes", "path"} else repr(value)
 
 
-@pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign))
+@pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign, each_benchmark=False))
 def test_every_benchmark_comes_back(hub, raw, tried):
     """Pushed, loaded by plain `datasets`, streamed. Planted faults: labels as numbers; one picture's bytes for all."""
     name, config = "/".join(tried), tried[1]

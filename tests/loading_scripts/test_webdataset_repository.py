@@ -41,7 +41,7 @@ def test_every_benchmark_is_covered():
     assert {name for name, _ in TRIED} == set(oochub.names("benchmark"))
 
 
-@pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign))
+@pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign, each_benchmark=False))
 def test_three_readers_give_the_rows_of_parquet(raw, tmp_path, tried):
     """To the last bit; planted: floats of seven digits, class names for numbers, a shard without its last sample."""
     wds = pytest.importorskip("webdataset", reason="pip install 'oochub[webdataset]'")

@@ -47,12 +47,28 @@ def _long_names(report):
     return report
 
 
+_PAGES = {
+    "nooch": reports.nooch_report,
+    "spawrious": reports.spawrious_report,
+    "detection": detection_report,
+    "found": found_report,
+}
+_EVERYDAY = (("nooch", False), ("detection", True))
+
+
 @pytest.mark.parametrize(
-    "factory",
-    [reports.nooch_report, reports.spawrious_report, detection_report, found_report],
-    ids=["nooch", "spawrious", "detection", "found"],
+    ("factory", "long"),
+    [
+        pytest.param(
+            factory,
+            long,
+            id=f"{'long-names' if long else 'plain'}-{name}",
+            marks=() if (name, long) in _EVERYDAY else pytest.mark.slow,
+        )
+        for long in (False, True)
+        for name, factory in _PAGES.items()
+    ],
 )
-@pytest.mark.parametrize("long", [False, True], ids=["plain", "long-names"])
 def test_page_renders_in_silence_and_fits(browser, tmp_path, factory, long):
     """Planted faults: `style="x"` on a cell makes the console speak; `.nw` on a name makes a phone scroll sideways."""
     browser.events.clear()
