@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from oochub import catalog
 from oochub.context_finder import ContextWay
-from oochub.context_finding.context_columns import add_contexts, way_of
+from oochub.context_finding.context_columns import find_contexts, way_of
 from oochub.data.load import declaration_for, load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, either
@@ -164,8 +164,7 @@ def audit_source(
         check_context(loaded)
     else:
         measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=intervals.seed)
-        chosen = ContextSettings(contexts=way, choose_on=found.choose_on)
-        loaded = add_contexts(loaded, DataSettings(), chosen, measurement)
+        loaded = find_contexts(loaded, way, choose_on=found.choose_on, asked=measurement)
 
     def probed(report: Report, predictions: Predictions) -> Report:
         """The report with what the probe gives; without one where none was asked for."""

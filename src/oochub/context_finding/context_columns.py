@@ -130,19 +130,18 @@ def add_contexts(
     """
     way = way_of(asked.contexts, asked.of_way)
     target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
-    splits: Mapping[str, Any]
+    name, splits = "data", source
     if isinstance(source, str | Path):
         splits = load_columns(str(source), data, in_place=target is None)
-    else:
-        splits = source if isinstance(source, Mapping) else {str(source.split or "train"): source}
-    splits = without_build_column(datasets.DatasetDict(splits))
+        name = source_name(str(source)).replace("/", "-")
     if target is None:
-        return _found(splits, way, source, asked.choose_on, measurement)
+        return find_contexts(splits, way, name=name, choose_on=asked.choose_on, asked=measurement)
     with sole_writer(target):
-        found = _found(splits, way, source, asked.choose_on, measurement)
+        found = find_contexts(splits, way, name=name, choose_on=asked.choose_on, asked=measurement)
         record = BuildRecord.of(next(iter(found.values())).info)
-        assert record is not None  # noqa: S101 _found gives each split one
-        write_repository(target, found, record, card_text(found, record), tag="contexts")
+        assert record is not None  # noqa: S101 find_contexts gives each split one
+        card = card_text(found, record)
+        write_repository(target, found, record, card, tag="contexts")
     return found
 
 
@@ -184,17 +183,27 @@ def context_counts(part: datasets.Dataset) -> list[int]:
     return counts
 
 
-def _found(
-    data: Mapping[str, datasets.Dataset],
-    way: ContextWay,
-    source: Any,
-    choose_on: str,
-    asked: MeasurementSettings,
+def find_contexts(
+    data: Any, way: ContextWay, *, choose_on: str, asked: MeasurementSettings, name: str = "data"
 ) -> datasets.DatasetDict:
+    """What `contexts` gives of data that are loaded already.
+
+    Args:
+        data: A Dataset, or the splits.
+        way: How contexts are found.
+        choose_on: See `contexts`.
+        asked: How images are measured.
+        name: The config of the build record, where the data have no record of their own.
+
+    Raises:
+        OochubError: See `contexts`.
+    """
+    data = data if isinstance(data, Mapping) else {str(data.split or "train"): data}
+    data = without_build_column(datasets.DatasetDict(data))
     first = next(iter(data.values()))
-    for name in (CONTEXTS_COLUMN, CHOSEN_ON):
-        if name in first.column_names:
-            raise OochubError(f"The data have a column {name!r} already. Rename it, or take the data without it.")
+    for column in (CONTEXTS_COLUMN, CHOSEN_ON):
+        if column in first.column_names:
+            raise OochubError(f"The data have a column {column!r} already. Rename it, or take the data without it.")
     if "image" not in first.column_names:
         option = either("image=", "--image-column")
         raise OochubError(
@@ -218,9 +227,9 @@ def _found(
     measured.clear()  # from here on measures are held once
     measures = (measures if of_all.all() else measures.filter(pa.array(of_all))).combine_chunks()
     named = way.name(measures, label=label, classes=classes, chosen_on=rows)
-    class_rows = {name: int((rows & (label == number)).sum()) for number, name in enumerate(classes)}
+    class_rows = {each: int((rows & (label == number)).sum()) for number, each in enumerate(classes)}
     class_counts = {
-        context: {name: int((of & (label == number)).sum()) for number, name in enumerate(classes)}
+        context: {each: int((of & (label == number)).sum()) for number, each in enumerate(classes)}
         for context, of in zip(named.names, (named.has & rows[:, None]).T, strict=True)
     }
     facts = FoundContexts(
@@ -233,7 +242,7 @@ def _found(
         settings={"choose_on": choose_on, **way.settings(), **named.settings},
         model=way.model,
     )
-    return _joined(data, named, known, chosen_on, facts, source)
+    return _joined(data, named, known, chosen_on, facts, name)
 
 
 def _labels(part: datasets.Dataset) -> NDArray[np.int64]:
@@ -249,7 +258,7 @@ def _joined(
     known: Mapping[str, NDArray[np.bool_]],
     chosen_on: Mapping[str, pa.BooleanArray],
     facts: FoundContexts,
-    source: Any,
+    config: str,
 ) -> datasets.DatasetDict:
     splits, start = {}, 0
     names = _names(named.columns, next(iter(data.values())).column_names, facts.way)
@@ -277,7 +286,7 @@ def _joined(
         info = part.info.copy()
         info.features = None  # `datasets` joins those of both
         joined = datasets.concatenate_datasets([part, beside], axis=1, info=info, split=part.split)
-        record = _record(part.info, facts, (*named.notes, *renamed), source)
+        record = _record(part.info, facts, (*named.notes, *renamed), config)
         joined.info.description = record.describe((part.info.description or "").partition("\n")[0])
         splits[split] = joined.select_columns([*part.column_names, *made])
     return datasets.DatasetDict(splits)
@@ -300,9 +309,8 @@ def _placed(values: Any, readable: NDArray[np.bool_]) -> Any:
     return values.take(pa.array(np.where(readable, np.cumsum(readable) - 1, 0), mask=~readable))
 
 
-def _record(info: Any, facts: FoundContexts, notes: Sequence[str], source: Any) -> BuildRecord:
-    name = source_name(str(source)).replace("/", "-") if isinstance(source, str | Path) else "data"
-    before = BuildRecord.of(info) or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
+def _record(info: Any, facts: FoundContexts, notes: Sequence[str], config: str) -> BuildRecord:
+    before = BuildRecord.of(info) or BuildRecord(benchmark=OWN, config=config, version=str(info.version or "0.0.0"))
     return replace(before, notes=(*before.notes, *notes), facts=replace(before.facts, found_contexts=facts))
 
 

@@ -225,21 +225,18 @@ class ConfigFiles:
         )
         return replace(made, digest=made._digest())
 
-    @classmethod
-    def read(cls, content: Any, *, what: str) -> "ConfigFiles":
-        """The record of JSON types, with a look at its own digest.
+    def check(self, *, what: str) -> None:
+        """Looks at its own digest.
 
         Raises:
-            OochubError: A field that is missing or of another type, one that was changed, a path that leads elsewhere.
+            OochubError: A field that was changed, a path that leads elsewhere.
         """
-        found = from_json(cls, content, what=what)
-        paths = [PurePosixPath(each.path) for each in found.files]
-        if found.digest != found._digest() or any(path.is_absolute() or ".." in path.parts for path in paths):
+        paths = [PurePosixPath(each.path) for each in self.files]
+        if self.digest != self._digest() or any(path.is_absolute() or ".." in path.parts for path in paths):
             raise OochubError(
-                f"{what} were changed by hand, or are of another build: their digest is not {found.digest[:12]!r}. "
+                f"{what} were changed by hand, or are of another build: their digest is not {self.digest[:12]!r}. "
                 "Copy the file again, or build again."
             )
-        return found
 
     @property
     def files(self) -> tuple[FileDigest, ...]:
@@ -309,16 +306,37 @@ def read_record(folder: Path, config: str) -> BuildRecord | None:
     return from_json(BuildRecord, records[config], what=f"the build record in {file}")
 
 
-def read_files(folder: Path, config: str) -> ConfigFiles | None:
-    """The files of a configuration as they were written; None where an earlier version wrote it, without digests.
+def list_configs(builds: Mapping[str, Any]) -> list[str]:
+    """The configurations with digests; other entries may be of somebody else's file of that name."""
+    return [name for name, build in builds.items() if isinstance(build, dict) and _WRITTEN in build]
+
+
+def read_files(folder: Path, config: str | None) -> tuple[str, ConfigFiles] | None:
+    """The name of a configuration, and its files as they were written.
+
+    Args:
+        folder: A repository with `build.json`.
+        config: The configuration; None takes the only one.
+
+    Returns:
+        None where an earlier version wrote it, without digests, or where there are several and none is named.
 
     Raises:
         OochubError: `build.json` is broken, or was changed by hand.
     """
-    build = read_builds(folder).get(config)
-    if not isinstance(build, dict) or _WRITTEN not in build:
+    builds = read_builds(folder)
+    known = list_configs(builds)
+    if config is None and len(known) > 1:
         return None
-    return ConfigFiles.read(build[_WRITTEN], what=f"the digests of {config} in {folder / RECORDS}")
+    config = next(iter(known), "default") if config is None else config
+    if config in builds:
+        from_json(BuildRecord, builds[config], what=f"the build record in {folder / RECORDS}")  # an error where broken
+    if config not in known:
+        return None
+    what = f"the digests of {config} in {folder / RECORDS}"
+    written = from_json(ConfigFiles, builds[config][_WRITTEN], what=what)
+    written.check(what=what)
+    return config, written
 
 
 def _by_config(records: Any, place: str) -> dict[str, Any]:

@@ -113,8 +113,17 @@ def load_columns(
     Raises:
         OochubError: See `load`.
     """
-    if not is_benchmark(source):
-        opened = open_source(
+    folder: Path | None = None
+    if is_benchmark(source):
+        taken = [role for role in data.named if role != "context"]
+        if taken:
+            words = either(f"{taken[0]}=", f"--{taken[0]}-column")
+            raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for data of your own.")
+        where: dict[str, Any] = {"config": data.config, "data_dir": data.data_dir, "options": data.options}
+        name, loaded = source, load_benchmark(source, **where, num_proc=num_proc, check=check)
+        is_whole = not data.context and not data.usual
+    else:
+        loaded = open_source(
             source,
             config=data.config,
             data_dir=data.data_dir,
@@ -123,23 +132,15 @@ def load_columns(
             check=lambda features: data.check({**features, **datasets.Features(features).flatten()}),
             in_place=in_place,
         )
-        info = next(iter(opened.values())).info
+        info = next(iter(loaded.values())).info
         record = BuildRecord.of(info)
         known = (record.benchmark if record else info.dataset_name) in catalog.names("benchmark")
-        if known and not data.named and not data.usual:
-            return opened
-        place = Path(source).expanduser().absolute()
+        is_whole = known and not data.named and not data.usual
         name = source_name(source).rpartition("/")[2]
-        folder = (place if place.is_dir() else place.parent) if place.exists() else None
         name = name if data.config is None else f"{name}-{data.config}"
-        return make_user_data(opened, data, name=name, folder=folder)
-    taken = [role for role in data.named if role != "context"]
-    if taken:
-        words = either(f"{taken[0]}=", f"--{taken[0]}-column")
-        raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for data of your own.")
-    where: dict[str, Any] = {"config": data.config, "data_dir": data.data_dir, "options": data.options}
-    loaded = load_benchmark(source, **where, num_proc=num_proc, check=check)
-    return make_user_data(loaded, data, name=source) if data.context or data.usual else loaded
+        place = Path(source).expanduser().absolute()
+        folder = (place if place.is_dir() else place.parent) if place.exists() else None
+    return loaded if is_whole else make_user_data(loaded, data, name=name, folder=folder)
 
 
 def load_benchmark(

@@ -9,7 +9,7 @@ import datasets
 from datasets.info import DatasetInfosDict
 from huggingface_hub import DatasetCard
 
-from oochub.data.build_file import RECORDS, ConfigFiles, read_builds, read_files, read_record
+from oochub.data.build_file import RECORDS, ConfigFiles, list_configs, read_builds, read_files
 from oochub.errors import OochubError
 from oochub.remote.fetch import fetch_file
 from oochub.remote.hub_errors import retry
@@ -50,10 +50,10 @@ class RepositoryFiles:
         if (place / RECORDS).is_file():
             return cls._of(place, config)
         try:
-            builds = read_builds(place.parent) if place.is_dir() else {}
+            names = list_configs(read_builds(place.parent)) if place.is_dir() else []
         except OochubError:  # somebody else's file of that name
             return None
-        for name in _with_files(builds):
+        for name in names:
             found = cls._of(place.parent, name) if config in (None, name) else None
             if found is not None and any(Path(each.path).parent.name == place.name for each in found.written.files):
                 return found
@@ -77,14 +77,8 @@ class RepositoryFiles:
 
     @classmethod
     def _of(cls, root: Path, config: str | None, hub: tuple[str, Any] | None = None) -> "RepositoryFiles | None":
-        builds = read_builds(root)
-        known = _with_files(builds)
-        if config is None and len(known) > 1:
-            return None
-        config = next(iter(known), "default") if config is None else config
-        read_record(root, config)  # an error where it is broken
-        written = read_files(root, config)
-        return None if written is None else cls(root=root, config=config, written=written, hub=hub)
+        found = read_files(root, config)
+        return None if found is None else cls(root=root, config=found[0], written=found[1], hub=hub)
 
     def builder(self, source: str, options: Mapping[str, Any]) -> datasets.DatasetBuilder:
         """The builder of `datasets`, whose cache goes by the digests too, and whose columns are those of the build.
@@ -163,11 +157,6 @@ def chooses_files(options: Mapping[str, Any], data_dir: str | None) -> bool:
     (True, False)
     """
     return data_dir is not None or any(name in options for name in _OWN)
-
-
-def _with_files(builds: Mapping[str, Any]) -> list[str]:
-    """The configurations with digests; other entries may be of somebody else's file of that name."""
-    return [name for name, build in builds.items() if isinstance(build, dict) and "written" in build]
 
 
 def _name(path: str) -> str:

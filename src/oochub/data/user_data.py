@@ -190,7 +190,8 @@ def _names_splits(data: datasets.DatasetDict) -> bool:
     """Whether `datasets` took the folders train and test for classes, as it does where there are no others."""
     if len(data) < 2 or any(part.info.builder_name != "imagefolder" for part in data.values()):
         return False
-    labels = [part["label"][:] for part in data.values() if isinstance(part.features.get("label"), datasets.ClassLabel)]
+    having = [part for part in data.values() if "label" in part.features]
+    labels = [part["label"][:] for part in having if isinstance(part.features["label"], datasets.ClassLabel)]
     return len(labels) == len(data) and all(len(set(of_split)) == 1 for of_split in labels)
 
 

@@ -36,6 +36,16 @@ _DAMAGED = (
     struct.error,
 )
 """What Pillow raises on EXIF that is not what it should be."""
+_ORIENTATION = 0x0112
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
 _FOLLOW = "If the links of this folder are yours, give follow_links=True (--option follow_links=true)"
 
 
@@ -88,6 +98,16 @@ def exif_value(picture: Image.Image, tag: int, *, block: int | None = None) -> A
         return (exif if block is None else exif.get_ifd(block)).get(tag)
     except _DAMAGED:
         return None
+
+
+def turn_upright(picture: Image.Image) -> Image.Image:
+    """The picture turned by its EXIF tag, as `ImageOps.exif_transpose` does; itself where that is damaged or none.
+
+    >>> turn_upright(Image.new("L", (3, 2))).size
+    (3, 2)
+    """
+    turn = exif_value(picture, _ORIENTATION)
+    return picture.transpose(_TURNS[turn]) if isinstance(turn, int) and turn in _TURNS else picture
 
 
 def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = False) -> bytes:

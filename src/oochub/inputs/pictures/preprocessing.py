@@ -20,7 +20,7 @@ from PIL import Image
 from oochub.errors import OochubError
 from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
 from oochub.stats.logits import logit_difference
-from oochub.storage.picture_file import exif_value, open_picture
+from oochub.storage.picture_file import open_picture, turn_upright
 
 if TYPE_CHECKING:
     import torch
@@ -283,7 +283,7 @@ def _opened(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int]
             picture.draft("RGB", (2 * draft * width // short, 2 * draft * height // short))
         picture.load()
         before = picture.size
-        picture = _turn_upright(picture)
+        picture = turn_upright(picture)
         if picture.size != before:
             width, height = height, width
         if picture.mode.startswith("I;16"):  # convert() would cut off at 255
@@ -303,28 +303,6 @@ def _factor_and_shift(preprocessing: Preprocessing, width: int, device: str) -> 
     factor, shift = preprocessing.scale / std, -np.array(preprocessing.mean) / std
     # tiled to a row of pixels: 3.6 times as fast as broadcasting three numbers
     return tuple(torch.tensor(np.tile(v, width), dtype=torch.float32, device=device) for v in (factor, shift))  # type: ignore[return-value]
-
-
-_ORIENTATION = 0x0112
-_TURNS = {
-    2: Image.Transpose.FLIP_LEFT_RIGHT,
-    3: Image.Transpose.ROTATE_180,
-    4: Image.Transpose.FLIP_TOP_BOTTOM,
-    5: Image.Transpose.TRANSPOSE,
-    6: Image.Transpose.ROTATE_270,
-    7: Image.Transpose.TRANSVERSE,
-    8: Image.Transpose.ROTATE_90,
-}
-
-
-def _turn_upright(picture: Image.Image) -> Image.Image:
-    """The picture turned by its EXIF tag, as `ImageOps.exif_transpose` does; itself where that is damaged or none.
-
-    >>> _turn_upright(Image.new("L", (3, 2))).size
-    (3, 2)
-    """
-    turn = exif_value(picture, _ORIENTATION)
-    return picture.transpose(_TURNS[turn]) if isinstance(turn, int) and turn in _TURNS else picture
 
 
 _LEVELS, _LOGITS = 1.0, 0.02
