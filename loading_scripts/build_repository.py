@@ -32,7 +32,7 @@ from oochub.dataset_cards.card import card
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.storage.artifacts import REPOSITORY
-from oochub.storage.files import check_writable, folder_written_whole, sole_writer, written_whole
+from oochub.storage.files import check_writable, sole_writer, write_whole, write_whole_folder
 from oochub.storage.parquet_file import seal
 
 _PATIENCE = 60.0  # seconds
@@ -89,7 +89,7 @@ def _build_repository(
     builder.stores_record = True
     folder = target / builder.config.name
     with sole_writer(folder):
-        with folder_written_whole(folder) as draft:
+        with write_whole_folder(folder) as draft:
             built = draft / "built"
             builder.download_and_prepare(str(built), file_format="parquet", num_proc=num_proc)
             written = write(built, draft, builder)
@@ -127,9 +127,9 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
     if kept or notes:
         of_configs = sorted([*kept, *notes], key=lambda note: note.partition(":")[0])
         text += "\n## This build\n\n" + "\n".join(of_configs) + "\n"
-    with written_whole(target / "LICENSE.md") as draft:
+    with write_whole(target / "LICENSE.md") as draft:
         draft.write_text(_license_text(benchmark), "utf-8")
-    with written_whole(readme) as draft:
+    with write_whole(readme) as draft:
         draft.write_text(f"---\n{data.to_yaml()}\n---\n{text}", "utf-8")
 
 

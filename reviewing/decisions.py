@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from oochub.errors import OochubError
 from oochub.storage.artifacts import CSV
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.reading import read_text
 
 _LONGEST = 10_000  # characters of a first line
@@ -128,7 +128,7 @@ def check_known(decisions: Decisions, known: Mapping[str, Set[str]], where: str)
 
 def write_decisions(path: str | Path, decisions: Decisions) -> None:
     """Writes what `read_decisions` reads, sorted by scope and id."""
-    with written_whole(path, kind=CSV) as draft, draft.open("w", encoding="utf-8", newline="") as file:
+    with write_whole(path, kind=CSV) as draft, draft.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(Decision._fields)
         rows.writerows(decisions[key] for key in sorted(decisions))

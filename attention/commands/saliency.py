@@ -74,7 +74,7 @@ def saliency(
     from oochub.report.forms import frame_table
     from oochub.stats.estimate import Sampling
     from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
 
     without_weight_bars()
     loaded = load_columns(source, data, in_place=True)
@@ -101,10 +101,10 @@ def saliency(
         **how.of_mode,
     )
     figure = get("figure", "saliency")(found).figure.canvas.figure
-    with written_whole(out, kind=FIGURE) as draft:
+    with write_whole(out, kind=FIGURE) as draft:
         figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
     if numbers is not None:
-        with written_whole(numbers, kind=CSV) as draft:
+        with write_whole(numbers, kind=CSV) as draft:
             draft.write_text(format_csv(found.table()), "utf-8")
     shares = measure_object_shares(found.maps, Sampling(seed=seed))
     written: dict[str, Any] = {"figure": str(out)} | ({"numbers": str(numbers)} if numbers else {})

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.remote.fetch import fetch_snapshot
 from oochub.storage.cache_folder import cache_folder
-from oochub.storage.files import check_writable, written_whole
+from oochub.storage.files import check_writable, write_whole
 
 _CHUNK = 2048  # sentences a file of the cache: what a kill can lose
 _IMAGES = 2048  # images whose sentences are in memory at a time
@@ -180,7 +180,7 @@ def _encode(sentences: list[str], keys: NDArray[np.bytes_], folder: Path, name: 
             chunk = np.empty(len(vectors), dtype=[("key", "S16"), ("vector", "<f4", vectors.shape[1:])])
             chunk["key"], chunk["vector"] = keys[part], vectors
             # named by its content: two runs at a time never write different things under one name
-            with written_whole(cache / f"{hashlib.sha256(chunk['key'].tobytes()).hexdigest()[:32]}.npy") as draft:
+            with write_whole(cache / f"{hashlib.sha256(chunk['key'].tobytes()).hexdigest()[:32]}.npy") as draft:
                 np.save(draft, chunk, allow_pickle=False)
             bar.update(len(vectors))
 

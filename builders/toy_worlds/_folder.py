@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError, unknown_name
-from oochub.storage.files import folder_written_whole
+from oochub.storage.files import write_whole_folder
 
 _RECORD = "toy_world.json"
 
@@ -53,7 +53,7 @@ def toy_world(folder: str | Path, record: dict[str, Any], draw: Callable[[Path],
     """
     root = Path(folder)
     if not _stands(root, record):
-        with folder_written_whole(root) as draft:
+        with write_whole_folder(root) as draft:
             draw(draft)
             (draft / _RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return root

@@ -15,7 +15,7 @@ from PIL import Image
 
 import oochub
 from oochub.errors import OochubError
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.studies.demo.example import example
 
 _TARGET = Path(__file__).resolve().parents[1] / "figures" / "report_page.webp"
@@ -34,7 +34,7 @@ def main() -> None:
         page, shot = Path("toy/audit/report.html").resolve(), Path("page.png").resolve()
         window = [f"--window-size={_WIDTH},{_HEIGHT}", f"--screenshot={shot}", "--hide-scrollbars"]
         subprocess.run([chromium, "--headless", "--no-sandbox", *window, page.as_uri()], check=True)
-        with Image.open(shot) as picture, written_whole(_TARGET) as draft:
+        with Image.open(shot) as picture, write_whole(_TARGET) as draft:
             picture.convert("RGB").save(draft, format="webp", quality=80, method=6)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]
 _FIGURES = _ROOT / "docs" / "figures"
@@ -65,7 +65,7 @@ def _take(
     browser.show(page, width=width, **look)
     top = browser.evaluate(f"document.getElementById('{section}').getBoundingClientRect().top") if section else 0
     whole = Image.fromarray(browser.screenshot())
-    with written_whole(picture) as draft:
+    with write_whole(picture) as draft:
         seen = whole.crop((0, int(top), width, min(int(top) + height, whole.height)))
         seen.save(draft, format="webp", quality=75, method=6)
         size = draft.stat().st_size

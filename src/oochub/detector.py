@@ -17,7 +17,7 @@ from oochub.stats.detector_checks import check_arrays, check_state
 from oochub.stats.row_blocks import row_blocks
 from oochub.storage import tensor_file
 from oochub.storage.artifacts import DETECTOR
-from oochub.storage.files import folder_written_whole
+from oochub.storage.files import write_whole_folder
 from oochub.storage.reading import read_json
 from oochub.storage.tensor_file import load_tensors, save_tensors
 
@@ -350,7 +350,7 @@ class SavedDetector:
         Raises:
             OochubError: It cannot be written.
         """
-        with folder_written_whole(folder, kind=DETECTOR) as draft:
+        with write_whole_folder(folder, kind=DETECTOR) as draft:
             save_tensors(state, draft / _STATE, about=to_json(self))
             (draft / _CARD).write_text(json.dumps(to_json(self), indent=2) + "\n", "utf-8")
         return Path(folder)

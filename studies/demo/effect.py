@@ -254,7 +254,7 @@ def main(
     """Trains the whole table and writes the page."""
     from tqdm import tqdm
 
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
 
     jobs = [(row, seed) for row in TABLE for seed in range(seeds)]
     worlds = {world_of(row): row for row in TABLE}
@@ -267,9 +267,9 @@ def main(
         for (row, _), report in zip(jobs, tqdm(reports, total=len(jobs), desc="Trainings", disable=None), strict=True):
             results.setdefault(row, []).append(report)
     numbers = [{**asdict(row), "title": row.title, **_as_json(reports)} for row, reports in results.items()]
-    with written_whole(out.with_suffix(".json")) as draft:
+    with write_whole(out.with_suffix(".json")) as draft:
         draft.write_text(json.dumps({"seeds": seeds, "rows": numbers}, indent=1) + "\n", "utf-8")
-    with written_whole(out) as draft:
+    with write_whole(out) as draft:
         draft.write_text(_PREFACE.format(seeds=", ".join(map(str, range(seeds)))) + markdown(results), "utf-8")
 
 

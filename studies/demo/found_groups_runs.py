@@ -25,7 +25,7 @@ from oochub.context_finding.context_columns import contexts, way_of
 from oochub.context_finding.context_environments import context_environments
 from oochub.data.load import load
 from oochub.records.build_record import BuildRecord
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.parquet_file import write_parquet
 from oochub.studies.demo.results_runs import KEY
 from oochub.sweep.measurement import measure
@@ -133,7 +133,7 @@ def rows_of(
             row = {"task": task, "method": title, "objective": method.objective, "groups": method.groups, "k": k}
             row |= {"settings": json.dumps(method.fixed), "seed": seed, **_numbers(result)}
             row |= {"wrong_groups": wrong.matched, "mixed_groups": wrong.mixed}
-            with written_whole(file) as draft:
+            with write_whole(file) as draft:
                 draft.write_text(json.dumps(row), "utf-8")
         yield json.loads(file.read_text("utf-8"))
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import typer
 
 from oochub.process.program import end_with_parent
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.parquet_file import write_parquet
 from oochub.studies.demo.results_runs import HERE, KEY, RECIPES, render
 from oochub.sweep.measurement import measure
@@ -90,7 +90,7 @@ def row_of(run: Run, place: RunPlace, raw: Path, folder: Path) -> dict[str, Any]
             os.environ.clear()
             os.environ.update(before)
         row = {"task": run.task, "method": run.method, "seed": run.seed, **place._asdict(), **numbers}
-        with written_whole(file) as draft:
+        with write_whole(file) as draft:
             draft.write_text(json.dumps(row), "utf-8")
     row = json.loads(file.read_text("utf-8"))
     assert isinstance(row, dict)  # noqa: S101 written above

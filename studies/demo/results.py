@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 
 from oochub.report import format_numbers
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.parquet_file import read_parquet
 from oochub.studies.demo.found_groups_runs import TABLE as FOUND
 from oochub.studies.demo.found_groups_section import found_groups_section
@@ -170,7 +170,7 @@ def main(
     """Writes the page and the picture."""
     (runs, about), (found_runs, found_about), (again, again_about) = map(_stored, (table, found, repeats))
     more = [repeats_section(again, runs, again_about), found_groups_section(found_runs, found_about)]
-    with written_whole(out) as draft:
+    with write_whole(out) as draft:
         draft.write_text(page(runs, about, steps_sentence(again), more), "utf-8")
     draw(runs, picture)
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from oochub.report import theme
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.studies.demo.results_numbers import TASKS, MethodResult, method_results
 
 _OUT = {"nooch": "AUC-hard", "spawrious": "accuracy out of context"}
@@ -36,7 +36,7 @@ def draw(table: pd.DataFrame, target: Path) -> None:
     figure.legend(handles=marks, loc="outside lower left", ncols=3, frameon=False)
     note = "mean of the seeds with its 95% interval; band and line: ERM"
     figure.text(0.99, 0.012, note, ha="right", va="bottom", fontsize=8, color=theme.LIGHT["ink2"])
-    with written_whole(target) as draft:
+    with write_whole(target) as draft:
         figure.savefig(draft, format="png", dpi=130, metadata={"Software": None})
     pyplot.close(figure)
 

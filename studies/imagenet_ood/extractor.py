@@ -12,7 +12,7 @@ import numpy as np
 
 from oochub.data.load import benchmark_builder, load, split_name
 from oochub.errors import OochubError
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.studies.imagenet_ood.model_list import StudiedModel, model_state
 
 TRAINING = "train"
@@ -154,7 +154,7 @@ class Extractor:
             **dict(item.odin),  # type: ignore[arg-type]  # their names are those of numbers
         )
         self._model_state.cache_clear()  # a download tells the commit
-        with written_whole(_note(file)) as draft:
+        with write_whole(_note(file)) as draft:
             draft.write_text(json.dumps(self.state(model, item), indent=1, sort_keys=True) + "\n", "utf-8")
 
     def _stale(self, model: StudiedModel, item: SetFile) -> str | None:

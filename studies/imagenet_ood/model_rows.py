@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.evaluation.present_classes import Classes
 from oochub.process.ranks import Ranks
 from oochub.records.finding_records import DetectionRow
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.parquet_file import read_parquet, write_parquet
 from oochub.studies.imagenet_ood.extractor import TRAINING, Extractor, SetFile
 from oochub.studies.imagenet_ood.model_list import StudiedModel
@@ -86,7 +86,7 @@ def model_rows(
     frame = frame[list(COLUMNS)]
     note.unlink(missing_ok=True)
     write_parquet(pa.Table.from_pandas(frame, preserve_index=False), rows)
-    with written_whole(note) as draft:
+    with write_whole(note) as draft:
         draft.write_text(json.dumps(now, indent=1, sort_keys=True) + "\n", "utf-8")
     return frame
 

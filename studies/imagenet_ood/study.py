@@ -12,7 +12,7 @@ from oochub.evaluation.detector_scores import make_detector
 from oochub.evaluation.present_classes import Classes
 from oochub.process.ranks import Ranks, in_first
 from oochub.storage.artifacts import format_csv
-from oochub.storage.files import check_writable, sole_writer, written_whole
+from oochub.storage.files import check_writable, sole_writer, write_whole
 from oochub.studies.file_kinds import STUDY
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
@@ -218,10 +218,10 @@ def _wanted(plan: Plan, kind: str, reference: str | Path | None, rows: int | Non
 
 
 def _write(folder: Path, frame: "pd.DataFrame", tables: Iterable[DetectionTable]) -> None:
-    with written_whole(folder / "numbers.csv") as draft:
+    with write_whole(folder / "numbers.csv") as draft:
         draft.write_text(format_csv(frame), "utf-8")
     for table in tables:
         texts = {"md": table.to_markdown(), "tex": table.to_latex(), "csv": format_csv(table.frame)}
         for ending, text in texts.items():
-            with written_whole(folder / "tables" / f"{table.file}.{ending}") as draft:
+            with write_whole(folder / "tables" / f"{table.file}.{ending}") as draft:
                 draft.write_text(text, "utf-8")

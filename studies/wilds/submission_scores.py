@@ -23,7 +23,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.records.table import Table
 from oochub.storage.artifacts import format_csv
-from oochub.storage.files import FileKind, folder_written_whole, sole_writer
+from oochub.storage.files import FileKind, sole_writer, write_whole_folder
 from oochub.studies.wilds.official_replicates import official_replicates
 from oochub.studies.wilds.result_tables import Replicates
 from oochub.studies.wilds.submission_file import SubmissionFile
@@ -71,7 +71,7 @@ def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str 
     for file, predictions in answered:
         runs[file.config, file.replicate].append(predictions)
     table = _table(numbers)
-    with sole_writer(out), folder_written_whole(out, kind=kind) as draft:
+    with sole_writer(out), write_whole_folder(out, kind=kind) as draft:
         (draft / "reports").mkdir()
         for (config, replicate), parts in runs.items():
             name = config if "_fold_" in config else f"{config}_{replicate.replace(':', '_')}"

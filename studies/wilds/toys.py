@@ -20,7 +20,7 @@ from oochub.process.program import program
 from oochub.report.comparison_page import comparison_page
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
-from oochub.storage.files import check_writable, folder_written_whole
+from oochub.storage.files import check_writable, write_whole_folder
 from oochub.studies import file_kinds
 from oochub.studies.wilds.best_constant import best_constant
 from oochub.studies.wilds.result_tables import result_tables
@@ -84,7 +84,7 @@ def toy_result(config: str, folder: Path, *, seed: int = 0) -> ToyResult:
     rows = oochub.load("wilds", config=config, data_dir=str(raw))
     objective = _OBJECTIVES.get(config, "erm")
     model, run = folder / "models" / config, folder / "runs" / f"{config}-{objective}-{seed}"
-    with folder_written_whole(model) as draft:
+    with write_whole_folder(model) as draft:
         toy_model(rows["train"], draft, is_dense=config in _DENSE)
     arguments = {"num_train_epochs": _EPOCHS, "per_device_train_batch_size": 16, **_ARGUMENTS.get(config, {})}
     train(

@@ -11,7 +11,7 @@ import numpy as np
 from oochub.data.load import load
 from oochub.errors import OochubError, either
 from oochub.prediction.predictions import Predictions
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 
 
 def write_submission(
@@ -43,7 +43,7 @@ def write_submission(
             suffix = "jsonl" if each.metadata.kind == "boxes" else "csv"
             path = folder / data_set / f"{data_set}_split:{split}_{run}_epoch:best_pred.{suffix}"
             path.parent.mkdir(parents=True, exist_ok=True)
-            with written_whole(path) as draft:
+            with write_whole(path) as draft:
                 draft.write_text("".join(f"{line}\n" for line in _lines(each, rows)), "utf-8")
             written.append(path)
     return written

@@ -34,7 +34,7 @@ _WHILE_WRITING = """
 import signal, sys, time
 from pathlib import Path
 import oochub.cli, oochub.process.program
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 oochub.process.program._PATIENCE = 0.1
 def stubborn():
     while True:
@@ -44,7 +44,7 @@ class Destroyed:
     def __del__(self):
         signal.raise_signal({number})
 def app():
-    with written_whole(Path(sys.argv[1]) / "note.txt") as draft:
+    with write_whole(Path(sys.argv[1]) / "note.txt") as draft:
         draft.write_text("half")
         {stopped}
 sys.modules["oochub.app"] = type(sys)("oochub.app")

@@ -10,7 +10,7 @@ from reports import nooch_report, read
 import oochub
 from oochub.report.report import Report
 from oochub.storage import artifacts
-from oochub.storage.files import FileKind, check_writable, written_whole
+from oochub.storage.files import FileKind, check_writable, write_whole
 from oochub.studies import file_kinds
 
 KINDS = {name: kind for name, kind in {**vars(artifacts), **vars(file_kinds)}.items() if isinstance(kind, FileKind)}
@@ -64,7 +64,7 @@ def test_own_files_are_replaced(tmp_path, report, predictions):
         report.save(tmp_path / "r.json")
         report.to_html(tmp_path / "r.html")
         for suffix in (".png", ".pdf", ".svg"):
-            with written_whole(tmp_path / f"gap{suffix}", kind=artifacts.FIGURE) as draft:
+            with write_whole(tmp_path / f"gap{suffix}", kind=artifacts.FIGURE) as draft:
                 report.plot("gap").figure.savefig(draft)
     (tmp_path / "empty.json").touch()
     report.save(tmp_path / "empty.json")

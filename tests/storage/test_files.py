@@ -16,16 +16,16 @@ from oochub.errors import OochubError
 from oochub.storage.files import (
     FileKind,
     check_writable,
-    folder_written_whole,
     sole_writer,
-    written_whole,
+    write_whole,
+    write_whole_folder,
 )
 
 
 def test_an_error_leaves_the_old_file(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
-    with pytest.raises(RuntimeError), written_whole(target) as draft:
+    with pytest.raises(RuntimeError), write_whole(target) as draft:
         draft.write_text("half")
         raise RuntimeError
     assert target.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["a.txt"]
@@ -39,7 +39,7 @@ def test_full_disk_is_said_and_leaves_nothing(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         try:
-            with written_whole(target) as draft:
+            with write_whole(target) as draft:
                 draft.write_bytes(b"x" * 5000)
         except OochubError as error:
             os._exit(0 if "Could not write" in str(error) else 2)
@@ -56,7 +56,7 @@ def test_an_array_that_a_full_disk_cuts_short_is_said_so(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         try:
-            with written_whole(tmp_path / "big.npy") as draft:
+            with write_whole(tmp_path / "big.npy") as draft:
                 np.save(draft, np.zeros(5000))
         except OochubError as error:
             os.write(writer, str(error).encode())
@@ -77,7 +77,7 @@ def test_path_below_a_file(tmp_path):
 
 def test_folder_takes_the_place_of_the_old_one(tmp_path):
     for text in ("first", "second"):
-        with folder_written_whole(tmp_path / "run") as draft:
+        with write_whole_folder(tmp_path / "run") as draft:
             (draft / "a.txt").write_text(text)
     assert (tmp_path / "run" / "a.txt").read_text() == "second"
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
@@ -94,7 +94,7 @@ def _killed_while_writing(target: Path, what) -> None:
     os.waitpid(child, 0)
 
 
-@pytest.mark.parametrize("what", [written_whole, folder_written_whole])
+@pytest.mark.parametrize("what", [write_whole, write_whole_folder])
 def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path, what):
     target = tmp_path / "out"
     _killed_while_writing(target, what)
@@ -107,9 +107,9 @@ def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path, what):
 def test_a_living_writer_is_left_alone(tmp_path):
     """Planted fault seen: sweeping every draft, whoever writes it."""
     target = tmp_path / "out.txt"
-    with written_whole(target) as first:
+    with write_whole(target) as first:
         first.write_text("first")
-        with written_whole(target) as second:
+        with write_whole(target) as second:
             second.write_text("second")
         assert first.exists()
     assert target.read_text() == "first"
@@ -137,7 +137,7 @@ NOT_REPLACED = {
 
 
 @pytest.mark.parametrize("name", NOT_REPLACED)
-@pytest.mark.parametrize("checked", [check_writable, written_whole])
+@pytest.mark.parametrize("checked", [check_writable, write_whole])
 def test_what_is_something_else_is_not_replaced(tmp_path, name, checked):
     """Planted faults seen: `kind.check` left out, `S_ISREG` left out, `recognizes` that says yes."""
     file, make, words = NOT_REPLACED[name]
@@ -149,7 +149,7 @@ def test_what_is_something_else_is_not_replaced(tmp_path, name, checked):
         if checked is check_writable:
             check_writable(target, kind=NOTE)
         else:
-            with written_whole(target, kind=NOTE) as draft:
+            with write_whole(target, kind=NOTE) as draft:
                 draft.write_text("note")
     assert _states(tmp_path) == before
 
@@ -163,12 +163,12 @@ def _states(folder):
 def test_a_folder_of_another_kind_is_not_replaced(tmp_path):
     repository = FileKind("a repository", (), lambda path: (path / "README.md").is_file(), is_folder=True)
     for _ in range(2):
-        with folder_written_whole(tmp_path / "made", kind=repository) as draft:
+        with write_whole_folder(tmp_path / "made", kind=repository) as draft:
             (draft / "README.md").write_text("new")
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "cat.jpg").write_text("cat")
     for target, content in (("photos", "not a repository"), ("photos/cat.jpg", "it is a file")):
-        with pytest.raises(OochubError, match=content), folder_written_whole(tmp_path / target, kind=repository):
+        with pytest.raises(OochubError, match=content), write_whole_folder(tmp_path / target, kind=repository):
             raise AssertionError("nothing is made")
     assert (tmp_path / "photos" / "cat.jpg").read_text() == "cat"
 
@@ -180,7 +180,7 @@ def test_a_link_is_followed(tmp_path):
         link.symlink_to(real)
         if name == "there":
             real.write_text("old")
-        with written_whole(link) as draft:
+        with write_whole(link) as draft:
             draft.write_text("new")
         assert link.is_symlink() and real.read_text() == "new"
 
@@ -194,10 +194,10 @@ def test_modes(tmp_path, umask):
     before = os.umask(umask)
     try:
         for file in (old_file, new_file):
-            with written_whole(file) as draft:
+            with write_whole(file) as draft:
                 draft.write_text("x")
         for mode in (None, 0o604):
-            with folder_written_whole(folder) as draft:
+            with write_whole_folder(folder) as draft:
                 (draft / "model.safetensors").touch(mode=0o600)
             mode_of_file = (folder / "model.safetensors").stat().st_mode & 0o777
             assert mode_of_file == (mode or 0o666 & ~umask)
@@ -211,9 +211,9 @@ def test_modes(tmp_path, umask):
 def test_standard_output_and_the_null_device(tmp_path):
     """Standard output goes on where it is, in a file too. Planted fault seen: /dev/null not known."""
     code = (
-        "from oochub.storage.files import written_whole\n"
+        "from oochub.storage.files import write_whole\n"
         "for name in ('/dev/stdout', '/dev/null'):\n"
-        "    with written_whole(name) as draft: draft.write_text(name)\n"
+        "    with write_whole(name) as draft: draft.write_text(name)\n"
     )
     with (tmp_path / "out.txt").open("w") as file:
         file.write("before ")

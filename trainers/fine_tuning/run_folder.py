@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from safetensors import SafetensorError
 
 from oochub.errors import OochubError, either
-from oochub.storage.files import check_writable, sole_writer, written_whole
+from oochub.storage.files import check_writable, sole_writer, write_whole
 from oochub.storage.reading import read_json
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
@@ -124,7 +124,7 @@ class RunFolder:
         if self._earlier_settings() != self._settings:
             self._remove(self._checkpoints)
         self._checkpoints.mkdir(parents=True, exist_ok=True)
-        with written_whole(self._checkpoints / _SETTINGS) as draft:
+        with write_whole(self._checkpoints / _SETTINGS) as draft:
             draft.write_text(_json(self._settings))
         for name in (*_LAST[::-1], AUXILIARY_HEAD):
             self._remove(self.path / name)

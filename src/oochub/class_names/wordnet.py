@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 
 from oochub.errors import OochubError, unknown_name
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.reading import read_bytes
 
 _FILE = "data.noun"
@@ -258,7 +258,7 @@ def write_wordnet_facts(
     everything = classes.union(*(tree.ancestors(wnid) for wnid in classes))
     worded = {*others}.union(*(tree.ancestors(wnid) for wnid in others))
     members = {_LISTS[version]: set(several) for version, several in lists.items()}
-    with written_whole(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
+    with write_whole(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as file:
         file.write(_HEAD)
         for wnid in sorted(everything):
             of = "".join(letter for letter in sorted(members) if wnid in members[letter])

@@ -22,10 +22,10 @@ def write_context_page(
         folder: The repository, for the next command.
         as_json: Whether the command answers in JSON.
     """
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
 
     text = catalog.find_functions("context_page")["reviewing"](data, rows=rows, seed=seed)
-    with written_whole(page, kind=PAGE) as draft:
+    with write_whole(page, kind=PAGE) as draft:
         draft.write_text(text, "utf-8")
     if not as_json:
         out_console.print(

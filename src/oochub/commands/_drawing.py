@@ -18,7 +18,7 @@ from oochub import catalog
 from oochub.commands._figure_sources import ALL, Sources
 from oochub.errors import OochubError, unknown_name
 from oochub.storage.artifacts import FIGURE
-from oochub.storage.files import check_writable, written_whole
+from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,7 @@ def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
         figure = plot.draw(getattr(sources, plot.material), **beside).figure
         form = plot.path.suffix.lower() or ".png"  # of a stream
         same_bytes = pyplot.rc_context({"svg.hashsalt": "oochub"})  # of the same input
-        with written_whole(plot.path, kind=FIGURE) as draft, same_bytes:
+        with write_whole(plot.path, kind=FIGURE) as draft, same_bytes:
             figure.savefig(draft, dpi=_DPI, format=form[1:], metadata=_SUFFIXES[form])
         pyplot.close(figure)
         if plot.numbers is not None:

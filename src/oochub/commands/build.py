@@ -102,13 +102,13 @@ def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> di
     from oochub import catalog
     from oochub.data.load import split_name
     from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
 
     name, able = split_name(benchmark)[0], catalog.find_functions("class_audit")
     if name not in able:
         raise OochubError(f"{name} has no choice of classes to audit; {', '.join(able) or 'none'} has.")
     classes = able[name](**parameters)
-    with written_whole(path, kind=CSV) as draft:
+    with write_whole(path, kind=CSV) as draft:
         draft.write_text(format_csv(classes), "utf-8")
     removed = classes["removed_by"].value_counts(sort=False)
     published = classes.loc[classes["published"], "removed_by"].value_counts(sort=False)

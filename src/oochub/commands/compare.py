@@ -36,7 +36,7 @@ def compare(
     """
     import oochub
     from oochub.report.comparison import Comparison
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
 
     outputs = {
         name: path
@@ -58,7 +58,7 @@ def compare(
     }
     for name, path in outputs.items():
         text = texts[name]()
-        with written_whole(path, kind=_KINDS[name]) as draft:
+        with write_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(text, "utf-8")
     if not as_json:
         out_console.print(compared.to_terminal(width=out_console.width))

@@ -69,7 +69,7 @@ def report(
     from oochub.commands._figure_sources import Sources
     from oochub.errors import OochubError
     from oochub.report.forms import frame_table, terminal
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
 
     sources = Sources(
         names=source,
@@ -103,7 +103,7 @@ def report(
     }
     for name, path in outputs.items():
         text = texts[name]()
-        with written_whole(path, kind=_KINDS[name]) as draft:
+        with write_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(text, "utf-8")
     tables = draw(plots, sources)
     if not outputs and not plots and not as_json:

@@ -24,7 +24,7 @@ from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.storage.cache_folder import cache_folder
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.reading import read_json
 
 RECORDS = "build.json"
@@ -267,7 +267,7 @@ def store_record(folder: Path, config: str, record: BuildRecord, written: Config
         written: Its files.
     """
     records = {**read_builds(folder), config: to_json(record) | {_WRITTEN: to_json(written)}}
-    with written_whole(folder / RECORDS) as draft:
+    with write_whole(folder / RECORDS) as draft:
         draft.write_text(json.dumps(dict(sorted(records.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 

@@ -30,7 +30,7 @@ from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_si
 from oochub.errors import OochubError, either
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
 from oochub.settings.data_settings import DataSettings
-from oochub.storage.files import check_writable, folder_written_whole, sole_writer
+from oochub.storage.files import check_writable, sole_writer, write_whole_folder
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_text
 
@@ -63,7 +63,7 @@ def write_repository(
     Raises:
         OochubError: It cannot be written.
     """
-    with folder_written_whole(target) as draft:
+    with write_whole_folder(target) as draft:
         (draft / "data").mkdir()
         features = record.beside(next(iter(dataset.values())).features)
         if shard_size is None:

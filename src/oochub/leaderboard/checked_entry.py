@@ -23,7 +23,7 @@ from oochub.records.schema import from_json, to_json
 from oochub.report import wording
 from oochub.report.report import Report
 from oochub.storage.cache_folder import cache_folder
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.reading import read_json
 
 _BLOCK = 1 << 22
@@ -128,7 +128,7 @@ def _kept(sent: Report, files: Sequence[Path], own: BenchmarkRows | None) -> Rec
     except (OochubError, OSError):  # none, or one that is not whole
         found = recompute_report(sent, files[1:], own)
     try:
-        with written_whole(kept) as draft:
+        with write_whole(kept) as draft:
             draft.write_text(json.dumps(to_json(found)), "utf-8")
     except OochubError as error:
         warnings.warn(f"The check is not kept for the next time. {error}", OochubWarning, stacklevel=3)

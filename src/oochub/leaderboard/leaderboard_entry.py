@@ -10,7 +10,7 @@ from typing import Literal
 
 from oochub.errors import OochubError
 from oochub.records.schema import check_version, from_json, optional, to_json
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.reading import read_json
 
 SCHEMA_VERSION = 1
@@ -115,5 +115,5 @@ class LeaderboardEntry:
 
     def save(self, folder: Path) -> None:
         """Writes `entry.json` into a folder."""
-        with written_whole(folder / "entry.json") as draft:
+        with write_whole(folder / "entry.json") as draft:
             draft.write_text(json.dumps(to_json(self), indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -21,7 +21,7 @@ from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_pag
 from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import SITE, format_csv
-from oochub.storage.files import check_writable, folder_written_whole, scratch_folder, sole_writer
+from oochub.storage.files import check_writable, scratch_folder, sole_writer, write_whole_folder
 
 _CARD = """---
 title: oochub leaderboard
@@ -89,7 +89,7 @@ class Site:
             raise OochubError(f"The site cannot lie in the results: {target} is in {folder}. Choose another --out.")
         own = _own(truth)
         checked = _checked(folder, own)
-        with sole_writer(target), folder_written_whole(target, kind=SITE) as draft:
+        with sole_writer(target), write_whole_folder(target, kind=SITE) as draft:
             words = source or folder.resolve().name
             try:
                 boards = _written(checked, draft, own, words, link)

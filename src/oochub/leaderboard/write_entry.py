@@ -16,7 +16,7 @@ from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.report.report import Report
 from oochub.storage.artifacts import ENTRY
-from oochub.storage.files import folder_written_whole
+from oochub.storage.files import write_whole_folder
 
 _SAID = ("track", "selection", "supervision")
 
@@ -49,7 +49,7 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
     entry = _entry(loaded, files, said)
     name = _name(loaded, entry)
     target = Path(folder).expanduser() / name
-    with folder_written_whole(target, kind=ENTRY) as draft:
+    with write_whole_folder(target, kind=ENTRY) as draft:
         shutil.copyfile(path, draft / "report.json")
         for file, stored in zip(files, entry.predictions, strict=True):
             (shutil.copytree if file.is_dir() else shutil.copyfile)(file, draft / stored)

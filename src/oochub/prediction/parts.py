@@ -24,7 +24,7 @@ from oochub.prediction.predictions_file import PartRecord
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.schema import from_json, to_json
 from oochub.stats.logits import SoftmaxSummary
-from oochub.storage.files import take_place, written_whole
+from oochub.storage.files import take_place, write_whole
 from oochub.storage.parquet_file import seal_of
 from oochub.storage.reading import read_json
 
@@ -99,7 +99,7 @@ class Parts:
         """Makes the folder, for several processes that put parts into it."""
         assert self.folder is not None  # noqa: S101
         if not (self.folder / _LAYOUT).exists():
-            with written_whole(self.folder / _LAYOUT) as draft:
+            with write_whole(self.folder / _LAYOUT) as draft:
                 draft.write_text(json.dumps(self._layout), "utf-8")
 
     def check_shared(self) -> None:
@@ -146,7 +146,7 @@ class Parts:
         if made.predictions is not None:
             replace(made.predictions, part=about).save(self._file(number))
             return
-        with written_whole(self._empty(number)) as draft:
+        with write_whole(self._empty(number)) as draft:
             draft.write_text(json.dumps(to_json(about)), "utf-8")
 
     def made(self) -> list[MadePart]:

@@ -31,7 +31,7 @@ from oochub.records.metadata import VECTORS, Metadata
 from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.stats.logits import SoftmaxSummary
 from oochub.storage.artifacts import PREDICTIONS
-from oochub.storage.files import STREAMS, check_writable, folder_written_whole, written_whole
+from oochub.storage.files import STREAMS, check_writable, write_whole, write_whole_folder
 from oochub.storage.parquet_file import Integrity, read_parquet, seal_of, write_tables
 from oochub.storage.reading import parse_json
 from oochub.storage.tensor_file import load_tensors, save_tensors
@@ -129,7 +129,7 @@ def save_predictions(
     if part is not None or is_one_file(rows) or str(path) in STREAMS:
         return write_tables(tables, path, kind=PREDICTIONS)
     path = check_writable(path, kind=PREDICTIONS)
-    with folder_written_whole(path) as folder:
+    with write_whole_folder(path) as folder:
         listed = []
         for number, some in enumerate(_in_parts(tables)):
             file = write_tables(some, folder / f"part-{number:05d}.parquet")
@@ -333,7 +333,7 @@ class StoredHead:
 
     def save(self, file: Path) -> None:
         """Writes the arrays as safetensors with a digest, whole or not at all."""
-        with written_whole(file) as draft:
+        with write_whole(file) as draft:
             save_tensors({"weight": self.weight, "bias": self.bias}, draft)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.records.schema import from_json, optional, to_json
 from oochub.remote.fetch import fetch_model_folder
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.reading import read_json
 
 
@@ -51,7 +51,7 @@ class StoredProcessor:
     def save_pretrained(self, folder: str | Path) -> list[str]:
         """Writes the file into a folder, whole or not at all, and returns its path."""
         target = Path(folder) / self.file_name
-        with written_whole(target) as draft:
+        with write_whole(target) as draft:
             draft.write_text(json.dumps(to_json(self), indent=2) + "\n", "utf-8")
         return [str(target)]
 

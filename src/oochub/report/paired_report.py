@@ -10,7 +10,7 @@ from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Pr
 from oochub.records.report_records import ComparedNumber, ComparedRows, Flip, MetricDescription
 from oochub.records.schema import to_json
 from oochub.storage.artifacts import PAGE, format_csv
-from oochub.storage.files import check_writable, written_whole
+from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,6 +139,6 @@ class PairedReport:
             check_writable(path, kind=PAGE)
         page: str = paired_page(self, images=images)
         if path is not None:
-            with written_whole(path, kind=PAGE) as draft:
+            with write_whole(path, kind=PAGE) as draft:
                 draft.write_text(page, "utf-8")
         return page

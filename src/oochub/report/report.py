@@ -31,7 +31,7 @@ from oochub.records.sides import Vocabulary
 from oochub.section import sections
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import PAGE, REPORT
-from oochub.storage.files import check_writable, written_whole
+from oochub.storage.files import check_writable, write_whole
 from oochub.storage.reading import read_json
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Report:
     def save(self, path: str | Path) -> Path:
         """Writes report.json, whole or not at all."""
         text = json.dumps(to_json(self), indent=1, ensure_ascii=False, allow_nan=False)
-        with written_whole(path, kind=REPORT) as draft:
+        with write_whole(path, kind=REPORT) as draft:
             draft.write_text(text + "\n", "utf-8")
         return Path(path)
 
@@ -242,7 +242,7 @@ class Report:
             check_writable(path, kind=PAGE)
         page = render_page(self, images=images)
         if path is not None:
-            with written_whole(path, kind=PAGE) as draft:
+            with write_whole(path, kind=PAGE) as draft:
                 draft.write_text(page, "utf-8")
         return page
 

@@ -70,7 +70,7 @@ class FileKind:
 
 
 @contextmanager
-def written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator[Path]:
+def write_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator[Path]:
     """Yields a temporary path beside `target`; when the block ends well it takes the target's name.
 
     A link is followed: the file that it points to is replaced. An existing file keeps its mode, a new one follows the
@@ -81,7 +81,7 @@ def written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterat
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
-    >>> with written_whole(folder / "note.txt") as draft:
+    >>> with write_whole(folder / "note.txt") as draft:
     ...     _ = draft.write_text("whole")
     >>> [path.name for path in folder.iterdir()]
     ['note.txt']
@@ -108,11 +108,11 @@ def written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterat
 
 
 @contextmanager
-def folder_written_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator[Path]:
+def write_whole_folder(target: Path | str, *, kind: FileKind | None = None) -> Iterator[Path]:
     """Yields a temporary folder beside `target`; when the block ends well it takes the target's place.
 
     Raises:
-        OochubError: As for `written_whole`.
+        OochubError: As for `write_whole`.
     """
     path = _ready(target, kind)
     draft: Path | None = None

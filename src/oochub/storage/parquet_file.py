@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from oochub.errors import OochubError
-from oochub.storage.files import FileKind, written_whole
+from oochub.storage.files import FileKind, write_whole
 
 Integrity = Literal["checked", "not checked"]
 
@@ -78,7 +78,7 @@ def write_tables(tables: Iterable[pa.Table], path: str | Path, *, kind: FileKind
     """
     several = iter(tables)
     first = next(several)
-    with written_whole(path, kind=kind) as draft:
+    with write_whole(path, kind=kind) as draft:
         options = {"compression": "zstd", "write_page_checksum": True}
         with pq.ParquetWriter(draft, first.schema, **options) as writer:
             for table in chain([first], several):

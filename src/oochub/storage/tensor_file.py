@@ -75,7 +75,7 @@ def save_tensors(
 
     Args:
         arrays: By name.
-        file: Usually the draft of `files.written_whole`.
+        file: Usually the draft of `files.write_whole`.
         entry: Where the file's metadata have the digest and `about`, as JSON; it is the only entry, since safetensors
             orders several at random.
         about: What else is to be kept, JSON types.

@@ -34,7 +34,7 @@ from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.metadata import HeldOut, Metadata, PredictedBy, Training
 from oochub.records.output_columns import vector_array
 from oochub.records.provenance import provenance
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.tensor_file import save_tensors
 from oochub.sweep.measurement import collect_numbers, measure_held_out
 from oochub.sweep.runs import Run, RunResult
@@ -186,7 +186,7 @@ def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> Run
     layers = {
         f"{i}.{part}": values for i, layer in enumerate(head.layers) for part, values in zip(_PARTS, layer, strict=True)
     }
-    with written_whole(out / "head.safetensors") as draft:
+    with write_whole(out / "head.safetensors") as draft:
         save_tensors({name: values.cpu().numpy() for name, values in layers.items()}, draft)
     predictions.save(out / "predictions.parquet")
     if run.left_out:

@@ -26,7 +26,7 @@ from oochub.errors import OochubError
 from oochub.process.program import work_for_parent
 from oochub.records.schema import from_json, to_json
 from oochub.storage.artifacts import SWEEP
-from oochub.storage.files import check_writable, sole_writer, written_whole
+from oochub.storage.files import check_writable, sole_writer, write_whole
 from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.sweep_recipe import SweepRecipe, name_features_track
 from oochub.sweep.sweep_table import make_run_table, make_selection_table, to_markdown, write_table
@@ -214,7 +214,7 @@ def _claimed(folder: Path, recipe: SweepRecipe, track: str) -> Path:
     if owner != own:
         held = f"{owner.get('recipe')} ({owner.get('track')})"
         raise OochubError(f"{folder} holds the sweep {held}, not {recipe.name} ({track}). Choose another --out.")
-    with written_whole(note) as draft:
+    with write_whole(note) as draft:
         draft.write_text(json.dumps(own) + "\n", "utf-8")
     return folder
 
@@ -242,7 +242,7 @@ def _swept(
             due = 0.0
             table = _write(recipe, folder, known, results, track)
             for run, result in do(todo) if todo else ():
-                with written_whole(folder / "rows" / f"{run.id}.json") as draft:
+                with write_whole(folder / "rows" / f"{run.id}.json") as draft:
                     draft.write_text(json.dumps(to_json(result), indent=1) + "\n", "utf-8")
                 results[run.id] = result
                 if time.monotonic() >= due:
@@ -253,7 +253,7 @@ def _swept(
             table = _write(recipe, folder, known, results, track)
     stem = "oracle" if recipe.select == "oracle" else "selected"
     write_table(make_selection_table(table), folder / f"{stem}.parquet", recipe)
-    with written_whole(folder / f"{stem}.md") as draft:
+    with write_whole(folder / f"{stem}.md") as draft:
         draft.write_text(to_markdown(table, recipe, track=track), "utf-8")
     failed = int((table["status"] == "failed").sum())
     return SweepResult(folder / "runs.parquet", folder / f"{stem}.parquet", folder / f"{stem}.md", len(table), failed)

@@ -43,7 +43,7 @@ def review(
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""
     from oochub.prediction.predictions import Predictions
     from oochub.reviewing.decisions import check_known, merge_decisions, read_decisions, write_decisions
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
     from oochub.studies.imagenet_ood.keep_list import WHERE, keep_list, known_ids
     from oochub.studies.imagenet_ood.review import QUESTION
 
@@ -61,7 +61,7 @@ def review(
     written = {}
     if out is not None and reference is not None:
         page = _page(predictions, Predictions.load(reference), decided, top, raw)
-        with written_whole(out, kind=PAGE) as draft:
+        with write_whole(out, kind=PAGE) as draft:
             draft.write_text(page, "utf-8")
         written["page"] = str(out)
     if apply and decisions is not None:
@@ -69,7 +69,7 @@ def review(
         written["decisions"] = str(decisions)
     if keep is not None:
         names = keep_list(predictions, decided)
-        with written_whole(keep, kind=LIST) as draft:
+        with write_whole(keep, kind=LIST) as draft:
             draft.write_text("".join(f"{name}\n" for name in names), "utf-8")
         written["keep"] = str(keep)
         if not as_json:

@@ -53,7 +53,7 @@ def gallery(
     from oochub.figures.gallery import gallery as draw
     from oochub.prediction.predictions import Predictions
     from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
 
     def read(path: Path) -> Predictions:
         loaded = Predictions.load(path)
@@ -70,9 +70,9 @@ def gallery(
     config = f"nooch/{about.task_of or about.config}"
     data = load(config, data_dir=str(folder), options=raw.options or {})
     ax = draw(models, data, columns=columns, coco=folder if outlines else None, **options)
-    with written_whole(out, kind=FIGURE) as draft:
+    with write_whole(out, kind=FIGURE) as draft:
         ax.figure.canvas.figure.savefig(draft, dpi=150, format=out.suffix.lower().removeprefix(".") or "png")
     if export is not None:
-        with written_whole(export, kind=CSV) as draft:
+        with write_whole(export, kind=CSV) as draft:
             draft.write_text(format_csv(chosen.assign(doubtful="")), "utf-8")
     done({"figure": str(out)} | ({"export": str(export)} if export else {}), as_json)

@@ -27,14 +27,14 @@ def suite(
     """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""
     from oochub.evaluation.scenes import measure_task_losses
     from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
     from oochub.studies.nooch.suite_selection import SIMILAR, suite_selection
 
     pairs = SIMILAR if similar is None else [_pair(words) for words in similar]
     ranking = suite_selection(
         [measure_task_losses(file, split=split) for file in predictions], size=size, minimum=minimum, similar=pairs
     )
-    with written_whole(out, kind=CSV) as draft:
+    with write_whole(out, kind=CSV) as draft:
         draft.write_text(format_csv(ranking), "utf-8")
     if not as_json:
         table = Table(*("rank", "task", "gap", "hard", "all", "hard +", "hard -", "removed by"), box=None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError, either
 from oochub.reviewing.review_page import Card, Choice, Question, Shown, make_review_page, make_thumbnail
-from oochub.storage.files import folder_written_whole, sole_writer
+from oochub.storage.files import sole_writer, write_whole_folder
 from oochub.studies.file_kinds import PROMPT_CHECK
 from oochub.studies.spawrious.generation.generation_job import judged_pictures, save_picture
 from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
@@ -69,7 +69,7 @@ def prompt_check(
     """
     job = checked_job(plan, number, images)
     batches = [range(first, min(first + plan.batch_size, images)) for first in range(0, images, plan.batch_size)]
-    with sole_writer(out), folder_written_whole(out, kind=PROMPT_CHECK) as draft:
+    with sole_writer(out), write_whole_folder(out, kind=PROMPT_CHECK) as draft:
         tried: list[TriedImage] = []
         shown = []
         (draft / "pictures").mkdir()

@@ -96,7 +96,7 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.data.build_file import read_record
     from oochub.loading_scripts.build_repository import build_parquet
     from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import sole_writer, written_whole
+    from oochub.storage.files import sole_writer, write_whole
     from oochub.studies.spawrious.composition.background_correlations import background_correlations
     from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
     from oochub.studies.spawrious.composition.composition_counts import composition_counts
@@ -114,7 +114,7 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
             repository = build_parquet("spawrious/composed", out, options=options, **given)
             record = read_record(repository, "composed")
             n = record.facts.other["n"] if record else RELEASED_N
-            with written_whole(repository / "correlations.csv", kind=CSV) as draft:
+            with write_whole(repository / "correlations.csv", kind=CSV) as draft:
                 draft.write_text(format_csv(background_correlations(composition_counts(composition, n))), "utf-8")
         written |= {"repository": str(repository), "correlations": str(repository / "correlations.csv")}
     if as_json:
@@ -153,7 +153,7 @@ def _search(
     count: int, forms: tuple[Any, ...], out: Path, model: str, as_json: bool, *, seed: int, **given: Any
 ) -> None:
     from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
     from oochub.studies.spawrious.composition.composition_search import composition_search
     from oochub.studies.spawrious.composition.features_by_folder import features_by_folder
     from oochub.studies.spawrious.composition.random_compositions import random_compositions
@@ -167,10 +167,10 @@ def _search(
         for level, each in found.proposed.items():
             about = f"{each.composition.about} The {level} one of {count} by heads on features of {Path(model).name}."
             written[f"{form}_{level}"] = str(out / f"{form}_{level}.toml")
-            with written_whole(out / f"{form}_{level}.toml") as draft:
+            with write_whole(out / f"{form}_{level}.toml") as draft:
                 draft.write_text(replace(each.composition, about=about).toml, "utf-8")
         written |= {f"{form}_agreement": found.agreement.to_dict(), f"{form}_ranking": str(out / f"{form}.csv")}
-        with written_whole(out / f"{form}.csv", kind=CSV) as draft:
+        with write_whole(out / f"{form}.csv", kind=CSV) as draft:
             draft.write_text(format_csv(found.table), "utf-8")
         if not as_json:
             _show_search(form, found)

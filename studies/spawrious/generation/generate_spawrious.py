@@ -16,7 +16,7 @@ from oochub.process.ranks import Ranks
 from oochub.records.provenance import provenance
 from oochub.remote.check_source import check_source
 from oochub.remote.fetch import fetch_model_folder
-from oochub.storage.files import check_writable, sole_writer, written_whole
+from oochub.storage.files import check_writable, sole_writer, write_whole
 from oochub.storage.parquet_file import write_parquet
 from oochub.studies.file_kinds import GENERATION
 from oochub.studies.spawrious.generation.contact_sheet import contact_sheet
@@ -175,7 +175,7 @@ def _finished(folder: Path, record: GenerationRecord) -> GenerationRecord:
     names = {f"{role}_revision": model.revision for role, model in models.items()}
     rows = [asdict(each) | {role: model.name for role, model in models.items()} | names for each in tried]
     write_parquet(pa.Table.from_pylist(rows), folder / _MANIFEST)
-    with written_whole(folder / _SHEET) as draft:
+    with write_whole(folder / _SHEET) as draft:
         contact_sheet(folder, _by_file(tried)).save(draft, "PNG")
     finished = replace(record, shares=accepted_shares(tried))
     finished.save(folder)

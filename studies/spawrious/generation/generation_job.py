@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from PIL import Image
 
 from oochub.errors import OochubError, either
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
 from oochub.studies.spawrious.generation.tried_image import (
     IN_BAD_MINIBATCH,
@@ -113,7 +113,7 @@ def _accepted(tried: Sequence[TriedImage]) -> int:
 
 def save_picture(image: Image.Image, file: Path) -> None:
     """Writes a picture as the release has them, 224 pixels a side."""
-    with written_whole(file) as draft:
+    with write_whole(file) as draft:
         image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(draft, "PNG")
 
 

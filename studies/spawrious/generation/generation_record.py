@@ -10,7 +10,7 @@ from oochub.errors import OochubError
 from oochub.records.schema import Count, check_version, from_json, to_json
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.reading import read_json
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
 from oochub.studies.spawrious.generation.generation_plan import GenerationPlan
@@ -85,7 +85,7 @@ class GenerationRecord:
 
     def save(self, folder: Path) -> None:
         """Writes it into the folder of the pictures, whole or as before."""
-        with written_whole(folder / NAME) as draft:
+        with write_whole(folder / NAME) as draft:
             draft.write_text(json.dumps(to_json(self), indent=1) + "\n", "utf-8")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oochub.records.schema import from_json, to_json
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.reading import parse_json, read_lines
 from oochub.studies.spawrious.generation.dog_prompts import Form
 from oochub.studies.spawrious.generation.generation_plan import Job
@@ -95,7 +95,7 @@ def read_tried(file: Path) -> list[TriedImage]:
 
 def write_part(folder: Path, job: Job, tried: Sequence[TriedImage]) -> None:
     """Lists the pictures of a job, whole or as before."""
-    with written_whole(part_file(folder, job)) as draft:
+    with write_whole(part_file(folder, job)) as draft:
         draft.write_text(tried_text(tried), "utf-8")
 
 

@@ -32,7 +32,7 @@ def wilds_tables(
     from oochub.report.comparison_page import tables_page
     from oochub.report.report import Report
     from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import written_whole
+    from oochub.storage.files import write_whole
     from oochub.studies.wilds.result_tables import result_tables
 
     given = compared_files(sources)
@@ -50,7 +50,7 @@ def wilds_tables(
     written = {}
     for name, (path, kind, text) in texts.items():
         if path is not None:
-            with written_whole(path, kind=kind) as draft:
+            with write_whole(path, kind=kind) as draft:
                 draft.write_text(text(), "utf-8")
             written[name] = str(path)
     if not as_json:

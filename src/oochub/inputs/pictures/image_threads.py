@@ -20,7 +20,7 @@ from oochub.errors import OochubError
 from oochub.input import BrokenRow
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes, picture_place
-from oochub.storage.files import check_writable, written_whole
+from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     import torch
@@ -201,7 +201,7 @@ def cache_pixels(
             shape = (len(dataset), *preprocessing.size, 3)
             header = {"descr": "|u1", "fortran_order": False, "shape": shape}
             bar = tqdm(total=len(dataset), desc="Decoding", unit="img", disable=None)
-            with written_whole(target) as draft, draft.open("wb") as file, bar:
+            with write_whole(target) as draft, draft.open("wb") as file, bar:
                 np.lib.format.write_array_header_1_0(file, header)
                 for batch in read_batches(pictures, preprocessing, batch_size=64, num_workers=num_workers):
                     file.write(batch.pixels.numpy().data)

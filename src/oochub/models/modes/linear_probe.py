@@ -24,7 +24,7 @@ from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import output_of, output_of_features
 from oochub.storage.cache_folder import cache_folder
-from oochub.storage.files import written_whole
+from oochub.storage.files import write_whole
 from oochub.storage.tensor_file import load_tensors, save_tensors
 
 _TRAIN, _VALIDATION = "train", "validation"
@@ -188,7 +188,7 @@ def _stored_features(
     made = _extracted(encoder, inputs, data, part, split)
     if file is not None:
         try:
-            with written_whole(file) as draft:
+            with write_whole(file) as draft:
                 save_tensors(made._asdict(), draft, about={"key": key})
         except OochubError as error:
             warnings.warn(
