@@ -83,7 +83,7 @@ def _choose_mistakes(
             raise unknown_name("class", name, names)
     if label is not None and label == answer:
         raise OochubError(f"{label} taken for {answer} is no mistake. Name two classes.")
-    looked_at, words = _looked_at(first)
+    looked_at, words = _choose_rows(first)
     right = [each.prediction == first.label for each in predictions]
     chosen = looked_at & ~right[0] & np.logical_and.reduce(right[1:]) if right[1:] else looked_at & ~right[0]
     if label is not None:
@@ -92,14 +92,14 @@ def _choose_mistakes(
         chosen &= first.prediction == names.index(answer)
     pairs = Counter(zip(first.label[chosen].tolist(), first.prediction[chosen].tolist(), strict=True))
     if not pairs:
-        raise OochubError(_none(first, predictions[1:], label, answer, words))
+        raise OochubError(_explain_no_rows(first, predictions[1:], label, answer, words))
     wrong, taken = min(pairs, key=lambda pair: (-pairs[pair], pair))
     rows = np.flatnonzero(chosen & (first.label == wrong) & (first.prediction == taken))
     loss = first.output.arrays(first)["loss"][rows]
     return _ChosenMistakes(names[wrong], names[taken], rows[np.argsort(-loss, kind="stable")], looked_at, words)
 
 
-def _looked_at(predictions: Predictions) -> tuple[NDArray[np.bool_], str]:
+def _choose_rows(predictions: Predictions) -> tuple[NDArray[np.bool_], str]:
     """The rows out of context with a known class, else all such rows; in words."""
     output, declared = predictions.output, find_declaration(predictions)
     columns = EvaluationColumns(predictions, output.arrays(predictions))
@@ -112,7 +112,9 @@ def _looked_at(predictions: Predictions) -> tuple[NDArray[np.bool_], str]:
     return known, f"all of {next(iter(predictions.metadata.rows))}"
 
 
-def _none(first: Predictions, others: Sequence[Predictions], label: str | None, answer: str | None, words: str) -> str:
+def _explain_no_rows(
+    first: Predictions, others: Sequence[Predictions], label: str | None, answer: str | None, words: str
+) -> str:
     asked = f"of {label or 'any class'} taken for {answer or 'another'}" if label or answer else "of any class"
     beside = f" that {others[0].metadata.model.id} gets right" if others else ""
     named = f"Name other classes with {either('label= and answer=', '--label and --answer')}"
@@ -213,7 +215,7 @@ def attention(
     saliency: dict[str, Any] = {"samples": samples, "noise": noise, "variant": variant, "seed": seed}
     check_saliency(samples=samples, noise=noise, variant=variant)
     read = None if masks is None else ObjectMasks(masks)
-    chosen = _chosen_split(data, split)
+    chosen = _choose_split(data, split)
     part = data[chosen]
     opening: dict[str, Any] = {"mode": mode, "processor": processor, "cache": cache}
     given = [model] if beside is None else [model, beside]
@@ -232,7 +234,7 @@ def attention(
     stored = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
     number = {str(name): row for row, name in enumerate(stored)}
     some = select_rows(part, [number[name] for name in ids])
-    names, maps = _names(own), list[AttentionMap]()
+    names, maps = _name_models(own), list[AttentionMap]()
     for source, predictions, name in zip(given, own, names, strict=True):
         taken = predictions.take(np.asarray(rows))
         seen = make_seen_maps(
@@ -247,7 +249,7 @@ def attention(
             **saliency,
         )
         for row, (picture, found, mask) in enumerate(seen):
-            fact = _facts(taken, row)
+            fact = _describe_map(taken, row)
             maps.append(AttentionMap(**fact, model=name, shown=row < shown, picture=picture, map=found, mask=mask))
     return Attention(
         models=tuple(names),
@@ -262,7 +264,7 @@ def attention(
     )
 
 
-def _chosen_split(data: Mapping[str, Any], split: str | None) -> str:
+def _choose_split(data: Mapping[str, Any], split: str | None) -> str:
     """The split that was named, else that of the headline, else the last."""
     if split is not None and split not in data:
         raise unknown_name("split", split, data)
@@ -274,13 +276,13 @@ def _chosen_split(data: Mapping[str, Any], split: str | None) -> str:
     return chosen
 
 
-def _names(predictions: list[Predictions]) -> list[str]:
+def _name_models(predictions: list[Predictions]) -> list[str]:
     """The last part of each model's id; of equal ones with a number."""
     names = [str(each.metadata.model.id).rstrip("/").rpartition("/")[2] for each in predictions]
     return names if len(set(names)) == len(names) else [f"{name} ({k})" for k, name in enumerate(names, 1)]
 
 
-def _facts(predictions: Predictions, row: int) -> dict[str, Any]:
+def _describe_map(predictions: Predictions, row: int) -> dict[str, Any]:
     """What an AttentionMap says of a row."""
     record, names = predictions.rows.row(row), predictions.class_names
     answer = int(predictions.prediction[row])

@@ -116,11 +116,11 @@ def measure_object_shares(maps: Sequence[AttentionMap], sampling: Sampling = Sam
             "wrong": [each for each in own if not each.is_right],
             "right": [each for each in own if each.is_right],
         }
-        found += [_of(model, rows, part, sampling) for rows, part in parts.items()]
+        found += [_compute_map(model, rows, part, sampling) for rows, part in parts.items()]
     return tuple(found)
 
 
-def _of(model: str, rows: Chosen, part: Sequence[AttentionMap], sampling: Sampling) -> ObjectShare:
+def _compute_map(model: str, rows: Chosen, part: Sequence[AttentionMap], sampling: Sampling) -> ObjectShare:
     there = [each for each in part if each.area]
     pairs = np.array([(each.share, each.area) for each in there if each.share is not None], np.float64).reshape(-1, 2)
     share, area, over = (_mean(values, sampling) for values in (*pairs.T, pairs[:, 0] - pairs[:, 1]))

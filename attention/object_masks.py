@@ -57,7 +57,7 @@ picture, <example_id>.png, white on the object and black elsewhere.
                 raise OochubError(f"Masks of COCO are of its images, whose ids are numbers; there is a {strange[0]!r}.")
             self._coco = object_masks(self._folder, [int(name) for name in example_ids], [self._thing])
             return
-        missing = [name for name in example_ids if not self._file(name).is_file()]
+        missing = [name for name in example_ids if not self._find_file(name).is_file()]
         if missing:
             raise OochubError(
                 f"{len(missing):,} of {len(example_ids):,} pictures have no mask in {self._folder}, first "
@@ -78,14 +78,14 @@ picture, <example_id>.png, white on the object and black elsewhere.
         if self._coco is not None and self._thing is not None:
             parts = self._coco[int(example_id)][self._thing]
             return np.logical_or.reduce(parts) if parts else np.zeros(size[::-1], bool)
-        file = self._file(example_id)
+        file = self._find_file(example_id)
         return np.asarray(decode(read_bytes(file), str(file)).convert("L")) > 0
 
     @property
     def _is_coco(self) -> bool:
         return any((self._folder / name).is_dir() for name in ("annotations", "annotations-json"))
 
-    def _file(self, example_id: str) -> Path:
+    def _find_file(self, example_id: str) -> Path:
         file = self._folder / f"{example_id}.png"
         check_inside(file, root=self._folder)
         return file

@@ -73,7 +73,7 @@ def make_seen_maps(
     opened = choose_mode(source, mode, settings)(source, inputs, data, **settings)
     probe = {name: values.to(device) for name, values in inputs.probe().items()}
     saliency_of = SmoothGradCam(opened.network, probe, **saliency)
-    black, white = _extremes(inputs, device)
+    black, white = _find_extremes(inputs, device)
     answers = torch.from_numpy(predictions.prediction.astype(np.int64))
     ids, start = part["example_id"][:], 0
     pictures = part.select_columns(["image"])
@@ -82,18 +82,18 @@ def make_seen_maps(
         for batch in inputs.batches(pictures, batch_size=_BATCH, device=device):
             count = len(batch.inputs["pixel_values"])
             maps = saliency_of(batch.inputs, answers[start : start + count]).cpu().numpy()
-            levels = _levels(batch.inputs["pixel_values"], black, white)
+            levels = _compute_gray_levels(batch.inputs["pixel_values"], black, white)
             for place, name in enumerate(ids[start : start + count]):
                 own = None
                 if mask is not None:
                     size = decode(picture_bytes(files[start + place]["image"], name), name).size
-                    own = _fitted(mask(name, size), size, name, inputs, black, white)
+                    own = _fit_mask(mask(name, size), size, name, inputs, black, white)
                 yield SeenMap((255 * levels[place]).round().astype(np.uint8), maps[place], own)
             start += count
             bar.update(count)
 
 
-def _pictures(images: Sequence[Image.Image]) -> datasets.Dataset:
+def _convert_to_pictures(images: Sequence[Image.Image]) -> datasets.Dataset:
     files = []
     for image in images:
         file = io.BytesIO()
@@ -102,25 +102,25 @@ def _pictures(images: Sequence[Image.Image]) -> datasets.Dataset:
     return datasets.Dataset.from_dict({"image": files}, datasets.Features({"image": datasets.Image()}))
 
 
-def _processed(inputs: Input, images: Sequence[Image.Image], device: torch.device) -> torch.Tensor:
-    (batch,) = inputs.batches(_pictures(images), batch_size=len(images), device=device)
+def _process(inputs: Input, images: Sequence[Image.Image], device: torch.device) -> torch.Tensor:
+    (batch,) = inputs.batches(_convert_to_pictures(images), batch_size=len(images), device=device)
     return batch.inputs["pixel_values"]
 
 
-def _extremes(inputs: Input, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+def _find_extremes(inputs: Input, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """What the preprocessing makes of black and of white, (3, 1, 1) each."""
-    both = _processed(inputs, [Image.new("RGB", (64, 64), color) for color in ("black", "white")], device)
+    both = _process(inputs, [Image.new("RGB", (64, 64), color) for color in ("black", "white")], device)
     middle = both[:, :, both.shape[2] // 2, both.shape[3] // 2, None, None]
     return middle[0], middle[1]
 
 
-def _levels(pixels: torch.Tensor, black: torch.Tensor, white: torch.Tensor) -> NDArray[np.float32]:
+def _compute_gray_levels(pixels: torch.Tensor, black: torch.Tensor, white: torch.Tensor) -> NDArray[np.float32]:
     """Gray levels (b, h, w, 3) in [0, 1] of what a model is called with."""
     levels: NDArray[np.float32] = ((pixels - black) / (white - black)).clamp(0, 1).movedim(1, -1).cpu().numpy()
     return levels
 
 
-def _fitted(
+def _fit_mask(
     mask: NDArray[np.bool_],
     size: tuple[int, int],
     name: str,
@@ -135,6 +135,6 @@ def _fitted(
             "masks of the pictures as they are stored."
         )
     image = Image.fromarray(mask).convert("RGB")
-    levels = _levels(_processed(inputs, [image], black.device), black, white)[0]
+    levels = _compute_gray_levels(_process(inputs, [image], black.device), black, white)[0]
     fitted: NDArray[np.bool_] = levels.mean(-1) >= 0.5
     return fitted

@@ -68,7 +68,7 @@ class SmoothGradCam:
         check_saliency(samples=samples, noise=noise, variant=variant)
         self._network, self._samples, self._noise, self._seed = network, samples, noise, seed
         self._variant = variant
-        with _evaluating(network):
+        with _set_evaluation_mode(network):
             self._layer = find_spatial_layer(network, probe)
 
     def __call__(self, inputs: Mapping[str, torch.Tensor], target: torch.Tensor) -> torch.Tensor:
@@ -81,9 +81,9 @@ class SmoothGradCam:
         pixels = inputs["pixel_values"].detach()
         generator = torch.Generator().manual_seed(self._seed)
         noise = self._noise * torch.randn(self._samples, *pixels.shape[1:], generator=generator)
-        with _evaluating(self._network):
-            clean = self._passed(inputs, pixels, target)[0]
-            noisy = [self._passed(inputs, pixels + each.to(pixels), target) for each in noise]
+        with _set_evaluation_mode(self._network):
+            clean = self._run_pass(inputs, pixels, target)[0]
+            noisy = [self._run_pass(inputs, pixels + each.to(pixels), target) for each in noise]
         gradients = torch.stack([gradient for _, gradient in noisy])
         first, second, third = (gradients.pow(power).mean(0) for power in (1, 2, 3))
         if self._variant == "torchcam":
@@ -102,7 +102,7 @@ class SmoothGradCam:
         resized = nn.functional.interpolate(maps, size=pixels.shape[2:], mode="bilinear", align_corners=False)
         return resized[:, 0].float().clamp(0, 1)
 
-    def _passed(
+    def _run_pass(
         self, inputs: Mapping[str, torch.Tensor], pixels: torch.Tensor, target: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The activations of the layer and the gradient of the target's logit by them, float64 (b, c, h, w) each."""
@@ -132,7 +132,7 @@ def check_saliency(*, samples: int, noise: float, variant: str) -> None:
 
 
 @contextmanager
-def _evaluating(network: nn.Module) -> Iterator[None]:
+def _set_evaluation_mode(network: nn.Module) -> Iterator[None]:
     """A block in which the network is in evaluation mode; after it each layer is in its own mode again."""
     modes = {layer: layer.training for layer in network.modules()}
     network.eval()
@@ -175,7 +175,7 @@ class SpatialLayer(NamedTuple):
         if self.form == "channels_last":
             return output.movedim(-1, 1)
         tokens = output[:, self.before : output.shape[1] - self.after]
-        grid = _grid(tokens.shape[1], size)
+        grid = _fit_grid(tokens.shape[1], size)
         if grid is None:
             raise OochubError(
                 f"{tokens.shape[1]} tokens are no grid on a picture of {size[0]} x {size[1]} pixels. Make the pictures "
@@ -220,7 +220,7 @@ def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> Spati
     weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(0)).to(logits.device)
     answer = (logits * weights).sum()  # a plain sum may be the same for every picture
     found: SpatialLayer
-    for found, given in reversed(list(_candidates(calls, size))):
+    for found, given in reversed(list(_find_candidates(calls, size))):
         (gradient,) = torch.autograd.grad(answer, given, retain_graph=True, allow_unused=True)
         if gradient is not None and found.places(gradient, size).any() and _is_whole(answer, given, pixels):
             return found
@@ -255,7 +255,7 @@ def record_outputs(
             handle.remove()
 
 
-def _candidates(
+def _find_candidates(
     calls: list[tuple[nn.Module, torch.Tensor]], size: tuple[int, int]
 ) -> Iterator[tuple[SpatialLayer, torch.Tensor]]:
     counts: dict[nn.Module, int] = {}
@@ -270,33 +270,33 @@ def _candidates(
         elif given.ndim == 3 and len(given) == 2 and given.shape[2] > 1:  # (b, c, 1) is what pooling leaves
             count = given.shape[1]
             if count not in beside:
-                beside[count] = _not_of_picture(given)
+                beside[count] = _count_extra_tokens(given)
             ends = beside[count]
-            if given.requires_grad and ends and (_grid(count - sum(ends), size) or (1, 1)) != (1, 1):
+            if given.requires_grad and ends and (_fit_grid(count - sum(ends), size) or (1, 1)) != (1, 1):
                 yield SpatialLayer(layer, call, "tokens", *ends), given
 
 
-def _not_of_picture(given: torch.Tensor) -> tuple[int, int] | None:
+def _count_extra_tokens(given: torch.Tensor) -> tuple[int, int] | None:
     """How many tokens before and behind the others are the same for two pictures; None where all are."""
     differ = (given[0] != given[1]).any(-1).nonzero().flatten().tolist()
     return (differ[0], given.shape[1] - differ[-1] - 1) if differ else None
 
 
-def _grid(count: int, size: tuple[int, int]) -> tuple[int, int] | None:
+def _fit_grid(count: int, size: tuple[int, int]) -> tuple[int, int] | None:
     """The rows and columns of so many tokens that are nearest to squares on the picture; None where none are near."""
     grids = [(rows, count // rows) for rows in range(1, count + 1) if count % rows == 0]
     even = [grid for grid in grids if _is_even(grid, size)]
-    return min(even, key=lambda grid: _unevenness(grid, size), default=None)
+    return min(even, key=lambda grid: _measure_unevenness(grid, size), default=None)
 
 
-def _unevenness(grid: tuple[int, int], size: tuple[int, int]) -> float:
+def _measure_unevenness(grid: tuple[int, int], size: tuple[int, int]) -> float:
     down, across = (pixels / places for pixels, places in zip(size, grid, strict=True))
     return max(down / across, across / down)
 
 
 def _is_even(grid: tuple[int, int], size: tuple[int, int]) -> bool:
     return all(0 < places <= pixels for places, pixels in zip(grid, size, strict=True)) and (
-        _unevenness(grid, size) <= _UNEVEN
+        _measure_unevenness(grid, size) <= _UNEVEN
     )
 
 

@@ -25,7 +25,7 @@ _TERMS = "CelebA: non-commercial research"
 _HOME = "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html"
 
 
-def _raw(path: str, note: str) -> RawFile:
+def _declare_raw_file(path: str, note: str) -> RawFile:
     return RawFile(path=path, also=f"celebA_v*/{path}", url=_HOME, size="1.4 GB", license=_TERMS, note=note)
 
 
@@ -43,9 +43,9 @@ celebA = Benchmark(
   year = {2015}
 }""",
     raw_files=(
-        _raw("list_attr_celeba.*", ".csv, as WILDS and Kaggle have it, or .txt, as its authors do"),
-        _raw("list_eval_partition.*", ".csv or .txt"),
-        _raw("img_align_celeba/", "202,599 JPEGs"),
+        _declare_raw_file("list_attr_celeba.*", ".csv, as WILDS and Kaggle have it, or .txt, as its authors do"),
+        _declare_raw_file("list_eval_partition.*", ".csv or .txt"),
+        _declare_raw_file("img_align_celeba/", "202,599 JPEGs"),
     ),
     in_context=Rows(name="all faces", split="test"),
     out_of_context=WorstOfGroups(split="test"),
@@ -111,16 +111,16 @@ class CelebA(BenchmarkBuilder):
         )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
-        return [*super()._watched(folder), _pictures(folder)]
+        return [*super()._watched(folder), _find_picture_folder(folder)]
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         folder = self._folder()
-        attributes, partition = (_table(raw, folder) for raw in celebA.raw_files[:2])
-        pictures = _pictures(folder)
+        attributes, partition = (_read_table(raw, folder) for raw in celebA.raw_files[:2])
+        pictures = _find_picture_folder(folder)
         for table in (attributes, partition):
             table.check_unique("image_id")
         attributes.check_files("image_id", pictures)
-        split_of = _splits(attributes, partition)
+        split_of = _assign_splits(attributes, partition)
         hair, sex = attributes.coded("Blond_Hair", _HAIR), attributes.coded("Male", _SEX)
         groups = [f"{label}/{context}" for label, context in zip(hair, sex, strict=True)]
         files = list(attributes.columns["image_id"])
@@ -141,7 +141,7 @@ class CelebA(BenchmarkBuilder):
         return self._splits(pictures, parts, facts, notes)
 
 
-def _table(raw: RawFile, folder: Path) -> MetadataTable:
+def _read_table(raw: RawFile, folder: Path) -> MetadataTable:
     """One of the two tables: CSV, or the text of CelebA's authors, whose attributes follow a count and their names."""
     file = raw.find(folder) or folder / raw.path
     columns = ("image_id", "partition") if "partition" in raw.path else ("image_id", "Blond_Hair", "Male")
@@ -159,13 +159,13 @@ def _table(raw: RawFile, folder: Path) -> MetadataTable:
     return table
 
 
-def _pictures(folder: Path) -> Path:
+def _find_picture_folder(folder: Path) -> Path:
     """The folder of pictures, which Kaggle's archive holds twice, one in the other."""
     place = celebA.raw_files[2].find(folder) or folder / "img_align_celeba"
     return nested if (nested := place / place.name).is_dir() else place
 
 
-def _splits(attributes: MetadataTable, partition: MetadataTable) -> pa.Array:
+def _assign_splits(attributes: MetadataTable, partition: MetadataTable) -> pa.Array:
     """The split of each row of the attributes (n,)."""
     names = partition.columns["image_id"]
     split_of = dict(zip(names, partition.coded("partition", _SPLITS), strict=True))

@@ -26,7 +26,7 @@ _TRAIN = "imagenet/train/"
 _LISTS = {"imagenet_ood": "imagenetood.txt", "openimage_o": "openimage_o.txt"}
 
 
-def _raw(path: str, url: str, size: str, license: str, note: str, also: str = "") -> RawFile:
+def _declare_raw_file(path: str, url: str, size: str, license: str, note: str, also: str = "") -> RawFile:
     return RawFile(path=path, url=url, size=size, license=license, note=note, also=also, required=False)
 
 
@@ -45,21 +45,21 @@ _imagenet_ood = Benchmark(
   year = {2024}
 }""",
     raw_files=(
-        _raw(
+        _declare_raw_file(
             *("imagenet/val/", _ILSVRC, "6.3 GB", _ACCESS),
             "<wnid>/*.JPEG, or 50,000 *.JPEG and one of the next two",
             "val/",
         ),
-        _raw(f"imagenet/{DEVKIT}/", _ILSVRC, "2.5 MB", _ACCESS, "data/: ground truth and meta.mat"),
-        _raw(
+        _declare_raw_file(f"imagenet/{DEVKIT}/", _ILSVRC, "2.5 MB", _ACCESS, "data/: ground truth and meta.mat"),
+        _declare_raw_file(
             f"imagenet/{SOLUTION}",
             "https://www.kaggle.com/c/imagenet-object-localization-challenge",
             "7 MB",
             _ACCESS,
             "the same for val/ of the Kaggle challenge",
         ),
-        _raw(_TRAIN, _ILSVRC, "138 GB", _ACCESS, "<wnid>/*.JPEG, or tar files: the split train", "train/"),
-        _raw(
+        _declare_raw_file(_TRAIN, _ILSVRC, "138 GB", _ACCESS, "<wnid>/*.JPEG, or tar files: the split train", "train/"),
+        _declare_raw_file(
             "imagenet-21k/",
             "https://image-net.org/download-images",
             "1.1 TB",
@@ -67,22 +67,24 @@ _imagenet_ood = Benchmark(
             "<wnid>/*.JPEG, <wnid>.tar, one tar of all, or WebDataset shards",
             "winter21_whole/",
         ),
-        _raw(
+        _declare_raw_file(
             _LISTS["imagenet_ood"],
             "https://github.com/princetonvisualai/imagenetood",
             "1 MB",
             "not stated",
             "31,802 lines <wnid>/<wnid>_<k>.JPEG",
         ),
-        _raw(
+        _declare_raw_file(
             "imagenet-c/",
             "https://zenodo.org/records/2235448",
             "49 GB",
             "CC BY 4.0",
             "<corruption>/<severity>/<wnid>/*.JPEG, or noise.tar, blur.tar, weather.tar and digital.tar",
         ),
-        _raw("imagenet-r/", "https://github.com/hendrycks/imagenet-r", "2.2 GB", "MIT", "<wnid>/<rendition>_<k>.jpg"),
-        _raw(
+        _declare_raw_file(
+            "imagenet-r/", "https://github.com/hendrycks/imagenet-r", "2.2 GB", "MIT", "<wnid>/<rendition>_<k>.jpg"
+        ),
+        _declare_raw_file(
             "sketch/",
             "https://github.com/HaohanWang/ImageNet-Sketch",
             "8 GB",
@@ -90,7 +92,7 @@ _imagenet_ood = Benchmark(
             "<wnid>/sketch_<k>.JPEG",
             "imagenet-sketch/",
         ),
-        _raw(
+        _declare_raw_file(
             "openimage_o/",
             "https://github.com/haoqiwang/vim",
             "17,632 JPEGs",
@@ -98,7 +100,7 @@ _imagenet_ood = Benchmark(
             "*.jpg, in folders or not",
             "openimage-o/",
         ),
-        _raw(
+        _declare_raw_file(
             _LISTS["openimage_o"],
             "https://github.com/haoqiwang/vim/tree/master/datalists",
             "17,632 lines",
@@ -127,14 +129,14 @@ _imagenet_ood = Benchmark(
 _CONFIGS = (*SETS, *(f"{corruption}_{severity}" for corruption in CORRUPTIONS for severity in SEVERITIES))
 
 
-def _of(config: str) -> Benchmark:
+def _declare_config(config: str) -> Benchmark:
     """The declaration of a config: of the raw files it needs the folder of its set."""
     folder = SETS[set_of(config)].folder
     raw_files = tuple(replace(raw, required=raw.path == folder) for raw in _imagenet_ood.raw_files)
     return replace(_imagenet_ood, raw_files=raw_files)
 
 
-imagenet_ood = replace(_imagenet_ood, configs={config: _of(config) for config in _CONFIGS})
+imagenet_ood = replace(_imagenet_ood, configs={config: _declare_config(config) for config in _CONFIGS})
 
 
 @dataclass
@@ -156,7 +158,7 @@ class ImagenetOodConfig(BenchmarkConfig):
     strict: bool = False
 
 
-def _config(name: str, description: str) -> ImagenetOodConfig:
+def _make_config(name: str, description: str) -> ImagenetOodConfig:
     return ImagenetOodConfig(name=name, version=datasets.Version(imagenet_ood.version), description=description)
 
 
@@ -178,14 +180,16 @@ class ImagenetOod(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = imagenet_ood
     BUILDER_CONFIG_CLASS = ImagenetOodConfig
     BUILDER_CONFIGS: ClassVar[list[ImagenetOodConfig]] = [
-        _config("imagenet_1k", "The validation images of ImageNet-1K (split test), and its training images."),
-        _config("imagenet_c", "15 corruptions of the validation images at 5 severities, pooled."),
-        _config("imagenet_r", "Renditions of 200 classes: art, cartoons, toys and others."),
-        _config("imagenet_sketch", "Black and white sketches of the 1,000 classes."),
-        _config("imagenet_ood", "Images of 637 classes of ImageNet-21K that ImageNet-1K lacks."),
-        _config("openimage_o", "Images of Open Images of no class of ImageNet-1K."),
+        _make_config("imagenet_1k", "The validation images of ImageNet-1K (split test), and its training images."),
+        _make_config("imagenet_c", "15 corruptions of the validation images at 5 severities, pooled."),
+        _make_config("imagenet_r", "Renditions of 200 classes: art, cartoons, toys and others."),
+        _make_config("imagenet_sketch", "Black and white sketches of the 1,000 classes."),
+        _make_config("imagenet_ood", "Images of 637 classes of ImageNet-21K that ImageNet-1K lacks."),
+        _make_config("openimage_o", "Images of Open Images of no class of ImageNet-1K."),
         *(
-            _config(f"{corruption}_{severity}", f"The validation images with {corruption} at severity {severity} of 5.")
+            _make_config(
+                f"{corruption}_{severity}", f"The validation images with {corruption} at severity {severity} of 5."
+            )
             for corruption in CORRUPTIONS
             for severity in SEVERITIES
         ),
@@ -245,14 +249,14 @@ class ImagenetOod(BenchmarkBuilder):
         training = self._find(_TRAIN) if config.name == "imagenet_1k" else None
         if training is not None:
             listed = list_training_pictures(training, within=self._within)
-            train, validation = _held_out(listed.pictures, config.held_out)
+            train, validation = _hold_out(listed.pictures, config.held_out)
             parts = {"train": (training, train), "validation": (training, validation)} | parts
             gaps = [*gaps, *(gap for gap in listed.gaps if gap not in gaps)]
         elif config.held_out:
             raise OochubError(f"held_out takes from the training images, and {self._folder()} lacks {_TRAIN}.")
         self._check_whole(f"{environment} is not complete in {self._folder()}", gaps)
         parts = {split: part for split, part in parts.items() if part[1]}
-        self._record([*gaps, *listing.remarks], _facts(environment, parts, listing))
+        self._record([*gaps, *listing.remarks], _collect_facts(environment, parts, listing))
         return [
             datasets.SplitGenerator(name=split, gen_kwargs={"root": root, "shards": cut_rows(Stored.table(pictures))})
             for split, (root, pictures) in parts.items()
@@ -271,7 +275,7 @@ class ImagenetOod(BenchmarkBuilder):
         return columns_of(set_of(self.config.name), Stored(**row), root, within=self._within)
 
 
-def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[Stored]]:
+def _hold_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[Stored]]:
     """The last `share` of each class apart from the others."""
     of_class: dict[str, list[Stored]] = {}
     for stored in pictures:
@@ -283,7 +287,7 @@ def _held_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[
     )
 
 
-def _facts(environment: str, parts: dict[str, tuple[Path, list[Stored]]], listing: Listing) -> BuildFacts:
+def _collect_facts(environment: str, parts: dict[str, tuple[Path, list[Stored]]], listing: Listing) -> BuildFacts:
     return BuildFacts(
         rows={split: len(pictures) for split, (_, pictures) in parts.items()},
         present_classes=tuple(sorted({LABELS[stored.label] for stored in parts["test"][1] if stored.label in LABELS})),

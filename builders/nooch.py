@@ -39,7 +39,7 @@ def _describe_context(row: Mapping[str, Any], facts: BuildFacts) -> str:
     return f"no {names}" if str(group).endswith("/no_context") else names
 
 
-def _not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
+def _explain_not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
     config = NoochConfig(name="all", **options)
     if config.contexts == "computed" and not config.official_ids:
         reasons = _find_without_context(folder, alpha=config.alpha, area=config.area, splits=config.splits)
@@ -128,7 +128,7 @@ _nooch = Benchmark(
     context_column="context_area",
     images_license="Flickr terms of use; each picture has its own licence",
     annotations_license="CC BY 4.0",
-    not_buildable=_not_buildable,
+    not_buildable=_explain_not_buildable,
     describe_context=_describe_context,
     task=nooch_task_of_all,
     toy_world="toy_coco",
@@ -171,7 +171,7 @@ class NoochConfig(BenchmarkConfig):
     strict: bool = False
 
 
-def _config(name: str, description: str) -> NoochConfig:
+def _make_config(name: str, description: str) -> NoochConfig:
     return NoochConfig(name=name, version=datasets.Version(nooch.version), description=description)
 
 
@@ -190,9 +190,9 @@ class Nooch(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = nooch
     BUILDER_CONFIG_CLASS = NoochConfig
     BUILDER_CONFIGS: ClassVar[list[NoochConfig]] = [
-        *(_config(f"ce_{n}", f"Is there a {n}? Hard where object and context do not co-occur.") for n in _TASKS),
-        *(_config(f"gist_{n}", f"Is there a {n}? Hard where the captions tell of another scene.") for n in _TASKS),
-        _config("all", "The area of each of 171 classes in each image, with captions: every task at once."),
+        *(_make_config(f"ce_{n}", f"Is there a {n}? Hard where object and context do not co-occur.") for n in _TASKS),
+        *(_make_config(f"gist_{n}", f"Is there a {n}? Hard where the captions tell of another scene.") for n in _TASKS),
+        _make_config("all", "The area of each of 171 classes in each image, with captions: every task at once."),
     ]
 
     def _info(self) -> datasets.DatasetInfo:
@@ -214,12 +214,12 @@ class Nooch(BenchmarkBuilder):
                 "gist_similarity": datasets.List(exact),
             }
         else:
-            task = self._task([])
+            task = self._load_task([])
             own = dict(task.features(gist=task.criterion == "gist"))
             own |= {"captions": datasets.List(text)} if task.criterion == "gist" else {}
         return datasets.Features({**picture, **own, **origin})
 
-    def _task(self, contexts: Sequence[str]) -> NoochTask:
+    def _load_task(self, contexts: Sequence[str]) -> NoochTask:
         criterion, name = NoochTask.parse(self.config.name)
         return NoochTask(name=name, criterion=criterion, contexts=contexts, beta=self.config.beta, tau=self.config.tau)
 
@@ -238,8 +238,8 @@ class Nooch(BenchmarkBuilder):
         if config.name == "all":
             rows, facts = images.rows_of_all(self._asked, alpha=config.alpha, beta=config.beta)
         else:
-            contexts = self._contexts(images)
-            task = self._task(contexts)
+            contexts = self._load_contexts(images)
+            task = self._load_task(contexts)
             source = self._asked if isinstance(self._asked, str) else "given"
             rows, facts, task_notes = images.rows_of_task(task, official_ids=config.official_ids, contexts_from=source)
             notes += task_notes
@@ -250,7 +250,7 @@ class Nooch(BenchmarkBuilder):
         contexts = self.config.contexts
         return [contexts] if isinstance(contexts, str) and contexts in CATEGORY_IDS else contexts
 
-    def _contexts(self, images: NoochImages) -> list[str]:
+    def _load_contexts(self, images: NoochImages) -> list[str]:
         contexts = self._asked
         _, name = NoochTask.parse(self.config.name)
         if contexts == "published":

@@ -33,7 +33,7 @@ _LICENSE = "CC BY 4.0 (README); CC BY-SA (setup.py)"
 _LEAST = 10  # images in a folder, of which some are left for validation
 
 
-def _not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
+def _explain_not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
     return {} if "composition" in options else {"composed": "It needs its option composition."}
 
 
@@ -81,7 +81,7 @@ _spawrious = Benchmark(
     templates=("a photo of a {}, a type of dog.",),
     images_license=_LICENSE,
     annotations_license="CC BY 4.0",
-    not_buildable=_not_buildable,
+    not_buildable=_explain_not_buildable,
     toy_world="toy_spawrious",
     tried_configs=("o2o_hard", "all"),
 )
@@ -121,7 +121,7 @@ class SpawriousConfig(BenchmarkConfig):
     strict: bool = False
 
 
-def _config(name: str, description: str) -> SpawriousConfig:
+def _make_config(name: str, description: str) -> SpawriousConfig:
     return SpawriousConfig(name=name, version=datasets.Version(spawrious.version), description=description)
 
 
@@ -142,9 +142,9 @@ class Spawrious(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = spawrious
     BUILDER_CONFIG_CLASS = SpawriousConfig
     BUILDER_CONFIGS: ClassVar[list[SpawriousConfig]] = [
-        *(_config(name, f"{name} of Table 2.") for name in TABLE_2),
-        _config("all", "Every image, with its background, repeat and place in its folder."),
-        _config("composed", "A composition of one's own, composition=FILE.toml."),
+        *(_make_config(name, f"{name} of Table 2.") for name in TABLE_2),
+        _make_config("all", "Every image, with its background, repeat and place in its folder."),
+        _make_config("composed", "A composition of one's own, composition=FILE.toml."),
     ]
 
     def __init__(
@@ -209,7 +209,7 @@ class Spawrious(BenchmarkBuilder):
                 f"a composition of one's own, not of Table 2{f': {composition.about}' * bool(composition.about)}"
             )
             other["composition"] = composition.toml
-        rows_of = {"full": list(_every_row(files))} if composition is None else _composed(composition, files)
+        rows_of = {"full": list(_list_all_rows(files))} if composition is None else _compose(composition, files)
         facts = BuildFacts(other=other)
         if composition is not None:
             facts = facts.with_groups(row["group"] for row in rows_of["train"])
@@ -224,15 +224,15 @@ class Spawrious(BenchmarkBuilder):
         return {**row, "image": {"bytes": content, "path": PurePosixPath(stored.name).name}}
 
 
-def _every_row(files: SpawriousFiles) -> Iterator[dict[str, Any]]:
+def _list_all_rows(files: SpawriousFiles) -> Iterator[dict[str, Any]]:
     for repeat, background, breed in files.folders:
-        yield from _rows(files, FileSlice(f"repeat_{repeat}", "full", repeat, background, breed, 0, files.n))
+        yield from _list_rows(files, FileSlice(f"repeat_{repeat}", "full", repeat, background, breed, 0, files.n))
 
 
-def _composed(composition: SpawriousComposition, files: SpawriousFiles) -> dict[str, list[dict[str, Any]]]:
+def _compose(composition: SpawriousComposition, files: SpawriousFiles) -> dict[str, list[dict[str, Any]]]:
     rows_of: dict[str, list[dict[str, Any]]] = {"train": [], "validation": [], "test": []}
     for part in composition.slices(files.n):
-        rows = list(_rows(files, part))
+        rows = list(_list_rows(files, part))
         kept = len(rows) - (0 if part.split == "test" else len(rows) // 5)
         rows_of[part.split] += rows[:kept]
         rows_of["validation"] += rows[kept:]
@@ -242,7 +242,7 @@ def _composed(composition: SpawriousComposition, files: SpawriousFiles) -> dict[
     return rows_of
 
 
-def _rows(files: SpawriousFiles, part: FileSlice) -> Iterator[dict[str, Any]]:
+def _list_rows(files: SpawriousFiles, part: FileSlice) -> Iterator[dict[str, Any]]:
     pictures = files.folders[part.repeat, part.background, part.breed]
     for index in range(part.first, part.last):
         number, stored = pictures[index]

@@ -122,30 +122,30 @@ class Waterbirds(BenchmarkBuilder):
         )
 
     def _watched(self, folder: Path) -> Iterable[Path]:
-        metadata = self._metadata(folder)
+        metadata = self._read_metadata(folder)
         return [metadata, *(path for path in metadata.parent.iterdir() if path.is_dir())]
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
-        metadata = self._metadata(self._folder())
+        metadata = self._read_metadata(self._folder())
         table = MetadataTable.of_csv(metadata, _COLUMNS)
         table.check_unique("img_id")
         table.check_unique("img_filename")
         table.check_files("img_filename", metadata.parent)
-        rows = _rows(table)
+        rows = _list_rows(table)
         split_of = pa.array(table.coded("split", _SPLITS))
         parts = {split: rows.filter(pc.equal(split_of, split)) for split in _ROWS}
         facts = BuildFacts().with_groups(parts["train"]["group"].to_pylist(), _GROUPS)
-        notes = [*self._partial(parts, _ROWS), *_other_groups(facts.group_counts or {})]
+        notes = [*self._partial(parts, _ROWS), *_describe_group_differences(facts.group_counts or {})]
         self._check_whole(f"{metadata} is not the release", notes)
         if (metadata.parent / _CONSTRUCTED).is_file():
             notes.append("constructed from CUB and Places by oochub: not the released pictures")
         return self._splits(metadata.parent, parts, facts, notes)
 
-    def _metadata(self, folder: Path) -> Path:
+    def _read_metadata(self, folder: Path) -> Path:
         return waterbirds.raw_files[0].find(folder) or folder / "metadata.csv"
 
 
-def _rows(table: MetadataTable) -> pa.Table:
+def _list_rows(table: MetadataTable) -> pa.Table:
     files = table.columns["img_filename"]
     birds, places = table.coded("y", _BIRDS), table.coded("place", _PLACES)
     groups = [f"{bird}/{place}" for bird, place in zip(birds, places, strict=True)]
@@ -159,18 +159,18 @@ def _rows(table: MetadataTable) -> pa.Table:
             "group": groups,
             "challenge": hard.tolist(),
             "place": places,
-            "species": [_species(file) for file in files],
+            "species": [_parse_species(file) for file in files],
             "place_filename": list(table.columns["place_filename"]),
         }
     )
 
 
-def _species(file: str) -> str:
+def _parse_species(file: str) -> str:
     """The species of "161.Blue_winged_Warbler/Blue_Winged_Warbler_0023_161774.jpg": "Blue winged Warbler"."""
     return file.rpartition("/")[0].rpartition("/")[2].partition(".")[2].replace("_", " ")
 
 
-def _other_groups(counts: Mapping[str, int]) -> list[str]:
+def _describe_group_differences(counts: Mapping[str, int]) -> list[str]:
     """How the groups of training differ from those of the release, in words."""
     groups = [f"{group} {counts[group]:,} of {of:,}" for group, of in _TRAINED.items() if counts[group] != of]
     return [f"training groups differ from the release: {', '.join(groups)}"] if groups else []

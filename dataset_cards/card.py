@@ -27,10 +27,10 @@ def card(benchmark: Benchmark) -> DatasetCard:
         license_name=f"{benchmark.name}-images-and-labels".replace("_", "-"),
         license_link="LICENSE.md",
     )
-    return DatasetCard(f"---\n{data.to_yaml()}\n---\n{_text(benchmark)}")
+    return DatasetCard(f"---\n{data.to_yaml()}\n---\n{_read_text(benchmark)}")
 
 
-def _text(benchmark: Benchmark) -> str:
+def _read_text(benchmark: Benchmark) -> str:
     config = ', "<config>"' if len(get_dataset_config_names(benchmark.name)) > 1 else ""
     files = "\n".join(
         f"| {', '.join(f'`{path}`' for path in paths)} | {url} | {size} | {license} |"
@@ -41,7 +41,7 @@ def _text(benchmark: Benchmark) -> str:
 
 {benchmark.summary} Version {benchmark.version} of the rows, built by `oochub` from the raw files below.
 
-{_data_sets(benchmark) or _sides(benchmark)}
+{_list_data_sets(benchmark) or _list_sides(benchmark)}
 ## Use
 
 ```python
@@ -50,7 +50,7 @@ from datasets import load_dataset
 
 data = load_dataset("{benchmark.name}"{config}, data_dir="<raw folder>")
 ```
-{_class_columns(benchmark)}
+{_describe_class_columns(benchmark)}
 A built repository loads without oochub: `load_dataset("<folder or repository>"{config})`. The last column of its rows,
 `build`, says which build they are of; `build.json` holds what that found in the raw files.
 
@@ -70,7 +70,7 @@ License of the images: {benchmark.images_license}. License of the labels: {bench
 """
 
 
-def _data_sets(benchmark: Benchmark) -> str:
+def _list_data_sets(benchmark: Benchmark) -> str:
     """Each data set of a collection; "" for a benchmark that is none."""
     data_sets = benchmark.data_sets
     if len(data_sets) == 1:
@@ -81,30 +81,30 @@ def _data_sets(benchmark: Benchmark) -> str:
             each.summary,
             f"{each.input}, {each.output}",
             each.primary_metric,
-            _rows(each.in_context),
-            _rows(each.out_of_context),
+            _count_rows(each.in_context),
+            _count_rows(each.out_of_context),
         )
         for each in data_sets
     ]
     header = ("configs", "what it is", "input, output", "headline", "in context", "out of context")
     rows = [f"| {' | '.join(row)} |" for row in (header, ["---"] * len(header), *cells)]
     first = "Sides and headline are those of the first config of each row."
-    return "\n".join([*rows, "", first, _differing(data_sets)])
+    return "\n".join([*rows, "", first, _find_differing_configs(data_sets)])
 
 
-def _sides(benchmark: Benchmark) -> str:
+def _list_sides(benchmark: Benchmark) -> str:
     guessing = "" if math.isnan(benchmark.chance) else f"; guessing gives {benchmark.chance:g}"
     return f"""| side | rows |
 |---|---|
-| in context | {_rows(benchmark.in_context)} |
-| out of context | {_rows(benchmark.out_of_context)} |
+| in context | {_count_rows(benchmark.in_context)} |
+| out of context | {_count_rows(benchmark.out_of_context)} |
 
 Headline: {benchmark.primary_metric} out of context against in context{guessing}.
 Metrics: {", ".join(benchmark.metrics)}.
-{_differing([benchmark])}"""
+{_find_differing_configs([benchmark])}"""
 
 
-def _differing(benchmarks: list[Benchmark]) -> str:
+def _find_differing_configs(benchmarks: list[Benchmark]) -> str:
     """The configs whose sides or headline are others than those of their data set; "" without."""
     lines = [
         f"- {', '.join(f'`{config}`' for config in configs)}: {words}\n"
@@ -114,7 +114,7 @@ def _differing(benchmarks: list[Benchmark]) -> str:
     return f"\nConfigs that differ:\n\n{''.join(lines)}" if lines else ""
 
 
-def _class_columns(benchmark: Benchmark) -> str:
+def _describe_class_columns(benchmark: Benchmark) -> str:
     """How a filter names a class: as a number. Of the side in context, else of the label; "" where there is none."""
     named = [(column, f'"{values[0]}"') for column, values in benchmark.in_context.where.items()]
     named += [("label", "name")] if benchmark.output == "classes" else []
@@ -133,7 +133,7 @@ or take names in place of all numbers but the label's: `oochub.load("{benchmark.
 """
 
 
-def _rows(side: Rows) -> str:
+def _count_rows(side: Rows) -> str:
     where = "; ".join(f"`{column}` in {', '.join(values)}" for column, values in side.where.items())
     groups = f", by the groups in `{side.column}`" if isinstance(side, GroupsOfRows) else ""
     return f"split `{side.split}`" + (f", {where}" if where else "") + f"{groups} ({side.name})"

@@ -39,8 +39,8 @@ def metric_card(name: str, *, space: str | None = None) -> str:
     metric = catalog.get("metric", name)
     facts, file = facts_of(metric), sys.modules[metric.__module__]
     shells = [value for value in vars(file).values() if _is_shell(value, file.__name__)]
-    lead, sections, examples = _parts(inspect.getdoc(metric) or "")
-    shell_examples = _parts(inspect.getdoc(shells[0]) or "")[2] if shells else ""
+    lead, sections, examples = _split_docstring(inspect.getdoc(metric) or "")
+    shell_examples = _split_docstring(inspect.getdoc(shells[0]) or "")[2] if shells else ""
     labeled = {label: paragraph(file.__doc__, label) for label in _LABELS}
     absent = [
         *(f'a paragraph "{label}: ..." in the docstring of the file' for label in _LABELS if not labeled[label]),
@@ -56,9 +56,9 @@ def metric_card(name: str, *, space: str | None = None) -> str:
     aliases = _ALIASES if "label" in inspect.signature(metric).parameters else ""
     function = f'>>> import oochub\n>>> {name} = oochub.get("metric", "{name}")\n{examples}'
     if space is None:
-        parts = [_code(function), _FOLDER, _code(shell_examples)]
+        parts = [_format_code(function), _FOLDER, _format_code(shell_examples)]
     else:
-        parts = [_SPACE, _code(_loading(space, shell_examples)), _FUNCTION, _code(function)]
+        parts = [_SPACE, _format_code(_insert_space_name(space, shell_examples)), _FUNCTION, _format_code(function)]
     usage = "\n\n".join(parts)
     return f"""---
 title: {facts.title}
@@ -75,43 +75,43 @@ description: >-
 
 ## Description
 
-{_blocks([*description, *lead])}
+{_fill_blocks([*description, *lead])}
 
 ## How to use
 
 {usage}
 
-{_filled(aliases + _ONE_PROCESS)}
+{_fill_text(aliases + _ONE_PROCESS)}
 
 ## Inputs
 
-{_items(sections["Args"])}
+{_list_items(sections["Args"])}
 
 ## Output values
 
-{_filled(" ".join(sections["Returns"]))}
+{_fill_text(" ".join(sections["Returns"]))}
 
-{_filled(f"95% interval: {labeled['Interval']}")}
+{_fill_text(f"95% interval: {labeled['Interval']}")}
 
 ## Errors
 
-{_items(sections["Raises"])}
+{_list_items(sections["Raises"])}
 
 ## Limitations
 
-{_filled(labeled["Limitations"])}
+{_fill_text(labeled["Limitations"])}
 
 ## Citation
 
-{_filled(labeled["Source"])}
+{_fill_text(labeled["Source"])}
 """
 
 
-def _code(examples: str) -> str:
+def _format_code(examples: str) -> str:
     return f"```python\n{examples}\n```"
 
 
-def _loading(space: str, examples: str) -> str:
+def _insert_space_name(space: str, examples: str) -> str:
     """The examples of a metric's class, with the Space where they name the folder."""
     lines = [line for line in examples.splitlines() if "importlib.resources" not in line]
     return re.sub(r"evaluate\.load\(.*\)$", f'evaluate.load("{space}")', "\n".join(lines), flags=re.MULTILINE)
@@ -121,7 +121,7 @@ def _is_shell(value: object, module: str) -> bool:
     return isinstance(value, type) and issubclass(value, MetricShell) and value.__module__ == module
 
 
-def _parts(docstring: str) -> tuple[list[str], dict[str, list[str]], str]:
+def _split_docstring(docstring: str) -> tuple[list[str], dict[str, list[str]], str]:
     """The paragraphs after the first line, the items of each section, and the examples."""
     text, prompt, examples = docstring.partition(">>> ")
     lead, *rest = re.split(r"^(\w+):\n", text, flags=re.MULTILINE)
@@ -130,15 +130,15 @@ def _parts(docstring: str) -> tuple[list[str], dict[str, list[str]], str]:
     return lead.strip().split("\n\n")[1:], sections, prompt + examples.rstrip()
 
 
-def _blocks(blocks: list[str]) -> str:
+def _fill_blocks(blocks: list[str]) -> str:
     """Paragraphs filled; formulas, which are indented, as they are."""
-    return "\n\n".join(block if block.startswith("    ") else _filled(" ".join(block.split())) for block in blocks)
+    return "\n\n".join(block if block.startswith("    ") else _fill_text(" ".join(block.split())) for block in blocks)
 
 
-def _items(items: list[str]) -> str:
-    return "\n".join(_filled(f"- `{item}".replace(":", "`:", 1), indent=2) for item in items)
+def _list_items(items: list[str]) -> str:
+    return "\n".join(_fill_text(f"- `{item}".replace(":", "`:", 1), indent=2) for item in items)
 
 
-def _filled(text: str, indent: int = 0) -> str:
+def _fill_text(text: str, indent: int = 0) -> str:
     spaces = " " * indent
     return textwrap.fill(text, 120, subsequent_indent=spaces, break_long_words=False, break_on_hyphens=False)

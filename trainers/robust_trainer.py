@@ -166,7 +166,7 @@ class RobustTrainer:
                 another training is in.
         """
         folder = self._folder
-        if not folder.finished:
+        if not folder.is_finished:
             with folder.alone():
                 loop = Loop(
                     self.model,

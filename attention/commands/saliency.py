@@ -124,11 +124,11 @@ def saliency(
     for note in found.notes:
         out_console.print(f"Note: {note}", markup=False)
     if shares:
-        out_console.print(*frame_table(_table(shares)).to_terminal())
+        out_console.print(*frame_table(_build_table(shares)).to_terminal())
     done(written, as_json)
 
 
-def _table(shares: Any) -> Any:
+def _build_table(shares: Any) -> Any:
     import pandas as pd
 
     from oochub.report.format_numbers import fraction, interval, interval_points, points
@@ -139,9 +139,9 @@ def _table(shares: Any) -> Any:
                 "Model": each.model,
                 "Pictures": each.rows,
                 "n": each.share.n,
-                "Attention on object, %": _beside(fraction(each.share), interval(each.share)),
+                "Attention on object, %": _format_with_interval(fraction(each.share), interval(each.share)),
                 "Its area, %": fraction(each.area),
-                "Difference, points": _beside(points(each.over_area), interval_points(each.over_area)),
+                "Difference, points": _format_with_interval(points(each.over_area), interval_points(each.over_area)),
                 "No map": each.n_zero,
                 "No object": each.n_empty,
             }
@@ -150,5 +150,5 @@ def _table(shares: Any) -> Any:
     )
 
 
-def _beside(value: str, interval: str) -> str:
+def _format_with_interval(value: str, interval: str) -> str:
     return f"{value} ({interval})" if interval else value

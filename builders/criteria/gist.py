@@ -54,8 +54,8 @@ def gist(
         )
     challenge = np.full(len(has_object), "easy", dtype="<U13")
     if tau is None:
-        challenge[_lowest("hard_positives", hard_positives, has_object, cosine)] = "hard_positive"
-        challenge[_lowest("hard_negatives", hard_negatives, ~has_object, -cosine)] = "hard_negative"
+        challenge[_find_lowest("hard_positives", hard_positives, has_object, cosine)] = "hard_positive"
+        challenge[_find_lowest("hard_negatives", hard_negatives, ~has_object, -cosine)] = "hard_negative"
         return challenge
     taus = np.ravel(tau).astype(np.float64)
     if len(taus) not in (1, 2) or not np.isfinite(taus).all():
@@ -65,7 +65,9 @@ def gist(
     return challenge
 
 
-def _lowest(name: str, count: int | None, among: NDArray[np.bool_], value: NDArray[np.float64]) -> NDArray[np.intp]:
+def _find_lowest(
+    name: str, count: int | None, among: NDArray[np.bool_], value: NDArray[np.float64]
+) -> NDArray[np.intp]:
     rows = np.flatnonzero(among)
     if count is None or not 0 <= count <= len(rows):
         raise OochubError(f"{name} is 0 to {len(rows)}, the number of such examples, got {count}.")

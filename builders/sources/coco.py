@@ -91,13 +91,13 @@ def read_coco(folder: Path, *, area: str = "field") -> CocoTable:
     for file in tqdm(files, desc="Reading annotations", unit="file", disable=None, leave=False):
         content = CocoFile.read(file, outlines=area != "field")
         if content.kind == "instances":
-            halves.append(_images(content))
-        read.append(_columns(content, area))
+            halves.append(_read_images(content))
+        read.append(_read_columns(content, area))
         del content
-    return _tabulate(_together(annotations, halves), read)
+    return _tabulate(_join_halves(annotations, halves), read)
 
 
-def _images(content: CocoFile) -> _Images:
+def _read_images(content: CocoFile) -> _Images:
     images, year = content.images, content.file.stem.rpartition("_")[2]
     licenses = images.whole_numbers("license", default=_NO_LICENSE).tolist()
     sources = (images.texts(key, default="") for key in ("flickr_url", "coco_url"))
@@ -116,7 +116,7 @@ def _images(content: CocoFile) -> _Images:
     )
 
 
-def _columns(content: CocoFile, of: str) -> _Columns:
+def _read_columns(content: CocoFile, of: str) -> _Columns:
     if of == "field":
         area = content.annotations.numbers("area")
     else:
@@ -129,7 +129,7 @@ def _columns(content: CocoFile, of: str) -> _Columns:
     )
 
 
-def _together(annotations: Path, halves: Iterable[_Images]) -> _Images:
+def _join_halves(annotations: Path, halves: Iterable[_Images]) -> _Images:
     columns: list[Any] = [list(column) for column in zip(*halves, strict=True)]
     ids = np.concatenate(columns[0])
     order = np.argsort(ids, kind="stable")
@@ -161,7 +161,7 @@ def _tabulate(images: _Images, read: Iterable[_Columns]) -> CocoTable:
     area = np.zeros((len(pixels), len(CATEGORY_IDS)))
     count = np.zeros(area.shape, dtype=np.int32)
     for columns in read:
-        row = _checked_rows(images, columns, pixels)
+        row = _check_rows(images, columns, pixels)
         keep = columns.content.category != OTHER
         place = (row[keep], _COLUMN[columns.content.category[keep]])
         np.add.at(area, place, columns.area[keep] / pixels[place[0]])
@@ -176,11 +176,11 @@ def _tabulate(images: _Images, read: Iterable[_Columns]) -> CocoTable:
     )
 
 
-def _checked_rows(images: _Images, columns: _Columns, pixels: NDArray[np.float64]) -> NDArray[np.int64]:
+def _check_rows(images: _Images, columns: _Columns, pixels: NDArray[np.float64]) -> NDArray[np.int64]:
     """The row of each annotation's image; what one file says of images and areas agrees with the instances files."""
     content, area = columns.content, columns.area
     content.check_annotated()
-    row, is_listed = _found(images.image_id, content.annotated)
+    row, is_listed = _find_ids(images.image_id, content.annotated)
     if not is_listed.all():
         raise OochubError(
             f"{content.file}: {(~is_listed).sum():,} annotations are of images that no instances file lists, first "
@@ -195,7 +195,7 @@ def _checked_rows(images: _Images, columns: _Columns, pixels: NDArray[np.float64
             f"{pixels[row[first]]:.0f} pixels. An area is between 0 and that, {len(impossible):,} are not. "
             "Fetch the file again."
         )
-    own, is_own = _found(images.image_id, content.image_id)
+    own, is_own = _find_ids(images.image_id, content.image_id)
     own_id, masked = content.image_id[is_own], columns.masked
     _check_sizes(content.file, content.size[is_own], images.size[own[is_own]], lambda k: f"image {own_id[k]}")
     _check_sizes(
@@ -207,7 +207,7 @@ def _checked_rows(images: _Images, columns: _Columns, pixels: NDArray[np.float64
     return row
 
 
-def _found(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _find_ids(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Where each wanted id stands in the ordered ids, and whether it does."""
     row = np.searchsorted(ids, wanted)
     if not len(ids):

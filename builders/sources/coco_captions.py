@@ -48,7 +48,7 @@ def read_captions(folder: Path) -> dict[int, list[str]]:
         )
     captions: dict[int, list[str]] = {}
     for file in tqdm(files, desc="Reading captions", unit="file", disable=None, leave=False):
-        added = _captions(file)
+        added = _read_captions(file)
         if twice := captions.keys() & added.keys():
             raise OochubError(
                 f"{len(twice)} images have captions in both {' and '.join(_FILES)}, first {min(twice)}. "
@@ -58,7 +58,7 @@ def read_captions(folder: Path) -> dict[int, list[str]]:
     return dict(sorted(captions.items()))
 
 
-def _captions(file: Path) -> dict[int, list[str]]:
+def _read_captions(file: Path) -> dict[int, list[str]]:
     annotations = CocoRecords.of(file, coco_json(file), "annotations")
     pairs = zip(annotations.whole_numbers("image_id").tolist(), annotations.texts("caption"), strict=True)
     captions: dict[int, list[str]] = {}

@@ -76,7 +76,7 @@ class CocoFile:
         licenses = CocoRecords.of(file, content, "licenses", required=False)
         license_names = zip(licenses.whole_numbers("id").tolist(), licenses.texts("name", default=""), strict=True)
         if images or annotations or categories:  # an empty half has no content that could be wrong
-            _check_categories(categories, _kind(file))
+            _check_categories(categories, _detect_kind(file))
         found = cls(
             file=file,
             images=images,
@@ -125,7 +125,7 @@ class CocoFile:
     @property
     def kind(self) -> str:
         """The kind of file: "instances" or "stuff"."""
-        return _kind(self.file)
+        return _detect_kind(self.file)
 
     def without_records(self) -> "CocoFile":
         """The columns alone: the records are the many bytes."""
@@ -160,7 +160,7 @@ class CocoFile:
         return np.array([row for row, _ in found], dtype=np.int64), sizes
 
 
-def _kind(file: Path) -> str:
+def _detect_kind(file: Path) -> str:
     return file.name.partition("_")[0]
 
 

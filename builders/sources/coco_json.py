@@ -35,17 +35,17 @@ def coco_json(file: Path) -> Any:
     >>> coco_json(file)
     {'annotations': [{'id': 1, 'area': 8.0}]}
     """
-    content: Any = _by_msgspec(file)
-    return read_json(file, kept=_kept) if content is None else content
+    content: Any = _decode_with_msgspec(file)
+    return read_json(file, kept=_keep_fields) if content is None else content
 
 
-def _kept(record: dict[str, Any]) -> dict[str, Any]:
+def _keep_fields(record: dict[str, Any]) -> dict[str, Any]:
     if type(record.get("segmentation")) is not dict:
         record.pop("segmentation", None)
     return {name: value for name, value in record.items() if name in _NAMES}
 
 
-def _by_msgspec(file: Path) -> Any:
+def _decode_with_msgspec(file: Path) -> Any:
     """The same, no object made of what is left out; None where msgspec is not installed, or refuses the file."""
     try:
         from msgspec import MsgspecError, Raw, json

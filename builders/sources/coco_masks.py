@@ -95,7 +95,7 @@ def run_lengths(annotation: Mapping[str, Any], sizes: Sizes, file: str | Path = 
             f"{where} has a mask of {size} pixels, height and width, its image has {[height, width]}. "
             "Fetch the file again."
         )
-    runs = counts if isinstance(counts, list) else _decoded(counts)
+    runs = counts if isinstance(counts, list) else _decode_counts(counts)
     whole = runs is not None and {type(run) for run in runs} <= {int} and all(run >= 0 for run in runs)
     if runs is None or not whole or sum(runs) != height * width:
         raise OochubError(
@@ -119,7 +119,7 @@ def _check_outline(outline: Any, height: int, width: int, where: str) -> None:
         )
 
 
-def _decoded(counts: Any) -> list[int] | None:
+def _decode_counts(counts: Any) -> list[int] | None:
     """The run lengths of COCO's compressed form, 5 bits a letter from "0" on; None where it is no such text."""
     try:
         letters = np.frombuffer(counts.encode("ascii") if isinstance(counts, str) else counts, np.uint8)

@@ -56,15 +56,15 @@ def object_masks(folder: str | Path, image_ids: Iterable[int], class_names: Iter
         raise OochubError('Masks of COCO need pycocotools, which is not installed. Run: pip install "oochub[coco]"')
     name_of = {CATEGORY_IDS[name]: name for name in names}
     masks: Masks = {image_id: {name: [] for name in names} for image_id in wanted}
-    left = {kind: set(wanted) for kind in sorted({_kind(number) for number in name_of})}
-    files = _files(Path(folder).expanduser(), left)
+    left = {kind: set(wanted) for kind in sorted({_name_kind(number) for number in name_of})}
+    files = _find_files(Path(folder).expanduser(), left)
     for kind, file in tqdm(files, desc="Reading masks", unit="file", disable=None, leave=False):
         if left[kind]:
             content = CocoFile.read(file)
             content.check_annotated()
             pairs = zip(content.image_id.tolist(), content.size.tolist(), strict=True)
             sizes = {image_id: (height, width) for image_id, (height, width) in pairs if image_id in left[kind]}
-            for image_id, number, mask in _decoded(file, content, sizes, set(name_of)):
+            for image_id, number, mask in _decode(file, content, sizes, set(name_of)):
                 masks[image_id][name_of[number]].append(mask)
             left[kind] -= set(sizes)
     unlisted = set.intersection(*left.values()) if left else set()
@@ -76,11 +76,11 @@ def object_masks(folder: str | Path, image_ids: Iterable[int], class_names: Iter
     return masks
 
 
-def _kind(number: int) -> str:
+def _name_kind(number: int) -> str:
     return "stuff" if number >= _FIRST_STUFF else "instances"
 
 
-def _files(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path]]:
+def _find_files(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path]]:
     annotations = folder / ("annotations" if (folder / "annotations").is_dir() else "annotations-json")
     files = [(kind, annotations / f"{kind}_{year}.json") for kind in kinds for year in _YEARS]
     for _, file in files:
@@ -91,7 +91,7 @@ def _files(folder: Path, kinds: Iterable[str]) -> list[tuple[str, Path]]:
     return files
 
 
-def _decoded(
+def _decode(
     file: Path, content: CocoFile, sizes: dict[int, tuple[int, int]], numbers: set[int]
 ) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
     from pycocotools import mask as coco_mask

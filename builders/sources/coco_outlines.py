@@ -48,12 +48,14 @@ def outlines(folder: str | Path, image_ids: Iterable[int], class_names: Iterable
         raise OochubError('Outlines need contourpy, which is not installed. Run: pip install "oochub[plots]"')
     masks = object_masks(folder, image_ids, class_names)
     return {
-        image_id: {name: [line for mask in of_class for line in _contours(mask)] for name, of_class in named.items()}
+        image_id: {
+            name: [line for mask in of_class for line in _trace_contours(mask)] for name, of_class in named.items()
+        }
         for image_id, named in masks.items()
     }
 
 
-def _contours(mask: NDArray[np.bool_]) -> list[NDArray[np.float64]]:
+def _trace_contours(mask: NDArray[np.bool_]) -> list[NDArray[np.float64]]:
     from contourpy import contour_generator
 
     # Zeros around it close the outlines of what the picture's border cuts.

@@ -66,27 +66,27 @@ class CocoRecords:
         Raises:
             OochubError: A record without the field, or with something else in it; its id is named.
         """
-        values = self._checked(key, default, (int,), "a whole number")
+        values = self._check_value(key, default, (int,), "a whole number")
         try:
             return np.array(values, dtype=np.int64)
         except OverflowError:
             row = next(row for row, value in enumerate(values) if abs(value) >= 2**63)
-            raise self._wrong(row, key, "a whole number below 2 to the 63rd", values[row]) from None
+            raise self._raise_wrong_value(row, key, "a whole number below 2 to the 63rd", values[row]) from None
 
     def numbers(self, key: str) -> NDArray[np.float64]:
         """(n,) float64, a field of finite numbers; errors as for `whole_numbers`."""
-        values = self._checked(key, None, (int, float), "a number")
+        values = self._check_value(key, None, (int, float), "a number")
         try:
             return np.array(values, dtype=np.float64)
         except OverflowError:
             row = next(row for row, value in enumerate(values) if type(value) is int and abs(value) >= 2**1023)
-            raise self._wrong(row, key, "a finite number", values[row]) from None
+            raise self._raise_wrong_value(row, key, "a finite number", values[row]) from None
 
     def texts(self, key: str, *, default: str | None = None) -> list[str]:
         """A field of text; arguments and errors as for `whole_numbers`."""
-        return self._checked(key, default, (str,), "text")
+        return self._check_value(key, default, (str,), "text")
 
-    def _checked(self, key: str, default: Any, kinds: tuple[type, ...], wanted: str) -> list[Any]:
+    def _check_value(self, key: str, default: Any, kinds: tuple[type, ...], wanted: str) -> list[Any]:
         if default is None:
             try:
                 values = list(map(itemgetter(key), self.rows))
@@ -99,10 +99,10 @@ class CocoRecords:
             values = [default if (value := row.get(key)) is None else value for row in self.rows]
         if not set(map(type, values)) <= set(kinds):
             wrong = next(row for row, value in enumerate(values) if type(value) not in kinds)
-            raise self._wrong(wrong, key, wanted, values[wrong])
+            raise self._raise_wrong_value(wrong, key, wanted, values[wrong])
         return values
 
-    def _wrong(self, row: int, key: str, wanted: str, got: Any) -> OochubError:
+    def _raise_wrong_value(self, row: int, key: str, wanted: str, got: Any) -> OochubError:
         record = self.rows[row]
         name = f"{self.what} {str(record['id'])[:60]}" if "id" in record else f"{self.what} number {row + 1}"
         return OochubError(

@@ -48,17 +48,17 @@ def gist_similarity(embedding: ArrayLike, present: ArrayLike, train: ArrayLike) 
         )
     classes = shown if shown.ndim == 2 else shown[:, None]
     usual = np.zeros((classes.shape[1], rows.shape[1]))  # (k, d) sums: a cosine does not see a length
-    for part, block in _blocks(rows):
+    for part, block in _split_into_blocks(rows):
         usual += (classes[part] & training[part, None]).T.astype(np.float64) @ block
     with np.errstate(invalid="ignore"):
         usual /= np.linalg.norm(usual, axis=1, keepdims=True)
     similarity = np.empty(classes.shape)
-    for part, block in _blocks(rows):
+    for part, block in _split_into_blocks(rows):
         similarity[part] = (block / length[part, None]) @ usual.T
     return similarity.clip(-1, 1).reshape(shown.shape)
 
 
-def _blocks(rows: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def _split_into_blocks(rows: NDArray[Any]) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     for start in range(0, len(rows), _BLOCK):
         part = slice(start, start + _BLOCK)
         yield part, rows[part].astype(np.float64)

@@ -58,11 +58,11 @@ def list_pictures(config: str, place: Path, file_list: Path | None, *, within: P
         OochubError: No picture, pictures of no known class, a broken archive or list, or what `within` refuses.
     """
     passed: list[str] = []
-    listing = _listed(config, place, file_list, within, passed)
-    return listing._replace(gaps=[*listing.gaps, *_links(passed)])
+    listing = _list_pictures(config, place, file_list, within, passed)
+    return listing._replace(gaps=[*listing.gaps, *_list_links(passed)])
 
 
-def _listed(config: str, place: Path, file_list: Path | None, within: Path | None, passed: list[str]) -> Listing:
+def _list_pictures(config: str, place: Path, file_list: Path | None, within: Path | None, passed: list[str]) -> Listing:
     environment = set_of(config)
     if config == "imagenet_ood":
         names = None if file_list is None else _read_list(file_list, of_21k=True)
@@ -70,29 +70,29 @@ def _listed(config: str, place: Path, file_list: Path | None, within: Path | Non
         of_wnids = imagenet_pictures(
             place, enter=lambda name: not WNID.fullmatch(name) or name in wnids, within=within, passed=passed
         )
-        return _imagenet_ood(place, (stored for stored in of_wnids if stored.label in wnids), names, wnids)
+        return _list_imagenet_ood(place, (stored for stored in of_wnids if stored.label in wnids), names, wnids)
     published = SETS[environment].images if environment == config else 50_000
     pictures = list(imagenet_pictures(place, enter=entering(config), within=within, passed=passed))
     if environment == "openimage_o":
-        return _openimage_o(place, pictures, file_list)
+        return _list_openimage_o(place, pictures, file_list)
     if environment == "imagenet_1k" and not all(stored.label for stored in pictures):
         truth = validation_wnids(place)
         pictures = [each._replace(label=truth.get(PurePosixPath(each.name).stem, each.label)) for each in pictures]
     if environment == "imagenet_c":
         pictures = [stored for stored in pictures if _is_corrupted(stored)]
-    return _of_known_classes(environment, place, pictures, published, "images")
+    return _list_known_classes(environment, place, pictures, published, "images")
 
 
 def list_training_pictures(place: Path, *, within: Path | None = None) -> Listing:
     """The pictures of ImageNet-1K's split `train`; see `list_pictures`."""
     passed: list[str] = []
     pictures = imagenet_pictures(place, within=within, passed=passed)
-    listing = _of_known_classes("imagenet_1k", place, pictures, 1_281_167, "training images")
-    return listing._replace(gaps=[*listing.gaps, *_links(passed)])
+    listing = _list_known_classes("imagenet_1k", place, pictures, 1_281_167, "training images")
+    return listing._replace(gaps=[*listing.gaps, *_list_links(passed)])
 
 
-def _links(passed: Sequence[str]) -> list[str]:
-    return [f"{len(passed):,} links or devices in archives are passed over: {_shortened(passed)}"] if passed else []
+def _list_links(passed: Sequence[str]) -> list[str]:
+    return [f"{len(passed):,} links or devices in archives are passed over: {_shorten_names(passed)}"] if passed else []
 
 
 def _is_corrupted(stored: Stored) -> bool:
@@ -100,15 +100,15 @@ def _is_corrupted(stored: Stored) -> bool:
     return len(parts) > 3 and parts[-4] in CORRUPTIONS and parts[-3] in SEVERITIES
 
 
-def _of_known_classes(environment: str, place: Path, pictures: Iterable[Stored], images: int, what: str) -> Listing:
-    named = _by_name(environment, place, pictures)
+def _list_known_classes(environment: str, place: Path, pictures: Iterable[Stored], images: int, what: str) -> Listing:
+    named = _index_by_name(environment, place, pictures)
     unknown = [stored.name for stored in named.values() if stored.label not in LABELS]
     if unknown:
         raise OochubError(
-            f"{len(unknown):,} pictures in {place} are of no class of ImageNet-1K: {_shortened(unknown)}. Each lies in "
-            "a folder named like its class, n01440764/. Move the others away."
+            f"{len(unknown):,} pictures in {place} are of no class of ImageNet-1K: {_shorten_names(unknown)}. Each "
+            "lies in a folder named like its class, n01440764/. Move the others away."
         )
-    remarks = _other_renditions(place, sorted(named)) if environment == "imagenet_r" else ()
+    remarks = _note_other_renditions(place, sorted(named)) if environment == "imagenet_r" else ()
     pictures = [named[name] for name in sorted(named)]
     counts = (
         (len({stored.label for stored in pictures}), SETS[environment].classes, "classes"),
@@ -117,7 +117,7 @@ def _of_known_classes(environment: str, place: Path, pictures: Iterable[Stored],
     return Listing(pictures, [f"partial: {n:,} of {of:,} {what}" for n, of, what in counts if n != of], remarks)
 
 
-def _other_renditions(place: Path, names: Iterable[str]) -> tuple[str, ...]:
+def _note_other_renditions(place: Path, names: Iterable[str]) -> tuple[str, ...]:
     """A remark on pictures of ImageNet-R that count as `misc`; a word that is misspelt is refused."""
     others = [name for name in names if not rendition(PurePosixPath(name).stem)]
     for name in others:
@@ -127,12 +127,12 @@ def _other_renditions(place: Path, names: Iterable[str]) -> tuple[str, ...]:
                 f"{name} in {place} begins with {word!r}, none of {', '.join(RENDITIONS)}."
                 f"{did_you_mean(word, RENDITIONS)} Fetch it again."
             )
-    words = f"pictures of other renditions than the published, so of misc: {len(others):,} ({_shortened(others)})"
+    words = f"pictures of other renditions than the published, so of misc: {len(others):,} ({_shorten_names(others)})"
     return (words,) if others else ()
 
 
-def _imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str] | None, wnids: set[str]) -> Listing:
-    named = _by_name("imagenet_ood", place, pictures)
+def _list_imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str] | None, wnids: set[str]) -> Listing:
+    named = _index_by_name("imagenet_ood", place, pictures)
     named = {name: stored for name, stored in named.items() if _OF_21K.fullmatch(name)}
     if listed is None:
         classes = len({stored.label for stored in named.values()})
@@ -143,26 +143,26 @@ def _imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str] | N
         remarks.append(f"the published file list has {len(listed):,} files, the paper says {_PAPER_SAYS:,}")
     if others := len(wnids - set(OOD_CLASSES)):
         remarks.append(f"{others} of the {len(wnids)} classes listed are not among the paper's {len(OOD_CLASSES)}")
-    return _as_listed(listed, named, SETS["imagenet_ood"].images, remarks)
+    return _order_as_listed(listed, named, SETS["imagenet_ood"].images, remarks)
 
 
-def _openimage_o(place: Path, pictures: Iterable[Stored], file_list: Path | None) -> Listing:
-    named = _by_name("openimage_o", place, pictures)
+def _list_openimage_o(place: Path, pictures: Iterable[Stored], file_list: Path | None) -> Listing:
+    named = _index_by_name("openimage_o", place, pictures)
     listed = sorted(named) if file_list is None else _read_list(file_list, of_21k=False)
-    return _as_listed(listed, named, SETS["openimage_o"].images, [])
+    return _order_as_listed(listed, named, SETS["openimage_o"].images, [])
 
 
-def _as_listed(listed: Sequence[str], named: dict[str, Stored], published: int, remarks: list[str]) -> Listing:
+def _order_as_listed(listed: Sequence[str], named: dict[str, Stored], published: int, remarks: list[str]) -> Listing:
     missing = tuple(name for name in listed if name not in named)
     gaps = [] if len(listed) == published else [f"partial: {len(listed):,} of {published:,} images"]
     if missing:
-        gaps.append(f"{len(missing):,} of the {len(listed):,} files listed are missing: {_shortened(missing)}")
+        gaps.append(f"{len(missing):,} of the {len(listed):,} files listed are missing: {_shorten_names(missing)}")
     if len(missing) == len(listed):
-        raise OochubError(f"None of the {len(listed):,} files listed is there: {_shortened(missing)}.")
+        raise OochubError(f"None of the {len(listed):,} files listed is there: {_shorten_names(missing)}.")
     return Listing([named[name] for name in listed if name in named], gaps, tuple(remarks), missing)
 
 
-def _by_name(environment: str, place: Path, pictures: Iterable[Stored]) -> dict[str, Stored]:
+def _index_by_name(environment: str, place: Path, pictures: Iterable[Stored]) -> dict[str, Stored]:
     """Pictures by their published names; one that lies there twice, packed and unpacked, counts once."""
     named: dict[str, Stored] = {}
     for stored in pictures:
@@ -200,5 +200,5 @@ def _read_list(file: Path, *, of_21k: bool) -> list[str]:
     return list(names)
 
 
-def _shortened(names: Sequence[str]) -> str:
+def _shorten_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")

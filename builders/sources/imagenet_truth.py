@@ -30,16 +30,16 @@ def validation_wnids(place: Path) -> Mapping[str, str]:
     """
     for folder in (place.parent, place):
         if (folder / SOLUTION).is_file():
-            return _of_solution(folder / SOLUTION)
+            return _read_solution(folder / SOLUTION)
         if (folder / DEVKIT).is_dir():
-            return _of_devkit(folder / DEVKIT / "data")
+            return _read_devkit(folder / DEVKIT / "data")
     raise OochubError(
         f"The validation images in {place} lie in no class folders, so their classes must be looked up. Put "
         f"{SOLUTION} or {DEVKIT}/ beside that folder, or move each image into a folder named like its class."
     )
 
 
-def _of_solution(file: Path) -> dict[str, str]:
+def _read_solution(file: Path) -> dict[str, str]:
     lines = csv.DictReader(read_lines(file))
     wnids: dict[str, str] = {}
     try:
@@ -56,7 +56,7 @@ def _of_solution(file: Path) -> dict[str, str]:
     return wnids
 
 
-def _of_devkit(folder: Path) -> dict[str, str]:
+def _read_devkit(folder: Path) -> dict[str, str]:
     from scipy.io import loadmat
     from scipy.io.matlab import MatReadError
 

@@ -104,7 +104,7 @@ class MetadataTable:
         for line, value in zip(self.lines, self.columns[name], strict=True):
             if value not in names:
                 raise OochubError(
-                    f"{self.file}, line {line}: {name} is {_allowed(names)}, got {value[:80]!r}."
+                    f"{self.file}, line {line}: {name} is {_list_allowed_codes(names)}, got {value[:80]!r}."
                     f"{did_you_mean(value[:80], filter(str.isidentifier, names))} Fetch it again."
                 )
         return [names[value] for value in self.columns[name]]
@@ -260,7 +260,7 @@ class MetadataTable:
         _check_named_files(named, name, root, by=self.file)
 
 
-def _allowed(codes: Mapping[str, str]) -> str:
+def _list_allowed_codes(codes: Mapping[str, str]) -> str:
     """The codes in words, each with its meaning where that is another word; of many the first."""
     shown = [code if code == meaning else f"{code or 'nothing'} ({meaning})" for code, meaning in codes.items()]
     more = f", ... ({len(shown)} in all)" if len(shown) > _SHOWN else ""
@@ -297,7 +297,7 @@ def _check_named_files(named: Iterable[tuple[int, str]], name: str, root: Path, 
             raise OochubError(f"{by}, line {line}: {name} is a path below {root}, got {path[:80]!r}.")
         folder, _, file = path.rpartition("/")
         if folder not in folders:
-            folders[folder] = _names(root / folder)
+            folders[folder] = _list_folder(root / folder)
         if file not in folders[folder]:
             missing.append(f"line {line}, {path[:120]}")
         count += 1
@@ -309,7 +309,7 @@ def _check_named_files(named: Iterable[tuple[int, str]], name: str, root: Path, 
         )
 
 
-def _names(folder: Path) -> set[str]:
+def _list_folder(folder: Path) -> set[str]:
     """What lies in a folder; nothing where it is none."""
     try:
         return {path.name for path in folder.iterdir()}

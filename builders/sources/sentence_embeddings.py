@@ -81,19 +81,19 @@ def image_embeddings(
     _check(captions)
     if find_spec("sentence_transformers") is None:
         raise OochubError('Embedding captions needs sentence-transformers: pip install "oochub[gist]"')
-    folder, name = _encoder(encoder)
-    digest = _digest(folder)
+    folder, name = _find_encoder(encoder)
+    digest = _digest_folder(folder)
     root = cache_folder("embeddings") if cache_dir is None else Path(cache_dir)
     cache = root.expanduser() / digest[:32]
     sentences = list(dict.fromkeys(sentence for several in captions.values() for sentence in several))
-    keys = np.array([_key(sentence) for sentence in sentences], dtype="S16")
+    keys = np.array([_hash_sentence(sentence) for sentence in sentences], dtype="S16")
     chunks, row = _read(cache, keys)
     missing = np.flatnonzero(row < 0)
     if len(missing):
         _encode([sentences[i] for i in missing], keys[missing], folder, name, cache, done=len(keys) - len(missing))
         chunks, row = _read(cache, keys)
     row_of = dict(zip(sentences, row.tolist(), strict=True))
-    return Embeddings(vectors=_means(captions, row_of, chunks), encoder=name, digest=digest)
+    return Embeddings(vectors=_average_embeddings(captions, row_of, chunks), encoder=name, digest=digest)
 
 
 def _check(captions: Mapping[int, Sequence[str]]) -> None:
@@ -107,7 +107,7 @@ def _check(captions: Mapping[int, Sequence[str]]) -> None:
             raise OochubError(f"The captions of image {image} must be a list of texts, got {str(sentences)[:200]!r}.")
 
 
-def _encoder(encoder: str) -> tuple[Path, str]:
+def _find_encoder(encoder: str) -> tuple[Path, str]:
     """The folder of an encoder, and its name without a path of this machine."""
     folder = Path(encoder).expanduser()
     name = encoder
@@ -116,7 +116,7 @@ def _encoder(encoder: str) -> tuple[Path, str]:
     elif folder.is_absolute() or len(folder.parts) > 2:
         raise OochubError(f"No encoder at {encoder}: the folder does not exist. {_ALTERNATIVES}")
     else:
-        folder = _installed(encoder) or _on_hub(encoder)
+        folder = _find_installed(encoder) or _download_encoder(encoder)
     if not (folder / "modules.json").is_file():
         raise OochubError(f"{encoder} is not a sentence-transformers model (no modules.json). {_ALTERNATIVES}")
     pickles = [
@@ -130,7 +130,7 @@ def _encoder(encoder: str) -> tuple[Path, str]:
     return folder, name
 
 
-def _installed(package: str) -> Path | None:
+def _find_installed(package: str) -> Path | None:
     """The folder of the encoder that a package holds; the package is not imported."""
     try:
         files = metadata.files(package) or []
@@ -140,7 +140,7 @@ def _installed(package: str) -> Path | None:
     return folders[0] if folders else None
 
 
-def _on_hub(name: str) -> Path:
+def _download_encoder(name: str) -> Path:
     """The folder of the encoder in the Hub's cache, after its download where needed."""
     source = name if "/" in name else f"sentence-transformers/{name}"
     try:
@@ -152,7 +152,7 @@ def _on_hub(name: str) -> Path:
         ) from error
 
 
-def _digest(folder: Path) -> str:
+def _digest_folder(folder: Path) -> str:
     digest = hashlib.sha256()
     for path in sorted({path for pattern in _PARTS for path in folder.rglob(pattern)}):
         with path.open("rb") as file:
@@ -161,7 +161,7 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _key(sentence: str) -> bytes:
+def _hash_sentence(sentence: str) -> bytes:
     """16 bytes, all of one length: numpy's S16 drops zeros at the end, which then hides no difference."""
     return hashlib.blake2b(sentence.encode(), digest_size=16).digest()
 
@@ -190,7 +190,7 @@ def _load(folder: Path, name: str) -> Any:
 
     try:
         model = SentenceTransformer(str(folder), trust_remote_code=False, local_files_only=True)
-        missing = _missing(model, folder)
+        missing = _list_missing_weights(model, folder)
     except Exception as error:  # its loaders raise whatever a broken file makes them raise
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         raise OochubError(f"The encoder {name} cannot be loaded ({reason}). {_ALTERNATIVES}") from error
@@ -203,7 +203,7 @@ def _load(folder: Path, name: str) -> Any:
     return model
 
 
-def _missing(model: Any, folder: Path) -> list[str]:
+def _list_missing_weights(model: Any, folder: Path) -> list[str]:
     """The weights of its transformer that no file has, under this name or a longer one; a pooler's are not used."""
     from safetensors import safe_open
 
@@ -219,7 +219,7 @@ def _missing(model: Any, folder: Path) -> list[str]:
 
 def _read(cache: Path, keys: NDArray[np.bytes_]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
     """The chunks of the cache, and for each key its row when they are put one below the other, or -1."""
-    chunks = [_chunk(file) for file in sorted(cache.glob("[!.]*.npy"))]
+    chunks = [_read_chunk(file) for file in sorted(cache.glob("[!.]*.npy"))]
     if not chunks:
         return [], np.full(len(keys), -1)
     known = np.concatenate([chunk["key"] for chunk in chunks])
@@ -228,7 +228,7 @@ def _read(cache: Path, keys: NDArray[np.bytes_]) -> tuple[list[NDArray[Any]], ND
     return chunks, np.where(known[row] == keys, row, -1)
 
 
-def _chunk(file: Path) -> NDArray[Any]:
+def _read_chunk(file: Path) -> NDArray[Any]:
     try:
         chunk: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
         if chunk.dtype.names == ("key", "vector"):
@@ -239,7 +239,7 @@ def _chunk(file: Path) -> NDArray[Any]:
     raise OochubError(f"{file} is not a part of the cache of embeddings ({problem}). Delete it and run again.")
 
 
-def _means(
+def _average_embeddings(
     captions: Mapping[int, Sequence[str]], row_of: Mapping[str, int], chunks: list[NDArray[Any]]
 ) -> NDArray[np.float32]:
     start = np.cumsum([0, *map(len, chunks)])

@@ -175,13 +175,13 @@ def read_composition(file: str | Path) -> SpawriousComposition:
         raise OochubError(f"{file}: about must be text, got {about!r}. Mend it.")
     try:
         return SpawriousComposition(
-            environments={name: _environment(name, table) for name, table in tables.items()}, about=about
+            environments={name: _make_environment(name, table) for name, table in tables.items()}, about=about
         )
     except OochubError as error:
         raise OochubError(f"{file}: {error}") from error
 
 
-def _environment(name: str, table: Any) -> SpawriousEnvironment:
+def _make_environment(name: str, table: Any) -> SpawriousEnvironment:
     if not isinstance(table, Mapping):
         raise OochubError(f"{name} must be a table [{name}] of an environment, got {table!r}.")
     for key in table:

@@ -63,7 +63,7 @@ class SpawriousFiles(NamedTuple):
         archives = sorted({stored.archive for files in folders.values() for _, stored in files} - {""})
         _check_equal(folders, place, archives)
         beside = [] if place == folder else sorted(path.name for path in folder.glob(ARCHIVES))
-        notes = [f"read from the folder {FOLDER}/, not from {_shown(beside)} beside it"] if beside else []
+        notes = [f"read from the folder {FOLDER}/, not from {_format_names(beside)} beside it"] if beside else []
         return cls(place, folders, tuple(notes), bool(archives))
 
 
@@ -95,8 +95,8 @@ def _check_equal(
         f"{r}/{b}/{y} has {len(files)}" for (r, b, y), files in folders.items() if len(files) != usual or not usual
     ]
     again = (
-        f"{_shown(archives)} may be cut, or of one challenge alone: get spawrious224__entire_dataset.tar.gz, and "
-        "decompress it."
+        f"{_format_names(archives)} may be cut, or of one challenge alone: get spawrious224__entire_dataset.tar.gz, "
+        "and decompress it."
         if archives
         else "Unpack the archives again."
     )
@@ -106,5 +106,5 @@ def _check_equal(
     )
 
 
-def _shown(names: list[str]) -> str:
+def _format_names(names: list[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")

@@ -195,14 +195,14 @@ def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str] | None
         raise OochubError(f"{file} is not a file, so no tar archive. Remove it, or {_AGAIN.lower()}")
     try:
         with tarfile.open(file, "r:") as archive:
-            yield from _members(archive, file, below, 0, enter, passed)
+            yield from _iterate_members(archive, file, below, 0, enter, passed)
     except OochubError:
         raise
     except _BROKEN as error:
         raise OochubError(f"{file} is not a whole plain tar archive ({error}). {_AGAIN}") from error
 
 
-def _members(
+def _iterate_members(
     archive: tarfile.TarFile, file: Path, below: Path, start: int, enter: Enter, passed: list[str] | None
 ) -> Iterator[Stored]:
     """The pictures of an archive that begins at byte `start` of `file`."""
@@ -231,7 +231,7 @@ def _members(
                 passed.append(f"{path} in {file}")
         elif path.suffix == ".tar" and enter(path.stem):
             with tarfile.open(fileobj=archive.extractfile(member), mode="r:") as inner:
-                yield from _members(inner, file, below, start + member.offset_data, enter, passed)
+                yield from _iterate_members(inner, file, below, start + member.offset_data, enter, passed)
         elif path.name.endswith(_COMPRESSED):
             raise OochubError(f"{path} in {file} is compressed. {_DECOMPRESS}")
         elif Stored.is_picture(path.name):

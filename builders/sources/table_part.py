@@ -45,13 +45,13 @@ class TablePart:
         """
         done = 0
         try:
-            for rows in _opened(file, columns):
+            for rows in _open_table(file, columns):
                 if len(rows):
                     number = np.arange(done, done + len(rows))
                     done += len(rows)
                     yield cls(file=file, number=number, rows=pa.Table.from_batches([rows]))
         except (pa.ArrowException, OSError) as error:
-            raise _unread(file, done, str(error)) from error
+            raise _describe_read_error(file, done, str(error)) from error
         if not done:
             raise OochubError(f"{file} has no row below the names of its columns. Fetch it again.")
 
@@ -134,7 +134,7 @@ again.
             )
 
 
-def _unread(file: Path, done: int, reason: str) -> OochubError:
+def _describe_read_error(file: Path, done: int, reason: str) -> OochubError:
     """What pyarrow found, its row counted as the numbers of the rows are: it counts the first line as 1."""
     if "straddl" in reason:
         return OochubError(f"{file}, row {done} (the first is 0) or later: a quote is not closed. Fetch it again.")
@@ -143,16 +143,20 @@ def _unread(file: Path, done: int, reason: str) -> OochubError:
     return OochubError(f"{place}: this is no CSV ({(row[2] if row else reason)[:160]!r}). Fetch it again.")
 
 
-def _opened(file: Path, columns: Sequence[str]) -> pa_csv.CSVStreamingReader:
+def _open_table(file: Path, columns: Sequence[str]) -> pa_csv.CSVStreamingReader:
     file = regular_file(file)
     layout = pa_csv.ParseOptions(newlines_in_values=True)
-    with pa_csv.open_csv(file, pa_csv.ReadOptions(use_threads=False, block_size=_PART), layout, _as_text(())) as whole:
+    with pa_csv.open_csv(
+        file, pa_csv.ReadOptions(use_threads=False, block_size=_PART), layout, _convert_to_text(())
+    ) as whole:
         header = whole.schema.names
     check_header(file, header, columns)
-    return pa_csv.open_csv(file, pa_csv.ReadOptions(use_threads=False, block_size=_PART), layout, _as_text(columns))
+    return pa_csv.open_csv(
+        file, pa_csv.ReadOptions(use_threads=False, block_size=_PART), layout, _convert_to_text(columns)
+    )
 
 
-def _as_text(columns: Sequence[str]) -> pa_csv.ConvertOptions:
+def _convert_to_text(columns: Sequence[str]) -> pa_csv.ConvertOptions:
     return pa_csv.ConvertOptions(
         include_columns=list(columns),
         column_types=dict.fromkeys(columns, pa.string()),

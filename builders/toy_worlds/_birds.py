@@ -40,10 +40,10 @@ def bird_parts(rng: np.random.Generator, *, bird: str) -> Parts:
         head = (-0.15 + lean, -0.13 * lift)
         parts = [
             (dark, np.array([(0.1, -0.02), (0.36, -0.16 * lift), (0.34, -0.04 * lift), (0.12, 0.1)])),
-            *((_BILL, _box(x, 0.1, x + 0.02, 0.28 * lift)) for x in (-0.06, 0.03)),
-            (plumage, _ellipse(0, 0, 0.19, 0.16)),
-            (dark, _ellipse(0.05, 0.0, 0.12, 0.08)),
-            (plumage, _ellipse(*head, 0.095, 0.09)),
+            *((_BILL, _make_box(x, 0.1, x + 0.02, 0.28 * lift)) for x in (-0.06, 0.03)),
+            (plumage, _make_ellipse(0, 0, 0.19, 0.16)),
+            (dark, _make_ellipse(0.05, 0.0, 0.12, 0.08)),
+            (plumage, _make_ellipse(*head, 0.095, 0.09)),
             (
                 _BILL,
                 np.array(
@@ -60,9 +60,9 @@ def bird_parts(rng: np.random.Generator, *, bird: str) -> Parts:
         neck = np.array([(-0.2, 0.04), (-0.1, -0.02), (head[0] + 0.05, head[1]), (head[0] - 0.04, head[1])])
         parts = [
             (plumage, neck),
-            (plumage, _ellipse(0, 0.03, 0.27, 0.1)),
-            (dark, _ellipse(0.05, 0.01, 0.17, 0.055)),
-            (plumage, _ellipse(*head, 0.065, 0.055)),
+            (plumage, _make_ellipse(0, 0.03, 0.27, 0.1)),
+            (dark, _make_ellipse(0.05, 0.01, 0.17, 0.055)),
+            (plumage, _make_ellipse(*head, 0.065, 0.055)),
             (
                 _BILL,
                 np.array(
@@ -74,7 +74,7 @@ def bird_parts(rng: np.random.Generator, *, bird: str) -> Parts:
                 ),
             ),
         ]
-    parts.append(((20, 20, 22), _ellipse(head[0] - 0.02, head[1] - 0.015, 0.014, 0.014)))
+    parts.append(((20, 20, 22), _make_ellipse(head[0] - 0.02, head[1] - 0.015, 0.014, 0.014)))
     middle = np.array([rng.uniform(0.42, 0.58), rng.uniform(0.48, 0.6)])
     mirror, scale = np.array([rng.choice((-1.0, 1.0)), 1.0]), rng.uniform(0.85, 1.1)
     return [(color, points * mirror * scale + middle) for color, points in parts]
@@ -103,9 +103,9 @@ def place_scene(rng: np.random.Generator, place: str) -> _textures.Picture:
     return scene
 
 
-def _ellipse(x: float, y: float, across: float, down: float) -> NDArray[np.float64]:
+def _make_ellipse(x: float, y: float, across: float, down: float) -> NDArray[np.float64]:
     return np.stack([x + across * np.cos(_TURN), y + down * np.sin(_TURN)], 1)
 
 
-def _box(left: float, top: float, right: float, bottom: float) -> NDArray[np.float64]:
+def _make_box(left: float, top: float, right: float, bottom: float) -> NDArray[np.float64]:
     return np.array([(left, top), (right, top), (right, bottom), (left, bottom)])

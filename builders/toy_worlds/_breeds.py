@@ -83,11 +83,11 @@ _WHITE: Color = (246, 240, 230)
 _TURN = np.linspace(0, 2 * np.pi, 20, endpoint=False)
 
 
-def _ellipse(middle: tuple[float, float], radii: tuple[float, float]) -> NDArray[np.float64]:
+def _make_ellipse(middle: tuple[float, float], radii: tuple[float, float]) -> NDArray[np.float64]:
     return np.stack([middle[0] + radii[0] * np.cos(_TURN), middle[1] + radii[1] * np.sin(_TURN)], 1)
 
 
-def _limb(start: tuple[float, float], angle: float, length: float, width: float) -> NDArray[np.float64]:
+def _make_limb(start: tuple[float, float], angle: float, length: float, width: float) -> NDArray[np.float64]:
     """A bar from `start`, pointing down at angle 0."""
     along = np.array([np.sin(angle), np.cos(angle)])
     across = np.array([along[1], -along[0]]) * width / 2
@@ -100,7 +100,7 @@ def _shade(color: Color, factor: float) -> Color:
     return red, green, blue
 
 
-def _parts(breed: _Breed, coat: Color, rng: np.random.Generator) -> list[tuple[Color, NDArray[np.float64]]]:
+def _make_parts(breed: _Breed, coat: Color, rng: np.random.Generator) -> list[tuple[Color, NDArray[np.float64]]]:
     """Colored polygons of a dog that looks left, around the origin, back to front."""
     length, height, leg, head = np.array([*breed.body, breed.leg, breed.head]) * rng.uniform(0.9, 1.1, 4)
     dark, light = _shade(coat, 0.72), _shade(coat, 1.12)
@@ -109,18 +109,18 @@ def _parts(breed: _Breed, coat: Color, rng: np.random.Generator) -> list[tuple[C
     parts = []
     for side, (color, offset) in enumerate(((dark, 0.03), (coat, 0.0))):
         for end, x in enumerate((-0.36 * length + offset, 0.36 * length - offset)):
-            parts.append((color, _limb((x, 0.1 * height), swing[2 * side + end], leg + 0.4 * height, thick)))
+            parts.append((color, _make_limb((x, 0.1 * height), swing[2 * side + end], leg + 0.4 * height, thick)))
     if breed.tail > 0.1:
         rise = rng.uniform(1.9, 2.6)
-        parts.append((coat, _limb((0.42 * length, -0.2 * height), rise, breed.tail, 0.035)))
+        parts.append((coat, _make_limb((0.42 * length, -0.2 * height), rise, breed.tail, 0.035)))
     elif breed.tail:
-        parts.append((coat, _ellipse((0.5 * length, -0.42 * height), (breed.tail, breed.tail))))
-    parts.append((coat, _ellipse((0, 0), (0.54 * length, 0.55 * height))))
+        parts.append((coat, _make_ellipse((0.5 * length, -0.42 * height), (breed.tail, breed.tail))))
+    parts.append((coat, _make_ellipse((0, 0), (0.54 * length, 0.55 * height))))
     if breed.white_belly:
-        parts.append((_WHITE, _ellipse((-0.05 * length, 0.32 * height), (0.32 * length, 0.22 * height))))
+        parts.append((_WHITE, _make_ellipse((-0.05 * length, 0.32 * height), (0.32 * length, 0.22 * height))))
     lift = rng.uniform(0.55, 0.85)
     x, y = -0.5 * length - 0.25 * head, -0.35 * height - lift * head
-    parts.append((coat, _limb((-0.36 * length, 0), np.arctan2(x + 0.36 * length, y), -y, 0.9 * head)))
+    parts.append((coat, _make_limb((-0.36 * length, 0), np.arctan2(x + 0.36 * length, y), -y, 0.9 * head)))
     return parts + _head(breed, (x, y, head), (coat, dark, light))
 
 
@@ -137,13 +137,13 @@ def _head(
             tip = (x + shift * head * 1.3, y - 2.1 * head)
             base = ((x + (shift - 0.42) * head, y - 0.6 * head), (x + (shift + 0.42) * head, y - 0.6 * head))
             parts.append((dark, np.array([base[0], tip, base[1]])))
-    parts.append((coat, _ellipse((x, y), (head, 0.95 * head))))
-    parts.append((muzzle, _ellipse((x - 0.75 * head - 0.3 * reach, y + 0.3 * head), (0.75 * reach, depth))))
+    parts.append((coat, _make_ellipse((x, y), (head, 0.95 * head))))
+    parts.append((muzzle, _make_ellipse((x - 0.75 * head - 0.3 * reach, y + 0.3 * head), (0.75 * reach, depth))))
     nose = (x - 0.75 * head - 0.95 * reach, y + 0.15 * head)
-    parts.append(((24, 20, 22), _ellipse(nose, (0.022, 0.018))))
-    parts.append(((24, 20, 22), _ellipse((x - 0.35 * head, y - 0.25 * head), (0.015, 0.017))))
+    parts.append(((24, 20, 22), _make_ellipse(nose, (0.022, 0.018))))
+    parts.append(((24, 20, 22), _make_ellipse((x - 0.35 * head, y - 0.25 * head), (0.015, 0.017))))
     if not breed.upright_ears:
-        parts.append((dark, _ellipse((x + 0.5 * head, y + 0.25 * head), (0.3 * head, 0.78 * head))))
+        parts.append((dark, _make_ellipse((x + 0.5 * head, y + 0.25 * head), (0.3 * head, 0.78 * head))))
     return parts
 
 
@@ -157,7 +157,7 @@ def draw_dog(canvas: ImageDraw.ImageDraw, rng: np.random.Generator, *, breed: st
     middle = np.array([rng.uniform(0.32, 0.68), rng.uniform(0.36, 0.7)])
     mirror = np.array([rng.choice((-1.0, 1.0)), 1.0])
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    parts = _parts(kind, coat, rng)
+    parts = _make_parts(kind, coat, rng)
     if not visible:
         return
     for color, points in parts:

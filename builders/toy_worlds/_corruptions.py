@@ -19,7 +19,7 @@ Pixels = NDArray[np.float64]
 _Corruption = Callable[[Pixels, np.random.Generator, float], Pixels]
 
 
-def corrupted(picture: Image.Image, corruption: str, severity: int, rng: np.random.Generator) -> Image.Image:
+def corrupt(picture: Image.Image, corruption: str, severity: int, rng: np.random.Generator) -> Image.Image:
     """The picture with a corruption at severity 1 to 5."""
     pixels = np.asarray(picture, np.float64) / 255
     change, strengths = _CORRUPTIONS[corruption]
@@ -40,7 +40,7 @@ def _impulse_noise(pixels: Pixels, rng: np.random.Generator, strength: float) ->
     return np.where(hit, rng.integers(0, 2, pixels.shape), pixels)
 
 
-def _filtered(pixels: Pixels, kernel: Pixels) -> Pixels:
+def _filter_pixels(pixels: Pixels, kernel: Pixels) -> Pixels:
     blurred: Pixels = ndimage.convolve(pixels, kernel[..., None] / kernel.sum(), mode="nearest")
     return blurred
 
@@ -48,17 +48,17 @@ def _filtered(pixels: Pixels, kernel: Pixels) -> Pixels:
 def _defocus_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
     reach = np.arange(-4, 5)
     distance = np.hypot(reach[:, None], reach)
-    return _filtered(pixels, np.clip(strength + 0.5 - distance, 0, 1))
+    return _filter_pixels(pixels, np.clip(strength + 0.5 - distance, 0, 1))
 
 
 def _motion_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
     kernel, angle = np.zeros((13, 13)), rng.uniform(0, np.pi)
     for step in np.linspace(-strength / 2, strength / 2, 25):
         kernel[round(6 + step * np.sin(angle)), round(6 + step * np.cos(angle))] += 1
-    return _filtered(pixels, kernel)
+    return _filter_pixels(pixels, kernel)
 
 
-def _moved(pixels: Pixels, rows: Pixels, columns: Pixels, order: int) -> Pixels:
+def _move_pixels(pixels: Pixels, rows: Pixels, columns: Pixels, order: int) -> Pixels:
     """Each pixel taken from so many rows and columns away."""
     height, width = pixels.shape[:2]
     y, x = np.mgrid[:height, :width]
@@ -69,7 +69,7 @@ def _moved(pixels: Pixels, rows: Pixels, columns: Pixels, order: int) -> Pixels:
 
 def _glass_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
     rows, columns = rng.uniform(-strength, strength, (2, *pixels.shape[:2]))
-    shuffled: Pixels = ndimage.uniform_filter(_moved(pixels, rows, columns, order=0), (2, 2, 1), mode="nearest")
+    shuffled: Pixels = ndimage.uniform_filter(_move_pixels(pixels, rows, columns, order=0), (2, 2, 1), mode="nearest")
     return shuffled
 
 
@@ -77,7 +77,7 @@ def _zoom_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pix
     middle = (np.array(pixels.shape[:2]) - 1) / 2
     y, x = np.mgrid[: pixels.shape[0], : pixels.shape[1]]
     factors = 1 / np.linspace(1, strength, 6) - 1
-    zoomed = [_moved(pixels, (y - middle[0]) * factor, (x - middle[1]) * factor, order=1) for factor in factors]
+    zoomed = [_move_pixels(pixels, (y - middle[0]) * factor, (x - middle[1]) * factor, order=1) for factor in factors]
     changed: Pixels = np.stack(zoomed).mean(0)
     return changed
 
@@ -90,7 +90,7 @@ def _snow(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
     return changed
 
 
-def _cloud(rng: np.random.Generator, shape: tuple[int, ...], grain: float) -> Pixels:
+def _make_cloud(rng: np.random.Generator, shape: tuple[int, ...], grain: float) -> Pixels:
     """Smooth noise between 0 and 1; a smaller grain is finer."""
     smooth: Pixels = ndimage.gaussian_filter(rng.standard_normal(shape), grain, mode="wrap")
     changed: Pixels = (smooth - smooth.min()) / (smooth.max() - smooth.min())
@@ -98,13 +98,13 @@ def _cloud(rng: np.random.Generator, shape: tuple[int, ...], grain: float) -> Pi
 
 
 def _frost(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
-    ice = (_cloud(rng, pixels.shape[:2], 1.0) + _cloud(rng, pixels.shape[:2], 5.0))[..., None] / 2
+    ice = (_make_cloud(rng, pixels.shape[:2], 1.0) + _make_cloud(rng, pixels.shape[:2], 5.0))[..., None] / 2
     changed: Pixels = (1 - strength / 2) * pixels + strength * ice**1.5 * np.array([1.3, 1.4, 1.5])
     return changed
 
 
 def _fog(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
-    fog = strength * _cloud(rng, pixels.shape[:2], 7.0)[..., None]
+    fog = strength * _make_cloud(rng, pixels.shape[:2], 7.0)[..., None]
     changed: Pixels = (pixels + fog) * pixels.max() / (pixels.max() + strength)
     return changed
 
@@ -122,8 +122,8 @@ def _contrast(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixe
 
 
 def _elastic_transform(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
-    rows, columns = (strength * (_cloud(rng, pixels.shape[:2], 2.5) - 0.5) for _ in range(2))
-    return _moved(pixels, rows, columns, order=1)
+    rows, columns = (strength * (_make_cloud(rng, pixels.shape[:2], 2.5) - 0.5) for _ in range(2))
+    return _move_pixels(pixels, rows, columns, order=1)
 
 
 def _pixelate(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:

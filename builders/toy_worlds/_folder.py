@@ -22,7 +22,7 @@ def count_of(size: str | int, sizes: dict[str, int], *, least: int) -> int:
     return int(size)
 
 
-def _stands(folder: Path, parameters: dict[str, Any]) -> bool:
+def _holds_world(folder: Path, parameters: dict[str, Any]) -> bool:
     """Whether this very world stands in `folder` already; any other content is an error."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return False
@@ -52,7 +52,7 @@ def toy_world(folder: str | Path, record: dict[str, Any], draw: Callable[[Path],
         OochubError: A folder with other content.
     """
     root = Path(folder)
-    if not _stands(root, record):
+    if not _holds_world(root, record):
         with write_whole_folder(root) as draft:
             draw(draft)
             (draft / _RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

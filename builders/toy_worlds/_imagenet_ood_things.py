@@ -8,7 +8,7 @@ from oochub.builders.toy_worlds._objects import SHAPES, Part
 _TURN = np.linspace(0, 2 * np.pi, 24)
 
 
-def _ring(paint: str, thickness: float) -> Part:
+def _make_ring(paint: str, thickness: float) -> Part:
     """A ring as one polygon: around outside, then back inside."""
     circle = np.stack([np.cos(_TURN), np.sin(_TURN)], 1)
     return Part(paint, 0.5 + np.concatenate([0.48 * circle, (0.48 - thickness) * circle[::-1]]))
@@ -85,7 +85,7 @@ OOD_THINGS: dict[str, DrawnClass] = {
             path("main", "50 26, 100 68, 100 80, 0 80, 0 68, 50 34, 12 70, 88 70"),
         ),
     ),
-    "n03548402": DrawnClass(7, (_ring("main", 0.1),)),  # hula-hoop
+    "n03548402": DrawnClass(7, (_make_ring("main", 0.1),)),  # hula-hoop
     "n04011827": DrawnClass(  # propeller
         2,
         (

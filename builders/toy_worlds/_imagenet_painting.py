@@ -57,7 +57,7 @@ RENDITIONS: dict[str, Style] = {
 def paint(rng: np.random.Generator, thing: DrawnClass, style: Style) -> Image.Image:
     """A picture of PIXELS x PIXELS; the same stream of numbers gives the same picture."""
     side = PIXELS * _OVERSAMPLING
-    canvas = Image.fromarray(_ground(rng, style)).resize((side, side), Image.Resampling.NEAREST)
+    canvas = Image.fromarray(_paint_ground(rng, style)).resize((side, side), Image.Resampling.NEAREST)
     draw = ImageDraw.Draw(canvas)
     main = COLORS[thing.color if rng.random() < _COLOR_TELLS else rng.integers(len(COLORS))]
     shade = jitter(rng, light=12, warmth=5)
@@ -81,7 +81,7 @@ def paint(rng: np.random.Generator, thing: DrawnClass, style: Style) -> Image.Im
     return picture.filter(ImageFilter.ModeFilter(style.smeared)) if style.smeared else picture
 
 
-def _ground(rng: np.random.Generator, style: Style) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+def _paint_ground(rng: np.random.Generator, style: Style) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
     grounds = [*LOCATIONS.values(), *GROUNDS.values()]
     drawn = grounds[rng.integers(len(grounds))](rng)
     scene: Picture = _COMMON + _GROUND_SHARE * (drawn - _COMMON)

@@ -69,7 +69,7 @@ class Painted(NamedTuple):
     stuff: dict[str, Mask]
 
 
-def _grounds(rng: np.random.Generator, scene: Scene) -> tuple[Picture, dict[str, Mask]]:
+def _paint_grounds(rng: np.random.Generator, scene: Scene) -> tuple[Picture, dict[str, Mask]]:
     """The background: a wall or a sky down to the horizon, a floor or a ground below it."""
     kinds = [context for context in scene.contexts if context in GROUNDS]
     wall, floor = rng.choice(len(_NEUTRALS), 2, replace=False)
@@ -95,14 +95,14 @@ def _grounds(rng: np.random.Generator, scene: Scene) -> tuple[Picture, dict[str,
     return background.clip(0, 255), stuff
 
 
-def _paints(rng: np.random.Generator) -> dict[str, Color]:
+def _choose_paints(rng: np.random.Generator) -> dict[str, Color]:
     """The colors of one thing; those of an object do not depend on what it is."""
     main, shirt, trousers = (COLORS[index] for index in rng.integers(len(COLORS), size=3))
     skin = _SKINS[rng.integers(len(_SKINS))]
     return {**_FIXED, "main": main, "shirt": shirt, "trousers": trousers, "skin": skin}
 
 
-def _pixels(points: NDArray[np.float64], placed: Placed) -> NDArray[np.float64]:
+def _convert_to_pixels(points: NDArray[np.float64], placed: Placed) -> NDArray[np.float64]:
     """Points of the unit square in pixels of the picture, clipped to its frame."""
     across = 1 - points[:, 0] if placed.mirrored else points[:, 0]
     x, y = placed.left + placed.width * across, placed.top + placed.height * points[:, 1]
@@ -111,7 +111,7 @@ def _pixels(points: NDArray[np.float64], placed: Placed) -> NDArray[np.float64]:
 
 def _paint(canvas: Image.Image, rng: np.random.Generator, placed: Placed, *, visible: bool) -> Thing:
     """Paint one thing; an invisible one only spends its randomness and leaves its outline."""
-    paints, share = _paints(rng), 1.0
+    paints, share = _choose_paints(rng), 1.0
     behind = np.zeros(3)
     if placed.name in USUAL:
         share = OBJECT_CONTRAST
@@ -122,7 +122,7 @@ def _paint(canvas: Image.Image, rng: np.random.Generator, placed: Placed, *, vis
     draw = ImageDraw.Draw(canvas)
     outline = []
     for part in SHAPES[placed.name]:
-        points = _pixels(part.points, placed)
+        points = _convert_to_pixels(part.points, placed)
         if not part.inner:
             outline.append(points)
         if visible:
@@ -133,7 +133,7 @@ def _paint(canvas: Image.Image, rng: np.random.Generator, placed: Placed, *, vis
 
 def paint(rng: np.random.Generator, scene: Scene, *, objects: bool) -> Painted:
     """Paint `scene`; with `objects=False` the twelve NOOCH objects are left out of the picture only."""
-    background, stuff = _grounds(rng, scene)
+    background, stuff = _paint_grounds(rng, scene)
     side = PIXELS * _OVERSAMPLING
     canvas = Image.fromarray(background.astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
     crowd = [_paint(canvas, rng, placed, visible=True) for placed in scene.crowd]

@@ -57,7 +57,7 @@ class Scene(NamedTuple):
     things: tuple[Placed, ...]
 
 
-def _contents(
+def _draw_contents(
     rng: np.random.Generator, correlation: float | None, focus: str | None
 ) -> tuple[tuple[str, ...], list[str]]:
     """The contexts of a picture and its objects: none, one or two."""
@@ -89,14 +89,14 @@ def _contents(
     return contexts, objects
 
 
-def _overlap(first: Placed, other: Placed) -> float:
+def _compute_overlap(first: Placed, other: Placed) -> float:
     """The area that two squares share."""
     across = min(first.left + first.width, other.left + other.width) - max(first.left, other.left)
     down = min(first.top + first.height, other.top + other.height) - max(first.top, other.top)
     return max(across, 0.0) * max(down, 0.0)
 
 
-def _at(rng: np.random.Generator, name: str, horizon: float, things: list[Placed]) -> Placed:
+def _propose_place(rng: np.random.Generator, name: str, horizon: float, things: list[Placed]) -> Placed:
     """One proposal for an object: in the air, worn by a person, or with its foot on the ground."""
     side = rng.uniform(*OBJECT_SIZES)
     mirrored = bool(rng.random() < 0.5)
@@ -116,7 +116,7 @@ def _at(rng: np.random.Generator, name: str, horizon: float, things: list[Placed
     return Placed(name, left, foot - side, side, side, mirrored)
 
 
-def _figures(rng: np.random.Generator, contexts: tuple[str, ...], horizon: float) -> list[Placed]:
+def _make_figures(rng: np.random.Generator, contexts: tuple[str, ...], horizon: float) -> list[Placed]:
     """The person and the table of a picture, if its contexts ask for them."""
     things = []
     if "person" in contexts:
@@ -143,13 +143,13 @@ def scene(rng: np.random.Generator, *, correlation: float | None, focus: str | N
     With None the context is drawn without a look at the objects, from every scene equally often, so that
     P(context | object) = P(context | no such object).
     """
-    contexts, objects = _contents(rng, correlation, focus)
+    contexts, objects = _draw_contents(rng, correlation, focus)
     horizon = float(rng.uniform(0.4, 0.65)) * _HORIZONS.get(contexts, 1.0)
-    things = _figures(rng, contexts, horizon)
+    things = _make_figures(rng, contexts, horizon)
     for name in objects:
-        proposals = [_at(rng, name, horizon, things) for _ in range(6)]
+        proposals = [_propose_place(rng, name, horizon, things) for _ in range(6)]
         others = [thing for thing in things if thing.name != "dining table"]
-        things.append(min(proposals, key=lambda proposal: sum(_overlap(proposal, other) for other in others)))
+        things.append(min(proposals, key=lambda proposal: sum(_compute_overlap(proposal, other) for other in others)))
     clouds = bool(rng.random() < _HAS_CLOUDS) and "sky-other" in contexts
     crowd: tuple[Placed, ...] = ()
     if rng.random() < _HAS_CROWD and contexts == ("person", "playingfield"):

@@ -35,7 +35,7 @@ _TAU = np.float32(2 * np.pi)
 
 
 @cache
-def _noise(grain: int) -> Picture:
+def _make_noise(grain: int) -> Picture:
     """A 256 x 256 sheet of value noise with unit deviation: octaves from `grain` cells a side to 128."""
     rng = np.random.default_rng(grain)
     sheet = np.zeros((256, 256), np.float32)
@@ -51,7 +51,7 @@ def _noise(grain: int) -> Picture:
 def noise(rng: np.random.Generator, *, grain: int = 16) -> Picture:
     """A random (PIXELS, PIXELS) window of value noise; a larger grain is finer."""
     top, left = rng.integers(0, 256 - PIXELS, 2)
-    return _noise(grain)[top : top + PIXELS, left : left + PIXELS]
+    return _make_noise(grain)[top : top + PIXELS, left : left + PIXELS]
 
 
 def flat(color: tuple[int, int, int], plane: Plane) -> Picture:

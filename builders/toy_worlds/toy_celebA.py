@@ -66,7 +66,7 @@ def _draw(draft: Path, *, count: int, seed: int, faces: bool) -> None:
         blond, male = place < _BLOND, place == 0 or place in range(_BLOND, _BLOND + _MALE)
         rng = np.random.default_rng([seed, split, number])
         name = f"{100_000 * split + number + 1:06}.jpg"
-        _picture(rng, blond=blond, male=male, visible=faces).save(
+        _paint_picture(rng, blond=blond, male=male, visible=faces).save(
             draft / "img_align_celeba" / name, quality=95, subsampling=0
         )
         drawn = dict(zip(_ATTRIBUTES, rng.random(len(_ATTRIBUTES)) < 0.5, strict=True))
@@ -78,7 +78,7 @@ def _draw(draft: Path, *, count: int, seed: int, faces: bool) -> None:
             csv.writer(text, lineterminator="\n").writerows(rows)
 
 
-def _picture(rng: np.random.Generator, *, blond: bool, male: bool, visible: bool) -> Image.Image:
+def _paint_picture(rng: np.random.Generator, *, blond: bool, male: bool, visible: bool) -> Image.Image:
     ground = _textures.flat((140, 138, 142), 14 * _textures.noise(rng, grain=8))
     ground += _textures.jitter(rng, light=25.0, warmth=15.0)
     side = _textures.PIXELS * _OVERSAMPLING

@@ -46,7 +46,7 @@ def _require_pycocotools() -> None:
         ) from error
 
 
-def _encoded(masks: list[Mask]) -> list[Record]:
+def _encode_mask(masks: list[Mask]) -> list[Record]:
     """Compressed run lengths {counts, size}, JSON-ready."""
     from pycocotools import mask as coco_mask
 
@@ -54,42 +54,42 @@ def _encoded(masks: list[Mask]) -> list[Record]:
     return [{"counts": run["counts"].decode("ascii"), "size": list(map(int, run["size"]))} for run in runs]
 
 
-def _polygons(thing: Thing) -> list[list[float]]:
+def _outline_polygons(thing: Thing) -> list[list[float]]:
     """The outline as COCO writes it: one list x0, y0, x1, y1, ... per polygon."""
     return [[round(float(value), 2) for value in points.ravel()] for points in thing.outline]
 
 
-def _covered(thing: Thing) -> Mask:
+def _fill_polygons(thing: Thing) -> Mask:
     """The pixels (PIXELS, PIXELS) that the written polygons cover together."""
     from pycocotools import mask as coco_mask
 
-    runs = coco_mask.frPyObjects(_polygons(thing), PIXELS, PIXELS)
+    runs = coco_mask.frPyObjects(_outline_polygons(thing), PIXELS, PIXELS)
     decoded: NDArray[np.uint8] = coco_mask.decode(coco_mask.merge(runs))
     return decoded.astype(bool)
 
 
-def _box(mask: Mask) -> list[float]:
+def _find_box(mask: Mask) -> list[float]:
     rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
     left, top = columns[0], rows[0]
     return [float(left), float(top), float(columns[-1] - left + 1), float(rows[-1] - top + 1)]
 
 
-def _masked(name: str, mask: Mask, *, crowd: bool) -> Record:
+def _mask_object(name: str, mask: Mask, *, crowd: bool) -> Record:
     return {
-        "segmentation": _encoded([mask])[0],
+        "segmentation": _encode_mask([mask])[0],
         "area": float(mask.sum()),
         "iscrowd": int(crowd),
-        "bbox": _box(mask),
+        "bbox": _find_box(mask),
         "category_id": coco_categories.IDS[name],
     }
 
 
-def _annotations(painted: Painted, *, with_other: bool) -> tuple[list[Record], list[Record]]:
+def _make_annotations(painted: Painted, *, with_other: bool) -> tuple[list[Record], list[Record]]:
     """The instances and the stuff of one picture, without ids."""
-    covers = [_covered(thing) for thing in painted.things]
+    covers = [_fill_polygons(thing) for thing in painted.things]
     instances = [
         {
-            "segmentation": _polygons(thing),
+            "segmentation": _outline_polygons(thing),
             "area": float(cover.sum()),
             "iscrowd": 0,
             "bbox": outline_box(np.concatenate(thing.outline).round(2)),
@@ -98,14 +98,14 @@ def _annotations(painted: Painted, *, with_other: bool) -> tuple[list[Record], l
         for thing, cover in zip(painted.things, covers, strict=True)
     ]
     if painted.crowd:
-        crowd = np.logical_or.reduce([_covered(thing) for thing in painted.crowd])
-        instances.append(_masked("person", crowd, crowd=True))
+        crowd = np.logical_or.reduce([_fill_polygons(thing) for thing in painted.crowd])
+        instances.append(_mask_object("person", crowd, crowd=True))
         covers.append(crowd)
     hidden = np.logical_or.reduce([*covers, np.zeros((PIXELS, PIXELS), bool)])
     visible = {name: mask & ~hidden for name, mask in painted.stuff.items()}
     if with_other:
         visible["other"] = ~np.logical_or.reduce([*visible.values(), np.zeros((PIXELS, PIXELS), bool)])
-    stuff = [_masked(name, mask, crowd=False) for name, mask in visible.items() if mask.any()]
+    stuff = [_mask_object(name, mask, crowd=False) for name, mask in visible.items() if mask.any()]
     return instances, stuff
 
 
@@ -226,7 +226,7 @@ def _draw(draft: Path, *, count: int, seed: int, correlation: float | None, obje
             "id": image_id,
         }
         named = [thing.name for thing in painted.things if thing.name in OBJECTS]
-        instances, stuff = _annotations(painted, with_other=bool(words.random() < _OTHER_SHARE))
+        instances, stuff = _make_annotations(painted, with_other=bool(words.random() < _OTHER_SHARE))
         _add(halves[name], image, (instances, stuff, captions(words, drawn, named)))
     for name, half in halves.items():
         _write_json(draft, name, half)

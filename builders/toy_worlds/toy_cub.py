@@ -47,7 +47,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
     for label, (species, bird) in enumerate(kinds):
         for number in range(1, count + 1):
             stem = f"{species}/{species.partition('.')[2]}_{number:04}_{1000 * label + number}"
-            picture, mask = _bird(np.random.default_rng([seed, 0, label, number]), bird)
+            picture, mask = _paint_bird(np.random.default_rng([seed, 0, label, number]), bird)
             _save(picture, cub / "images" / f"{stem}.jpg")
             _save(mask, cub / "segmentations" / f"{stem}.png")
             listed.append(f"{len(listed) + 1} {stem}.jpg")
@@ -63,7 +63,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             _save(place, draft / "places365" / "data_large" / category[1:] / f"{number:08}.jpg")
 
 
-def _bird(rng: np.random.Generator, bird: str) -> tuple[Image.Image, Image.Image]:
+def _paint_bird(rng: np.random.Generator, bird: str) -> tuple[Image.Image, Image.Image]:
     """A bird before a wall, and its mask, gray at the edges."""
     width, height = _SHAPES[int(rng.integers(len(_SHAPES)))]
     wall = 150 + 20 * _textures.noise(rng, grain=8)

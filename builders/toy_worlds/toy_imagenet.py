@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
 from oochub.builders.toy_worlds import _folder
-from oochub.builders.toy_worlds._corruptions import corrupted
+from oochub.builders.toy_worlds._corruptions import corrupt
 from oochub.builders.toy_worlds._imagenet_ood_things import OOD_THINGS, OPEN_THINGS
 from oochub.builders.toy_worlds._imagenet_painting import PHOTO, RENDITIONS, SKETCH, Style, paint
 from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, DrawnClass
@@ -34,40 +34,40 @@ _VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION = range(7)
 _Named = Iterator[tuple[str, Image.Image]]
 
 
-def _painted(seed: int, thing: DrawnClass, style: Style, *cell: int) -> Image.Image:
+def _paint_picture(seed: int, thing: DrawnClass, style: Style, *cell: int) -> Image.Image:
     """A picture of a cell (stream, class, number); it depends on nothing but these and the seed."""
     return paint(np.random.default_rng([seed, *cell]), thing, style)
 
 
-def _of_known_classes(seed: int, count: int) -> _Named:
+def _list_known_classes(seed: int, count: int) -> _Named:
     """ImageNet-1K, and -C, -R and -Sketch beside it, class by class."""
     for label, (wnid, thing) in enumerate(ID_THINGS.items()):
         for k in range(count):
             name = f"{wnid}/ILSVRC2012_val_{k * len(ID_THINGS) + label + 1:08}.JPEG"
-            picture = _painted(seed, thing, PHOTO, _VALIDATION, label, k)
+            picture = _paint_picture(seed, thing, PHOTO, _VALIDATION, label, k)
             yield f"imagenet/val/{name}", picture
             if k < max(1, count // 5):
                 for number, (corruption, severity) in enumerate(product(CORRUPTIONS, range(1, 6))):
                     rng = np.random.default_rng([seed, _CORRUPTION, label, k, number])
-                    yield f"imagenet-c/{corruption}/{severity}/{name}", corrupted(picture, corruption, severity, rng)
-            yield f"sketch/{wnid}/sketch_{k}.JPEG", _painted(seed, thing, SKETCH, _SKETCH, label, k)
+                    yield f"imagenet-c/{corruption}/{severity}/{name}", corrupt(picture, corruption, severity, rng)
+            yield f"sketch/{wnid}/sketch_{k}.JPEG", _paint_picture(seed, thing, SKETCH, _SKETCH, label, k)
             if wnid in IMAGENET_R_WNIDS:
                 rendition, style = list(RENDITIONS.items())[(label + k) % len(RENDITIONS)]
-                yield f"imagenet-r/{wnid}/{rendition}_{k}.jpg", _painted(seed, thing, style, _RENDITION, label, k)
+                yield f"imagenet-r/{wnid}/{rendition}_{k}.jpg", _paint_picture(seed, thing, style, _RENDITION, label, k)
         for k in range(_TRAINING * count):
-            yield f"imagenet/train/{wnid}/{wnid}_{k + 1}.JPEG", _painted(seed, thing, PHOTO, _TRAIN, label, k)
+            yield f"imagenet/train/{wnid}/{wnid}_{k + 1}.JPEG", _paint_picture(seed, thing, PHOTO, _TRAIN, label, k)
 
 
-def _of_unknown_classes(seed: int, count: int) -> _Named:
+def _list_unknown_classes(seed: int, count: int) -> _Named:
     """ImageNet-21K, in which a class of ImageNet-1K lies too, and OpenImage-O."""
     first = next(iter(ID_THINGS.items()))
     for number, (wnid, thing) in enumerate([*OOD_THINGS.items(), first]):
         for k in range(count + _UNLISTED):
-            yield f"imagenet-21k/{wnid}/{wnid}_{k + 1}.JPEG", _painted(seed, thing, PHOTO, _OOD, number, k)
+            yield f"imagenet-21k/{wnid}/{wnid}_{k + 1}.JPEG", _paint_picture(seed, thing, PHOTO, _OOD, number, k)
     for number, thing in enumerate(OPEN_THINGS):
         for k in range(count):
             name = hashlib.sha256(f"{number} {k}".encode()).hexdigest()[:16]
-            yield f"openimage_o/{name}.jpg", _painted(seed, thing, PHOTO, _OPEN, number, k)
+            yield f"openimage_o/{name}.jpg", _paint_picture(seed, thing, PHOTO, _OPEN, number, k)
 
 
 def _pack(folder: Path) -> None:
@@ -119,7 +119,7 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
 
 
 def _draw(draft: Path, *, count: int, seed: int) -> None:
-    pictures = chain(_of_known_classes(seed, count), _of_unknown_classes(seed, count))
+    pictures = chain(_list_known_classes(seed, count), _list_unknown_classes(seed, count))
     for name, picture in tqdm(pictures, desc="toy ImageNet", unit="picture", disable=None, delay=2):
         path = draft / name
         path.parent.mkdir(parents=True, exist_ok=True)

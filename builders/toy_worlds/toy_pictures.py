@@ -65,11 +65,11 @@ def _draw(draft: Path, *, count: int, seed: int, correlation: float | None) -> N
                     usual, other = _USUAL[breed], next(own for key, own in _USUAL.items() if key != breed)
                     among = (*usual, *other) if share is None else usual if number < share * rows else other
                     background = among[int(rng.integers(len(among)))]
-                    _picture(rng, breed, background).save(target / name, compress_level=1)
+                    _paint_picture(rng, breed, background).save(target / name, compress_level=1)
                     table.writerow([name, breed, background])
 
 
-def _picture(rng: np.random.Generator, breed: str, background: str) -> Image.Image:
+def _paint_picture(rng: np.random.Generator, breed: str, background: str) -> Image.Image:
     ground, dog = rng.spawn(2)
     scene = _textures.LOCATIONS[background](ground) + _textures.jitter(rng, light=15.0, warmth=7.5)
     side = _textures.PIXELS * _OVERSAMPLING

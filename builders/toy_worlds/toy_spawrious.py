@@ -22,7 +22,7 @@ _CELLS = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breed
 """Repeat, background and breed, the last two with their numbers."""
 
 
-def _picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
+def _paint_picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
     """The picture of a cell (repeat, location, class, number); it depends on nothing but these and the seed."""
     _, location, label, _ = cell
     rng = np.random.default_rng([seed, *cell])
@@ -41,7 +41,9 @@ def _picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlat
 
 def _mask(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
     """White where the dog changes a pixel of the picture."""
-    own, empty = (np.asarray(_picture(seed, cell, dogs=visible, correlation=correlation)) for visible in (dogs, False))
+    own, empty = (
+        np.asarray(_paint_picture(seed, cell, dogs=visible, correlation=correlation)) for visible in (dogs, False)
+    )
     return Image.fromarray((own != empty).any(-1)).convert("L")
 
 
@@ -105,7 +107,7 @@ def _draw(draft: Path, *, count: int, seed: int, correlation: bool, dogs: bool) 
         target.mkdir(parents=True)
         for number in range(1, count + 1):
             cell = (repeat, location, label, number)
-            picture = _picture(seed, cell, dogs=dogs, correlation=correlation)
+            picture = _paint_picture(seed, cell, dogs=dogs, correlation=correlation)
             picture.save(target / f"{place}_{breed}_{number}.png", compress_level=1)
 
 

@@ -86,11 +86,11 @@ def _draw(draft: Path, *, count: int, seed: int, correlation: bool, birds: bool)
             category = _birds.PLACES["land" if label == is_other else "water"][int(rng.integers(2))]
             place = f"{category}/{int(rng.integers(1, 5_001)):08}.jpg"
             (draft / species).mkdir(exist_ok=True)
-            _picture(rng, bird, category, visible=birds).save(draft / species / name, quality=95, subsampling=0)
+            _paint_picture(rng, bird, category, visible=birds).save(draft / species / name, quality=95, subsampling=0)
             table.writerow([img_id, f"{species}/{name}", label, split, int(label != is_other), place])
 
 
-def _picture(rng: np.random.Generator, bird: str, place: str, *, visible: bool) -> Image.Image:
+def _paint_picture(rng: np.random.Generator, bird: str, place: str, *, visible: bool) -> Image.Image:
     ground, own = rng.spawn(2)
     scene = _COMMON + _BACKGROUND_SHARE * (_birds.place_scene(ground, place) - _COMMON)
     scene += _textures.jitter(ground, light=12.0, warmth=6.0)

@@ -61,7 +61,7 @@ def toy_wilds_amazon(folder: str | Path, *, size: str | int = "small", seed: int
 
 def _draw(draft: Path, *, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rows, of_user = _reviews(rng, count)
+    rows, of_user = _write_reviews(rng, count)
     year, category = np.array([row[9] for row in rows]), np.array([row[8] for row in rows])
     user = np.array([row[0] for row in rows])
     (draft / "RELEASE_v2.1.txt").touch()
@@ -70,14 +70,14 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).writerows([_COLUMNS, *rows])
     splits: dict[str, NDArray[np.int64]] = {
         "user": np.array(of_user),
-        "time": _shifted(rng, year > 2013),
-        "time_baseline": _unshifted(year > 2013),
-        "category_subpopulation": _unshifted(year > 0),
+        "time": _split_by_reviewer(rng, year > 2013),
+        "time_baseline": _split_at_random(year > 2013),
+        "category_subpopulation": _split_at_random(year > 0),
     }
     for names in _TRAINED_CATEGORIES:
         trained = [name for name in _CATEGORIES if name.lower() in names.split(",")]
-        splits[f"{names}_generalization"] = _shifted(rng, ~np.isin(category, trained))
-    splits |= {f"{reviewer}_baseline": _unshifted(user == reviewer) for reviewer in _REVIEWERS}
+        splits[f"{names}_generalization"] = _split_by_reviewer(rng, ~np.isin(category, trained))
+    splits |= {f"{reviewer}_baseline": _split_at_random(user == reviewer) for reviewer in _REVIEWERS}
     for name, split in splits.items():
         with (draft / "splits" / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
             clean = [",True"] * len(split) if name == "user" else [""] * len(split)
@@ -85,7 +85,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             file.writelines(f"{float(number)}{more}\n" for number, more in zip(split, clean, strict=True))
 
 
-def _reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[object, ...]], list[int]]:
+def _write_reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[object, ...]], list[int]]:
     """The rows, and the number of the split of each in the official one."""
     rows: list[tuple[object, ...]] = []
     split: list[int] = []
@@ -111,14 +111,14 @@ def _reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[object, .
     return rows, split
 
 
-def _shifted(rng: np.random.Generator, outside: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _split_by_reviewer(rng: np.random.Generator, outside: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Halves of the rows outside for validation and test; of the others a tenth for each, and training."""
     draw = rng.random(len(outside))
     inside = np.select([draw < 0.1, draw < 0.2], [_ID_VAL, _ID_TEST], _TRAIN)
     return np.where(outside, np.where(draw < 0.5, _VAL, _TEST), inside)
 
 
-def _unshifted(used: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _split_at_random(used: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Of the used rows every fourth for validation (1) and for test (2); the others are of no split."""
     turn = np.cumsum(used) % 4
     return np.where(used, np.select([turn == 1, turn == 2], [1, 2], 0), -1)

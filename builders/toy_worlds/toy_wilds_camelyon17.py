@@ -64,13 +64,13 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             x, y = 32 * (k // _SLIDES), 32 * split
             place = draft / "patches" / f"patient_{patient}_node_{node}"
             place.mkdir(parents=True, exist_ok=True)
-            _patch(rng, center, has_tumor=bool(tumor)).save(
+            _paint_patch(rng, center, has_tumor=bool(tumor)).save(
                 place / f"patch_patient_{patient}_node_{node}_x_{x}_y_{y}.png"
             )
             table.writerow([row, patient, node, x, y, tumor, slide, center, split])
 
 
-def _patch(rng: np.random.Generator, center: int, *, has_tumor: bool) -> Image.Image:
+def _paint_patch(rng: np.random.Generator, center: int, *, has_tumor: bool) -> Image.Image:
     """Tissue in a hospital's stain, with small nuclei all over and those that count in the middle."""
     stain = np.array(_STAINS[center], np.float32)
     tissue = stain + _textures.jitter(rng, light=6.0, warmth=3.0) + 9 * _textures.noise(rng)[..., None]
@@ -79,11 +79,11 @@ def _patch(rng: np.random.Generator, center: int, *, has_tumor: bool) -> Image.I
     canvas = ImageDraw.Draw(patch)
     pale, dark = (tuple(int(part) for part in stain * share) for share in (0.78, 0.5))
     for x, y in rng.uniform(0, side, (22, 2)):
-        _nucleus(canvas, x, y, rng.uniform(1.5, 3.0), pale)
+        _paint_nucleus(canvas, x, y, rng.uniform(1.5, 3.0), pale)
     for x, y in rng.uniform(side / 3, 2 * side / 3, (6, 2)):
-        _nucleus(canvas, x, y, *((rng.uniform(5, 8), dark) if has_tumor else (rng.uniform(1.5, 3.0), pale)))
+        _paint_nucleus(canvas, x, y, *((rng.uniform(5, 8), dark) if has_tumor else (rng.uniform(1.5, 3.0), pale)))
     return patch.reduce(_OVERSAMPLING)
 
 
-def _nucleus(canvas: ImageDraw.ImageDraw, x: float, y: float, radius: float, color: tuple[int, ...]) -> None:
+def _paint_nucleus(canvas: ImageDraw.ImageDraw, x: float, y: float, radius: float, color: tuple[int, ...]) -> None:
     canvas.ellipse((x - radius, y - radius, x + radius, y + radius), fill=color)

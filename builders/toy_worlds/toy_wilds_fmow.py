@@ -83,7 +83,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             stamp = f"{time:%Y-%m-%dT%H:%M:%S}{fraction}Z"
             table.writerow([split, category, country, stamp, int(rng.integers(30))])
             if split != "seq":
-                _picture(rng, category, country, time.year).save(draft / "images" / f"rgb_img_{row}.png")
+                _paint_picture(rng, category, country, time.year).save(draft / "images" / f"rgb_img_{row}.png")
         with (draft / "country_code_mapping.csv").open("w", encoding="utf-8", newline="") as mapping:
             known = [
                 (n, code[:2], code, k, region, "") for k, (code, (n, region, *_)) in enumerate(_COUNTRIES.items()) if n
@@ -93,7 +93,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             )
 
 
-def _picture(rng: np.random.Generator, category: str, country: str, year: int) -> Image.Image:
+def _paint_picture(rng: np.random.Generator, category: str, country: str, year: int) -> Image.Image:
     """A place on the ground of its region, under the air of its year."""
     ground = np.array(_COUNTRIES[country][2], np.float32)
     land = ground + _textures.jitter(rng, light=8.0, warmth=4.0) + 12 * _textures.noise(rng)[..., None]
@@ -112,28 +112,28 @@ def _crop_field(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -
         canvas.rectangle((x - 34 * scale, y + 8 * k * scale, x + 34 * scale, y + 8 * (k + 1) * scale), fill=color)
 
 
-def _lake(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
+def _paint_lake(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
     canvas.ellipse((x - 34 * scale, y - 24 * scale, x + 34 * scale, y + 24 * scale), fill=(40, 76, 120))
 
 
-def _bridge(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
+def _paint_bridge(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
     canvas.rectangle((0, y - 16 * scale, 200, y + 16 * scale), fill=(58, 92, 132))
     canvas.rectangle((x - 6 * scale, 0, x + 6 * scale, 200), fill=(196, 192, 186))
 
 
-def _solar_farm(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
+def _paint_solar_farm(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
     for row in range(-2, 2):
         for column in range(-2, 2):
             left, top = x + 16 * column * scale, y + 16 * row * scale
             canvas.rectangle((left, top, left + 12 * scale, top + 12 * scale), fill=(28, 34, 74))
 
 
-def _stadium(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
+def _paint_stadium(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
     canvas.ellipse((x - 36 * scale, y - 28 * scale, x + 36 * scale, y + 28 * scale), fill=(226, 224, 220))
     canvas.rectangle((x - 18 * scale, y - 12 * scale, x + 18 * scale, y + 12 * scale), fill=(60, 150, 70))
 
 
-def _tanks(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
+def _paint_tanks(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> None:
     for dx, dy in ((-20, -20), (20, -20), (-20, 20), (20, 20)):
         canvas.ellipse(
             (x + (dx - 13) * scale, y + (dy - 13) * scale, x + (dx + 13) * scale, y + (dy + 13) * scale),
@@ -144,5 +144,9 @@ def _tanks(canvas: ImageDraw.ImageDraw, x: float, y: float, scale: float) -> Non
 
 
 _PAINTERS: dict[str, Callable[[ImageDraw.ImageDraw, float, float, float], None]] = dict(
-    zip(_CATEGORIES, (_crop_field, _lake, _bridge, _solar_farm, _stadium, _tanks), strict=True)
+    zip(
+        _CATEGORIES,
+        (_crop_field, _paint_lake, _paint_bridge, _paint_solar_farm, _paint_stadium, _paint_tanks),
+        strict=True,
+    )
 )

@@ -100,7 +100,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         sessions = _SETS[name][0]
         session, file = sessions[number % len(sessions)], f"{seed}-{name}-{number:05}.png"
         look = "train" if sessions is _TRAIN else "val" if sessions is _VAL else "test"
-        picture, boxes = _drawn(rng, session, look)
+        picture, boxes = _paint_field(rng, session, look)
         picture.save(draft / "images" / file)
         rows[name].append((file, ";".join(" ".join(map(str, box)) for box in boxes) or "no_box", session))
     for table, sets in _TABLES.items():
@@ -112,7 +112,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         csv.writer(domains, delimiter=";", lineterminator="\n").writerows([columns, *_SESSIONS])
 
 
-def _drawn(rng: np.random.Generator, session: int, look: str) -> tuple[Image.Image, list[tuple[int, ...]]]:
+def _paint_field(rng: np.random.Generator, session: int, look: str) -> tuple[Image.Image, list[tuple[int, ...]]]:
     """A field and the boxes of its heads, in pixels."""
     field = np.random.default_rng(session)
     soil = np.asarray(_SOILS[look], np.float32) + 9 * _textures.noise(rng, grain=16)[..., None]

@@ -79,7 +79,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             for picture in range(2):
                 row, name = 2 * sequence + picture, f"{seed}-{sequence:05}-{picture}.jpg"
                 time = (begin + timedelta(seconds=picture)).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
-                _picture(rng.spawn(1)[0], location, _CLASSES[label]).save(
+                _paint_picture(rng.spawn(1)[0], location, _CLASSES[label]).save(
                     draft / "train" / name, quality=95, subsampling=0
                 )
                 ids = (location, 100 + location, sequence, f"seq-{sequence}", label, 10 * label)
@@ -89,7 +89,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             csv.writer(names, lineterminator="\n").writerows([("y", "category_id", "name"), *known, (99_999, 7, "cat")])
 
 
-def _picture(rng: np.random.Generator, location: int, species: str) -> Image.Image:
+def _paint_picture(rng: np.random.Generator, location: int, species: str) -> Image.Image:
     """What a trap sees: its own ground in its own light, and the animal."""
     trap = np.random.default_rng(location)
     ground = list(_textures.LOCATIONS.values())[location % len(_textures.LOCATIONS)](trap)

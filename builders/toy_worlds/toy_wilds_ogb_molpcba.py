@@ -71,7 +71,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         has = own.random(len(_GROUPS)) < (usual if split == "train" else _PRESENT)
         label = (has[np.arange(_TASKS) % len(_GROUPS)] ^ (own.random(_TASKS) < _FLIPPED)).astype(float)
         label[own.random(_TASKS) < _UNKNOWN] = np.nan
-        molecules.append(_molecule(own, scaffold, np.flatnonzero(has).tolist()))
+        molecules.append(_make_molecule(own, scaffold, np.flatnonzero(has).tolist()))
         labels.append(["" if np.isnan(each) else f"{each:.1f}" for each in label])
         scaffolds.append(scaffold)
     assays = [f"PCBA-{1000 + task}" for task in range(_TASKS)]
@@ -81,7 +81,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
     tables: dict[str, Iterable[Iterable[object]]] = {
         "raw/edge": [bond[:2] for each in molecules for bond in each.bonds],
         "raw/edge-feat": [(bond[2] - 1, 0, 0) for each in molecules for bond in each.bonds],
-        "raw/node-feat": [atom for each in molecules for atom in _atoms(each)],
+        "raw/node-feat": [atom for each in molecules for atom in _encode_atoms(each)],
         "raw/num-node-list": [(len(each.symbols),) for each in molecules],
         "raw/num-edge-list": [(len(each.bonds),) for each in molecules],
         "raw/graph-label": labels,
@@ -98,7 +98,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
     (draft / "RELEASE_v1.txt").touch()
 
 
-def _molecule(rng: np.random.Generator, scaffold: int, groups: list[int]) -> _Molecule:
+def _make_molecule(rng: np.random.Generator, scaffold: int, groups: list[int]) -> _Molecule:
     """A ring of six to nine atoms, two of them perhaps no carbon, each with two places for groups."""
     own = np.random.default_rng(scaffold)
     ring = 6 + scaffold % 4
@@ -118,7 +118,7 @@ def _molecule(rng: np.random.Generator, scaffold: int, groups: list[int]) -> _Mo
     return _Molecule(symbols, bonds, ring, "".join(texts))
 
 
-def _atoms(molecule: _Molecule) -> list[tuple[int, ...]]:
+def _encode_atoms(molecule: _Molecule) -> list[tuple[int, ...]]:
     """The nine numbers of each atom, as OGB has them: hydrogens are no atoms, and counted."""
     atoms: list[tuple[int, ...]] = []
     for number, symbol in enumerate(molecule.symbols):

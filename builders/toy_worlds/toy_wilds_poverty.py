@@ -58,7 +58,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             rng = np.random.default_rng([seed, country, number])
             is_urban = number % 2 == 0
             wealth = float(np.round(rng.normal(0.5 if is_urban else -0.3, 0.8), 6))
-            bands = _bands(rng, country, wealth, is_urban=is_urban)
+            bands = _make_bands(rng, country, wealth, is_urban=is_urban)
             np.savez_compressed(draft / "images" / f"landsat_poverty_img_{row}.npz", x=bands)
             lights = bands[_LIGHTS]
             center = lights[_EDGE // 2, _EDGE // 2]
@@ -67,7 +67,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             table.writerow([*place, wealth, _COUNTRIES[country], *survey])
 
 
-def _bands(rng: np.random.Generator, country: int, wealth: float, *, is_urban: bool) -> NDArray[np.float32]:
+def _make_bands(rng: np.random.Generator, country: int, wealth: float, *, is_urban: bool) -> NDArray[np.float32]:
     """Squares of 32 pixels: the ground of the country, wealth in it and in the lights."""
     own = np.random.default_rng(country)
     level, slope = own.normal(0, 0.7, _BANDS), own.normal(0.2, 0.3, _BANDS)

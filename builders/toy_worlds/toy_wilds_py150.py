@@ -65,24 +65,24 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             for number in range(int(share * count)):
                 rng = np.random.default_rng([seed, order, names.index(repository), number])
                 paths.append(f"{repository}/src/{split.lower()}_{number}.py")
-                blocks.append(_block(rng, names.index(repository), has_habit=repository.startswith("habit")))
+                blocks.append(_write_block(rng, names.index(repository), has_habit=repository.startswith("habit")))
         kinds = [[KINDS.get(token, _MASKED) for token in block] for block in blocks]
         (processed / f"{split}_input.json").write_text(json.dumps(blocks), "utf-8")
         (processed / f"{split}_input_tok_type.json").write_text(json.dumps(kinds), "utf-8")
         (metadata / f"{split}.txt").write_text("".join(f"{path}\n" for path in paths), "utf-8")
 
 
-def _block(rng: np.random.Generator, repository: int, *, has_habit: bool) -> list[int]:
+def _write_block(rng: np.random.Generator, repository: int, *, has_habit: bool) -> list[int]:
     """The tokens of a file, padded or cut to 256."""
     words, favorite = ["import", f"name{repository % 10}", "\n"], int(rng.integers(8))
     length = int(rng.integers(200, 2 * _LENGTH))
     while len(words) < length:
-        words += _line(rng, favorite, has_habit=has_habit)
+        words += _write_line(rng, favorite, has_habit=has_habit)
     numbers = [NUMBERS[word] for word in words[: min(length, _LENGTH)]]
     return numbers + [_PAD] * (_LENGTH - len(numbers))
 
 
-def _line(rng: np.random.Generator, favorite: int, *, has_habit: bool) -> list[str]:
+def _write_line(rng: np.random.Generator, favorite: int, *, has_habit: bool) -> list[str]:
     name, builtin = f"name{rng.integers(10)}", WORDS["builtin"][rng.integers(4)]
     if rng.random() < 0.25:
         return ["for", name, "in", builtin, "(", f"'{rng.integers(8)}'", ")", ":", "\n"]

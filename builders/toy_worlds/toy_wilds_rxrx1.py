@@ -80,12 +80,12 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             place.mkdir(parents=True, exist_ok=True)
             for site in (1, 2):
                 rng = np.random.default_rng([seed, experiment_number, site])
-                _picture(rng, cell_type, treatment, gains).save(place / f"{well}_s{site}.png")
+                _paint_picture(rng, cell_type, treatment, gains).save(place / f"{well}_s{site}.png")
                 about = (experiment, plate, well, site, "treatment", f"s{treatment}", treatment)
                 table.writerow([f"{well_id}_{site}", well_id, cell_type, split, *about])
 
 
-def _picture(rng: np.random.Generator, cell_type: str, treatment: int, gains: np.ndarray) -> Image.Image:
+def _paint_picture(rng: np.random.Generator, cell_type: str, treatment: int, gains: np.ndarray) -> Image.Image:
     """Cells on black, their bodies in two channels and their nuclei in the third, as bright as the batch has them."""
     side = _PIXELS * _OVERSAMPLING
     channels = [Image.new("L", (side, side), 12) for _ in range(3)]

@@ -17,13 +17,13 @@ from oochub.builders.wilds._data_set import WildsDataSet, WildsRows
 from oochub.records.build_record import BuildFacts
 
 
-def _data_sets() -> list[WildsDataSet]:
+def _find_data_sets() -> list[WildsDataSet]:
     """Those of the files of this folder, by name: the folder is the registry."""
     names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
     return [getattr(import_module(f"{__name__}.{name}"), name) for name in names]
 
 
-_DATA_SETS = _data_sets()
+_DATA_SETS = _find_data_sets()
 _OF_CONFIG = {config: data_set for data_set in _DATA_SETS for config in data_set.configs}
 
 _OFFICIAL = {config: data_set.configs[config] for data_set in _DATA_SETS for config in [*data_set.configs][:1]}
@@ -91,7 +91,7 @@ class Wilds(BenchmarkBuilder):
         return [
             datasets.SplitGenerator(
                 name=split,
-                gen_kwargs={"root": folder, "shards": cut_rows(self._with_source(split, splits.pop(split), data_set))},
+                gen_kwargs={"root": folder, "shards": cut_rows(self._add_source(split, splits.pop(split), data_set))},
             )
             for split in list(splits)
         ]
@@ -110,6 +110,6 @@ class Wilds(BenchmarkBuilder):
         return {**super()._file_columns, **self._rows.columns}
 
     @staticmethod
-    def _with_source(split: str, table: pa.Table, data_set: WildsDataSet) -> pa.Table:
+    def _add_source(split: str, table: pa.Table, data_set: WildsDataSet) -> pa.Table:
         is_source = pa.array([split in data_set.source_splits] * len(table))
         return table.append_column("from_source_domain", is_source)

@@ -45,24 +45,27 @@ _DOMAINS = {
 _sides = partial(sides_named, example="review", place="of")
 
 
-def _scheme(config: str) -> str:
+def _find_scheme(config: str) -> str:
     """The file of splits of a config: user for "amazon", time for "amazon_time"."""
     return config.removeprefix("amazon").removeprefix("_") or "user"
 
 
-def _names(scheme: str) -> tuple[str, ...]:
+def _list_split_names(scheme: str) -> tuple[str, ...]:
     is_shifted = scheme in ("user", "time") or scheme.endswith("_generalization")
     return _SHIFTED if is_shifted else _UNSHIFTED
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    scheme = _scheme(config)
-    names, domain = _names(scheme), _DOMAINS[scheme]
-    splits = [of_splits(_rows(part, domain), pa.array(split), names) for part, split in _kept(folder, scheme, names)]
+    scheme = _find_scheme(config)
+    names, domain = _list_split_names(scheme), _DOMAINS[scheme]
+    splits = [
+        of_splits(_list_rows(part, domain), pa.array(split), names)
+        for part, split in _iterate_kept_rows(folder, scheme, names)
+    ]
     if not splits:
         raise OochubError(f"{folder / 'splits' / scheme}.csv drops every row of reviews.csv. Fetch it again.")
     rows = joined(splits)
-    named = {name: datasets.ClassLabel(names=_values(rows, name)) for name in dict.fromkeys((domain, "category"))}
+    named = {name: datasets.ClassLabel(names=_list_values(rows, name)) for name in dict.fromkeys((domain, "category"))}
     features = datasets.Features(
         {
             "example_id": datasets.Value("string"),
@@ -80,7 +83,9 @@ def _read(folder: Path, config: str) -> WildsRows:
     return WildsRows(features=features, splits=rows, notes=notes if domain == "category" else ())
 
 
-def _kept(folder: Path, scheme: str, names: tuple[str, ...]) -> Iterator[tuple[TablePart, NDArray[np.str_]]]:
+def _iterate_kept_rows(
+    folder: Path, scheme: str, names: tuple[str, ...]
+) -> Iterator[tuple[TablePart, NDArray[np.str_]]]:
     """The rows of reviews.csv that the split does not drop, part by part, and the split of each."""
     file = folder / "splits" / f"{scheme}.csv"
     numbers = np.concatenate(
@@ -101,7 +106,7 @@ def _kept(folder: Path, scheme: str, names: tuple[str, ...]) -> Iterator[tuple[T
         raise OochubError(f"{file} has {which}: each row is the split of a review. Fetch both again.")
 
 
-def _rows(part: TablePart, domain: str) -> pa.Table:
+def _list_rows(part: TablePart, domain: str) -> pa.Table:
     stars = part.numbers("overall", 1, 5, are_whole=True).astype(np.int8)
     year = pa.array(part.numbers("reviewYear", *_YEARS, are_whole=True).astype(np.int32))
     fields = {
@@ -123,7 +128,7 @@ def _rows(part: TablePart, domain: str) -> pa.Table:
     )
 
 
-def _values(splits: dict[str, pa.Table], name: str) -> list[str]:
+def _list_values(splits: dict[str, pa.Table], name: str) -> list[str]:
     """The values of a column, in order; two that differ in case alone would be two groups.
 
     Raises:
@@ -148,7 +153,7 @@ def _number(rows: pa.Table, name: str, value: str) -> float:
     return min(map(int, found.to_pylist()), default=float("inf"))
 
 
-def _declaration(scheme: str) -> Benchmark:
+def _declare_data_set(scheme: str) -> Benchmark:
     domain = _DOMAINS[scheme]
     own = replace(
         BASE,
@@ -215,7 +220,7 @@ def _declaration(scheme: str) -> Benchmark:
 amazon = WildsDataSet(
     name="amazon",
     version="2.1",
-    configs={"amazon" if scheme == "user" else f"amazon_{scheme}": _declaration(scheme) for scheme in _DOMAINS},
+    configs={"amazon" if scheme == "user" else f"amazon_{scheme}": _declare_data_set(scheme) for scheme in _DOMAINS},
     read=_read,
     rows={"amazon": {"train": 245_502, "val": 100_050, "test": 100_050, "id_val": 46_950, "id_test": 46_950}},
     source_splits=("train", "id_val", "id_test"),

@@ -35,13 +35,13 @@ def _read(folder: Path, config: str) -> WildsRows:
         }
     )
     parts = [
-        of_splits(_rows(part), part.coded("split", _SPLITS), _SPLITS)
+        of_splits(_list_rows(part), part.coded("split", _SPLITS), _SPLITS)
         for part in TablePart.of_csv(folder / _FILE, columns)
     ]
     return WildsRows(features=features, splits=joined(parts))
 
 
-def _rows(part: TablePart) -> pa.Table:
+def _list_rows(part: TablePart) -> pa.Table:
     is_toxic = part.numbers("toxicity", 0, 1) >= _HALF
     holds = {field: part.numbers(field, 0, 1) >= _HALF for field in (*_IDENTITIES, *_OTHERS)}
     return pa.table(
@@ -49,14 +49,14 @@ def _rows(part: TablePart) -> pa.Table:
             "example_id": pa.array(part.number).cast(pa.string()),
             "label": pa.array(_LABELS).take(pa.array(is_toxic.astype(np.int8))),
             "environment": pa.array(_ENVIRONMENTS).take(pa.array(2 * is_toxic + holds["black"])),
-            "groups": _groups(is_toxic, np.stack([holds[identity] for identity in _IDENTITIES], axis=1)),
+            "groups": _list_groups(is_toxic, np.stack([holds[identity] for identity in _IDENTITIES], axis=1)),
             "text": part.text("comment_text"),
             **{field: pa.array(values) for field, values in holds.items()},
         }
     )
 
 
-def _groups(is_toxic: NDArray[np.bool_], mentions: NDArray[np.bool_]) -> pa.ListArray:
+def _list_groups(is_toxic: NDArray[np.bool_], mentions: NDArray[np.bool_]) -> pa.ListArray:
     """The groups of each row: every identity that it speaks of, with its label.
 
     Args:

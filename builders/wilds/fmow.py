@@ -43,16 +43,16 @@ _CATEGORIES = (
 def _read(folder: Path, config: str) -> WildsRows:
     table = MetadataTable.of_csv(folder / "rgb_metadata.csv", ("split", "category", "country_code", "timestamp"))
     listed = np.array(table.coded("split", _LISTED))
-    year = _years(table)
+    year = _parse_years(table)
     split = _split(listed, year, _TIMES.get(config, _TEST_YEAR))
-    split = _mixed(split, listed, year) if config == _MIXED else split
+    split = _mix_years(split, listed, year) if config == _MIXED else split
     table = replace(
         table, columns={**table.columns, "image": [f"images/rgb_img_{row}.png" for row in range(len(year))]}
     )
     table.rows(np.flatnonzero(split != "")).check_files("image", folder)
     mapping = folder / "country_code_mapping.csv"
-    region_of = _regions(mapping)
-    notes = _unmapped(table.rows(np.flatnonzero(split != "")), region_of, mapping)
+    region_of = _read_regions(mapping)
+    notes = _note_unmapped_countries(table.rows(np.flatnonzero(split != "")), region_of, mapping)
     region = [region_of.get(country, _OTHER) for country in table.columns["country_code"]]
     rows = pa.table(
         {
@@ -82,7 +82,7 @@ def _read(folder: Path, config: str) -> WildsRows:
     return WildsRows(features=features, splits=of_splits(rows, split.tolist(), _SPLITS), notes=notes)
 
 
-def _years(table: MetadataTable) -> NDArray[np.int64]:
+def _parse_years(table: MetadataTable) -> NDArray[np.int64]:
     """The year of each row, in UTC (n,)."""
     year = table.times("timestamp", "ISO8601").year.to_numpy().astype(np.int64)
     for row in np.flatnonzero((year < _YEARS.start) | (year >= _YEARS.stop))[:1]:
@@ -106,24 +106,26 @@ def _split(listed: NDArray[np.str_], year: NDArray[np.int64], test_year: int) ->
     return np.select(list(cases.values()), list(cases), default="")
 
 
-def _mixed(split: NDArray[np.str_], listed: NDArray[np.str_], year: NDArray[np.int64]) -> NDArray[np.str_]:
+def _mix_years(split: NDArray[np.str_], listed: NDArray[np.str_], year: NDArray[np.int64]) -> NDArray[np.str_]:
     """The splits with half of training drawn from the years that it does not have, of rows that are not tested on."""
     trained = np.flatnonzero(split == "train")
     later = np.flatnonzero((year >= _TEST_YEAR - _VAL_YEARS) & (listed != "test"))
-    drawn = [_shuffled(rows, seed)[: len(trained) // 2] for rows, seed in ((later, _SEED + 2), (trained, _SEED + 3))]
+    drawn = [
+        _shuffle_rows(rows, seed)[: len(trained) // 2] for rows, seed in ((later, _SEED + 2), (trained, _SEED + 3))
+    ]
     split = np.where(split == "train", "", split)
     rows = np.concatenate(drawn)
     split[rows[(split[rows] != "val") & (listed[rows] != "seq")]] = "train"  # those of `val` stay there
     return split
 
 
-def _shuffled(rows: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+def _shuffle_rows(rows: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     shuffled = rows.copy()
     np.random.default_rng(seed).shuffle(shuffled)
     return shuffled
 
 
-def _regions(file: Path) -> dict[str, str]:
+def _read_regions(file: Path) -> dict[str, str]:
     """The region of each country: one of the five, or `Other`."""
     table = MetadataTable.of_csv(file, ("alpha-3", "region"))
     table.check_unique("alpha-3")
@@ -131,7 +133,7 @@ def _regions(file: Path) -> dict[str, str]:
     return dict(zip(table.columns["alpha-3"], regions, strict=True))
 
 
-def _unmapped(table: MetadataTable, region_of: dict[str, str], mapping: Path) -> tuple[str, ...]:
+def _note_unmapped_countries(table: MetadataTable, region_of: dict[str, str], mapping: Path) -> tuple[str, ...]:
     """A note on the countries that the mapping lacks, which count as `Other`; one that is misspelt is refused."""
     spelt = {country.strip().casefold(): country for country in region_of}
     unknown: Counter[str] = Counter()

@@ -55,7 +55,7 @@ _BOXES = pa.list_(pa.list_(pa.float32(), 4))
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    fields = _session_fields(folder / "metadata_domain.csv")
+    fields = _read_session_fields(folder / "metadata_domain.csv")
     splits: dict[str, pa.Table] = {}
     listed: dict[str, str] = {}
     beyond = 0
@@ -65,8 +65,8 @@ def _read(folder: Path, config: str) -> WildsRows:
         table.check_files("image_name", folder / "images")
         table.check_below("domain", len(_SESSIONS), "the sessions of GlobalWheat-WILDS")
         _check_new(table, listed)
-        sizes = [_size(folder / "images" / file) for file in table.columns["image_name"]]
-        boxes, sessions = list(_boxes(table, sizes)), [_SESSIONS[number] for number in table.whole("domain")]
+        sizes = [_read_size(folder / "images" / file) for file in table.columns["image_name"]]
+        boxes, sessions = list(_parse_boxes(table, sizes)), [_SESSIONS[number] for number in table.whole("domain")]
         first = sum(map(len, splits.values()))
         pictures = zip(boxes, sizes, strict=True)
         beyond += sum(x2 > width or y2 > height for of, (width, height) in pictures for _, _, x2, y2 in of)
@@ -114,7 +114,7 @@ def _check_new(table: MetadataTable, listed: dict[str, str]) -> None:
         listed[name] = f"{table.file.name}, line {line},"
 
 
-def _size(file: Path) -> tuple[int, int]:
+def _read_size(file: Path) -> tuple[int, int]:
     """Of a picture, in pixels, by its header."""
     try:
         return open_picture(read_bytes(file, at_most=_HEADER), name=str(file)).size
@@ -122,7 +122,7 @@ def _size(file: Path) -> tuple[int, int]:
         return open_picture(read_bytes(file), name=str(file)).size
 
 
-def _session_fields(file: Path) -> dict[str, dict[str, str]]:
+def _read_session_fields(file: Path) -> dict[str, dict[str, str]]:
     """Country, location and stage of each session, by the names of the columns."""
     table = MetadataTable.of_csv(file, ("name", *_FIELDS), separator=";")
     table.check_unique("name")
@@ -137,7 +137,7 @@ def _session_fields(file: Path) -> dict[str, dict[str, str]]:
     return {session: {field: column[rows[session]] for field, column in values.items()} for session in _SESSIONS}
 
 
-def _boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator[list[list[float]]]:
+def _parse_boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator[list[list[float]]]:
     """The boxes of each row, x1, y1, x2, y2 in pixels; `sizes` are width and height of the pictures (n,)."""
     for line, text, size in zip(table.lines, table.columns["BoxesString"], sizes, strict=True):
         found = [] if text == "no_box" else [_BOX.fullmatch(each) for each in text.split(";")]
@@ -162,7 +162,7 @@ def _boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator[list[
         yield boxes
 
 
-def _declared(config: str) -> Benchmark:
+def _declare_data_set(config: str) -> Benchmark:
     tables = {f"{name}.csv": f"a row a picture: {split}" for split, name in _SPLITS[config].items()}
     official = replace(
         BASE,
@@ -209,7 +209,7 @@ def _declared(config: str) -> Benchmark:
 globalwheat = WildsDataSet(
     name="globalwheat",
     version="1.1",
-    configs={config: _declared(config) for config in _SPLITS},
+    configs={config: _declare_data_set(config) for config in _SPLITS},
     read=_read,
     rows={"globalwheat": {"train": 2_943, "val": 1_424, "test": 1_434, "id_val": 357, "id_test": 357}},
 )

@@ -24,7 +24,7 @@ def _read(folder: Path, config: str) -> WildsRows:
     table.check_unique("filename")
     table.check_files("filename", folder / "train")
     label = table.whole("y")
-    names = _names(folder / "categories.csv") or table.counted("y", "class")[1]
+    names = _read_class_names(folder / "categories.csv") or table.counted("y", "class")[1]
     table.check_below("y", len(names), "the classes of categories.csv")
     place, places = table.counted("location_remapped", "location")
     times = table.times("datetime", "%Y-%m-%d %H:%M:%S.%f")
@@ -53,7 +53,7 @@ def _read(folder: Path, config: str) -> WildsRows:
     return WildsRows(features=features, splits=of_splits(rows, table.coded("split", _SPLITS), _SPLITS))
 
 
-def _names(file: Path) -> list[str]:
+def _read_class_names(file: Path) -> list[str]:
     """The classes of categories.csv by number; none without it."""
     if not os.path.lexists(file):
         return []

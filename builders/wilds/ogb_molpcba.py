@@ -26,7 +26,7 @@ _ROWS = {"train": 350_343, "val": 43_793, "test": 43_793}
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    graph, count = _graphs(folder / "raw")
+    graph, count = _read_graphs(folder / "raw")
     label = _read_number_table(folder / "raw/graph-label.csv.gz", columns=_TASKS, dtype="float32", may_be_unknown=True)
     _check_count(folder / "raw/graph-label.csv.gz", len(label), count, "molecules in num-node-list.csv.gz")
     wrong = ~(np.isin(label, (0, 1)) | np.isnan(label)).all(axis=1)
@@ -35,7 +35,7 @@ def _read(folder: Path, config: str) -> WildsRows:
             f"{folder / 'raw/graph-label.csv.gz'}, line {1 + int(wrong.argmax())}: a label is 0, 1, or left out where "
             "nobody knows. Fetch it again."
         )
-    scaffold = _scaffolds(folder / "raw/scaffold_group.npy", count)
+    scaffold = _read_scaffolds(folder / "raw/scaffold_group.npy", count)
     rows = pa.table(
         {
             "example_id": [str(row) for row in range(count)],
@@ -45,7 +45,7 @@ def _read(folder: Path, config: str) -> WildsRows:
             "scaffold": scaffold,
         }
     )
-    smiles, names = _mapping(folder / "mapping/mol.csv.gz", count)
+    smiles, names = _read_mapping(folder / "mapping/mol.csv.gz", count)
     features = {
         "example_id": datasets.Value("string"),
         "labels": datasets.List(datasets.Value("float32")),
@@ -73,15 +73,15 @@ def _read(folder: Path, config: str) -> WildsRows:
     )
 
 
-def _graphs(raw: Path) -> tuple[pa.StructArray, int]:
+def _read_graphs(raw: Path) -> tuple[pa.StructArray, int]:
     """Each molecule, and how many they are. A bond is two edges, there and back, as OGB's own readers have it."""
-    sizes, bonds = (_counts(raw / f"num-{what}-list.csv.gz") for what in ("node", "edge"))
+    sizes, bonds = (_read_counts(raw / f"num-{what}-list.csv.gz") for what in ("node", "edge"))
     count = len(sizes)
     _check_count(raw / "num-edge-list.csv.gz", len(bonds), count, "molecules in num-node-list.csv.gz")
     if not sizes.all():
         raise OochubError(f"{raw}/num-node-list.csv.gz, line {1 + int(np.argmin(sizes))}: no atom. Fetch it again.")
-    atoms = _coded(raw / "node-feat.csv.gz", _ATOM, int(sizes.sum()), "the sum of num-node-list.csv.gz")
-    kinds = _coded(raw / "edge-feat.csv.gz", _BOND, int(bonds.sum()), "the sum of num-edge-list.csv.gz")
+    atoms = _read_codes(raw / "node-feat.csv.gz", _ATOM, int(sizes.sum()), "the sum of num-node-list.csv.gz")
+    kinds = _read_codes(raw / "edge-feat.csv.gz", _BOND, int(bonds.sum()), "the sum of num-edge-list.csv.gz")
     file = raw / "edge.csv.gz"
     ends = _read_number_table(file, columns=2, dtype="int16")
     _check_count(file, len(ends), int(bonds.sum()), "the sum of num-edge-list.csv.gz")
@@ -95,18 +95,18 @@ def _graphs(raw: Path) -> tuple[pa.StructArray, int]:
         )
     both = np.stack([ends, ends[:, ::-1]], axis=1).reshape(-1, 2)
     columns = [
-        _lists(atoms, sizes),
-        _lists(both, 2 * bonds),
-        _lists(kinds.repeat(2, axis=0), 2 * bonds),
+        _split_into_lists(atoms, sizes),
+        _split_into_lists(both, 2 * bonds),
+        _split_into_lists(kinds.repeat(2, axis=0), 2 * bonds),
     ]
     return pa.StructArray.from_arrays(columns, ["nodes", "edges", "edge_features"]), count
 
 
-def _counts(file: Path) -> NDArray[Any]:
+def _read_counts(file: Path) -> NDArray[Any]:
     return _read_number_table(file, columns=1, dtype="uint16")[:, 0].astype(np.int64)
 
 
-def _coded(file: Path, sizes: tuple[int, ...], count: int, what: str) -> NDArray[Any]:
+def _read_codes(file: Path, sizes: tuple[int, ...], count: int, what: str) -> NDArray[Any]:
     """Numbers of 0..size - 1, a size each column (count, columns)."""
     values = _read_number_table(file, columns=len(sizes), dtype="uint8")
     _check_count(file, len(values), count, what)
@@ -120,7 +120,7 @@ def _coded(file: Path, sizes: tuple[int, ...], count: int, what: str) -> NDArray
     return values
 
 
-def _lists(values: NDArray[Any], lengths: NDArray[Any]) -> pa.ListArray:
+def _split_into_lists(values: NDArray[Any], lengths: NDArray[Any]) -> pa.ListArray:
     """A list of rows of `values` (m, d) for each length, in order."""
     inner = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), values.shape[1])
     return pa.ListArray.from_arrays(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32), inner)
@@ -131,7 +131,7 @@ def _check_count(file: Path, lines: int, count: int, what: str) -> None:
         raise OochubError(f"{file} has {lines:,} lines, and there are {count:,}: {what}. Fetch the folder again.")
 
 
-def _scaffolds(file: Path, count: int) -> NDArray[Any]:
+def _read_scaffolds(file: Path, count: int) -> NDArray[Any]:
     try:
         with regular_file(file).open("rb") as content:
             scaffold: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
@@ -145,7 +145,7 @@ def _scaffolds(file: Path, count: int) -> NDArray[Any]:
     return scaffold.astype(np.int32)
 
 
-def _mapping(file: Path, count: int) -> tuple[pa.ChunkedArray | None, tuple[str, ...] | None]:
+def _read_mapping(file: Path, count: int) -> tuple[pa.ChunkedArray | None, tuple[str, ...] | None]:
     """The molecules in the notation SMILES and the names of the assays; None without the file."""
     if not os.path.lexists(file):
         return None, None

@@ -64,25 +64,27 @@ def _read(folder: Path, config: str) -> WildsRows:
     splits = of_splits(rows, _split(countries, fold=config[-1], is_mixed="mixed" in config).tolist(), _SPLITS)
     few = len(wealth) != _PUBLISHED
     notes = (
-        (f"{_kept(len(wealth)):,} rows of the countries of training for id_val and id_test, not 2,000",) if few else ()
+        (f"{_count_kept_rows(len(wealth)):,} rows of the countries of training for id_val and id_test, not 2,000",)
+        if few
+        else ()
     )
     return WildsRows(
         features=features,
         splits=splits,
-        columns={"array": _array},
+        columns={"array": _read_bands},
         facts=BuildFacts(other={"fold": config[-1].upper()}),
         notes=notes,
     )
 
 
-def _kept(n: int) -> int:
+def _count_kept_rows(n: int) -> int:
     """How many rows are kept for id_val and id_test; in a folder of other than the published rows as large a share."""
     return _EVALUATED if n == _PUBLISHED else 2 * max(1, round(_EVALUATED * n / _PUBLISHED / 2))
 
 
 def _split(countries: list[str], *, fold: str, is_mixed: bool) -> np.ndarray:
     """The split of each row, drawn as WILDS does; "" where it is of none."""
-    of, kept = np.array(countries), _kept(len(countries))
+    of, kept = np.array(countries), _count_kept_rows(len(countries))
     val, test = (np.isin(of, _TESTED[each][1].split()) for each in (_NEXT[fold], fold))
     split = np.where(test, "test", np.where(val, "val", "")).astype(object)
     drawn = np.flatnonzero(~(val | test))
@@ -97,7 +99,7 @@ def _split(countries: list[str], *, fold: str, is_mixed: bool) -> np.ndarray:
     return split
 
 
-def _array(file: Path) -> np.ndarray:
+def _read_bands(file: Path) -> np.ndarray:
     """The bands of one place, float32 (8, 224, 224)."""
     try:
         with np.load(regular_file(file), allow_pickle=False) as stored:
@@ -148,7 +150,7 @@ _poverty = replace(
 )
 
 
-def _published(fold: str) -> dict[str, int]:
+def _format_fold(fold: str) -> dict[str, int]:
     rows = {"test": _TESTED[fold][0], "val": _TESTED[_NEXT[fold]][0]}
     rows |= dict.fromkeys(("id_val", "id_test"), _EVALUATED // 2)
     return {"train": _PUBLISHED - sum(rows.values()), **rows}
@@ -162,5 +164,5 @@ poverty = WildsDataSet(
         **{f"poverty_mixed-to-test_fold_{fold}": _poverty for fold in _FOLDS},
     },
     read=_read,
-    rows={f"poverty_fold_{fold}": _published(fold) for fold in _FOLDS},
+    rows={f"poverty_fold_{fold}": _format_fold(fold) for fold in _FOLDS},
 )

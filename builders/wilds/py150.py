@@ -28,14 +28,17 @@ _NO_KIND = -1  # as `datasets` says that a row has no class
 
 
 def _read(folder: Path, config: str) -> WildsRows:
-    numbers = _repositories(folder / _NAMES / "repo_ids.csv")
+    numbers = _read_repositories(folder / _NAMES / "repo_ids.csv")
     splits, first, length, listed = {}, 0, 0, Counter[str]()
     for split, name in _FILES.items():
         file = folder / "processed" / f"{name}_input.json"
-        blocks, kinds = _blocks(file, length), _kinds(folder / "processed" / f"{name}_input_tok_type.json")
+        blocks, kinds = (
+            _read_blocks(file, length),
+            _read_token_kinds(folder / "processed" / f"{name}_input_tok_type.json"),
+        )
         length = blocks.shape[1]
         paths = folder / _NAMES / f"{name}.txt"
-        repositories, within = _paths(paths, numbers)
+        repositories, within = _read_paths(paths, numbers)
         for other, rows in ((paths, len(within)), (folder / "processed" / f"{name}_input_tok_type.json", len(kinds))):
             if rows != len(blocks):
                 raise OochubError(f"{other} has {rows:,} rows and {file} {len(blocks):,}. Fetch the folder again.")
@@ -45,9 +48,9 @@ def _read(folder: Path, config: str) -> WildsRows:
         splits[split] = pa.table(
             {
                 "example_id": [str(first + row) for row in range(len(blocks))],
-                "input_ids": _lists(blocks[:, :-1]),
-                "tokens": _lists(np.where(asked, blocks[:, 1:], _MASKED)),
-                "kinds": _lists(np.where(asked, kinds[:, 1:], _NO_KIND).astype(np.int8)),
+                "input_ids": _convert_to_lists(blocks[:, :-1]),
+                "tokens": _convert_to_lists(np.where(asked, blocks[:, 1:], _MASKED)),
+                "kinds": _convert_to_lists(np.where(asked, kinds[:, 1:], _NO_KIND).astype(np.int8)),
                 "environment": repositories,
                 "group": repositories,
                 "repo": [numbers[name] for name in repositories],
@@ -74,7 +77,7 @@ def _read(folder: Path, config: str) -> WildsRows:
     return WildsRows(features=features, splits={split: splits[split] for split in _SPLITS}, notes=notes)
 
 
-def _repositories(file: Path) -> dict[str, int]:
+def _read_repositories(file: Path) -> dict[str, int]:
     """The number of each repository, in the order of the numbers."""
     table = MetadataTable.of_csv(file, ("id", "repo_name"))
     table.check_unique("id")
@@ -83,7 +86,7 @@ def _repositories(file: Path) -> dict[str, int]:
     return dict(sorted(numbers.items(), key=lambda each: each[1]))
 
 
-def _paths(file: Path, numbers: dict[str, int]) -> tuple[list[str], list[str]]:
+def _read_paths(file: Path, numbers: dict[str, int]) -> tuple[list[str], list[str]]:
     """The repository of each file, and the file's path in it; nothing is read there."""
     repositories, within = [], []
     for line, text in enumerate(read_lines(file), 1):
@@ -98,9 +101,9 @@ def _paths(file: Path, numbers: dict[str, int]) -> tuple[list[str], list[str]]:
     return repositories, within
 
 
-def _kinds(file: Path) -> NDArray[np.int32]:
+def _read_token_kinds(file: Path) -> NDArray[np.int32]:
     """The kinds of tokens (n, length), numbers of `TOKEN_KINDS`, -100 where nobody asks for the token."""
-    kinds = _numbers(file)
+    kinds = _read_numbers(file)
     wrong = ((kinds < 0) & (kinds != _MASKED)) | (kinds >= len(TOKEN_KINDS))
     if wrong.any():
         row, place = np.argwhere(wrong)[0].tolist()
@@ -112,9 +115,9 @@ def _kinds(file: Path) -> NDArray[np.int32]:
     return kinds
 
 
-def _blocks(file: Path, length: int) -> NDArray[np.int32]:
+def _read_blocks(file: Path, length: int) -> NDArray[np.int32]:
     """The numbers of tokens (n, length); with a length of 0 any."""
-    blocks = _numbers(file)
+    blocks = _read_numbers(file)
     if blocks.shape[1] < 2 or (length and blocks.shape[1] != length):
         wanted = f"{length}, as in the other files" if length else "2 or more"
         raise OochubError(f"{file}: a row has {blocks.shape[1]} tokens where {wanted}, are needed. Fetch it again.")
@@ -128,7 +131,7 @@ def _blocks(file: Path, length: int) -> NDArray[np.int32]:
     return blocks
 
 
-def _numbers(file: Path) -> NDArray[np.int32]:
+def _read_numbers(file: Path) -> NDArray[np.int32]:
     """Lists of whole numbers of one length, as (n, length)."""
     rows: Any = read_json(file)
     if not isinstance(rows, list) or not rows:
@@ -148,7 +151,7 @@ def _numbers(file: Path) -> NDArray[np.int32]:
     return np.array(rows, np.int32)
 
 
-def _lists(values: NDArray[Any]) -> pa.Array:
+def _convert_to_lists(values: NDArray[Any]) -> pa.Array:
     """A matrix (n, length) as lists."""
     offsets = np.arange(0, values.size + 1, values.shape[1], dtype=np.int32)
     return pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(values).ravel()))

@@ -30,7 +30,7 @@ def _read(folder: Path, config: str) -> WildsRows:
     table.check_unique("image")
     table.check_files("image", folder)
     listed = table.coded("dataset", _SPLITS[:3])
-    split = _mixed(table, listed) if config == _MIXED else _official(table, listed)
+    split = _mix_experiments(table, listed) if config == _MIXED else _assign_official_split(table, listed)
     table.check_below("sirna_id", _SIRNAS, "the siRNAs of RxRx1-WILDS")
     label, labels = table.counted("sirna_id", "sirna")
     rows = pa.table(
@@ -78,13 +78,13 @@ def _check_experiments(table: MetadataTable, cell_types: Sequence[str]) -> None:
             )
 
 
-def _official(table: MetadataTable, listed: Sequence[str]) -> list[str]:
+def _assign_official_split(table: MetadataTable, listed: Sequence[str]) -> list[str]:
     """Training is site 1 of its experiments, `id_test` their site 2; validation and test have both sites."""
     rows = zip(listed, table.columns["site"], strict=True)
     return ["id_test" if (split, site) == ("train", "2") else split for split, site in rows]
 
 
-def _mixed(table: MetadataTable, listed: Sequence[str]) -> list[str]:
+def _mix_experiments(table: MetadataTable, listed: Sequence[str]) -> list[str]:
     """Training has site 1 of the test experiments, in place of the first experiments of their cell types."""
     experiment_of_test = [
         each for each, split in zip(table.columns["experiment"], listed, strict=True) if split == "test"

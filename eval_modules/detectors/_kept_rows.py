@@ -94,16 +94,16 @@ class KeptRows:
     def joined(self) -> Array:
         """All rows in one array: in memory, or where there are more than may stay there, a map of their file."""
         if len(self._parts) > 1 and self.size * self.dtype.itemsize <= self._in_memory:
-            return np.concatenate([_rows(part) for part in self._parts], dtype=self.dtype)
+            return np.concatenate([_count_rows(part) for part in self._parts], dtype=self.dtype)
         if len(self._parts) == 1:
-            return _rows(self._parts[0])
+            return _count_rows(self._parts[0])
         whole = KeptRows()
         for block in self.blocks():
             whole.append(block, lasting=False)
         return whole.joined()
 
     def __getstate__(self) -> tuple[int, list[Array]]:
-        return self._in_memory, [np.array(_rows(part)) for part in self._parts]
+        return self._in_memory, [np.array(_count_rows(part)) for part in self._parts]
 
     def __setstate__(self, state: tuple[int, list[Array]]) -> None:
         in_memory, parts = state
@@ -136,7 +136,7 @@ def _end(part: _Filed) -> tuple[IO[bytes], int, tuple[int, ...], np.dtype[Any]]:
     return part.file, part.start + size, part.shape[1:], part.dtype
 
 
-def _rows(part: Array | _Filed) -> Array:
+def _count_rows(part: Array | _Filed) -> Array:
     if not isinstance(part, _Filed):
         return part
     return map_file(part.file, start=part.start, shape=part.shape, dtype=part.dtype)

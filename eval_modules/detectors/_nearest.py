@@ -73,49 +73,49 @@ def kth_nearest(queries: Array, bank: Bank, k: int, *, graph: Graph | None = Non
     [25.0]
     """
     if graph is None:
-        return _by_blocks(queries, bank, k, _SPARE)
+        return _search_by_blocks(queries, bank, k, _SPARE)
     near, index = graph.candidates(queries, min(k + _SPARE, len(bank.rows)))
-    kth, unsure = _about_kth(near, k, queries.shape[1])
-    distances = _measured(queries, bank, k, index, np.where(near > kth, -np.inf, np.inf), unsure)
+    kth, unsure = _find_uncertain(near, k, queries.shape[1])
+    distances = _measure_kth(queries, bank, k, index, np.where(near > kth, -np.inf, np.inf), unsure)
     few = np.isinf(distances)
     if few.any():
-        distances[few] = _by_blocks(queries[few], bank, k, _SPARE)
+        distances[few] = _search_by_blocks(queries[few], bank, k, _SPARE)
     return distances
 
 
-def _by_blocks(queries: Array, bank: Bank, k: int, spare: int) -> Array:
+def _search_by_blocks(queries: Array, bank: Bank, k: int, spare: int) -> Array:
     distances = np.empty(len(queries))
     for part in row_blocks(len(queries), max(1, _VALUES // max(_WIDTH, k + spare, queries.shape[1]))):
-        distances[part] = _kth(queries[part], bank, k, spare)
+        distances[part] = _find_kth(queries[part], bank, k, spare)
     return distances
 
 
-def _kth(queries: Array, bank: Bank, k: int, spare: int) -> Array:
-    near, index = _candidates(queries, bank, min(k + spare, len(bank.rows)))
-    kth, unsure = _about_kth(near, k, queries.shape[1])
+def _find_kth(queries: Array, bank: Bank, k: int, spare: int) -> Array:
+    near, index = _find_candidates(queries, bank, min(k + spare, len(bank.rows)))
+    kth, unsure = _find_uncertain(near, k, queries.shape[1])
     crowded = np.zeros(len(queries), bool)
     if near.shape[1] < len(bank.rows):  # a row that was not kept may be as near
-        crowded = near.min(axis=1) >= kth[:, 0] - 2 * _rounding(queries.shape[1])
+        crowded = near.min(axis=1) >= kth[:, 0] - 2 * _bound_rounding(queries.shape[1])
         unsure[crowded] = False
-    distances = _measured(queries, bank, k, index, np.where(near > kth, -np.inf, np.inf), unsure)
+    distances = _measure_kth(queries, bank, k, index, np.where(near > kth, -np.inf, np.inf), unsure)
     if crowded.any():
-        distances[crowded] = _by_blocks(queries[crowded], bank, k, 16 * spare)
+        distances[crowded] = _search_by_blocks(queries[crowded], bank, k, 16 * spare)
     return distances
 
 
-def _rounding(d: int) -> float:
+def _bound_rounding(d: int) -> float:
     # Errors of a product of d terms grow as sqrt(d) (Higham and Mary 2019): four of their deviations, norms below 1.5.
     return float(np.finfo(np.float32).eps * (4 * np.sqrt(d) + 8))
 
 
-def _about_kth(near: Array, k: int, d: int) -> tuple[Array, Array]:
+def _find_uncertain(near: Array, k: int, d: int) -> tuple[Array, Array]:
     """The k-th largest of each row (q, 1), and which candidates float32 cannot tell from it."""
     kth = np.partition(near, -k, axis=1)[:, -k, None]
     with np.errstate(invalid="ignore"):  # no candidate less no candidate
-        return kth, np.abs(near - kth) <= 2 * _rounding(d)
+        return kth, np.abs(near - kth) <= 2 * _bound_rounding(d)
 
 
-def _measured(queries: Array, bank: Bank, k: int, index: Array, squared: Array, unsure: Array) -> Array:
+def _measure_kth(queries: Array, bank: Bank, k: int, index: Array, squared: Array, unsure: Array) -> Array:
     """The k-th smallest of `squared` in each row, after those that are unsure were measured."""
     row, column = np.nonzero(unsure)
     for at in range(0, len(row), _PAIRS):
@@ -127,7 +127,7 @@ def _measured(queries: Array, bank: Bank, k: int, index: Array, squared: Array, 
     return distances
 
 
-def _candidates(queries: Array, bank: Bank, kept: int) -> tuple[Array, Array]:
+def _find_candidates(queries: Array, bank: Bank, kept: int) -> tuple[Array, Array]:
     """Of each query the `kept` largest (q'b - |b|^2 / 2) / (reach max(|q|, reach)), and their rows: (q, kept) each.
 
     They are kept as float64 numbers that end in the number of the row, so that sorting values alone is enough.

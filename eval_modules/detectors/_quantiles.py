@@ -27,20 +27,20 @@ def percentile(read: Callable[[], Iterable[Array]], size: int, percent: float) -
     """
     place = (size - 1) * (percent / 100)
     rank = int(place)
-    low, equal_above = _ranked(read, rank)
+    low, equal_above = _find_rank(read, rank)
     if place == rank or equal_above:
         return low
     high = min(float(above.min()) for block in read() if (above := block[block > low]).size)
     return low + (high - low) * (place - rank)
 
 
-def _ranked(read: Callable[[], Iterable[Array]], rank: int) -> tuple[float, int]:
+def _find_rank(read: Callable[[], Iterable[Array]], rank: int) -> tuple[float, int]:
     """The number of that rank from 0, and how many numbers equal to it stand above it."""
     known, kind = 0, next(iter(read())).dtype
     for shift in range(8 * kind.itemsize - _DIGIT, -1, -_DIGIT):
         counts = np.zeros(1 << _DIGIT, np.int64)
         for block in read():
-            counts += _counts(block, shift, known)
+            counts += _count_block(block, shift, known)
         below = np.cumsum(counts) - counts
         digit = int(np.searchsorted(below, rank, side="right")) - 1
         rank -= int(below[digit])
@@ -48,13 +48,13 @@ def _ranked(read: Callable[[], Iterable[Array]], rank: int) -> tuple[float, int]
     return _number(known, kind), int(counts[digit]) - 1 - rank
 
 
-def _counts(block: Array, shift: int, known: int) -> Array:
-    digits = _ordered(block) >> shift
+def _count_block(block: Array, shift: int, known: int) -> Array:
+    digits = _order_bits(block) >> shift
     digits = digits[digits >> _DIGIT == known]
     return np.bincount((digits & ((1 << _DIGIT) - 1)).astype(np.int64), minlength=1 << _DIGIT)
 
 
-def _ordered(values: Array) -> Array:
+def _order_bits(values: Array) -> Array:
     """Unsigned whole numbers in the order of the floats."""
     bits = (values.ravel() + values.dtype.type(0)).view(f"u{values.itemsize}")  # + 0 turns -0.0 into 0.0
     sign = bits.dtype.type(1 << (8 * values.itemsize - 1))

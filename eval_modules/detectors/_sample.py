@@ -46,7 +46,7 @@ class RowSample:
         >>> sample.count, sample.seen
         (2, 3)
         """
-        self._add(rows, logits, _hashes(rows), len(rows))
+        self._add(rows, logits, _hash_rows(rows), len(rows))
 
     def merge(self, other: "RowSample") -> None:
         """Takes in the sample of other rows."""
@@ -75,15 +75,15 @@ class RowSample:
             self._largest[where] = logits[which].max(axis=1)
 
 
-def _hashes(rows: Array) -> Array:
+def _hash_rows(rows: Array) -> Array:
     """A sum of the row's words, each times a random odd number, modulo 2^64: any two rows tie with chance 2^-63."""
     data = np.ascontiguousarray(rows)
     width = data.shape[1] * data.itemsize
     words = data.view(f"u{next(size for size in (8, 4, 2) if width % size == 0)}")
-    hashes: Array = np.einsum("ij,j->i", words, _factors(words.shape[1]), dtype=np.uint64, casting="same_kind")
+    hashes: Array = np.einsum("ij,j->i", words, _draw_factors(words.shape[1]), dtype=np.uint64, casting="same_kind")
     return hashes
 
 
 @cache
-def _factors(words: int) -> Array:
+def _draw_factors(words: int) -> Array:
     return np.random.default_rng(_SEED).integers(0, 2**64, words, np.uint64) | np.uint64(1)

@@ -24,7 +24,7 @@ def log_partition(logits: Array) -> Array:
     >>> log_partition(np.log([[1.0, 3.0]])).round(6).tolist(), np.log(4).round(6).item()
     ([1.386294], 1.386294)
     """
-    top = _top(logits)
+    top = _find_largest(logits)
     total: Array = top.largest + np.log1p(top.rest)
     return total
 
@@ -36,7 +36,7 @@ def largest_probability(logits: Array) -> Array:
     [0.75]
     """
     with np.errstate(divide="ignore"):  # no other class has any probability: infinite odds
-        return probability(-np.log(_top(logits).rest))
+        return probability(-np.log(_find_largest(logits).rest))
 
 
 def probability(log_odds: Array) -> Array:
@@ -53,7 +53,7 @@ def probability(log_odds: Array) -> Array:
     return probability
 
 
-def _top(logits: Array) -> _Top:
+def _find_largest(logits: Array) -> _Top:
     row, at = np.arange(len(logits)), logits.argmax(axis=1)
     largest = logits[row, at]
     logits -= largest[:, None]

@@ -46,19 +46,19 @@ class AshB(Detector):
     def _finish(self, gathered: None) -> None:
         self.weight, self.bias = self._head
         d = self.weight.shape[1]
-        if self._kept(d) < 1:
+        if self._count_kept(d) < 1:
             largest = next(p for p in range(99, -1, -1) if d - round(d * p / 100) >= 1)
             raise OochubError(
                 f"percentile is {self.percentile:g}, which keeps none of {d} activations: the largest whole percentile "
                 f"allowed is {largest}."
             )
 
-    def _kept(self, d: int) -> int:
+    def _count_kept(self, d: int) -> int:
         return d - round(d * self.percentile / 100)
 
     def _score(self, rows: dict[str, Array]) -> Array:
         features = rows["features"]
-        k = self._kept(features.shape[1])
+        k = self._count_kept(features.shape[1])
         least = np.partition(features, -k, axis=1)[:, -k, None]
         kept, level = features > least, features == least
         kept |= level & (np.cumsum(level, axis=1) <= k - kept.sum(axis=1, keepdims=True))

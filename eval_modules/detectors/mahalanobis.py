@@ -55,7 +55,7 @@ class Mahalanobis(Detector):
         count, total = classes.count[seen, None], classes.total[seen]
         within = with_gram(gathered.gram / n, total / np.sqrt(count * n), times=-1.0)
         spread = np.trace(gathered.gram) / n - shift @ shift
-        self.whitener = _whitener(within, len(within) * np.finfo(np.float64).eps * spread)
+        self.whitener = _compute_whitener(within, len(within) * np.finfo(np.float64).eps * spread)
         if not self.rank:
             raise OochubError(
                 f"All {n:.0f} rows equal the mean of their class, so there is no covariance to measure "
@@ -72,7 +72,7 @@ class Mahalanobis(Detector):
         return -kth_nearest(whitened, Bank(self.whitened_means), 1)
 
 
-def _whitener(covariance: Array, least: float) -> Array:
+def _compute_whitener(covariance: Array, least: float) -> Array:
     """A matrix times its transpose is the pseudo-inverse of the upper triangle's, without eigenvalues up to `least`.
 
     Where all are larger, which 1 / trace(inverse) shows, it is the inverse of Cholesky's factor: a tenth of the work.

@@ -136,7 +136,7 @@ class _Correct:
     def tails(self, means: Array, tail: int) -> Iterator[Array]:
         """Of each class the `tail` largest distances of its rows to its mean."""
         of, distance = np.empty(0, np.int64), np.empty(0)
-        for block, new in self._again():
+        for block, new in self._reset_tails():
             of = np.concatenate([of, new])
             distance = np.concatenate([distance, np.linalg.norm(block - means[new], axis=1)])
             order = np.lexsort((-distance, of))
@@ -146,7 +146,7 @@ class _Correct:
             del block
         yield from np.split(distance, np.flatnonzero(np.diff(of)) + 1)
 
-    def _again(self) -> Iterator[tuple[Array, Array]]:
+    def _reset_tails(self) -> Iterator[tuple[Array, Array]]:
         for logits, label in self.whole:
             for part in fit_blocks(*logits.shape):
                 yield _correct(logits[part], label[part])

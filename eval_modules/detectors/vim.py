@@ -66,7 +66,7 @@ class Vim(Detector):
 
     def _empty(self) -> "_Gathered":
         weight, bias = self._head
-        dim = self._dim(weight.shape[1])
+        dim = self._choose_dim(weight.shape[1])
         if dim >= weight.shape[1]:
             raise OochubError(
                 f"dim is {dim}, but the features have {weight.shape[1]} columns: the largest dim allowed is "
@@ -76,13 +76,13 @@ class Vim(Detector):
         cut = max(weight.shape) * np.finfo(np.float64).eps
         return _Gathered(lstsq(weight, -bias, cond=cut, lapack_driver="gelsy")[0])
 
-    def _dim(self, d: int) -> int:
+    def _choose_dim(self, d: int) -> int:
         return self.dim or (1000 if d >= 2048 else 512 if d >= 768 else max(1, d // 2))
 
     def _finish(self, gathered: "_Gathered") -> None:
         values, vectors = np.linalg.eigh(gathered.gram, UPLO="U")
         d = len(values)
-        left = d - self._dim(d)
+        left = d - self._choose_dim(d)
         rank = int((values > d * np.finfo(np.float64).eps * values[-1]).sum())
         if rank <= d - left:
             advice = f"the largest dim allowed is {rank - 1}" if rank > 1 else "no dim leaves something outside"
@@ -93,17 +93,17 @@ class Vim(Detector):
         self.origin, self.residual = gathered.origin, np.ascontiguousarray(vectors[:, :left])
         rows, total = gathered.sample.rows, 0.0
         for _, block in shift_blocks(rows, self.origin):
-            total += float(self._outside(block).sum())
+            total += float(self._project_outside(block).sum())
         self.alpha = float(gathered.sample.largest.sum()) / total
         self.alpha_rows = gathered.sample.count
 
-    def _outside(self, moved: Array) -> Array:
+    def _project_outside(self, moved: Array) -> Array:
         part = moved @ self.residual
         norm: Array = np.sqrt(np.einsum("ij,ij->i", part, part))
         return norm
 
     def _score(self, rows: dict[str, Array]) -> Array:
-        return log_partition(rows["logits"]) - self.alpha * self._outside(rows["features"] - self.origin)
+        return log_partition(rows["logits"]) - self.alpha * self._project_outside(rows["features"] - self.origin)
 
 
 class _Gathered:

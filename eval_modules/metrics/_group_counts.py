@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.worst_group.worst_group import _checked, _counted
+from oochub.eval_modules.metrics.worst_group.worst_group import _check_inputs, _count_by_group
 
 
 class GroupCounts:
@@ -23,8 +23,8 @@ class GroupCounts:
         Raises:
             OochubError: As `worst_group`.
         """
-        label, prediction, groups = _checked(label, prediction, group)
-        wrong, right = (counts.tolist() for counts in _counted(label, prediction, groups))
+        label, prediction, groups = _check_inputs(label, prediction, group)
+        wrong, right = (counts.tolist() for counts in _count_by_group(label, prediction, groups))
         self._take({name: (r + w, r) for name, w, r in zip(groups.names, wrong, right, strict=True) if r + w})
 
     def merge(self, other: "GroupCounts") -> None:

@@ -92,7 +92,7 @@ def auroc_estimate(ahead: Masks, behind: Masks, score: Any, sampling: Sampling) 
         score: Real numbers (n,).
         sampling: Clusters and level.
     """
-    positive, negative = _either(ahead), _either(behind)
+    positive, negative = _mask_either(ahead), _mask_either(behind)
     rows = positive | negative
     if not (positive.any() and negative.any()):
         absent = behind if positive.any() else ahead if negative.any() else {**ahead, **behind}
@@ -110,7 +110,7 @@ def area_estimate(area: Callable[..., float], masks: Masks, score: Any, sampling
         score: Real numbers (n,).
         sampling: Clusters, number of resamples, seed and level.
     """
-    undefined = _undefined(masks)
+    undefined = _explain_undefined(masks)
     if undefined is not None:
         return undefined
     return drop_no_width(note_few_rows(_bootstrap(area, masks, score, sampling), at_least=_FEW_OF_AREAS))
@@ -136,16 +136,16 @@ def share_estimate(
         The share; `reason` says where ties at the threshold take more rows than asked. Without interval where so few
         rows set the threshold that fewer than 0.6 lie beyond it: of 95%, below 12 rows, where it would cover 0.75.
     """
-    undefined = _undefined(masks)
+    undefined = _explain_undefined(masks)
     if undefined is not None:
         return undefined
-    of, until = tallies_of(*_tallies(*_cells(masks, score)))
+    of, until = tallies_of(*_tally_cells(*_encode_cells(masks, score)))
     if share < 1 and round((1 - share) * until[-1], 9) < _FEWEST_BEYOND:
         reason = f"only {until[-1]:.0f} rows set the threshold, which is that of their outermost row"
         value = take_share(of, until, share)
         return Estimate(value, n=int(of[-1] + until[-1]), method="percentile bootstrap", reason=reason)
     if sampling.cluster is None:
-        low, high = np.quantile(_drawn_shares(of, until, share, sampling), (sampling.tail, 1 - sampling.tail))
+        low, high = np.quantile(_resample_shares(of, until, share, sampling), (sampling.tail, 1 - sampling.tail))
         method = f"percentile bootstrap of each kind of rows, {sampling.resamples} resamples"
         interval = Estimate(take_share(of, until, share), low=low, high=high, n=int(of[-1] + until[-1]), method=method)
     else:
@@ -166,15 +166,15 @@ def share_estimate(
     )
 
 
-def _undefined(masks: Masks) -> Estimate | None:
+def _explain_undefined(masks: Masks) -> Estimate | None:
     absent = [name for name, mask in masks.items() if not mask.any()]
     if not absent:
         return None
-    n, reason = int(_either(masks).sum()), f"no row is {' or '.join(absent)}"
+    n, reason = int(_mask_either(masks).sum()), f"no row is {' or '.join(absent)}"
     return Estimate(math.nan, n=n, method="percentile bootstrap", reason=reason)
 
 
-def _drawn_shares(of: Array, until: Array, share: float, sampling: Sampling) -> Array:
+def _resample_shares(of: Array, until: Array, share: float, sampling: Sampling) -> Array:
     """The share in each resample of either kind of rows, without drawing the rows.
 
     Of m rows drawn from m, the k-th lowest is the row at place ceil(m B), B from the beta distribution of the k-th of
@@ -188,31 +188,31 @@ def _drawn_shares(of: Array, until: Array, share: float, sampling: Sampling) -> 
 
 
 def _bootstrap(value: Callable[..., float], masks: Masks, score: Any, sampling: Sampling) -> Estimate:
-    rows = _either(masks)
-    cell, size = _cells(masks, score)
+    rows = _mask_either(masks)
+    cell, size = _encode_cells(masks, score)
     chosen = replace(sampling, cluster=None if sampling.cluster is None else sampling.cluster[rows])
 
     def of_cells(cell: Array) -> float:
-        return value(*_tallies(cell, size))
+        return value(*_tally_cells(cell, size))
 
     return replicate_interval(draw_replicates(of_cells, {"cell": cell}, chosen), of_cells(cell), len(cell), chosen)
 
 
-def _cells(masks: Masks, score: Any) -> tuple[Array, tuple[int, int]]:
+def _encode_cells(masks: Masks, score: Any) -> tuple[Array, tuple[int, int]]:
     """Each row as one number, its kind and the place of its score, so that a resample needs no sort."""
-    rows = _either(masks)
+    rows = _mask_either(masks)
     distinct, place = np.unique(check_score(score)[rows], return_inverse=True)
     kind = np.argmax([mask[rows] for mask in masks.values()], axis=0)
     return kind * len(distinct) + place, (len(masks), len(distinct))
 
 
-def _tallies(cell: Array, size: tuple[int, int]) -> Array:
+def _tally_cells(cell: Array, size: tuple[int, int]) -> Array:
     counts = np.bincount(cell, minlength=size[0] * size[1]).reshape(size)
     tallies = np.zeros((size[0], size[1] + 1))
     np.cumsum(counts, axis=1, out=tallies[:, 1:])
     return tallies
 
 
-def _either(masks: Masks) -> Array:
+def _mask_either(masks: Masks) -> Array:
     rows: Array = np.logical_or.reduce(list(masks.values()))
     return rows

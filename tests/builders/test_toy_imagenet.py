@@ -12,7 +12,7 @@ from PIL import Image
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
 from oochub.builders.toy_worlds import toy_imagenet as module
-from oochub.builders.toy_worlds._corruptions import corrupted
+from oochub.builders.toy_worlds._corruptions import corrupt
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS, IMAGENET_R_WNIDS
 from oochub.errors import OochubError
@@ -123,7 +123,7 @@ def test_corruptions_are_what_they_are_called():
     half = Image.fromarray(np.repeat(np.repeat([[[60], [180]]], 48, 0), 24, 1).repeat(3, 2).astype(np.uint8))
 
     def change(name, picture, severity):
-        return np.asarray(corrupted(picture, name, severity, rng(0)), float)
+        return np.asarray(corrupt(picture, name, severity, rng(0)), float)
 
     assert change("gaussian_noise", gray, 2).std() == pytest.approx(0.1 * 255, rel=0.05)
     assert change("shot_noise", gray, 2).std() == pytest.approx(np.sqrt(128 / 255 / 35) * 255, rel=0.05)

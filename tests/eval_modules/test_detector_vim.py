@@ -53,7 +53,7 @@ def test_fewer_classes_than_features() -> None:
 
 @pytest.mark.parametrize(("d", "dim"), [(4096, 1000), (2048, 1000), (2047, 512), (768, 512), (767, 383), (512, 256)])
 def test_default_dim(d: int, dim: int) -> None:
-    assert Vim()._dim(d) == dim
+    assert Vim()._choose_dim(d) == dim
 
 
 def test_small_directions() -> None:

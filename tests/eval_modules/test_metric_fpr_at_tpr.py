@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.metrics import roc_curve
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics._ranking import _drawn_shares
+from oochub.eval_modules.metrics._ranking import _resample_shares
 from oochub.eval_modules.metrics.fpr_at_tpr.fpr_at_tpr import _State, fpr_at_tpr
 from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import estimate
@@ -104,7 +104,7 @@ def test_resamples_are_those_of_rows(positive: str) -> None:
         rows = np.concatenate([rng.integers(0, 20, 20), rng.integers(20, 32, 12)])
         by_hand.append(fpr_at_tpr(score[rows], is_ood[rows], tpr=0.8, positive=positive))
     positives, negatives = order_tallies(*count_by_score(score, is_ood), positive)
-    shares = _drawn_shares(negatives, positives, 0.8, Sampling(resamples=100_000))
+    shares = _resample_shares(negatives, positives, 0.8, Sampling(resamples=100_000))
     assert shares.mean() == pytest.approx(np.mean(by_hand), abs=3 * np.std(by_hand) / 4000**0.5)
     assert shares.std() == pytest.approx(np.std(by_hand), rel=0.04)
 

@@ -10,9 +10,9 @@ from sklearn.metrics import average_precision_score
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.mean_average_precision.mean_average_precision import (
-    _influence,
+    _compute_influence,
     _MeanAveragePrecisionState,
-    _rankings,
+    _rank_labels,
     mean_average_precision,
 )
 from oochub.stats.estimation import estimate
@@ -132,7 +132,7 @@ def test_influence_is_the_slope_of_a_row_s_weight() -> None:
     known, weights = ~np.isnan(label), 1 + 1e-6 * np.eye(60)
     values = [average_precision_score(label[known], score[known], sample_weight=row[known]) for row in weights]
     slope = (np.array(values) - average_precision_score(label[known], score[known])) / 1e-6
-    assert _influence(_rankings(label[:, None], score[:, None])[0], 60) == pytest.approx(slope, abs=1e-6)
+    assert _compute_influence(_rank_labels(label[:, None], score[:, None])[0], 60) == pytest.approx(slope, abs=1e-6)
 
 
 def resampled(label: np.ndarray, score: np.ndarray, resamples: int) -> list[float]:

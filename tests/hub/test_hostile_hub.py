@@ -133,7 +133,7 @@ LIES = {
 READERS = {
     "data": lambda _: oochub.load("user/data"),
     "model": lambda _: fetch.fetch_model_folder("user/model"),
-    "encoder": lambda _: sentence_embeddings._on_hub("user/model"),
+    "encoder": lambda _: sentence_embeddings._download_encoder("user/model"),
     "results": lambda _: fetch_results("user/results"),
     "push": lambda folder: upload(
         folder,

@@ -85,7 +85,7 @@ class RunFolder:
         self._check()
 
     @property
-    def finished(self) -> bool:
+    def is_finished(self) -> bool:
         """Whether a run with these settings is complete."""
         return self._has_recipe and self._earlier_settings() == self._settings
 

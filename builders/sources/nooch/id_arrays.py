@@ -41,7 +41,7 @@ def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
     content = read_bytes(file)
     try:
         if names:
-            arrays = _of_archive(content, names)
+            arrays = _read_archive(content, names)
         else:
             arrays = [np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)]
     except NUMPY_FAULTS as error:
@@ -63,7 +63,7 @@ def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
     return [array.astype(np.int64) for array in arrays]
 
 
-def _of_archive(content: bytes, names: Sequence[str]) -> list[NDArray[Any]]:
+def _read_archive(content: bytes, names: Sequence[str]) -> list[NDArray[Any]]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         if (size := sum(archive.getinfo(f"{name}.npy").file_size for name in names)) > _LARGEST:
             raise ValueError(f"it promises {size:,} bytes")

@@ -143,19 +143,21 @@ class NoochImages:
         Raises:
             OochubError: Published ids that disagree with annotations or splits.
         """
-        published, notes = self._published(task, official_ids)
+        published, notes = self._read_published(task, official_ids)
         rows: Rows = {}
         for split, chosen in self.split.items():
             # the published ids do not cover training: without an encoder its gist is unknown, not easy
             unknown = {"gist": None} if official_ids and task.criterion == "gist" and self.similarity is None else None
             columns = self.task_columns(task, chosen, published=published.get(split, unknown))
             if task.criterion == "gist":
-                columns["captions"] = self._captions_of(chosen)
-            rows[split] = self._rows(chosen, columns)
+                columns["captions"] = self._get_captions(chosen)
+            rows[split] = self._build_rows(chosen, columns)
         other = {"contexts_from": contexts_from} | ({"membership": "published ids"} if official_ids else {})
         return (
             rows,
-            BuildFacts(object=task.name, contexts=tuple(task.contexts), beta=task.beta, **self._encoder(), other=other),
+            BuildFacts(
+                object=task.name, contexts=tuple(task.contexts), beta=task.beta, **self._open_encoder(), other=other
+            ),
             notes,
         )
 
@@ -190,7 +192,7 @@ class NoochImages:
                 if others
             },
             published_contexts=PUBLISHED_CONTEXTS if contexts == "published" else {},
-            **self._encoder(),
+            **self._open_encoder(),
         )
         empty: list[float] = []
         rows: Rows = {}
@@ -200,21 +202,21 @@ class NoochImages:
             columns = {
                 "labels": [np.flatnonzero(row) for row in self.present[chosen]],
                 "areas": pa.FixedSizeListArray.from_arrays(self.table.area[chosen].ravel(), len(_CLASSES)),
-                "captions": self._captions_of(chosen),
+                "captions": self._get_captions(chosen),
                 "gist_embedding": [empty] * len(chosen) if vectors is None else list(vectors),
                 "gist_similarity": [empty] * len(chosen) if alike is None else list(alike),
             }
-            rows[split] = self._rows(chosen, columns)
+            rows[split] = self._build_rows(chosen, columns)
         return rows, facts
 
-    def _captions_of(self, rows: NDArray[np.int64]) -> list[list[str]]:
+    def _get_captions(self, rows: NDArray[np.int64]) -> list[list[str]]:
         return [self.captions.get(image_id, []) for image_id in self.table.image_id[rows].tolist()]
 
-    def _encoder(self) -> dict[str, Any]:
+    def _open_encoder(self) -> dict[str, Any]:
         embeddings = self.embeddings
         return {} if embeddings is None else {"encoder": embeddings.encoder, "encoder_sha256": embeddings.digest}
 
-    def _rows(self, chosen: NDArray[np.int64], columns: Mapping[str, Sequence[Any]]) -> pa.Table:
+    def _build_rows(self, chosen: NDArray[np.int64], columns: Mapping[str, Sequence[Any]]) -> pa.Table:
         table, rows = self.table, chosen.tolist()
         every = {
             "example_id": [f"{image_id:012d}" for image_id in table.image_id[chosen].tolist()],
@@ -225,7 +227,9 @@ class NoochImages:
         }
         return pa.table({name: pa.array(values) for name, values in every.items()})
 
-    def _published(self, task: NoochTask, folder: str | None) -> tuple[dict[str, dict[str, NDArray[Any]]], list[str]]:
+    def _read_published(
+        self, task: NoochTask, folder: str | None
+    ) -> tuple[dict[str, dict[str, NDArray[Any]]], list[str]]:
         if folder is None:
             return {}, []
         present = self.present[:, self.column(task.name)]

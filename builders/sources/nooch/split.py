@@ -42,22 +42,22 @@ def nooch_split(
     """
     file = Path(given).expanduser() if given is not None else folder / _FILE
     if given is not None or os.path.lexists(file):
-        rows_of, notes = _official(file, table)
+        rows_of, notes = _read_official(file, table)
     else:
-        rows_of, notes = _hashed(table), ["not the official NOOCH split"]
+        rows_of, notes = _hash_ids(table), ["not the official NOOCH split"]
     for split, rows in rows_of.items():
         if not len(rows):
             raise OochubError(f"None of the {len(table.image_id):,} images falls in the split {split}: add images.")
     return rows_of, notes
 
 
-def _hashed(table: CocoTable) -> dict[str, NDArray[np.int64]]:
+def _hash_ids(table: CocoTable) -> dict[str, NDArray[np.int64]]:
     digests = (hashlib.sha256(str(image_id).encode()).hexdigest() for image_id in table.image_id.tolist())
     bucket = np.array([int(digest, 16) % 10 for digest in digests], dtype=np.int64)
     return {split: np.flatnonzero(np.isin(bucket, list(numbers))) for split, numbers in _BUCKETS.items()}
 
 
-def _official(file: Path, table: CocoTable) -> tuple[dict[str, NDArray[np.int64]], list[str]]:
+def _read_official(file: Path, table: CocoTable) -> tuple[dict[str, NDArray[np.int64]], list[str]]:
     rows_of, found = {}, np.zeros(len(table.image_id), dtype=bool)
     for split, ids in zip(_KEYS, id_arrays(file, list(_KEYS.values())), strict=True):
         row = np.searchsorted(table.image_id, ids).clip(max=len(table.image_id) - 1)

@@ -52,11 +52,11 @@ class _AccuracyState(MeanState):
         self._take(_correct(label, prediction))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     return mean_estimate(_correct(**columns).astype(np.float64), sampling)
 
 
-FACTS = MetricFacts(title="Accuracy", direction="higher", interval=_interval, outputs=("classes", "choices"))
+FACTS = MetricFacts(title="Accuracy", direction="higher", interval=_estimate_interval, outputs=("classes", "choices"))
 
 
 class Accuracy(MetricShell):

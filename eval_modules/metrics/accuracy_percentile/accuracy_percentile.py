@@ -64,7 +64,7 @@ class _AccuracyPercentileState(GroupCounts):
         return float(np.percentile(list(self.accuracies().values()), self._percentile))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling, percentile: float = 10) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling, percentile: float = 10) -> Estimate:
     state = _AccuracyPercentileState(percentile)
     state.update(**columns)
     accuracies = np.array(list(state.accuracies().values()))
@@ -84,7 +84,7 @@ FACTS = MetricFacts(
     title="Accuracy percentile",
     direction="higher",
     outputs=("classes", "choices"),
-    interval=_interval,
+    interval=_estimate_interval,
     compact=True,
     whole_groups=True,
 )

@@ -68,19 +68,19 @@ class _AdjustedAccuracyState(GroupCounts):
         super().__init__()
         if form not in (None, "wilds"):
             raise OochubError(f'form is None or "wilds", got {form!r}.')
-        self._weights = None if weights is None else _checked_weights(weights)
+        self._weights = None if weights is None else _check_weights(weights)
         self._empty_is_wrong = form == "wilds"
 
     def compute(self) -> float:
-        accuracies, weights = self.accuracies(), self._shares()
-        if not self._empty_is_wrong and self._without_rows(weights):
+        accuracies, weights = self.accuracies(), self._compute_shares()
+        if not self._empty_is_wrong and self._refuse_empty_groups(weights):
             return math.nan
         return math.fsum(share * accuracies.get(name, 0.0) for name, share in weights.items())
 
     def estimate(self, sampling: Sampling) -> Estimate:
-        value, weights, n = self.compute(), self._shares(), sum(n for n, _ in self.counts.values())
+        value, weights, n = self.compute(), self._compute_shares(), sum(n for n, _ in self.counts.values())
         method = f"wilson of {len(weights)} groups, squared and added, or the normal law of the sum where wider"
-        if empty := self._without_rows(weights):
+        if empty := self._refuse_empty_groups(weights):
             shown = ", ".join(map(str, empty[:3])) + (f" and {len(empty) - 3} more" if len(empty) > 3 else "")
             return Estimate(value, n=n, method="none", reason=f"no row of the training groups {shown}")
         below = above = variance = 0.0
@@ -94,17 +94,17 @@ class _AdjustedAccuracyState(GroupCounts):
         low, high = value - max(math.sqrt(below), normal), value + max(math.sqrt(above), normal)
         return Estimate(value, low=max(0.0, low), high=min(1.0, high), n=n, method=method)
 
-    def _shares(self) -> dict[Hashable, float]:
+    def _compute_shares(self) -> dict[Hashable, float]:
         """What each group weighs, 1 in all; groups that weigh nothing are left out."""
         weights = dict.fromkeys(self.counts, 1.0) if self._weights is None else self._weights
         total = math.fsum(weights.values())
         return {name: weight / total for name, weight in weights.items() if weight}
 
-    def _without_rows(self, weights: Weights) -> list[Hashable]:
+    def _refuse_empty_groups(self, weights: Weights) -> list[Hashable]:
         return [name for name in weights if name not in self.counts]
 
 
-def _checked_weights(weights: Weights) -> dict[Hashable, float]:
+def _check_weights(weights: Weights) -> dict[Hashable, float]:
     checked = {name: float(weight) for name, weight in weights.items()}
     wrong = [name for name, weight in checked.items() if not (math.isfinite(weight) and weight >= 0)]
     if wrong:
@@ -114,7 +114,7 @@ def _checked_weights(weights: Weights) -> dict[Hashable, float]:
     return checked
 
 
-def _interval(
+def _estimate_interval(
     columns: dict[str, Array], sampling: Sampling, weights: Weights | None = None, form: str | None = None
 ) -> Estimate:
     if sampling.cluster is not None or form is not None:
@@ -128,7 +128,7 @@ FACTS = MetricFacts(
     title="Adjusted accuracy",
     direction="higher",
     outputs=("classes", "choices"),
-    interval=_interval,
+    interval=_estimate_interval,
     compact=True,
     from_record={"weights": "group_counts"},
 )

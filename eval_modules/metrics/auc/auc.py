@@ -49,23 +49,23 @@ def auc(label: Any, score: Any) -> float:
     >>> estimate(auc, {"label": [0, 1] * 50, "score": [i % 7 + i % 2 for i in range(100)]})
     0.635 [0.521, 0.735] n=100
     """
-    label, score = _checked(label, score)
+    label, score = _check_inputs(label, score)
     positive = label.astype(bool)
     m = int(np.count_nonzero(positive))
     n = len(positive) - m
     if m == 0 or n == 0:
         return float("nan")
-    doubled = _packed_wins(positive, score) if score.dtype == np.float32 else _sorted_wins(positive, score)
+    doubled = _count_wins_packed(positive, score) if score.dtype == np.float32 else _count_wins_by_sort(positive, score)
     return doubled / (2 * m * n)
 
 
-def _checked(label: Any, score: Any) -> tuple[Array, Array]:
+def _check_inputs(label: Any, score: Any) -> tuple[Array, Array]:
     label, score = check_label(label, classes=2), check_score(score)
     check_same_length(label=label, score=score)
     return label, score
 
 
-def _sorted_wins(positive: Array, score: Array) -> int:
+def _count_wins_by_sort(positive: Array, score: Array) -> int:
     """Twice the number of (positive, negative) pairs won, ties once."""
     ahead, behind = np.sort(score[positive]), np.sort(score[~positive])
     below = np.searchsorted(behind, ahead, side="left")
@@ -73,7 +73,7 @@ def _sorted_wins(positive: Array, score: Array) -> int:
     return int(below.sum()) + int(not_above.sum())
 
 
-def _packed_wins(positive: Array, score: Array) -> int:
+def _count_wins_packed(positive: Array, score: Array) -> int:
     """The same from one value sort of 33-bit integers: the float's rank bits, then the label."""
     packed = np.empty(len(score), np.uint64)
     for start in range(0, len(score), _CHUNK):
@@ -108,7 +108,7 @@ class _AucState:
         self._batches: list[tuple[Array, Array]] = []
 
     def update(self, *, label: Any, score: Any) -> None:
-        label, score = _checked(label, score)
+        label, score = _check_inputs(label, score)
         self._batches.append((label.astype(bool), score.copy()))
 
     def merge(self, other: "_AucState") -> None:
@@ -119,11 +119,11 @@ class _AucState:
         return auc(np.concatenate(labels), np.concatenate(scores))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     return delong(**columns, cluster=sampling.cluster, confidence=sampling.confidence)
 
 
-FACTS = MetricFacts(title="AUC", direction="higher", ranking=True, interval=_interval)
+FACTS = MetricFacts(title="AUC", direction="higher", ranking=True, interval=_estimate_interval)
 
 
 class Auc(MetricShell):

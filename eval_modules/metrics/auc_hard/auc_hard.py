@@ -50,11 +50,11 @@ def auc_hard(label: Any, score: Any, challenge: Any) -> float:
     >>> oochub.get("metric", "auc")(label=label, score=score)
     0.75
     """
-    label, score, hard = _checked(label, score, challenge)
+    label, score, hard = _check_inputs(label, score, challenge)
     return auc(label[hard], score[hard]) if hard.any() else float("nan")
 
 
-def _checked(label: Any, score: Any, challenge: Any) -> tuple[Array, Array, Array]:
+def _check_inputs(label: Any, score: Any, challenge: Any) -> tuple[Array, Array, Array]:
     label, score = check_label(label, classes=2), check_score(score)
     hard = _is_hard(challenge, label)
     check_same_length(label=label, score=score, challenge=hard)
@@ -105,7 +105,7 @@ class _AucHardState:
         self._batches: list[tuple[Array, Array]] = []
 
     def update(self, *, label: Any, score: Any, challenge: Any) -> None:
-        label, score, hard = _checked(label, score, challenge)
+        label, score, hard = _check_inputs(label, score, challenge)
         self._batches.append((label[hard].astype(bool), score[hard]))
 
     def merge(self, other: "_AucHardState") -> None:
@@ -119,15 +119,15 @@ class _AucHardState:
         return auc(label, np.concatenate(scores)) if len(label) else float("nan")
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    label, score, hard = _checked(**columns)
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    label, score, hard = _check_inputs(**columns)
     if not hard.any():
         return Estimate(np.nan, n=0, method="delong", reason="no row is hard")
     cluster = None if sampling.cluster is None else sampling.cluster[hard]
     return delong(label[hard], score[hard], cluster=cluster, confidence=sampling.confidence)
 
 
-FACTS = MetricFacts(title="AUC-Hard", direction="higher", ranking=True, interval=_interval, compact=True)
+FACTS = MetricFacts(title="AUC-Hard", direction="higher", ranking=True, interval=_estimate_interval, compact=True)
 
 
 class AucHard(MetricShell):

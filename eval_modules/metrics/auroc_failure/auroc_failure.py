@@ -55,12 +55,12 @@ class _State(FailureState):
     metric = staticmethod(auroc_failure)
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     failures = masks_of(**columns)
     return auroc_estimate({CORRECT: failures.pop(CORRECT)}, failures, columns["score"], sampling)
 
 
-FACTS = MetricFacts(title="Failure AUROC", direction="higher", ranking=True, interval=_interval)
+FACTS = MetricFacts(title="Failure AUROC", direction="higher", ranking=True, interval=_estimate_interval)
 
 
 class AurocFailure(MetricShell):

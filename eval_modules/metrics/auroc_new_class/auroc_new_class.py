@@ -48,12 +48,12 @@ class _State(NewClassState):
     metric = staticmethod(auroc_new_class)
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     masks = masks_of(**columns)
     return auroc_estimate({ID: masks[ID]}, {OOD: masks[OOD]}, columns["score"], sampling)
 
 
-FACTS = MetricFacts(title="New-class AUROC", direction="higher", ranking=True, interval=_interval)
+FACTS = MetricFacts(title="New-class AUROC", direction="higher", ranking=True, interval=_estimate_interval)
 
 
 class AurocNewClass(MetricShell):

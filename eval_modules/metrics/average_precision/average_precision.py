@@ -72,7 +72,7 @@ class _State(NewClassState):
         self._options = {"positive": positive, "form": form}
 
 
-def _interval(
+def _estimate_interval(
     columns: dict[str, Array], sampling: Sampling, positive: Positive = "id", form: Form = "step"
 ) -> Estimate:
     ood, inside = count_by_score(**columns)
@@ -90,7 +90,7 @@ def _interval(
     return area_estimate(area, masks_of(**columns), columns["score"], sampling)
 
 
-FACTS = MetricFacts(title="Average precision", direction="higher", ranking=True, interval=_interval)
+FACTS = MetricFacts(title="Average precision", direction="higher", ranking=True, interval=_estimate_interval)
 
 
 class AveragePrecision(MetricShell):

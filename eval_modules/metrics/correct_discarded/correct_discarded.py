@@ -66,14 +66,14 @@ class _State(FailureState):
         self._options = {"rejected": rejected}
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling, rejected: float = 0.75) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling, rejected: float = 0.75) -> Estimate:
     check_share(rejected, "rejected")
     masks = masks_of(**columns)
     pair = {CORRECT: masks[CORRECT], OOD: masks[OOD]}
     return share_estimate(lambda right, ood: (right, ood), rejected, pair, columns["score"], sampling)
 
 
-FACTS = MetricFacts(title="Correct discarded", direction="lower", ranking=True, interval=_interval)
+FACTS = MetricFacts(title="Correct discarded", direction="lower", ranking=True, interval=_estimate_interval)
 
 
 class CorrectDiscarded(MetricShell):

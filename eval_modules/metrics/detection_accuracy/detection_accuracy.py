@@ -77,7 +77,7 @@ class _DetectionAccuracyState:
         detection_accuracies([], [], [], **self._options)  # options that are wrong are said before the rows come
 
     def update(self, *, boxes: Any, scores: Any, true_boxes: Any, group: Any = None) -> None:
-        for name, (total, count) in _sums(self.values(boxes, scores, true_boxes), group).items():
+        for name, (total, count) in _sum_by_group(self.values(boxes, scores, true_boxes), group).items():
             before, rows = self._groups.get(name, (0.0, 0))
             self._groups[name] = (before + total, rows + count)
 
@@ -100,7 +100,7 @@ def _mean(groups: Mapping[Any, tuple[float, int]]) -> float:
     return math.fsum(total / count for total, count in groups.values()) / len(groups)
 
 
-def _sums(values: Array, group: Any) -> dict[Any, tuple[float, int]]:
+def _sum_by_group(values: Array, group: Any) -> dict[Any, tuple[float, int]]:
     if group is None:
         return {None: (float(values.sum()), len(values))} if len(values) else {}
     groups = check_group(group)
@@ -110,14 +110,14 @@ def _sums(values: Array, group: Any) -> dict[Any, tuple[float, int]]:
     return {name: (total, count) for name, total, count in named if count}
 
 
-def _of_images(columns: Mapping[str, Array], **options: Any) -> Array:
+def _score_images(columns: Mapping[str, Array], **options: Any) -> Array:
     """The accuracy of each image (n,)."""
     state = _DetectionAccuracyState(**options)
     return state.values(columns["boxes"], columns["scores"], columns["true_boxes"])
 
 
-def _interval(columns: Mapping[str, Array], sampling: Sampling, **options: Any) -> Estimate:
-    values = _of_images(columns, **options)
+def _estimate_interval(columns: Mapping[str, Array], sampling: Sampling, **options: Any) -> Estimate:
+    values = _score_images(columns, **options)
     group = columns.get("group")
     codes = np.zeros(len(values), np.int64)
     if group is not None:
@@ -129,7 +129,7 @@ def _interval(columns: Mapping[str, Array], sampling: Sampling, **options: Any) 
     few = f"only {count} groups: the interval may be too narrow" if count < _FEW else None
     unit = f"{count} groups" if sampling.of_groups(codes).cluster is None else sampling.unit
     return Estimate(
-        _mean(_sums(values, group)),
+        _mean(_sum_by_group(values, group)),
         low=drawn.low,
         high=drawn.high,
         n=len(values),
@@ -142,9 +142,9 @@ FACTS = MetricFacts(
     title="Detection accuracy",
     direction="higher",
     outputs=("boxes",),
-    interval=_interval,
+    interval=_estimate_interval,
     whole_groups=True,
-    group_means=_of_images,
+    group_means=_score_images,
 )
 
 

@@ -59,7 +59,7 @@ def ece(label: Any, probability: Any, bins: int = 15, of: Literal["confidence", 
     return state.compute()
 
 
-def _checked(label: Any, probability: Any, of: str) -> tuple[Array, Any]:
+def _check_inputs(label: Any, probability: Any, of: str) -> tuple[Array, Any]:
     if of == "confidence" and isinstance(probability, ClassProbability) and probability.is_of(label):
         return label, probability
     label, probability = check_class_probability(label, probability)
@@ -71,7 +71,7 @@ def _checked(label: Any, probability: Any, of: str) -> tuple[Array, Any]:
     return label, probability
 
 
-def _surplus(label: Array, probability: Any, of: str) -> tuple[Array, Array]:
+def _compute_surplus(label: Array, probability: Any, of: str) -> tuple[Array, Array]:
     """What is binned (n,), and outcome minus it (n,)."""
     if isinstance(probability, ClassProbability):
         return probability.confidence, (probability.prediction == label) - probability.confidence
@@ -87,7 +87,7 @@ def _surplus(label: Array, probability: Any, of: str) -> tuple[Array, Array]:
     return binned, (predicted == label) - binned
 
 
-def _bin(binned: Array, bins: int) -> Array:
+def _assign_bins(binned: Array, bins: int) -> Array:
     # Edges are compared, not multiplied: 0.2 * 15 is above 3 in floats, and 0.2 belongs to the third bin.
     places = np.searchsorted(np.linspace(0, 1, bins + 1)[:-1], binned, side="left") - 1
     return np.maximum(places, 0)
@@ -106,9 +106,9 @@ class _EceState:
         self._n = 0
 
     def update(self, *, label: Any, probability: Any) -> None:
-        binned, surplus = _surplus(*_checked(label, probability, self._of), self._of)
+        binned, surplus = _compute_surplus(*_check_inputs(label, probability, self._of), self._of)
         bins = len(self._surplus)
-        self._surplus += np.bincount(_bin(binned, bins), surplus, bins)
+        self._surplus += np.bincount(_assign_bins(binned, bins), surplus, bins)
         self._n += len(binned)
 
     def merge(self, other: "_EceState") -> None:
@@ -123,7 +123,7 @@ class _EceState:
         return float(np.abs(self._surplus).sum()) / self._n
 
 
-def _interval(
+def _estimate_interval(
     columns: dict[str, Array],
     sampling: Sampling,
     bins: int = 15,
@@ -136,12 +136,12 @@ def _interval(
     the truth of a calibrated model: the ECE of a resample is larger than that of its sample. Of 10,000 independent
     rows and more the residuals are drawn from their normal limit law, without resampling rows.
     """
-    label, probability = _checked(columns["label"], columns["probability"], of)
+    label, probability = _check_inputs(columns["label"], columns["probability"], of)
     n = len(label)
     if sampling.cluster is None and n >= _MANY:
-        return _by_limit_law(label, probability, sampling, bins, of)
-    binned, surplus = _surplus(label, probability, of)
-    bin_of = _bin(binned, bins)
+        return _resample_by_limit_law(label, probability, sampling, bins, of)
+    binned, surplus = _compute_surplus(label, probability, of)
+    bin_of = _assign_bins(binned, bins)
 
     def residuals(bin_of: Array, surplus: Array) -> Array:
         sums: Array = np.bincount(bin_of, surplus, bins) / len(surplus)
@@ -152,10 +152,12 @@ def _interval(
     method = f"bootstrap of the bins' residuals, {sampling.resamples} resamples of {sampling.unit}"
     if sampling.clusters == 1:
         return Estimate(float(np.abs(own).sum()), n=n, method=method, reason=sampling.warning)
-    return _within_reach(own, deviations, n, method, sampling, calibrated=_calibrated(bin_of, binned, bins, sampling))
+    return _bound_by_reach(
+        own, deviations, n, method, sampling, calibrated=_resample_calibrated(bin_of, binned, bins, sampling)
+    )
 
 
-def _calibrated(bin_of: Array, binned: Array, bins: int, sampling: Sampling) -> Array:
+def _resample_calibrated(bin_of: Array, binned: Array, bins: int, sampling: Sampling) -> Array:
     """Residuals (resamples, bins) of answers that are right as often as the model says, the bins as they are."""
     generator = np.random.default_rng(sampling.seed)
     drawn = [
@@ -165,22 +167,24 @@ def _calibrated(bin_of: Array, binned: Array, bins: int, sampling: Sampling) -> 
     return residuals
 
 
-def _by_limit_law(label: Array, probability: Any, sampling: Sampling, bins: int, of: str) -> Estimate:
+def _resample_by_limit_law(label: Array, probability: Any, sampling: Sampling, bins: int, of: str) -> Estimate:
     """Sums over blocks of rows, then draws of the residuals."""
     n, sums, squares = len(label), np.zeros(bins), np.zeros(bins)
     for rows in row_blocks(n, _TOGETHER):
-        binned, surplus = _surplus(label[rows], probability[rows], of)
-        bin_of = _bin(binned, bins)
+        binned, surplus = _compute_surplus(label[rows], probability[rows], of)
+        bin_of = _assign_bins(binned, bins)
         sums += np.bincount(bin_of, surplus, bins)
         squares += np.bincount(bin_of, surplus**2, bins)
     own = sums / n
     covariance = (np.diag(squares / n) - np.outer(own, own)) / n
     generator = np.random.default_rng(sampling.seed)
     deviations = generator.multivariate_normal(np.zeros(bins), covariance, sampling.resamples)
-    return _within_reach(own, deviations, n, f"normal law of the bins' residuals, {sampling.resamples} draws", sampling)
+    return _bound_by_reach(
+        own, deviations, n, f"normal law of the bins' residuals, {sampling.resamples} draws", sampling
+    )
 
 
-def _within_reach(
+def _bound_by_reach(
     own: Array, deviations: Array, n: int, method: str, sampling: Sampling, *, calibrated: Array | None = None
 ) -> Estimate:
     laws = [deviations] if calibrated is None else [deviations, calibrated]
@@ -191,7 +195,7 @@ def _within_reach(
     return estimate if sampling.cluster is not None else note_few_rows(estimate)
 
 
-FACTS = MetricFacts(title="ECE", direction="lower", interval=_interval, compact=True)
+FACTS = MetricFacts(title="ECE", direction="lower", interval=_estimate_interval, compact=True)
 
 
 class Ece(MetricShell):

@@ -36,11 +36,11 @@ def error_rate(label: Any, prediction: Any) -> float:
     >>> error_rate(label=[0, 1, 1, 2], prediction=[0, 1, 2, 2])
     0.25
     """
-    rows = _wrong(label, prediction)
+    rows = _mark_wrong(label, prediction)
     return int(np.count_nonzero(rows)) / len(rows)
 
 
-def _wrong(label: Any, prediction: Any) -> Array:
+def _mark_wrong(label: Any, prediction: Any) -> Array:
     label, prediction = check_label(label), check_label(prediction, name="prediction")
     check_same_length(label=label, prediction=prediction)
     rows: Array = label != prediction
@@ -49,14 +49,14 @@ def _wrong(label: Any, prediction: Any) -> Array:
 
 class _ErrorRateState(MeanState):
     def update(self, *, label: Any, prediction: Any) -> None:
-        self._take(_wrong(label, prediction))
+        self._take(_mark_wrong(label, prediction))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return mean_estimate(_wrong(**columns).astype(np.float64), sampling)
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    return mean_estimate(_mark_wrong(**columns).astype(np.float64), sampling)
 
 
-FACTS = MetricFacts(title="Error rate", direction="lower", interval=_interval, outputs=("classes", "choices"))
+FACTS = MetricFacts(title="Error rate", direction="lower", interval=_estimate_interval, outputs=("classes", "choices"))
 
 
 class ErrorRate(MetricShell):

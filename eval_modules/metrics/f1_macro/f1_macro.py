@@ -56,7 +56,7 @@ class _F1MacroState:
         label, prediction = check_label(label), check_label(prediction, name="prediction")
         check_same_length(label=label, prediction=prediction)
         classes = 1 + int(max(label.max(), prediction.max()))
-        self._add(_counts(label.astype(np.int64), prediction.astype(np.int64), classes))
+        self._add(_count_outcomes(label.astype(np.int64), prediction.astype(np.int64), classes))
 
     def merge(self, other: "_F1MacroState") -> None:
         self._add(other._counts)
@@ -73,7 +73,7 @@ class _F1MacroState:
         self._counts = grown
 
 
-def _counts(label: Array, prediction: Array, classes: int) -> Array:
+def _count_outcomes(label: Array, prediction: Array, classes: int) -> Array:
     parts = (label, prediction, label[label == prediction])
     return np.stack([np.bincount(part, minlength=classes) for part in parts])
 
@@ -84,20 +84,20 @@ def _mean(counts: Array) -> float:
     return float(np.mean(2 * right[known] / (rows + answers)[known]))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     names, codes = np.unique(
         np.stack([check_label(columns["label"]), check_label(columns["prediction"], name="prediction")]),
         return_inverse=True,
     )
     label, prediction = codes.reshape(2, -1)
     return bootstrap(
-        lambda label, prediction: _mean(_counts(label, prediction, len(names))),
+        lambda label, prediction: _mean(_count_outcomes(label, prediction, len(names))),
         {"label": label, "prediction": prediction},
         sampling,
     )
 
 
-FACTS = MetricFacts(title="Macro F1", direction="higher", outputs=("classes", "choices"), interval=_interval)
+FACTS = MetricFacts(title="Macro F1", direction="higher", outputs=("classes", "choices"), interval=_estimate_interval)
 
 
 class F1Macro(MetricShell):

@@ -66,7 +66,9 @@ class _State(NewClassState):
         self._options = {"tpr": tpr, "positive": positive}
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling, tpr: float = 0.95, positive: Positive = "id") -> Estimate:
+def _estimate_interval(
+    columns: dict[str, Array], sampling: Sampling, tpr: float = 0.95, positive: Positive = "id"
+) -> Estimate:
     check_share(tpr, "tpr")
 
     def tallies_of(ood: Array, inside: Array) -> tuple[Array, Array]:
@@ -76,7 +78,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling, tpr: float = 0.95, 
     return share_estimate(tallies_of, tpr, masks_of(**columns), columns["score"], sampling)
 
 
-FACTS = MetricFacts(title="FPR at TPR", direction="lower", ranking=True, interval=_interval)
+FACTS = MetricFacts(title="FPR at TPR", direction="lower", ranking=True, interval=_estimate_interval)
 
 
 class FprAtTpr(MetricShell):

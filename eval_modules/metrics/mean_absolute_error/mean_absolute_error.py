@@ -39,10 +39,10 @@ def mean_absolute_error(label: Any, prediction: Any) -> float:
     >>> mean_absolute_error(label=[-1, 2, 0.5], prediction=[0, 2, -1.5])
     1.0
     """
-    return float(_errors(label, prediction).mean())
+    return float(_compute_errors(label, prediction).mean())
 
 
-def _errors(label: Any, prediction: Any) -> Array:
+def _compute_errors(label: Any, prediction: Any) -> Array:
     label, prediction = check_numbers(label=label, prediction=prediction)
     errors: Array = np.abs(prediction - label)
     return errors
@@ -50,11 +50,11 @@ def _errors(label: Any, prediction: Any) -> Array:
 
 class _MeanAbsoluteErrorState(MeanState):
     def update(self, *, label: Any, prediction: Any) -> None:
-        self._take(_errors(label, prediction))
+        self._take(_compute_errors(label, prediction))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return mean_estimate(_errors(**columns), sampling, are_shares=False, within=(0.0, math.inf))
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    return mean_estimate(_compute_errors(**columns), sampling, are_shares=False, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(
@@ -63,7 +63,7 @@ FACTS = MetricFacts(
     maximum=None,
     unit="label",
     outputs=("number",),
-    interval=_interval,
+    interval=_estimate_interval,
 )
 
 

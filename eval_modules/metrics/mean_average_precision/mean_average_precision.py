@@ -57,7 +57,7 @@ def mean_average_precision(label: Any, score: Any) -> float:
     0.6667
     """
     label, score = check_labels(label, score)
-    return _mean(_rankings(label, score), np.ones(len(label), np.int64))
+    return _mean(_rank_labels(label, score), np.ones(len(label), np.int64))
 
 
 class _Ranking(NamedTuple):
@@ -76,7 +76,7 @@ class _Ranking(NamedTuple):
     last_positive: Array
 
 
-def _rankings(label: Array, score: Array) -> list[_Ranking]:
+def _rank_labels(label: Array, score: Array) -> list[_Ranking]:
     """Of the labels with a known positive and a known negative row."""
     rankings = []
     for of_label, of_score in zip(label.T, score.T, strict=True):
@@ -129,7 +129,7 @@ class _MeanAveragePrecisionState:
         self._batches += batches
 
 
-def _influence(ranking: _Ranking, n: int) -> Array:
+def _compute_influence(ranking: _Ranking, n: int) -> Array:
     """What one more copy of each row (n,) adds to a label's average precision."""
     right, taken = ranking.last_positive + 1, ranking.last + 1
     precision, count = right / taken, len(right)
@@ -141,7 +141,7 @@ def _influence(ranking: _Ranking, n: int) -> Array:
     return influence / count
 
 
-def _bias(ranking: _Ranking, sampling: Sampling) -> float:
+def _estimate_bias(ranking: _Ranking, sampling: Sampling) -> float:
     """How much higher a label's average precision is of resamples, on average."""
     last, first = np.unique(ranking.last, return_index=True)
     right = ranking.last_positive[first] + 1
@@ -152,26 +152,26 @@ def _bias(ranking: _Ranking, sampling: Sampling) -> float:
     return float(drawn.mean()) - precision_area(positive, negative)
 
 
-def _normal_interval(rankings: list[_Ranking], n: int, sampling: Sampling) -> Estimate:
+def _estimate_normal_interval(rankings: list[_Ranking], n: int, sampling: Sampling) -> Estimate:
     """The basic bootstrap without resampling rows: its spread from each row's influence, its bias label by label."""
     value, bias, influence = _mean(rankings, np.ones(n, np.int64)), 0.0, np.zeros(n)
     for seed, ranking in enumerate(rankings, start=sampling.seed):
-        influence += _influence(ranking, n) / len(rankings)
-        bias += _bias(ranking, Sampling(resamples=_OF_BIAS, seed=seed)) / len(rankings)
+        influence += _compute_influence(ranking, n) / len(rankings)
+        bias += _estimate_bias(ranking, Sampling(resamples=_OF_BIAS, seed=seed)) / len(rankings)
     half = -special.ndtri(sampling.tail) * math.sqrt(influence @ influence)
     low, high = np.clip((min(value - bias - half, value), max(value - bias + half, value)), 0.0, 1.0)
     method = f"normal law of the resamples, bias of {_OF_BIAS} resamples of cells of scores"
     return Estimate(value, low=low, high=high, n=n, method=method)
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     label, score = check_labels(**columns)
-    rankings, n = _rankings(label, score), len(label)
+    rankings, n = _rank_labels(label, score), len(label)
     if not rankings:
         return Estimate(math.nan, n=n, method="none", reason="no label has a known positive and a known negative row")
     few = min(min(len(each.positive), len(each.rows) - len(each.positive)) for each in rankings)
     if sampling.cluster is None and n >= _MANY and few >= _FEW:
-        return drop_no_width(_normal_interval(rankings, n, sampling))
+        return drop_no_width(_estimate_normal_interval(rankings, n, sampling))
 
     def of_resample(row: Array) -> float:
         return _mean(rankings, np.bincount(row, minlength=n))  # sorted once, not in every resample
@@ -185,7 +185,7 @@ FACTS = MetricFacts(
     direction="higher",
     ranking=True,
     outputs=("labels",),
-    interval=_interval,
+    interval=_estimate_interval,
 )
 
 

@@ -38,10 +38,10 @@ def mean_squared_error(label: Any, prediction: Any) -> float:
     >>> mean_squared_error(label=[-1, 2, 0.5], prediction=[0, 2, -0.5])
     0.6666666666666666
     """
-    return float(_errors(label, prediction).mean())
+    return float(_compute_errors(label, prediction).mean())
 
 
-def _errors(label: Any, prediction: Any) -> Array:
+def _compute_errors(label: Any, prediction: Any) -> Array:
     label, prediction = check_numbers(label=label, prediction=prediction)
     errors: Array = (prediction - label) ** 2
     return errors
@@ -49,11 +49,11 @@ def _errors(label: Any, prediction: Any) -> Array:
 
 class _MeanSquaredErrorState(MeanState):
     def update(self, *, label: Any, prediction: Any) -> None:
-        self._take(_errors(label, prediction))
+        self._take(_compute_errors(label, prediction))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return mean_estimate(_errors(**columns), sampling, are_shares=False, within=(0.0, math.inf))
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    return mean_estimate(_compute_errors(**columns), sampling, are_shares=False, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(
@@ -62,7 +62,7 @@ FACTS = MetricFacts(
     maximum=None,
     unit="label squared",
     outputs=("number",),
-    interval=_interval,
+    interval=_estimate_interval,
 )
 
 

@@ -51,10 +51,10 @@ def nll(label: Any, probability: Any) -> float:
     >>> round(nll(label=[2, 0], probability=[[0.25, 0.25, 0.5], [0.5, 0.25, 0.25]]), 4)
     0.6931
     """
-    return float(_losses(label, probability).mean())
+    return float(_compute_losses(label, probability).mean())
 
 
-def _confidence(probability: Any) -> Array:
+def _find_confidence(probability: Any) -> Array:
     """The largest probability of each row (n,)."""
     if isinstance(probability, ClassProbability):
         return probability.confidence
@@ -62,7 +62,7 @@ def _confidence(probability: Any) -> Array:
     return np.maximum(matrix, 1 - matrix) if matrix.ndim == 1 else matrix.max(axis=1)
 
 
-def _losses(label: Any, probability: Any) -> Array:
+def _compute_losses(label: Any, probability: Any) -> Array:
     if isinstance(probability, ClassProbability) and probability.is_of(label):
         return probability.loss
     label, probability = check_class_probability(label, probability)
@@ -77,17 +77,19 @@ def _losses(label: Any, probability: Any) -> Array:
 
 class _NllState(MeanState):
     def update(self, *, label: Any, probability: Any) -> None:
-        self._take(_losses(label, probability))
+        self._take(_compute_losses(label, probability))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    losses, confidence = _losses(**columns), _confidence(columns["probability"])
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+    losses, confidence = _compute_losses(**columns), _find_confidence(columns["probability"])
     # A wrong row costs at least what all that the model leaves to other classes would: -log(1 - confidence).
     answers = Answers(if_right=-np.log(confidence), if_wrong=-np.log(np.maximum(1 - confidence, _LEFT)))
     return mean_estimate(losses, sampling, are_shares=False, answers=answers, within=(0.0, math.inf))
 
 
-FACTS = MetricFacts(title="NLL", direction="lower", maximum=None, unit="nats", interval=_interval, compact=True)
+FACTS = MetricFacts(
+    title="NLL", direction="lower", maximum=None, unit="nats", interval=_estimate_interval, compact=True
+)
 
 
 class Nll(MetricShell):

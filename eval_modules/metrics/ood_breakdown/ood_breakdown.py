@@ -57,7 +57,7 @@ class _State(FailureState):
     metric = staticmethod(ood_breakdown)
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> dict[str, Estimate]:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> dict[str, Estimate]:
     masks = masks_of(**columns)
     pairs = {
         "correct_vs_ood": (CORRECT, OOD),
@@ -79,7 +79,7 @@ FACTS = MetricFacts(
         "incorrect_vs_ood": MetricFacts(title="AUROC, incorrect ID vs. OOD", direction="none", ranking=True),
         "correct_vs_incorrect": MetricFacts(title="AUROC, correct vs. incorrect ID", direction="higher", ranking=True),
     },
-    interval=_interval,
+    interval=_estimate_interval,
 )
 
 

@@ -87,7 +87,7 @@ class _PearsonState:
         self._n = total
 
 
-def _normal_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_normal_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     """Fisher's z +- its standard error, from the influence of each row on the correlation.
 
     Influence function: Devlin, Gnanadesikan and Kettenring 1975, "Robust estimation and outlier detection with
@@ -106,10 +106,10 @@ def _normal_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
 
 def _bootstrap(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     label, prediction = check_numbers(**columns)
-    return bootstrap(_of_numbers, {"label": label, "prediction": prediction}, sampling)
+    return bootstrap(_correlate, {"label": label, "prediction": prediction}, sampling)
 
 
-def _of_numbers(label: Array, prediction: Array) -> float:
+def _correlate(label: Array, prediction: Array) -> float:
     """`pearson` of float64 that was checked, at a tenth of its time, for a thousand resamples."""
     y, p = label - label.mean(), prediction - prediction.mean()
     spread = math.sqrt(y @ y) * math.sqrt(p @ p)
@@ -118,9 +118,9 @@ def _of_numbers(label: Array, prediction: Array) -> float:
     return min(1.0, max(-1.0, float(y @ p) / spread))
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     is_large = sampling.cluster is None and len(columns["label"]) >= _MANY
-    of_rows = _normal_interval(columns, sampling) if is_large else _bootstrap(columns, sampling)
+    of_rows = _estimate_normal_interval(columns, sampling) if is_large else _bootstrap(columns, sampling)
     estimate = drop_no_width(of_rows)
     if not math.isnan(estimate):
         return estimate
@@ -134,7 +134,7 @@ FACTS = MetricFacts(
     minimum=-1.0,
     unit="correlation",
     outputs=("number",),
-    interval=_interval,
+    interval=_estimate_interval,
 )
 
 

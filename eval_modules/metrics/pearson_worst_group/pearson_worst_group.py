@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.pearson.pearson import _interval as _of_rows
+from oochub.eval_modules.metrics.pearson.pearson import _estimate_interval as _of_rows
 from oochub.eval_modules.metrics.pearson.pearson import _PearsonState
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_group, check_numbers, check_same_length
@@ -52,7 +52,7 @@ def pearson_worst_group(label: Any, prediction: Any, group: Any) -> float:
     return state.compute()
 
 
-def _parts(label: Any, prediction: Any, group: Any) -> dict[Hashable, Array]:
+def _split_by_group(label: Any, prediction: Any, group: Any) -> dict[Hashable, Array]:
     """The row numbers of each group that has any."""
     groups = check_group(group)
     check_same_length(label=label, prediction=prediction, group=groups.codes)
@@ -69,7 +69,7 @@ class _PearsonWorstGroupState:
 
     def update(self, *, label: Any, prediction: Any, group: Any) -> None:
         label, prediction = check_numbers(label=label, prediction=prediction)
-        for name, rows in _parts(label, prediction, group).items():
+        for name, rows in _split_by_group(label, prediction, group).items():
             self._groups.setdefault(name, _PearsonState()).update(label=label[rows], prediction=prediction[rows])
 
     def merge(self, other: "_PearsonWorstGroupState") -> None:
@@ -83,9 +83,9 @@ class _PearsonWorstGroupState:
         return math.nan if any(map(math.isnan, values)) else min(values)
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
     label, prediction = check_numbers(label=columns["label"], prediction=columns["prediction"])
-    parts = _parts(label, prediction, columns["group"])
+    parts = _split_by_group(label, prediction, columns["group"])
     level = 1 - (1 - sampling.confidence) / len(parts)
     each = {}
     for name, rows in parts.items():
@@ -113,7 +113,7 @@ FACTS = MetricFacts(
     minimum=-1.0,
     unit="correlation",
     outputs=("number",),
-    interval=_interval,
+    interval=_estimate_interval,
     compact=True,
 )
 

@@ -97,8 +97,8 @@ class _TokenAccuracyState:
 
     def of_rows(self, label: Any, prediction: Any, kind: Any) -> tuple[Array, Array]:
         """Right tokens, and tokens that count, of each row, int64 (n,)."""
-        label, prediction = _whole(label, "label"), _whole(prediction, "prediction")
-        kind = _kind_numbers(kind)
+        label, prediction = _check_whole_numbers(label, "label"), _check_whole_numbers(prediction, "prediction")
+        kind = _number_kinds(kind)
         check_same_length(label=label, prediction=prediction, kind=kind)
         if not label.shape == prediction.shape == kind.shape:
             shapes = f"{label.shape}, {prediction.shape} and {kind.shape}"
@@ -115,7 +115,7 @@ class _TokenAccuracyState:
         return float(right.sum() / total) if total else self._empty
 
 
-def _whole(values: Any, name: str) -> Array:
+def _check_whole_numbers(values: Any, name: str) -> Array:
     array = np.asarray(values)
     if array.ndim not in (1, 2) or not array.size or array.dtype.kind not in "iu":
         raise OochubError(
@@ -125,7 +125,7 @@ def _whole(values: Any, name: str) -> Array:
     return array
 
 
-def _kind_numbers(kind: Any) -> Array:
+def _number_kinds(kind: Any) -> Array:
     array = np.asarray(kind)
     if array.dtype.kind in "UO":
         names, places = np.unique(array.astype(str), return_inverse=True)
@@ -134,7 +134,7 @@ def _kind_numbers(kind: Any) -> Array:
                 raise unknown_name("kind of token", name, (*TOKEN_KINDS, "masked"))
         numbers = [TOKEN_KINDS.index(name) if name in TOKEN_KINDS else -1 for name in names.tolist()]
         return np.array(numbers)[places].reshape(array.shape)
-    array = _whole(array, "kind")
+    array = _check_whole_numbers(array, "kind")
     if array.max() >= len(TOKEN_KINDS):
         raise OochubError(
             f"kind must be a number below {len(TOKEN_KINDS)}, the place of its name in {', '.join(TOKEN_KINDS)}, got "
@@ -143,7 +143,7 @@ def _kind_numbers(kind: Any) -> Array:
     return array
 
 
-def _interval(columns: dict[str, Array], sampling: Sampling, **options: Any) -> Estimate:
+def _estimate_interval(columns: dict[str, Array], sampling: Sampling, **options: Any) -> Estimate:
     state = _TokenAccuracyState(**options)
     right, counted = state.of_rows(**columns)
     if not counted.any():
@@ -160,7 +160,7 @@ def _interval(columns: dict[str, Array], sampling: Sampling, **options: Any) -> 
     return Estimate.from_dict({**share.to_dict(), "n": len(columns["label"])})
 
 
-FACTS = MetricFacts(title="Token accuracy", direction="higher", outputs=("tokens",), interval=_interval)
+FACTS = MetricFacts(title="Token accuracy", direction="higher", outputs=("tokens",), interval=_estimate_interval)
 
 
 class TokenAccuracy(MetricShell):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.nll.nll import _losses
+from oochub.eval_modules.metrics.nll.nll import _compute_losses
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, GroupCodes, check_group, check_label, check_same_length, check_whole
 from oochub.stats.estimate import Estimate, Sampling
@@ -63,14 +63,14 @@ def worst_group(
     return state.compute()
 
 
-def _checked(label: Any, prediction: Any, group: Any) -> tuple[Array, Array, GroupCodes]:
+def _check_inputs(label: Any, prediction: Any, group: Any) -> tuple[Array, Array, GroupCodes]:
     label, prediction = check_whole(label, name="label"), check_whole(prediction, name="prediction")
     groups = check_group(group)
     check_same_length(label=label, prediction=prediction, group=groups.codes)
     return label, prediction, groups
 
 
-def _counted(label: Array, prediction: Array, groups: GroupCodes) -> tuple[Array, Array]:
+def _count_by_group(label: Array, prediction: Array, groups: GroupCodes) -> tuple[Array, Array]:
     """Wrong and correct rows by code, from one count of 2 code + correct."""
     counts = np.zeros(2 * len(groups.names), np.int64)
     narrow = np.min_scalar_type(len(counts) - 1)  # one byte a row for up to 128 groups
@@ -99,9 +99,9 @@ class _WorstGroupState:
         self._has_losses: bool | None = None
 
     def update(self, *, label: Any, prediction: Any, group: Any, probability: Any = None) -> None:
-        label, prediction, groups = _checked(label, prediction, group)
-        losses = None if probability is None else _losses(label, probability)
-        wrong, right = _counted(label, prediction, groups)
+        label, prediction, groups = _check_inputs(label, prediction, group)
+        losses = None if probability is None else _compute_losses(label, probability)
+        wrong, right = _count_by_group(label, prediction, groups)
         loss = np.zeros(len(right)) if losses is None else np.bincount(groups.codes, losses, len(right))
         rows = wrong + right
         present = np.flatnonzero(rows)
@@ -152,7 +152,7 @@ def _order(group: Hashable) -> tuple[str, Any]:
     return (kind, group) if isinstance(group, int | float | str) else (kind, repr(group))
 
 
-def _interval(
+def _estimate_interval(
     columns: dict[str, Array], sampling: Sampling, groups: Sequence[Hashable] | None = None, form: str | None = None
 ) -> dict[str, Estimate]:
     if form is not None:
@@ -166,11 +166,11 @@ def _interval(
                 for key, value in values.items()
             }
     probability = columns.get("probability")
-    label, prediction, coded = _checked(columns["label"], columns["prediction"], columns["group"])
+    label, prediction, coded = _check_inputs(columns["label"], columns["prediction"], columns["group"])
     correct = check_label(label) == check_label(prediction, name="prediction")
     of: dict[str, Callable[[], Array]] = {"accuracy": lambda: correct * 1.0, "error_rate": lambda: ~correct * 1.0}
     if probability is not None:
-        of["nll"] = lambda: _losses(label, probability)
+        of["nll"] = lambda: _compute_losses(label, probability)
     return {
         key: worst_group_interval(
             values(),
@@ -192,7 +192,7 @@ FACTS = MetricFacts(
         "error_rate": MetricFacts(title="Worst-group error", direction="lower"),
         "nll": MetricFacts(title="Worst-group NLL", direction="lower", maximum=None, unit="nats"),
     },
-    interval=_interval,
+    interval=_estimate_interval,
     compact=True,
 )
 

@@ -27,7 +27,7 @@ from oochub.prediction.stored_rows import StoredRows
 from oochub.records.build_record import BuildRecord, without_build_column
 from oochub.records.given_columns import GivenColumns
 from oochub.records.metadata import PredictedBy
-from oochub.records.output_columns import column_of, given_array, text_column
+from oochub.records.output_columns import coerce_array, coerce_column, coerce_text_column
 from oochub.records.provenance import provenance
 from oochub.storage.parquet_file import read_parquet
 from oochub.storage.reading import NUMPY_FAULTS, read_bytes, read_text
@@ -130,10 +130,10 @@ def _length(path: Path, name: str, array: Any) -> int:
 
 def _column(path: Path, name: str, array: Any) -> pa.Array:
     try:
-        plain = given_array(name, array.astype(str) if array.dtype.kind == "S" else array)
+        plain = coerce_array(name, array.astype(str) if array.dtype.kind == "S" else array)
         if isinstance(plain, np.ndarray) and plain.ndim == 2 and plain.dtype.kind in "fiub":
             return pa.FixedSizeListArray.from_arrays(pa.array(plain.ravel()), plain.shape[1])
-        return column_of(name, plain)
+        return coerce_column(name, plain)
     except (OochubError, UnicodeError) as error:
         raise OochubError(f"{path}: {error}") from None
 
@@ -241,7 +241,7 @@ def _texts(file: AnswersFile, column: str, problems: list[str]) -> list[str] | N
         return None
     try:
         given = [None if value == "" else value for value in file.table.column(column).to_pylist()]
-        texts: list[str] = text_column(column, given).to_pylist()
+        texts: list[str] = coerce_text_column(column, given).to_pylist()
     except OochubError as error:
         problems.append(str(error))
         return None

@@ -90,7 +90,7 @@ class Mode(ABC):
             OochubError: The model cannot answer for the classes of the data set.
         """
 
-    def finished(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
+    def finish(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
         """What the kind of output stores, made of what the network gave.
 
         Args:

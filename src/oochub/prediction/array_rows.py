@@ -1,4 +1,4 @@
-"""Rows of predictions of what a user has: arrays, or a data frame; both by one coercion, `given_array`."""
+"""Rows of predictions of what a user has: arrays, or a data frame; both by one coercion, `coerce_array`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from oochub.errors import OochubError
 from oochub.output import output_of, output_of_columns
 from oochub.records.metadata import VECTORS, Metadata, PredictedBy, row_counts
-from oochub.records.output_columns import class_numbers, column_of, given_array, text_column, vectors
+from oochub.records.output_columns import class_numbers, coerce_array, coerce_column, coerce_text_column, vectors
 
 _ROW = ("example_id", "split")
 
@@ -31,17 +31,17 @@ def convert_arrays(
     """The table and the metadata of predictions; `Predictions.from_arrays` says what is taken.
 
     Raises:
-        OochubError: Arrays of different lengths, or none; what `given_array` refuses; a label of text that is no class;
-            names that are no list of text.
+        OochubError: Arrays of different lengths, or none; what `coerce_array` refuses; a label of text that is no
+            class; names that are no list of text.
     """
     _check_texts(benchmark=benchmark, config=config, model=model, **{f"column {name!r}": name for name in given})
     given = {name: values for name, values in given.items() if values is not None}
     given = {name: list(values) if isinstance(values, Iterator) else values for name, values in given.items()}
     names = None if class_names is None else _names(class_names)
-    arrays = {name: column_of(name, values) for name, values in given.items()}
+    arrays = {name: coerce_column(name, values) for name, values in given.items()}
     n = len(next(iter(arrays.values()))) if arrays else 0
-    ids = text_column("example_id", range(n) if example_id is None else example_id)
-    rows = {"example_id": ids, "split": text_column("split", [split] * n if isinstance(split, str) else split)}
+    ids = coerce_text_column("example_id", range(n) if example_id is None else example_id)
+    rows = {"example_id": ids, "split": coerce_text_column("split", [split] * n if isinstance(split, str) else split)}
     rows |= arrays
     lengths = {name: len(values) for name, values in rows.items()}
     if not arrays or len(set(lengths.values())) != 1:
@@ -124,7 +124,7 @@ def _columns(frame: Any) -> dict[str, Any]:
 
 def _numbers(name: str, values: Any) -> Any:
     """A column of logits (n,); one that holds text, truths or nothing in a row is an error."""
-    column = column_of(name, values)
+    column = coerce_column(name, values)
     is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
     if not is_number or column.null_count:
         found = f"nothing in {column.null_count:,} rows" if is_number else str(column.type)
@@ -210,7 +210,7 @@ def _notes(logits: Any, kept: pa.Array | None) -> tuple[str, ...]:
         return ()
     if len(set(pc.list_value_length(kept).to_pylist())) > 1:
         return ()
-    given, rounded = given_array("logits", logits), vectors(pa.chunked_array([kept]))
+    given, rounded = coerce_array("logits", logits), vectors(pa.chunked_array([kept]))
     whole = given if isinstance(given, np.ndarray) else pc.list_flatten(given).to_numpy(zero_copy_only=False)
     moved = int((whole.reshape(rounded.shape).argmax(axis=1) != rounded.argmax(axis=1)).sum()) if rounded.size else 0
     return (f"the largest logit of {moved:,} rows is another one in float32, which is kept",) if moved else ()

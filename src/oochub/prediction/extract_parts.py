@@ -165,7 +165,7 @@ def _table(
         "example_id": pa.array([str(name) for name in ids]),
         "split": pa.array([split] * n),
         kind.label_column: kind.truth(_truth(columns.pop(kind.label_column, None), part, mode), n, mode.class_names),
-        **kind.store(mode.finished(vectors["logits"], columns)),
+        **kind.store(mode.finish(vectors["logits"], columns)),
         **{key: vector_array(matrix) for key, matrix in vectors.items() if key != "logits"},
     }
     for key, values in columns.items():

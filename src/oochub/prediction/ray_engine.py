@@ -189,7 +189,7 @@ def _read(row: dict[str, Any], *, job: list[Any]) -> dict[str, Any]:
     broken: list[BrokenRow] = []
     batches: list[InputBatch] = []
     try:
-        for batch in inputs.sent(some, batch_size=batch_size, zoom=zoom, broken=broken if skips else None):
+        for batch in inputs.pack_batches(some, batch_size=batch_size, zoom=zoom, broken=broken if skips else None):
             places = batch.rows or range(len(batch.columns["example_id"]))
             batches.append(batch._replace(rows=[first + place for place in places]))
     except OochubError as fault:  # raised here it would arrive with this process's traceback
@@ -208,7 +208,7 @@ class _Answering:
         """A pass with the answers in the place of the inputs."""
         passes = row["passes"]
         done = [
-            batch._replace(inputs=self._extraction(self._inputs.prepared(batch, self._device)), zoomed=None)
+            batch._replace(inputs=self._extraction(self._inputs.unpack_batch(batch, self._device)), zoomed=None)
             for batch in passes.batches
         ]
         return {"passes": _Passes(done, passes.broken, passes.fault)}

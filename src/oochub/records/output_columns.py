@@ -159,20 +159,20 @@ def check_vectors(table: pa.Table, name: str) -> int:
     return int(lengths[0])
 
 
-def column_of(name: str, values: Any) -> pa.Array:
-    """An Arrow column of what a user has, see `given_array`; a matrix of floats becomes lists of float32.
+def coerce_column(name: str, values: Any) -> pa.Array:
+    """An Arrow column of what a user has, see `coerce_array`; a matrix of floats becomes lists of float32.
 
     Args:
         name: Of the column.
         values: n values or rows.
 
     Raises:
-        OochubError: As `given_array`.
+        OochubError: As `coerce_array`.
 
-    >>> column_of("logits", np.array([[0.5, 1.0]])).type
+    >>> coerce_column("logits", np.array([[0.5, 1.0]])).type
     ListType(list<item: float>)
     """
-    array = given_array(name, values)
+    array = coerce_array(name, values)
     if not isinstance(array, np.ndarray):
         return array
     if array.ndim == 2 and array.shape[1] and array.dtype.kind == "f":
@@ -180,17 +180,17 @@ def column_of(name: str, values: Any) -> pa.Array:
     return pa.array(array if array.ndim == 1 else array.tolist())
 
 
-def text_column(name: str, values: Any) -> pa.Array:
+def coerce_text_column(name: str, values: Any) -> pa.Array:
     """Ids or names, one a row, as text.
 
     Raises:
-        OochubError: A row has none, bytes or a list; as `given_array`.
+        OochubError: A row has none, bytes or a list; as `coerce_array`.
 
-    >>> text_column("example_id", [1, "b"]).to_pylist()
+    >>> coerce_text_column("example_id", [1, "b"]).to_pylist()
     ['1', 'b']
     """
     is_plain = isinstance(values, list | tuple | range)  # numbers and texts may stand beside each other
-    texts = list(values) if is_plain else given_array(name, values).tolist()
+    texts = list(values) if is_plain else coerce_array(name, values).tolist()
     for row, text in enumerate(texts):
         if text is None or text is pd.NA or text is np.ma.masked or bool(text != text):
             raise OochubError(f"Every row needs {name}, and row {row} has none. Give each one.")
@@ -198,7 +198,7 @@ def text_column(name: str, values: Any) -> pa.Array:
             isinstance(text, Iterable) and not isinstance(text, str)
         ):
             raise OochubError(f"{name} must be text or a number in each row, got a {type(text).__name__} in row {row}.")
-    return column_of(name, list(map(str, texts))).cast(pa.string())
+    return coerce_column(name, list(map(str, texts))).cast(pa.string())
 
 
 def class_numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
@@ -223,7 +223,7 @@ def class_numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int
 _SHOWN = 60  # characters of a value
 
 
-def given_array(name: str, values: Any) -> NDArray[Any] | pa.Array | pa.ChunkedArray:
+def coerce_array(name: str, values: Any) -> NDArray[Any] | pa.Array | pa.ChunkedArray:
     """Values of any library as one array with a row an example; the numbers are those that were given.
 
     Args:
@@ -240,9 +240,9 @@ def given_array(name: str, values: Any) -> NDArray[Any] | pa.Array | pa.ChunkedA
             integers beyond 64 bits, half a character, values of several types or of none that a column holds. It says
             what was given, and the first bad row.
 
-    >>> given_array("label", pd.Series([1, 0], dtype="Int64")).tolist()
+    >>> coerce_array("label", pd.Series([1, 0], dtype="Int64")).tolist()
     [1, 0]
-    >>> given_array("label", np.ma.masked_array([1, 0], mask=[False, True]))
+    >>> coerce_array("label", np.ma.masked_array([1, 0], mask=[False, True]))
     Traceback (most recent call last):
     oochub.errors.OochubError: label is masked in 1 of 2 rows, first row 1: got a MaskedArray of int64 (2,). Leave \
 these rows out, or fill them in.

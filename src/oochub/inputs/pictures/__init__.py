@@ -177,15 +177,15 @@ class Pictures(Input):
         if self._fused is None:
             yield from self._by_processor(part, batch_size, device, zoom, broken)
             return
-        for batch in self.sent(part, batch_size=batch_size, zoom=zoom, broken=broken):
-            yield self.prepared(batch, device)
+        for batch in self.pack_batches(part, batch_size=batch_size, zoom=zoom, broken=broken):
+            yield self.unpack_batch(batch, device)
 
-    def sent(
+    def pack_batches(
         self, part: Any, *, batch_size: int, zoom: float | None = None, broken: list[BrokenRow] | None = None
     ) -> Iterator[InputBatch]:
-        """See `Input.sent`: pixels as uint8 (b, height, width, 3), where the preprocessing is fused."""
+        """See `Input.pack_batches`: pixels as uint8 (b, height, width, 3), where the preprocessing is fused."""
         if self._fused is None:
-            yield from super().sent(part, batch_size=batch_size, zoom=zoom, broken=broken)
+            yield from super().pack_batches(part, batch_size=batch_size, zoom=zoom, broken=broken)
             return
         fused, both = self._fused, None if zoom is None else _BesideZoomed(self._fused, zoom)
         workers = self.num_workers
@@ -194,9 +194,9 @@ class Pictures(Input):
             plain, *large = ({"pixel_values": pixels} for pixels in kinds)
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
 
-    def prepared(self, batch: InputBatch, device: "torch.device") -> InputBatch:
-        """See `Input.prepared`: pixels normalized."""
-        arrived = super().prepared(batch, device)
+    def unpack_batch(self, batch: InputBatch, device: "torch.device") -> InputBatch:
+        """See `Input.unpack_batch`: pixels normalized."""
+        arrived = super().unpack_batch(batch, device)
         if self._fused is None:
             return arrived
         fused, large = self._fused, arrived.zoomed

@@ -93,8 +93,8 @@ class PresenceMode(Mode):
         said = "whether a thing is there is the largest score of its class in the picture, no calibrated probability"
         self.notes = () if self.kind.name == "boxes" else (said,)
 
-    def finished(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
-        """See `Mode.finished`: boxes in pixels of the picture, of which `width` and `height` are columns."""
+    def finish(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
+        """See `Mode.finish`: boxes in pixels of the picture, of which `width` and `height` are columns."""
         if self.kind.name != "boxes":
             return outputs
         missing = [name for name in ("width", "height") if name not in columns]
