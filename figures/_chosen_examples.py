@@ -18,7 +18,7 @@ _AUXILIARY = ("challenge", "challenge_ce", "challenge_gist", "area", "context", 
 _ORIGIN = ("license", "source_url")
 
 
-def chosen_examples(
+def choose_examples(
     predictions: Predictions | Sequence[Predictions],
     *,
     than: Predictions | None = None,
@@ -63,17 +63,17 @@ def chosen_examples(
     ... }
     >>> told = {"model": {"id": "runs/erm"}, "class_names": ["no_car", "car"], "rows": {"test": 3}}
     >>> made = Predictions(pa.table(columns), {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", **told})
-    >>> chosen_examples(made)[["kind", "example_id", "nll erm"]].round(3).values.tolist()
+    >>> choose_examples(made)[["kind", "example_id", "nll erm"]].round(3).values.tolist()
     [['hard_positive', '2', 1.313], ['easy_positive', '3', 0.018]]
     """
     first = [predictions] if isinstance(predictions, Predictions) else list(predictions)
     models = [*first, *([than] if than is not None else [])]
-    wanted = _checked(first, only, kinds or (_SHOWN[:2] if than is not None else _SHOWN), most)
-    called = _names(models, names)
-    frames = [_frame(model, name, split) for model, name in zip(models, called, strict=True)]
+    wanted = _check_choice(first, only, kinds or (_SHOWN[:2] if than is not None else _SHOWN), most)
+    called = _name_models(models, names)
+    frames = [_build_frame(model, name, split) for model, name in zip(models, called, strict=True)]
     frame = frames[0]
     for name, other in zip(called[1:], frames[1:], strict=True):
-        frame = _joined(frame, other, called[0], name)
+        frame = _join_losses(frame, other, called[0], name)
     ranked = f"nll {called[0]}"
     if than is not None:
         frame["better_by"] = frame[f"nll {called[-1]}"] - frame[ranked]
@@ -88,20 +88,20 @@ def chosen_examples(
         else:
             order = -rows[ranked]
             if kind == "hard_positive":
-                area = _column(frame, "area")
+                area = _get_column(frame, "area")
                 rows = rows[area[rows.index] > area[frame["label"] == 1].mean()]
         best = rows.loc[order[rows.index].sort_values(kind="stable").index[:most]]
         chosen.append(best.assign(kind=kind))
     shown = pd.concat(chosen, ignore_index=True)
     if shown.empty:
-        raise OochubError(_none(wanted, split, called, than=than is not None, only=only))
+        raise OochubError(_explain_no_examples(wanted, split, called, than=than is not None, only=only))
     auxiliary = [column for column in (*_AUXILIARY, *_ORIGIN) if column in shown]
     losses = [f"nll {name}" for name in called] + (["better_by"] if than is not None else [])
     shown["label"] = np.array(models[0].class_names)[shown["label"]]
     return shown[["kind", "example_id", "split", "label", *losses, *auxiliary]]
 
 
-def _checked(first: Sequence[Predictions], only: str | None, kinds: Sequence[str], most: int) -> list[str]:
+def _check_choice(first: Sequence[Predictions], only: str | None, kinds: Sequence[str], most: int) -> list[str]:
     if not first:
         raise OochubError("There are no predictions. Give at least one Predictions.")
     classes = first[0].class_names
@@ -121,7 +121,7 @@ def _checked(first: Sequence[Predictions], only: str | None, kinds: Sequence[str
     return list(dict.fromkeys(kinds))
 
 
-def _names(models: Sequence[Predictions], given: Sequence[str] | None) -> list[str]:
+def _name_models(models: Sequence[Predictions], given: Sequence[str] | None) -> list[str]:
     names = list(given or (str(model.metadata.model.id).rpartition("/")[2] for model in models))
     if len(names) != len(models):
         raise OochubError(f"There are {len(models)} models, and {len(names)} names for them: {', '.join(names)}.")
@@ -133,7 +133,7 @@ def _names(models: Sequence[Predictions], given: Sequence[str] | None) -> list[s
     return [wording.name(name) for name in names]
 
 
-def _frame(predictions: Predictions, name: str, split: str) -> pd.DataFrame:
+def _build_frame(predictions: Predictions, name: str, split: str) -> pd.DataFrame:
     rows = predictions.split == split
     if not rows.any():
         raise OochubError(
@@ -147,7 +147,7 @@ def _frame(predictions: Predictions, name: str, split: str) -> pd.DataFrame:
     return frame
 
 
-def _joined(frame: pd.DataFrame, other: pd.DataFrame, first: str, name: str) -> pd.DataFrame:
+def _join_losses(frame: pd.DataFrame, other: pd.DataFrame, first: str, name: str) -> pd.DataFrame:
     """`frame` with the losses of another model on the same examples."""
     ids = {first: set(frame["example_id"]), name: set(other["example_id"])}
     alone = {left: sorted(ids[left] - ids[right]) for left, right in ((first, name), (name, first))}
@@ -168,7 +168,7 @@ def _joined(frame: pd.DataFrame, other: pd.DataFrame, first: str, name: str) -> 
     return joined
 
 
-def _column(frame: pd.DataFrame, name: str) -> "pd.Series[float]":
+def _get_column(frame: pd.DataFrame, name: str) -> "pd.Series[float]":
     if name not in frame:
         why = {
             "area": "Hard positives are chosen among large objects.",
@@ -179,16 +179,18 @@ def _column(frame: pd.DataFrame, name: str) -> "pd.Series[float]":
 
 
 def _is_kind(frame: pd.DataFrame, kind: str, only: str | None) -> NDArray[np.bool_]:
-    challenge = _column(frame, f"challenge_{only}" if only else "challenge")
+    challenge = _get_column(frame, f"challenge_{only}" if only else "challenge")
     rows = challenge == kind
     if kind.startswith("easy"):
         rows = (challenge == "easy") & (frame["label"] == int(kind == "easy_positive"))
     if only is not None:
-        rows &= _column(frame, f"challenge_{_CRITERIA[only == 'ce']}") == "easy"
+        rows &= _get_column(frame, f"challenge_{_CRITERIA[only == 'ce']}") == "easy"
     return rows.to_numpy(dtype=bool)
 
 
-def _none(kinds: Sequence[str], split: str, names: Sequence[str], *, than: bool, only: str | None) -> str:
+def _explain_no_examples(
+    kinds: Sequence[str], split: str, names: Sequence[str], *, than: bool, only: str | None
+) -> str:
     what = " or ".join(kind.replace("_", " ") for kind in kinds) + (f" by {only} only" if only else "")
     large = " Hard positives count where the object is larger than the mean." * (KINDS[0] in kinds)
     limit = f" that {names[0]} gets better than {names[-1]}." if than else f".{large}"

@@ -42,7 +42,7 @@ class RankComparison:
     shift: Mapping[str, PairedDifference]
 
 
-def auroc_differences(
+def compare_auroc(
     score: Any, baseline: Any, is_ood: Any, correct: Any = None, *, cluster: Any = None, confidence: float = 0.95
 ) -> dict[str, PairedDifference]:
     """How much better a detector is than a baseline on the same rows, by paired DeLong tests.
@@ -63,11 +63,11 @@ def auroc_differences(
     Raises:
         OochubError: As the metrics auroc_new_class and auroc_failure, of either score.
 
-    >>> found = auroc_differences([4, 3, 2, 1], [4, 1, 2, 3], [False, False, True, True])["auroc_new_class"]
+    >>> found = compare_auroc([4, 3, 2, 1], [4, 1, 2, 3], [False, False, True, True])["auroc_new_class"]
     >>> found.difference, round(found.p_value, 3)
     (0.500 [-0.480, 1.000] n=4, 0.317)
     """
-    kind, score, baseline = _checked(score, baseline, is_ood, correct)
+    kind, score, baseline = _check_inputs(score, baseline, is_ood, correct)
     ood = kind == _OOD
     pairs = {"auroc_new_class": (~ood, ood)}
     if correct is not None:
@@ -78,8 +78,8 @@ def auroc_differences(
             "incorrect_vs_ood": (wrong, ood),
             "correct_vs_incorrect": (right, wrong),
         }
-    of_rows = (score, baseline, _codes(cluster, score), confidence)
-    return {name: _difference(ahead, behind, *of_rows) for name, (ahead, behind) in pairs.items()}
+    of_rows = (score, baseline, _encode(cluster, score), confidence)
+    return {name: _estimate_difference(ahead, behind, *of_rows) for name, (ahead, behind) in pairs.items()}
 
 
 def rank_comparison(
@@ -120,15 +120,15 @@ def rank_comparison(
     """
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
         raise OochubError(f"bins must be a whole number of 1 or more, got {bins!r}. Usual is 50.")
-    kind, score, baseline = _checked(score, baseline, is_ood, correct)
-    n, codes = len(kind), _codes(cluster, score)
+    kind, score, baseline = _check_inputs(score, baseline, is_ood, correct)
+    n, codes = len(kind), _encode(cluster, score)
     rank, baseline_rank = (100 * (stats.rankdata(values) - 0.5) / n for values in (score, baseline))
     rows = {"correct": kind == _CORRECT, "incorrect": kind == _INCORRECT, "ood": kind == _OOD}
     edges = np.linspace(0, 100, bins + 1)
 
     def shift(own: Array) -> PairedDifference:
         # The mean rank of some rows is, up to a constant, their AUROC against the rest.
-        comparison = _difference(own, ~own, score, baseline, codes, confidence)
+        comparison = _estimate_difference(own, ~own, score, baseline, codes, confidence)
         by = 100 * float((~own).sum()) / n
         moved = comparison.difference
         fields = {**vars(moved), "low": by * moved.low, "high": by * moved.high}
@@ -211,7 +211,7 @@ def gain_from_incorrect(score: Any, baseline: Any, is_ood: Any, correct: Any, *,
     >>> gain_from_incorrect([b + 3 - 3 * o for b, o in zip(baseline, is_ood)], baseline, is_ood, correct)
     0.529 [0.413, 0.648] n=120
     """
-    kind, score, baseline = _checked(score, baseline, is_ood, correct)
+    kind, score, baseline = _check_inputs(score, baseline, is_ood, correct)
     inside, outside, wrong = kind != _OOD, kind == _OOD, kind == _INCORRECT
     n, method = len(kind), "fieller"
     if min(int(outside.sum()), int(wrong.sum())) < 2:
@@ -219,7 +219,7 @@ def gain_from_incorrect(score: Any, baseline: Any, is_ood: Any, correct: Any, *,
         return Estimate(math.nan, n=n, method=method, reason=reason)
 
     def gained(of: Array, against: Array) -> Array:
-        return _below(score[of], score[against]) - _below(baseline[of], baseline[against])
+        return _share_below(score[of], score[against]) - _share_below(baseline[of], baseline[against])
 
     of_inside = gained(inside, outside)  # what each ID row wins more of the OOD rows
     by_inside = np.stack([of_inside * wrong[inside], of_inside])
@@ -241,14 +241,14 @@ def gain_from_incorrect(score: Any, baseline: Any, is_ood: Any, correct: Any, *,
     return Estimate(part / gain, low=(b - reach) / a, high=(b + reach) / a, n=n, method=method)
 
 
-def _checked(score: Any, baseline: Any, is_ood: Any, correct: Any) -> tuple[Array, Array, Array]:
+def _check_inputs(score: Any, baseline: Any, is_ood: Any, correct: Any) -> tuple[Array, Array, Array]:
     score, kind = check_kinds(score, is_ood, correct)
     baseline = check_score(baseline, name="baseline")
     check_same_length(score=score, baseline=baseline)
     return kind, score, baseline
 
 
-def _codes(cluster: Any, score: Array) -> Array | None:
+def _encode(cluster: Any, score: Array) -> Array | None:
     if cluster is None:
         return None
     codes = check_group(cluster, name="cluster").codes
@@ -256,7 +256,7 @@ def _codes(cluster: Any, score: Array) -> Array | None:
     return codes
 
 
-def _difference(
+def _estimate_difference(
     ahead: Array, behind: Array, score: Array, baseline: Array, cluster: Array | None, confidence: float
 ) -> PairedDifference:
     rows = ahead | behind
@@ -268,7 +268,7 @@ def _difference(
     return paired_delong(ahead[rows], score[rows], baseline[rows], cluster=chosen, confidence=confidence)
 
 
-def _below(values: Array, others: Array) -> Array:
+def _share_below(values: Array, others: Array) -> Array:
     """The share of `others` below each value, ties one half."""
     others = np.sort(others)
     places: Array = np.searchsorted(others, values, "left") + np.searchsorted(others, values, "right")

@@ -49,7 +49,7 @@ class DistanceFit:
     fit: LinearFit
 
 
-def distance_fits(
+def fit_distances(
     scored_sets: Sequence[ScoredSet],
     *,
     detector: str | None = None,
@@ -98,11 +98,11 @@ def distance_fits(
     return fits
 
 
-def distance_table(fits: Sequence[DistanceFit]) -> pd.DataFrame:
+def tabulate_fits(fits: Sequence[DistanceFit]) -> pd.DataFrame:
     """The table of Figure 10: two rows a fit, its slope β and its intercept α.
 
     Args:
-        fits: Of `distance_fits`.
+        fits: Of `fit_distances`.
 
     Returns:
         Columns detector, set, rows, coefficient, value, se, low, high (95%), n (subsets).

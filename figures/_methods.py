@@ -10,7 +10,7 @@ from oochub.report import format_numbers
 from oochub.report.report import Report
 
 
-def by_method(reports: Sequence[Report], metric: str, roles: Sequence[Role]) -> tuple[pd.DataFrame, str]:
+def group_by_method(reports: Sequence[Report], metric: str, roles: Sequence[Role]) -> tuple[pd.DataFrame, str]:
     """Means over tasks; over several seeds the bounds are one standard deviation (ddof 1) to each side.
 
     Args:
@@ -25,7 +25,7 @@ def by_method(reports: Sequence[Report], metric: str, roles: Sequence[Role]) -> 
     Raises:
         OochubError: A slice or metric that a report lacks; methods with other tasks or numbers of seeds.
     """
-    cells = pd.DataFrame(row for report in reports for row in _rows(report, metric, roles))
+    cells = pd.DataFrame(row for report in reports for row in _list_rows(report, metric, roles))
     tasks, seeds = _check_grid(cells[cells["role"] == roles[0]])
     over_tasks = cells.groupby(["method", "role", "seed"], sort=False)[["value", "low", "high"]].agg(_mean)
     grouped = over_tasks.groupby(["method", "role"], sort=False)
@@ -47,7 +47,7 @@ def _mean(values: pd.Series) -> float:
     return float(values.mean(skipna=False))
 
 
-def _rows(report: Report, metric: str, roles: Sequence[Role]) -> list[dict[str, object]]:
+def _list_rows(report: Report, metric: str, roles: Sequence[Role]) -> list[dict[str, object]]:
     benchmark, model = report.benchmark, report.model
     task = f"{benchmark.name}/{benchmark.config}"
     if metric not in report.metrics:

@@ -16,7 +16,7 @@ ALPHAS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 BETAS = (0.01, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 
 
-def on_side(scenes: Scenes, side: str) -> NDArray[np.bool_]:
+def select_side(scenes: Scenes, side: str) -> NDArray[np.bool_]:
     """(n, c): the pairs whose class is in the image, or those whose class is not."""
     if side not in SIDES:
         raise unknown_name("side", side, SIDES)
@@ -26,7 +26,7 @@ def on_side(scenes: Scenes, side: str) -> NDArray[np.bool_]:
     return pairs
 
 
-def hard_by_contexts(
+def judge_pairs(
     scenes: Scenes, pairs: NDArray[np.bool_], side: str, alphas: Sequence[float], betas: Sequence[float]
 ) -> Iterator[tuple[int, int, NDArray[np.bool_]]]:
     """For each row of alphas and column of betas, which of the pairs are hard; `co_occurrence` on all classes at once.
@@ -50,7 +50,7 @@ def hard_by_contexts(
             yield row, column, shown < beta if side == "positive" else shown > beta
 
 
-def by_similarity(scenes: Scenes, side: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def sort_by_similarity(scenes: Scenes, side: str) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """The pairs (n, c) of the side whose gist similarity is known, and that of each.
 
     Raises:
@@ -61,14 +61,14 @@ def by_similarity(scenes: Scenes, side: str) -> tuple[NDArray[np.bool_], NDArray
             "These scenes have no gist similarity. Build nooch/all with an encoder: "
             f"{either('encoder=NAME of load_dataset', '--option encoder=NAME')}."
         )
-    pairs = on_side(scenes, side) & ~np.isnan(scenes.similarity)
+    pairs = select_side(scenes, side) & ~np.isnan(scenes.similarity)
     if not pairs.any():
         raise OochubError(f"No {side} (image, class) pair has a gist similarity: its classes lack training positives.")
     return pairs, scenes.similarity[pairs].astype(np.float64)
 
 
-def thresholds(scenes: Scenes) -> NDArray[np.float64]:
+def list_thresholds(scenes: Scenes) -> NDArray[np.float64]:
     """(201,) values of tau, from below all similarities to above them, between multiples of 0.05."""
-    assert scenes.similarity is not None  # noqa: S101  by_similarity has checked it
+    assert scenes.similarity is not None  # noqa: S101  sort_by_similarity has checked it
     low, high = 20 * np.nanmin(scenes.similarity), 20 * np.nanmax(scenes.similarity)
     return np.linspace(np.ceil(low) - 1, np.floor(high) + 1, 201) / 20

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 from PIL import Image
 
-from oochub.figures._style import INK, INK2, axes
+from oochub.figures._style import INK, INK2, make_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ class Picture:
     outlines: Mapping[str, Sequence[NDArray[Any]]] = field(default_factory=dict)
 
 
-def picture_grid(
+def draw_picture_grid(
     ax: "Axes | None",
     rows: Sequence[tuple[str, Sequence[Picture]]],
     *,
@@ -65,18 +65,18 @@ def picture_grid(
         cell: Width of a picture in inches, on new axes.
     """
     across, down = (len(rows), 1) if columns == 1 else (columns, len(rows))
-    width = cell * across if ax is None else _size(ax)[0]
+    width = cell * across if ax is None else _measure_axes(ax)[0]
     cell = width / across
-    heads = [_wrapped(head, cell if columns == 1 else width, _LARGE) for head, _ in rows]
-    titles = {picture.name: _wrapped(picture.title, cell, _SMALL) for _, pictures in rows for picture in pictures}
-    below = _wrapped(note, width, _SMALL)
-    above = _HEAD_LINE * _most_lines(heads) + _LINE * _most_lines(titles.values()) + 1.5 * _GAP
-    foot = _LINE * (_most_lines([below]) + 1.8 * bool(legend)) + _GAP
+    heads = [_wrap(head, cell if columns == 1 else width, _LARGE) for head, _ in rows]
+    titles = {picture.name: _wrap(picture.title, cell, _SMALL) for _, pictures in rows for picture in pictures}
+    below = _wrap(note, width, _SMALL)
+    above = _HEAD_LINE * _count_most_lines(heads) + _LINE * _count_most_lines(titles.values()) + 1.5 * _GAP
+    foot = _LINE * (_count_most_lines([below]) + 1.8 * bool(legend)) + _GAP
     if ax is None:
         shape = median(picture.image.height / picture.image.width for _, pictures in rows for picture in pictures)
-        ax = axes(None, width, down * (above + shape * (cell - _GAP)) + foot)
+        ax = make_axes(None, width, down * (above + shape * (cell - _GAP)) + foot)
     ax.axis("off")
-    width, height = _size(ax)
+    width, height = _measure_axes(ax)
     cell = width / across
     picture = (height - foot) / down - above
     for number, (_, pictures) in enumerate(rows):
@@ -92,12 +92,12 @@ def picture_grid(
             _show(inset, shown, titles[shown.name])
     ax.text(0, 0, below, color=INK2, fontsize=_SMALL, va="bottom", transform=ax.transAxes)
     if legend:
-        at = (0, _LINE * (_most_lines([below]) + 0.4) / height)
-        _legend(ax, legend, at)
+        at = (0, _LINE * (_count_most_lines([below]) + 0.4) / height)
+        _draw_legend(ax, legend, at)
     return ax
 
 
-def _size(ax: "Axes") -> tuple[float, float]:
+def _measure_axes(ax: "Axes") -> tuple[float, float]:
     """Width and height in inches, once the layout is settled."""
     root = ax.figure.canvas.figure
     root.draw_without_rendering()
@@ -105,12 +105,12 @@ def _size(ax: "Axes") -> tuple[float, float]:
     return box.width / root.dpi, box.height / root.dpi
 
 
-def _wrapped(text: str, inches: float, points: int) -> str:
+def _wrap(text: str, inches: float, points: int) -> str:
     letters = max(8, int((inches - _GAP) * 72 / (_LETTER[points] * points)))
     return "\n".join(textwrap.fill(line, letters, break_on_hyphens=False) for line in text.splitlines())
 
 
-def _most_lines(texts: Any) -> int:
+def _count_most_lines(texts: Any) -> int:
     return max((text.count("\n") + 1 for text in texts), default=1)
 
 
@@ -120,23 +120,23 @@ def _show(ax: "Axes", picture: Picture, title: str) -> None:
     ax.imshow(picture.image)
     for role, style in LINES.items():
         if picture.outlines.get(role):
-            lines = LineCollection(list(picture.outlines[role]), label=role, path_effects=_seam(), **style)
+            lines = LineCollection(list(picture.outlines[role]), label=role, path_effects=_make_seam(), **style)
             ax.add_collection(lines, autolim=False)
     ax.set_anchor("NW")
     ax.axis("off")
     ax.set_title(title, loc="left", fontsize=_SMALL, color=INK, pad=3)
 
 
-def _seam() -> list[Any]:
+def _make_seam() -> list[Any]:
     from matplotlib.patheffects import withStroke
 
     return [withStroke(linewidth=3, foreground=INK, dashes={"dash_offset": 0, "dash_list": None})]  # never dashed
 
 
-def _legend(ax: "Axes", legend: Mapping[str, str], at: tuple[float, float]) -> None:
+def _draw_legend(ax: "Axes", legend: Mapping[str, str], at: tuple[float, float]) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=words, path_effects=_seam(), **LINES[role]) for role, words in legend.items()]
+    handles = [Line2D([], [], label=words, path_effects=_make_seam(), **LINES[role]) for role, words in legend.items()]
     ax.legend(
         handles=handles, loc="lower left", bbox_to_anchor=at, ncols=len(handles), frameon=False, fontsize=_SMALL,
         borderaxespad=0, borderpad=0, labelcolor=INK,

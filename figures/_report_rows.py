@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from oochub.figures._style import GRID, INK, INK2, bare, legend
+from oochub.figures._style import GRID, INK, INK2, draw_legend, hide_frame
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 from oochub.section import ChartRow
@@ -64,11 +64,11 @@ def draw_rows(
     for side in shown:
         ax.plot([], [], color=COLORS[side], marker=theme.MARKERS[side], linestyle="", label=titles[side])
     if shown:
-        legend(ax, ncols=len(shown))
-    bare(ax, keep=("bottom",))
+        draw_legend(ax, ncols=len(shown))
+    hide_frame(ax, keep=("bottom",))
 
 
-def metric_label(report: Report, metric: str) -> str:
+def label_metric(report: Report, metric: str) -> str:
     """Title, unit and direction of a metric: "AUC × 100 ↑ (higher is better)"."""
     described = report.description(metric)
     better = f"({described.direction} is better)" if described.direction != "none" else ""
@@ -76,6 +76,6 @@ def metric_label(report: Report, metric: str) -> str:
     return " ".join(filter(None, (wording.name(described.title), unit, arrow, better)))
 
 
-def side_titles(report: Report) -> dict[str, str]:
+def title_sides(report: Report) -> dict[str, str]:
     """What the benchmark calls the sides."""
     return {side: wording.side_title(report.benchmark, side) for side in theme.SIDES}

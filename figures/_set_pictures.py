@@ -13,7 +13,7 @@ from oochub.report import wording
 _HEIGHT, _SEAM = 224, 6  # pixels of a pair
 
 
-def pictures_of(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[str, Any]) -> dict[int, Image.Image]:
+def select_pictures(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[str, Any]) -> dict[int, Image.Image]:
     """The pictures of some rows of a set, by row; no other is decoded.
 
     Raises:
@@ -35,7 +35,7 @@ def pictures_of(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[str, A
     return pictures
 
 
-def class_words(scored: ScoredSet, row: int) -> str:
+def name_class(scored: ScoredSet, row: int) -> str:
     """What is in the picture: its column `class_name`, else the name of its label, else ""."""
     known = scored.predictions
     if "class_name" in known.column_names:
@@ -44,7 +44,7 @@ def class_words(scored: ScoredSet, row: int) -> str:
     return wording.words(known.class_names[label].partition(",")[0]) if label >= 0 else ""
 
 
-def side_by_side(left: Image.Image, right: Image.Image) -> Image.Image:
+def draw_side_by_side(left: Image.Image, right: Image.Image) -> Image.Image:
     """Both pictures, cut to squares, on white with a seam."""
     pair = Image.new("RGB", (2 * _HEIGHT + _SEAM, _HEIGHT), "white")
     for picture, at in ((left, 0), (right, _HEIGHT + _SEAM)):

@@ -33,7 +33,7 @@ _DASHES: Mapping[str, Sequence[Any]] = {
 }
 
 
-def axes(ax: "Axes | None", width: float, height: float) -> "Axes":
+def make_axes(ax: "Axes | None", width: float, height: float) -> "Axes":
     """The axes given, else those of a new figure of that size in inches."""
     if ax is not None:
         return ax
@@ -44,7 +44,7 @@ def axes(ax: "Axes | None", width: float, height: float) -> "Axes":
     return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
-def bare(ax: "Axes", *, keep: Sequence[str] = ("bottom", "left")) -> None:
+def hide_frame(ax: "Axes", *, keep: Sequence[str] = ("bottom", "left")) -> None:
     """Leaves the spines named, in the secondary ink, and no tick marks."""
     for name, spine in ax.spines.items():
         spine.set_visible(name in keep)
@@ -53,12 +53,12 @@ def bare(ax: "Axes", *, keep: Sequence[str] = ("bottom", "left")) -> None:
     ax.set_axisbelow(True)
 
 
-def legend(ax: "Axes", **options: Any) -> None:
+def draw_legend(ax: "Axes", **options: Any) -> None:
     """A legend above the axes, where it covers no data."""
     ax.legend(**{"frameon": False, "loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.3} | options)
 
 
-def line_styles(parts: Sequence[SetPart]) -> list[dict[str, Any]]:
+def assign_line_styles(parts: Sequence[SetPart]) -> list[dict[str, Any]]:
     """A color, dash and width for each part; parts of one shift differ by their dash, wrong answers are thin."""
     seen: Counter[str] = Counter()
     of_set: dict[tuple[str, str], Any] = {}
@@ -73,24 +73,24 @@ def line_styles(parts: Sequence[SetPart]) -> list[dict[str, Any]]:
     return styles
 
 
-def part_label(part: SetPart) -> str:
+def label_part(part: SetPart) -> str:
     """The set in the legend, with its shift and its rows: "imagenet_ood: semantic shift, n = 960"."""
     shift = "" if part.name != part.scored.name and part.correct is None else f"{SHIFTS[part.shift]}, "
     return f"{wording.name(part.name)}: {shift}n = {format_numbers.count(int(part.rows.sum()))}"
 
 
-def detector_words(key: str) -> str:
+def name_detector(key: str) -> str:
     """A detector's key in print: "max logit", "odin (epsilon=0.0014)"."""
     name, _, options = key.partition(":")
     return wording.words(name) + (f" ({wording.name(options)})" if options else "")
 
 
-def title(ax: "Axes", text: str, *, legend_rows: int = 0) -> None:
+def draw_title(ax: "Axes", text: str, *, legend_rows: int = 0) -> None:
     """What the axes show, above a legend of so many rows."""
     ax.set_title(text, loc="left", color=INK, fontsize="medium", pad=6 + 18 * legend_rows)
 
 
-def heat_map(
+def draw_heat_map(
     ax: "Axes",
     cells: NDArray[np.float64],
     texts: Sequence[Sequence[str]],
@@ -127,7 +127,7 @@ def heat_map(
     backs = image.to_rgba(shown)
     for row, column in np.ndindex(cells.shape):
         back = backs[row, column, :3].tolist()
-        ink = max((INK, theme.LIGHT["bg"]), key=lambda color: _contrast(to_rgb(color), back))
+        ink = max((INK, theme.LIGHT["bg"]), key=lambda color: _compute_contrast(to_rgb(color), back))
         ax.text(column, row, texts[row][column], ha="center", va="center", color=ink, fontsize="small")
     if own[0] in alphas and own[1] in betas:
         corner = (list(betas).index(own[1]) - 0.5, list(alphas).index(own[0]) - 0.5)
@@ -138,13 +138,13 @@ def heat_map(
     ax.set_xlabel("β, fraction of the image")
     ax.set_ylabel("α, surplus of a context")
     ax.set_title(title, loc="left", color=INK, fontsize="medium")
-    bare(ax, keep=())
+    hide_frame(ax, keep=())
     bar = ax.figure.colorbar(image, ax=ax, label=unit)
     bar.outline.set_visible(False)  # type: ignore[operator]
     bar.ax.tick_params(length=0, colors=INK2)
 
 
-def _contrast(first: Sequence[float], second: Sequence[float]) -> float:
+def _compute_contrast(first: Sequence[float], second: Sequence[float]) -> float:
     """The contrast ratio of WCAG 2.2, 1 to 21."""
     lights = []
     for color in (first, second):

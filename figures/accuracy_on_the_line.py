@@ -7,7 +7,7 @@ import numpy as np
 
 from oochub.errors import OochubError, either, unknown_name
 from oochub.figures._labels import label_points
-from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
+from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.model_line import ModelLine, line_axes, model_lines
 from oochub.report.report import Report
@@ -53,9 +53,9 @@ def accuracy_on_the_line(
     >>> [tick.get_text() for tick in ax.get_xticklabels()]
     ['50', '60', '70', '80', '90', '95', '98']
     """
-    line = _chosen(reports, metric, config)
+    line = _choose_metric(reports, metric, config)
     x, y = line_axes(line)
-    ax = axes(ax, 5.4, 5.2)
+    ax = make_axes(ax, 5.4, 5.2)
     across = np.array(x.across())
     ax.plot(*(line.place(across),) * 2, color=INK2, linewidth=1, linestyle=":", zorder=1)
     if line.fit is not None:
@@ -87,13 +87,13 @@ def accuracy_on_the_line(
     ax.set_title(f"{wording.name(line.benchmark)}/{wording.name(line.config)}: {line.sentence}", loc="left", color=INK,
                  fontsize="medium", wrap=True)  # fmt: skip
     ax.grid(color=GRID)
-    bare(ax)
+    hide_frame(ax)
     above = sorted(range(len(points)), key=lambda k: -line.points[k].robustness if line.fit else 0.0)
     label_points(ax, np.array(points)[above], [line.points[k].model for k in above[:_NAMED]])
     return ax
 
 
-def _table(
+def _build_table(
     reports: Sequence[Report], *, metric: str | None = None, config: str | None = None, **_: Any
 ) -> "pd.DataFrame":
     """The points, and how far each lies above the line with its interval, as `--plot` prints them."""
@@ -102,11 +102,11 @@ def _table(
     return pd.DataFrame(
         {"model": point.model, "in": point.inside.value, "out": point.outside.value}
         | {"above the line": point.robustness.value, "low": point.robustness.low, "high": point.robustness.high}
-        for point in _chosen(reports, metric, config).points
+        for point in _choose_metric(reports, metric, config).points
     )
 
 
-def _chosen(reports: Sequence[Report], metric: str | None, config: str | None) -> ModelLine:
+def _choose_metric(reports: Sequence[Report], metric: str | None, config: str | None) -> ModelLine:
     lines = {f"{line.benchmark}/{line.config}": line for line in model_lines(list(reports), metric=metric)}
     if config is None and len(lines) > 1:
         first = next(iter(lines.values())).config

@@ -7,8 +7,8 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.evaluation.scenes import Scenes
-from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
-from oochub.figures._style import LOSSES, axes, heat_map
+from oochub.figures._pairs import ALPHAS, BETAS, Side, judge_pairs, select_side
+from oochub.figures._style import LOSSES, draw_heat_map, make_axes
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ def alpha_beta_loss(
     ['1.313', '0.720', '', '']
     """
     losses = predicted_scenes.loss
-    pairs = on_side(predicted_scenes, side)
+    pairs = select_side(predicted_scenes, side)
     loss = losses[pairs]
     mean = np.full((len(alphas), len(betas)), np.nan)
     sizes, halves = [], []
-    for row, column, hard in hard_by_contexts(predicted_scenes, pairs, side, alphas, betas):
+    for row, column, hard in judge_pairs(predicted_scenes, pairs, side, alphas, betas):
         if hard.any():
             mean[row, column] = loss[hard].mean()
             sizes.append(int(hard.sum()))
@@ -65,8 +65,8 @@ def alpha_beta_loss(
                 halves.append(float(1.96 * loss[hard].std(ddof=1) / np.sqrt(sizes[-1])))
     if np.isnan(mean).all():
         raise OochubError(f"No {side} is hard at any of these alphas and betas. Take smaller alphas or other betas.")
-    ax = axes(ax, 6.0, 4.2)
-    heat_map(
+    ax = make_axes(ax, 6.0, 4.2)
+    draw_heat_map(
         ax,
         mean,
         [["" if np.isnan(cell) else format_numbers.loss(cell) for cell in row] for row in mean],

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oochub.evaluation.scenes import Scenes
-from oochub.figures._pairs import ALPHAS, BETAS, Side, hard_by_contexts, on_side
-from oochub.figures._style import SHARES, axes, heat_map
+from oochub.figures._pairs import ALPHAS, BETAS, Side, judge_pairs, select_side
+from oochub.figures._style import SHARES, draw_heat_map, make_axes
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ def alpha_beta_share(
     >>> [text.get_text() for text in ax.texts]
     ['33.3', '66.7']
     """
-    pairs = on_side(scenes, side)
+    pairs = select_side(scenes, side)
     share = np.zeros((len(alphas), len(betas)))
-    for row, column, hard in hard_by_contexts(scenes, pairs, side, alphas, betas):
+    for row, column, hard in judge_pairs(scenes, pairs, side, alphas, betas):
         share[row, column] = hard.mean()
-    ax = axes(ax, 6.0, 4.2)
-    heat_map(
+    ax = make_axes(ax, 6.0, 4.2)
+    draw_heat_map(
         ax,
         100 * share,
         [[format_numbers.fraction(cell) for cell in row] for row in share],

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_rows
-from oochub.figures._style import INK, axes
+from oochub.figures._style import INK, make_axes
 from oochub.report import format_numbers, wording
 from oochub.report.report import Report
 
@@ -39,7 +39,7 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             "This report does not say what altered pictures do: plot another kind, or ask: oochub audit MODEL SOURCE "
             "--probe background."
         )
-    ax = axes(ax, 8.4, 4.0)
+    ax = make_axes(ax, 8.4, 4.0)
     chart = catalog.get("section", "object_and_background")().chart(report)
     draw_rows(ax, chart.rows, {})
     ax.set_xlim(-2, 118)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from oochub.figures._style import INK, INK2, axes, bare, title
+from oochub.figures._style import INK, INK2, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.comparison_page import GAP, gap_matrix
 from oochub.report.report import Report
@@ -48,7 +48,7 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
     matrix = gap_matrix(list(reports), number=number)
     rows, columns = matrix.models, matrix.benchmarks
     longest = max(len(wording.name(model, 40)) for model in rows)
-    ax = axes(ax, 0.3 + _LETTER * longest + _WIDTH * len(columns), 1.0 + _HEIGHT * len(rows))
+    ax = make_axes(ax, 0.3 + _LETTER * longest + _WIDTH * len(columns), 1.0 + _HEIGHT * len(rows))
     width = theme.heat_width(cell.lost for cell in matrix.cells.values())
     for y, model in enumerate(rows):
         for x, column in enumerate(columns):
@@ -73,13 +73,13 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
     ax.set_xticks(range(len(columns)), ["\n".join(wording.name(word, _LONGEST) for word in head) for head in heads])
     ax.xaxis.tick_top()
     ax.set_yticks(range(len(rows)), [wording.name(model, 40) for model in rows])
-    title(ax, f"{'Gap' if number == GAP else wording.name(number)} of each model")
+    draw_title(ax, f"{'Gap' if number == GAP else wording.name(number)} of each model")
     ax.set_xlabel("with 95% interval and n", color=INK2)
-    bare(ax, keep=())
+    hide_frame(ax, keep=())
     return ax
 
 
-def _table(reports: Sequence[Report], *, number: str = GAP, **_: Any) -> "pd.DataFrame":
+def _build_table(reports: Sequence[Report], *, number: str = GAP, **_: Any) -> "pd.DataFrame":
     """The cells at full precision, as `--plot` prints them."""
     import pandas as pd
 

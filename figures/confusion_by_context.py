@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.figures._style import INK, INK2, axes, bare, title
+from oochub.figures._style import INK, INK2, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 from oochub.stats.proportion import wilson
@@ -45,7 +45,7 @@ def confusion_by_context(
     ['cow in sand (n = 1)', 'cat in snow (n = 2)', 'dog in snow (n = 1)']
     """
     classes, rows = catalog.get("section", "where_errors_go")().chart(report)
-    rows = rows if by == "context" else _by_class(classes, rows)
+    rows = rows if by == "context" else _sum_by_class(classes, rows)
     if not rows:
         raise OochubError(
             "This report has no confusion by context. Evaluate rows whose contexts training is known of, from a build "
@@ -58,7 +58,7 @@ def confusion_by_context(
         )
     from matplotlib.patches import Rectangle
 
-    ax = axes(ax, 3.2 + 0.85 * len(classes), 1.3 + 0.36 * len(rows))
+    ax = make_axes(ax, 3.2 + 0.85 * len(classes), 1.3 + 0.36 * len(rows))
     width = theme.heat_width(share for row in rows for share in row.wrong_shares)
     for y, row in enumerate(rows):
         for x, share in enumerate(row.shares):
@@ -85,7 +85,7 @@ def confusion_by_context(
     ax.set_yticks(range(len(rows)), [f"{row.title} (n = {format_numbers.count(row.n)})" for row in rows])
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
-    title(ax, "Answers to each class in each context" if by == "context" else "Answers to each class")
+    draw_title(ax, "Answers to each class in each context" if by == "context" else "Answers to each class")
     fewest = min(row.n for row in rows)
     widest = wilson(fewest / 2, fewest)
     points = f"{50 * (widest.high - widest.low):.0f}"
@@ -97,7 +97,7 @@ def confusion_by_context(
             f"outlined: {what}", (0, 0), (0, -6), xycoords="axes fraction", textcoords="offset points", va="top",
             color=INK2, fontsize="small",
         )  # fmt: skip
-    bare(ax, keep=())
+    hide_frame(ax, keep=())
     return ax
 
 
@@ -105,7 +105,7 @@ def _is_usual(report: Report) -> bool:
     return report.errors is not None and report.errors.source == "usual"
 
 
-def _by_class(classes: list[str], rows: list[Any]) -> list[Any]:
+def _sum_by_class(classes: list[str], rows: list[Any]) -> list[Any]:
     """A row for each class, over all contexts."""
     merged = []
     for label, name in enumerate(classes):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import draw_point
-from oochub.figures._style import GRID, INK, INK2, axes, bare, legend
+from oochub.figures._style import GRID, INK, INK2, draw_legend, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 
@@ -49,7 +49,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     chart = catalog.get("section", "contexts_that_matter")().chart(report)
     if not chart.rows:
         raise OochubError("No context goes with a class here: there is no gap to draw. Find contexts by another way.")
-    ax = axes(ax, 7.4, 1.6 + 0.5 * len(chart.rows))
+    ax = make_axes(ax, 7.4, 1.6 + 0.5 * len(chart.rows))
     titles = []
     for y, (each, role) in enumerate(chart.rows):
         alike = f", {each.status}" if each.is_alike else ""
@@ -77,7 +77,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             marker = theme.MARKERS["out"] if status == "shown" else "s"
             ax.plot([], [], marker=marker, color=color, markerfacecolor=face, linestyle="", label=status)
     if ax.get_legend_handles_labels()[0]:
-        legend(ax, ncols=2)
+        draw_legend(ax, ncols=2)
     words: dict[str, Any] = {"loc": "left", "fontsize": "medium", "fontweight": "bold"}
     ax.set_title(chart.sentence, color=INK, pad=26, wrap=True, **words)
     ax.set_xlabel(
@@ -85,5 +85,5 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         f"n = rows as usual + against, of {format_numbers.count(found.n_tested)} on which nothing was chosen\n"
         f"shown: p at most {found.level:g} after {chart.correction} over {found.n_tests}"
     )
-    bare(ax, keep=("bottom",))
+    hide_frame(ax, keep=("bottom",))
     return ax

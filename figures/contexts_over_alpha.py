@@ -6,7 +6,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.evaluation.scenes import Scenes
-from oochub.figures._style import GRID, INK2, axes, bare, title
+from oochub.figures._style import GRID, INK2, draw_title, hide_frame, make_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def contexts_over_alpha(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     """
     if not scenes.contexts(0.0).any():
         raise OochubError("No class has a context, even at alpha 0: the surplus of these scenes is empty.")
-    ax = axes(ax, 6.0, 4.0)
+    ax = make_axes(ax, 6.0, 4.0)
     from matplotlib.ticker import MaxNLocator
 
     counts = np.stack([scenes.contexts(alpha).sum(axis=1) for alpha in _ALPHAS])
@@ -60,9 +60,9 @@ def contexts_over_alpha(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(bottom=0)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel("α: surplus of the context's area over the object's, fraction of the image")
-    title(ax, "Tasks by their number of contexts")
+    draw_title(ax, "Tasks by their number of contexts")
     ax.set_ylabel(f"tasks, of {len(scenes.names)}")
     ax.legend(frameon=False, title="tasks by contexts, at least", alignment="left")
     ax.grid(color=GRID)
-    bare(ax)
+    hide_frame(ax)
     return ax

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from oochub import catalog
 from oochub.errors import OochubError, either
-from oochub.figures._style import GRID, INK, INK2, axes, bare, legend, title
+from oochub.figures._style import GRID, INK, INK2, draw_legend, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
@@ -42,7 +42,7 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             f"This report has no detectors. Evaluate with {either('detectors=[...]', '--detector')}, or plot "
             "another kind."
         )
-    ax = axes(ax, 7.0, 1.2 + 0.42 * sum(len(pair.rows) + 1 for pair in pairs))
+    ax = make_axes(ax, 7.0, 1.2 + 0.42 * sum(len(pair.rows) + 1 for pair in pairs))
     y, names = 0, {}
     for pair in pairs:
         first = pair.rows[0]
@@ -67,9 +67,9 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     for goal, color in theme.GOALS.items():
         marker, label = theme.GOAL_MARKERS[goal], theme.GOAL_WORDS[goal]
         ax.plot([], [], color=theme.LIGHT[color], marker=marker, linestyle="", label=label)
-    legend(ax, ncols=2)
-    title(ax, "How well each detector ranks", legend_rows=1)
-    bare(ax, keep=("bottom",))
+    draw_legend(ax, ncols=2)
+    draw_title(ax, "How well each detector ranks", legend_rows=1)
+    hide_frame(ax, keep=("bottom",))
     return ax
 
 

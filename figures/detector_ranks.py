@@ -9,7 +9,7 @@ from oochub.errors import OochubError, either, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import choose_detector, choose_inside_part, choose_outside_part
 from oochub.figures._detector_comparison import rank_comparison
-from oochub.figures._style import COLORS, GRID, INK, INK2, axes, bare, detector_words, legend
+from oochub.figures._style import COLORS, GRID, INK, INK2, draw_legend, hide_frame, make_axes, name_detector
 from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
@@ -84,15 +84,16 @@ def detector_ranks(
     where = new.name if rows == "ood" else known.name
     if not n:
         raise OochubError(f"{known.name} has no {_WORDS[rows]}, so there are no ranks of them.")
-    ax = axes(ax, 6.0, 4.0)
+    ax = make_axes(ax, 6.0, 4.0)
     share, base_share = (100 * counts[rows] / n for counts in (ranks.histogram, ranks.baseline_histogram))
     color, dashes = _COLORS[rows], (0, (4, 1.5))
-    ax.stairs(share, ranks.edges, color=color, linewidth=2, label=detector_words(key))
-    ax.stairs(base_share, ranks.edges, color=INK2, linewidth=1.6, linestyle=dashes, label=detector_words(baseline))
+    ax.stairs(share, ranks.edges, color=color, linewidth=2, label=name_detector(key))
+    ax.stairs(base_share, ranks.edges, color=INK2, linewidth=1.6, linestyle=dashes, label=name_detector(baseline))
     ax.stairs(share, ranks.edges, fill=True, color=color, alpha=0.15, zorder=0)
     ax.axhline(100 / bins, color=INK2, linewidth=1, linestyle=":")
     moved = ranks.shift[rows].difference
-    words = f"{_signed(moved.value)} in rank (95% interval {_signed(moved.low)} to {_signed(moved.high)})"
+    value, low, high = (_format_signed(each) for each in (moved.value, moved.low, moved.high))
+    words = f"{value} in rank (95% interval {low} to {high})"
     ax.set_title(
         f"{wording.name(where)}, {_WORDS[rows]} (n = {format_numbers.count(n)})\nmean shift {words}",
         loc="left", color=INK, fontsize="medium", pad=28,
@@ -103,10 +104,10 @@ def detector_ranks(
     ax.set_xlim(0, 100)
     ax.set_ylim(bottom=0)
     ax.grid(axis="y", color=GRID)
-    bare(ax)
-    legend(ax, ncols=2, handlelength=3)
+    hide_frame(ax)
+    draw_legend(ax, ncols=2, handlelength=3)
     return ax
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     return "n/a" if format_numbers.is_undefined(value) else format_numbers.points(value / 100)

@@ -10,9 +10,9 @@ from scipy import stats
 from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import choose_detector, split_scored_sets
-from oochub.figures._picture_grid import Picture, picture_grid
-from oochub.figures._set_pictures import class_words, pictures_of
-from oochub.figures._style import SHIFTS, detector_words
+from oochub.figures._picture_grid import Picture, draw_picture_grid
+from oochub.figures._set_pictures import name_class, select_pictures
+from oochub.figures._style import SHIFTS, name_detector
 from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ def disagreement_pictures(
         )
         order = np.argsort(own - others, kind="stable")[:columns]
         order = order[own[order] < others[order]]
-        images = pictures_of(part.scored, [int(rows[place]) for place in order], datasets)
+        images = select_pictures(part.scored, [int(rows[place]) for place in order], datasets)
         split, ids = part.scored.predictions.split, part.scored.predictions.column("example_id")
         pictures = []
         for place in order.tolist():
             row = int(rows[place])
-            ranks = f"{detector_words(key)} {own[place]:.0f}, {detector_words(baseline)} {others[place]:.0f}"
-            title = "\n".join(filter(None, [ranks, class_words(part.scored, row)]))
+            ranks = f"{name_detector(key)} {own[place]:.0f}, {name_detector(baseline)} {others[place]:.0f}"
+            title = "\n".join(filter(None, [ranks, name_class(part.scored, row)]))
             label = f"{part.scored.name}/{split[row]}/{ids[row]}"
             pictures.append(Picture(name=label, title=title, image=images[row]))
         heading = f"{wording.name(part.name)}: {SHIFTS[part.shift]} (n = {format_numbers.count(len(rows))})"
@@ -101,7 +101,7 @@ def disagreement_pictures(
     if not any(pictures for _, pictures in grid):
         raise OochubError(f"{key} and {baseline} rank every picture alike: there is no disagreement to show.")
     note = (
-        f"{detector_words(key)} ranks these pictures lower (out of distribution) than {detector_words(baseline)} does, "
+        f"{name_detector(key)} ranks these pictures lower (out of distribution) than {name_detector(baseline)} does, "
         "largest difference first; percentile ranks among the pictures of the same set, 100 is most in-distribution."
     )
-    return picture_grid(ax, grid, columns=columns, legend={}, note=note, cell=_CELL)
+    return draw_picture_grid(ax, grid, columns=columns, legend={}, note=note, cell=_CELL)

@@ -7,8 +7,19 @@ import numpy as np
 
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import Nearest, choose_inside_part
-from oochub.figures._distance_fits import DistanceFit, Value, distance_fits, distance_table
-from oochub.figures._style import COLORS, GRID, INK, INK2, MARKERS, SHIFTS, axes, bare, detector_words, legend
+from oochub.figures._distance_fits import DistanceFit, Value, fit_distances, tabulate_fits
+from oochub.figures._style import (
+    COLORS,
+    GRID,
+    INK,
+    INK2,
+    MARKERS,
+    SHIFTS,
+    draw_legend,
+    hide_frame,
+    make_axes,
+    name_detector,
+)
 from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
@@ -29,7 +40,7 @@ def distance_regression(
 ) -> "Axes":
     """Draws one panel of Figs. 3 (left) and 10: a point a subset of similar distance, a line a set with its 95% band.
 
-    The legend holds each line's slope β and intercept α with their intervals, as `distance_table` prints them. The
+    The legend holds each line's slope β and intercept α with their intervals, as `tabulate_fits` prints them. The
     intervals take the subsets as independent, as the paper does, though they share the rows in distribution.
 
     Args:
@@ -47,7 +58,7 @@ def distance_regression(
         or the mean score, upward.
 
     Raises:
-        OochubError: What `distance_fits` raises.
+        OochubError: What `fit_distances` raises.
 
     Source: ImageNet-OOD, Section 4.1, Fig. 3 left, and Appendix C, Fig. 10.
 
@@ -64,9 +75,9 @@ def distance_regression(
     >>> [round(float(x), 3) for x in ax.lines[0].get_xdata()]
     [0.293, 0.553, 0.684]
     """
-    fits = distance_fits(scored_sets, detector=detector, nearest=nearest, subsets=subsets, value=value)
+    fits = fit_distances(scored_sets, detector=detector, nearest=nearest, subsets=subsets, value=value)
     known = choose_inside_part(scored_sets)
-    ax = axes(ax, 6.0, 5.2)
+    ax = make_axes(ax, 6.0, 5.2)
     for number, fit in enumerate(fits):
         color = COLORS[fit.shift]
         face = color if number == [other.shift for other in fits].index(fit.shift) else "none"
@@ -81,7 +92,7 @@ def distance_regression(
             ax.fill_between(across, low, high, color=color, alpha=0.15, linewidth=0, zorder=2)
         ax.plot(
             [], [], marker=MARKERS[fit.shift], color=color, markerfacecolor=face, markersize=5,
-            linestyle=_LINES[number % len(_LINES)], linewidth=2, label=_label(fit),
+            linestyle=_LINES[number % len(_LINES)], linewidth=2, label=_label_fit(fit),
         )  # fmt: skip
     if value == "auroc":
         ax.set_ylim(top=min(ax.get_ylim()[1], 1.02))  # a line may leave what an AUROC can be
@@ -92,20 +103,20 @@ def distance_regression(
         ax.set_ylabel("mean score, higher is more in-distribution")
     nearest_words = f"mean distance to the nearest picture of {wording.name(known.name)}, 1 − cosine"
     ax.set_xlabel(f"{nearest_words}\nbands and brackets: 95% intervals")
-    title = f"{detector_words(fits[0].detector)}, {subsets} subsets a set"
+    title = f"{name_detector(fits[0].detector)}, {subsets} subsets a set"
     ax.set_title(title, loc="left", color=INK, fontsize="medium")
     ax.grid(color=GRID)
-    bare(ax)
-    legend(ax, loc="upper left", bbox_to_anchor=(0, -0.18), handlelength=3.5)
+    hide_frame(ax)
+    draw_legend(ax, loc="upper left", bbox_to_anchor=(0, -0.18), handlelength=3.5)
     return ax
 
 
-def _table(scored_sets: Sequence[ScoredSet], **options: Any) -> "pd.DataFrame":
+def _build_table(scored_sets: Sequence[ScoredSet], **options: Any) -> "pd.DataFrame":
     """The lines of the figure as a table, as `--plot` prints it."""
-    return distance_table(distance_fits(scored_sets, **options))
+    return tabulate_fits(fit_distances(scored_sets, **options))
 
 
-def _label(fit: DistanceFit) -> str:
+def _label_fit(fit: DistanceFit) -> str:
     """The set and its line: slope and intercept, each with interval."""
     head = f"{wording.name(fit.name)}: {SHIFTS[fit.shift]}, n = {format_numbers.count(fit.rows)}"
     if format_numbers.is_undefined(fit.fit.slope.value):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
-from oochub.figures._chosen_examples import KINDS, chosen_examples
-from oochub.figures._picture_grid import Picture, picture_grid
+from oochub.figures._chosen_examples import KINDS, choose_examples
+from oochub.figures._picture_grid import Picture, draw_picture_grid
 from oochub.figures._read_pictures import read_pictures
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
@@ -38,7 +38,7 @@ def gallery(
     names: Sequence[str] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    r"""Draws the pictures of `chosen_examples`, a row for each kind; with `columns=1` the kinds stand side by side.
+    r"""Draws the pictures of `choose_examples`, a row for each kind; with `columns=1` the kinds stand side by side.
 
     Above each picture stands the negative log likelihood (NLL, nats) of each model, then how much of the picture the
     object and each context take.
@@ -48,7 +48,7 @@ def gallery(
         dataset: The data set that was predicted, or its split; only the pictures shown are decoded.
         than: Show where the first model is better than this one.
         only: "ce" or "gist": what is hard by this criterion and easy by the other.
-        kinds: See `chosen_examples`.
+        kinds: See `choose_examples`.
         columns: Pictures of each kind.
         coco: The raw folder, for the outlines of object and contexts; None draws none.
         split: The split to choose from.
@@ -56,10 +56,10 @@ def gallery(
         ax: Axes to fill; None makes a new figure.
 
     Returns:
-        The axes; `ax.child_axes` are the pictures in the order of `chosen_examples`, labeled by their example_id.
+        The axes; `ax.child_axes` are the pictures in the order of `choose_examples`, labeled by their example_id.
 
     Raises:
-        OochubError: What `chosen_examples` and `outlines` raise; a picture that is not in the data set or cannot be
+        OochubError: What `choose_examples` and `outlines` raise; a picture that is not in the data set or cannot be
             read; matplotlib is not installed.
 
     Source: Madras and Zemel, NOOCH, Figs. 1, 2, 8, 9 and 15 to 26.
@@ -81,31 +81,31 @@ def gallery(
     """
     if find_spec("matplotlib") is None:
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
-    chosen = chosen_examples(predictions, than=than, only=only, kinds=kinds, most=columns, split=split, names=names)
+    chosen = choose_examples(predictions, than=than, only=only, kinds=kinds, most=columns, split=split, names=names)
     about = (predictions if isinstance(predictions, Predictions) else predictions[0]).metadata
     thing, contexts = about.class_names[1], about.facts.contexts
     ids = chosen["example_id"].tolist()
     images = read_pictures(dataset, split, ids)
-    outlined = _outlined(coco, ids, thing, contexts)
+    outlined = _trace_outlines(coco, ids, thing, contexts)
     pictures: dict[str, list[Picture]] = {kind: [] for kind in kinds or KINDS[: 2 if than is not None else 3]}
     for row in chosen.to_dict("records"):
         name = row["example_id"]
         picture = Picture(
-            name=name, title=_title(row, thing, contexts), image=images[name], outlines=outlined.get(name, {})
+            name=name, title=_format_title(row, thing, contexts), image=images[name], outlines=outlined.get(name, {})
         )
         pictures[row["kind"]].append(picture)
     criterion = only or str(about.config).partition("_")[0]
-    legend = {"object": wording.words(thing), "context": f"context: {_words_of(contexts)}"}
-    return picture_grid(
+    legend = {"object": wording.words(thing), "context": f"context: {_format_contexts(contexts)}"}
+    return draw_picture_grid(
         ax,
-        [(_heading(kind, criterion, thing, contexts, only=only), of_kind) for kind, of_kind in pictures.items()],
+        [(_format_heading(kind, criterion, thing, contexts, only=only), of_kind) for kind, of_kind in pictures.items()],
         columns=columns,
         legend={role: words for role, words in legend.items() if coco is not None and (contexts or role == "object")},
         note=_note(chosen, than is not None),
     )
 
 
-def _outlined(
+def _trace_outlines(
     coco: str | Path | None, ids: Sequence[str], thing: str, contexts: Sequence[str]
 ) -> dict[str, dict[str, list[Any]]]:
     """Example to "object" and "context" to contours."""
@@ -126,7 +126,7 @@ def _outlined(
     }
 
 
-def _title(row: Mapping[Any, Any], thing: str, contexts: Sequence[str]) -> str:
+def _format_title(row: Mapping[Any, Any], thing: str, contexts: Sequence[str]) -> str:
     """Losses, and below them what is in the picture: "ERM 3.21, GroupDRO 0.40", "car 5%, road 0%"."""
     losses = [f"{key.removeprefix('nll ')} {value:.2f}" for key, value in row.items() if key.startswith("nll ")]
     name = wording.words(thing)
@@ -147,7 +147,7 @@ def _share(fraction: float | None) -> str:
     return "<1%" if 0 < fraction < 0.005 else f"{100 * fraction:.0f}%"
 
 
-def _heading(kind: str, criterion: str, thing: str, contexts: Sequence[str], *, only: str | None) -> str:
+def _format_heading(kind: str, criterion: str, thing: str, contexts: Sequence[str], *, only: str | None) -> str:
     """The kind and what it means: "Hard positives: car without road"."""
     title = f"{kind.replace('_', ' ').capitalize()}s"
     side, _, sign = kind.partition("_")
@@ -160,7 +160,7 @@ def _heading(kind: str, criterion: str, thing: str, contexts: Sequence[str], *, 
     return f"{title}: {meaning}" + (f"; easy by {_OTHER[only]}" if only else "")
 
 
-def _words_of(contexts: Sequence[str]) -> str:
+def _format_contexts(contexts: Sequence[str]) -> str:
     return wording.listed([wording.words(context) for context in contexts], "or")
 
 

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from oochub import catalog
-from oochub.figures._report_rows import draw_point, metric_label
-from oochub.figures._style import INK, INK2, axes, bare
+from oochub.figures._report_rows import draw_point, label_metric
+from oochub.figures._style import INK, INK2, hide_frame, make_axes
 from oochub.report import format_numbers, theme
 from oochub.report.group_findings import out_count
 from oochub.report.report import Report
@@ -39,7 +39,7 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ['−25.0 points', 'on easy rows', 'on hard rows', 'chance']
     """
     chart, benchmark = catalog.get("section", "both_sides")().chart(report), report.benchmark
-    ax = axes(ax, 7.0, 2.6)
+    ax = make_axes(ax, 7.0, 2.6)
     known = chart.sides
     scale, unit = format_numbers.SCALES.get(chart.unit, 1), chart.unit
     size = f"{format_numbers.points(chart.gap, unit)}{format_numbers.points_word(unit)}"
@@ -76,7 +76,7 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(-1, 1)
     ax.set_yticks([])
     n = f"n = {format_numbers.count(report.gap.n_in)} {chart.titles['in']}, {out_count(report)} {chart.titles['out']}"
-    about = "; ".join(filter(None, (metric_label(report, benchmark.primary_metric), ", ".join(words))))
+    about = "; ".join(filter(None, (label_metric(report, benchmark.primary_metric), ", ".join(words))))
     ax.set_xlabel(f"{about}\n{n}; with 95% intervals")
-    bare(ax, keep=("bottom",))
+    hide_frame(ax, keep=("bottom",))
     return ax

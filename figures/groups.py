@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.figures._report_rows import LISTED_GROUPS, draw_rows, metric_label, side_titles
-from oochub.figures._style import axes, title
+from oochub.figures._report_rows import LISTED_GROUPS, draw_rows, label_metric, title_sides
+from oochub.figures._style import draw_title, make_axes
 from oochub.report import wording
 from oochub.report.report import Report
 
@@ -44,10 +44,10 @@ def groups(report: Report, *, ax: "Axes | None" = None) -> "Axes":
             "This report has no groups. Evaluate predictions with a `group` column, or plot another kind."
         )
     rows, is_error = rows[:LISTED_GROUPS], metric == "error_rate"
-    ax = axes(ax, 7.0, 1.2 + 0.4 * len(rows))
-    draw_rows(ax, rows, side_titles(report), unit=report.description(metric).unit, bars=is_error)
-    label = "Error % ↓ (lower is better)" if is_error else metric_label(report, metric)
+    ax = make_axes(ax, 7.0, 1.2 + 0.4 * len(rows))
+    draw_rows(ax, rows, title_sides(report), unit=report.description(metric).unit, bars=is_error)
+    label = "Error % ↓ (lower is better)" if is_error else label_metric(report, metric)
     ax.set_xlabel(f"{label}, with 95% interval")
     shown = "Error" if is_error else wording.name(report.description(metric).title)
-    title(ax, f"{shown} of each group", legend_rows=int(any(row.side for row in rows)))
+    draw_title(ax, f"{shown} of each group", legend_rows=int(any(row.side for row in rows)))
     return ax

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 from oochub.errors import OochubError, unknown_name
 from oochub.figures._labels import label_points
 from oochub.figures._pairs import SIDES, Side
-from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare
+from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, make_axes
 from oochub.report import theme, wording
 from oochub.stats.proportion import wilson
 
@@ -66,7 +66,7 @@ def hard_against_all(
     known = rows.dropna(subset=["loss_all", "loss_hard"])
     if not len(known):
         raise OochubError(f"No task has a loss on hard {side}s by {criterion}: {len(rows)} such rows in {len(losses)}.")
-    ax = axes(ax, 5.0, 5.2)
+    ax = make_axes(ax, 5.0, 5.2)
     known = known.assign(above=known["loss_hard"] - known["loss_all"]).sort_values("above", ascending=False)
     x, y = known["loss_all"].to_numpy(float), known["loss_hard"].to_numpy(float)
     for higher, face in ((True, OUT), (False, "none")):
@@ -88,7 +88,7 @@ def hard_against_all(
     )
     ax.set_ylabel(f"mean loss on those hard by {_CRITERIA[criterion]}, nats ↓")
     ax.grid(color=GRID)
-    bare(ax)
+    hide_frame(ax)
     farthest = known[known["above"] > 0].head(_NAMED)
     label_points(
         ax, known[["loss_all", "loss_hard"]].to_numpy(float), [wording.words(task) for task in farthest["task"]]

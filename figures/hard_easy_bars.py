@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
-from oochub.figures._methods import by_method
-from oochub.figures._report_rows import metric_label, side_titles
-from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, legend, title
+from oochub.figures._methods import group_by_method
+from oochub.figures._report_rows import label_metric, title_sides
+from oochub.figures._style import GRID, INK, INK2, OUT, draw_legend, draw_title, hide_frame, make_axes
 from oochub.records.report_records import Role
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
@@ -68,34 +68,34 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
         raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
     split = metric in _SPLIT and all(report.slice_of(half) for report in reports for half in _HALVES)
     roles = [*_SIDES, *(_HALVES if split else ())]
-    parts, averaged = by_method(reports, metric, roles)
+    parts, averaged = group_by_method(reports, metric, roles)
     names = list(dict.fromkeys(method for method, _ in parts.index))
     benchmark, described = reports[0].benchmark, reports[0].metrics[metric]
     scale = 100 if described.unit == "fraction" else 1
     base = 100 * benchmark.chance if metric.startswith("auc") else 0.0
     block = _STEP * len(roles) + _GAP
-    ax = axes(ax, 7.0, 1.3 + 0.27 * block * len(names))
+    ax = make_axes(ax, 7.0, 1.3 + 0.27 * block * len(names))
     for row, (method, role) in enumerate((method, role) for method in names for role in roles):
         y = block * (row // len(roles)) + _STEP * (row % len(roles))
-        _bar(ax, y, parts.loc[(method, role)], role, base, scale, described.unit)
+        _draw_bar(ax, y, parts.loc[(method, role)], role, base, scale, described.unit)
     ax.set_yticks([block * k + _STEP * (len(roles) - 1) / 2 for k in range(len(names))], map(wording.words, names))
     ax.set_ylim(block * len(names) - _GAP - _STEP / 3, -2 * _STEP / 3)
     ax.margins(x=0.1)
     if not base:
         ax.set_xlim(left=0)
-    ax.set_xlabel(f"{metric_label(reports[0], metric)}\n{averaged}")
-    titles = side_titles(reports[0])
+    ax.set_xlabel(f"{label_metric(reports[0], metric)}\n{averaged}")
+    titles = title_sides(reports[0])
     for role in roles:
         ax.plot([], [], linestyle="", **({"label": titles.get(role)} | _MARKS[role]))
-    legend(ax, ncols=2)
-    title(ax, f"{wording.name(described.title)} by method", legend_rows=len(roles) // 2)
+    draw_legend(ax, ncols=2)
+    draw_title(ax, f"{wording.name(described.title)} by method", legend_rows=len(roles) // 2)
     ax.axvline(base, color=INK2, linewidth=1)
     ax.grid(axis="x", color=GRID)
-    bare(ax, keep=("bottom",))
+    hide_frame(ax, keep=("bottom",))
     return ax
 
 
-def _bar(ax: "Axes", y: float, part: Any, role: Role, base: float, scale: float, unit: str) -> None:
+def _draw_bar(ax: "Axes", y: float, part: Any, role: Role, base: float, scale: float, unit: str) -> None:
     color, marker = _MARKS[role]["color"], _MARKS[role]["marker"]
     if format_numbers.is_undefined(part["value"]):
         ax.annotate(f"n/a, {part['reason']}", (base, y), (7, 0), textcoords="offset points", va="center", color=INK2)

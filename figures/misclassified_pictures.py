@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.set_parts import find_nearest_rows
-from oochub.figures._picture_grid import Picture, picture_grid
+from oochub.figures._picture_grid import Picture, draw_picture_grid
 from oochub.figures._read_pictures import read_pictures
-from oochub.figures._set_pictures import side_by_side
+from oochub.figures._set_pictures import draw_side_by_side
 from oochub.prediction.predictions import Predictions
 from oochub.report import format_numbers, wording
 
@@ -98,15 +98,15 @@ def misclassified_pictures(
         raise unknown_name("class", label, names)
     context, wrong = (
         np.asarray(predictions.column(column)).astype(str),
-        _wrong(predictions, split or declared.evaluation_split),
+        _select_wrong(predictions, split or declared.evaluation_split),
     )
     shown = {name: wrong[predictions.label[wrong] == names.index(name)] for name in names if label in (None, name)}
     shown = {name: rows for name, rows in shown.items() if len(rows)}
     if not shown:
         of = "" if label is None else f" of class {label}"
         raise OochubError(f"No wrong answer{of} in these predictions' split: there is no mistake to show.")
-    training = _training(predictions, datasets, config, column)
-    pairs = {name: _pairs(rows[:columns], predictions, context, training) for name, rows in shown.items()}
+    training = _load_training(predictions, datasets, config, column)
+    pairs = {name: _pair_pictures(rows[:columns], predictions, context, training) for name, rows in shown.items()}
     every = [pair for of_class in pairs.values() for pair in of_class]
     ids, splits = predictions.column("example_id"), predictions.split
     mistaken = splits[every[0].row]
@@ -120,7 +120,7 @@ def misclassified_pictures(
             here, there = wording.words(context[pair.row]), wording.words(pair.training_context)
             said = f"{here}: said {answer}, {100 * predictions.summary.confidence[pair.row]:.0f}%"
             title = f"{said}\nbeside {answer}{joint}{there}"
-            image = side_by_side(left[str(ids[pair.row])], right[pair.training_id])
+            image = draw_side_by_side(left[str(ids[pair.row])], right[pair.training_id])
             pictures.append(Picture(name=f"{ids[pair.row]}/{pair.training_id}", title=title, image=image))
         n = int(((predictions.label == names.index(name)) & (splits == mistaken)).sum())
         counts = f"{format_numbers.count(len(shown[name]))} of {format_numbers.count(n)} wrong"
@@ -131,10 +131,10 @@ def misclassified_pictures(
         f"answered, with the same {wording.words(column)}{where}"
         f"{', the nearest by the cosine of features' if training.features else ''}."
     )
-    return picture_grid(ax, grid, columns=max(map(len, pairs.values())), legend={}, note=note)
+    return draw_picture_grid(ax, grid, columns=max(map(len, pairs.values())), legend={}, note=note)
 
 
-def _wrong(predictions: Predictions, split: str) -> NDArray[np.int64]:
+def _select_wrong(predictions: Predictions, split: str) -> NDArray[np.int64]:
     """The rows of the split with a wrong answer, highest loss first."""
     splits = list(predictions.metadata.rows)
     if split not in splits:
@@ -146,7 +146,7 @@ def _wrong(predictions: Predictions, split: str) -> NDArray[np.int64]:
     return ordered
 
 
-def _training(predictions: Predictions, datasets: Mapping[str, Any], config: str, column: str) -> _Training:
+def _load_training(predictions: Predictions, datasets: Mapping[str, Any], config: str, column: str) -> _Training:
     if config not in datasets:
         raise OochubError(
             f"There is no data set of {config}, of which pictures are shown; given: {', '.join(datasets) or 'none'}."
@@ -161,7 +161,7 @@ def _training(predictions: Predictions, datasets: Mapping[str, Any], config: str
         if name not in part.column_names:
             raise OochubError(f"The data set has no column {name!r}, only {', '.join(part.column_names)}.")
     rows = part.select_columns(["example_id", "label", column])
-    named = {name: _names(rows, name) for name in ("label", column)}
+    named = {name: _name_classes(rows, name) for name in ("label", column)}
     features: dict[str, NDArray[np.float32]] = {}
     if _TRAIN in predictions.metadata.rows and predictions.features is not None:
         own = np.flatnonzero(predictions.split == _TRAIN)
@@ -169,12 +169,14 @@ def _training(predictions: Predictions, datasets: Mapping[str, Any], config: str
     return _Training(np.array(rows["example_id"][:], dtype=str), named["label"], named[column], features)
 
 
-def _names(rows: Any, column: str) -> NDArray[Any]:
+def _name_classes(rows: Any, column: str) -> NDArray[Any]:
     values, feature = rows[column][:], rows.features[column]
     return np.array(feature.int2str(values) if hasattr(feature, "int2str") else values, dtype=str)
 
 
-def _pairs(rows: Sequence[int], predictions: Predictions, context: NDArray[Any], training: _Training) -> list[_Pair]:
+def _pair_pictures(
+    rows: Sequence[int], predictions: Predictions, context: NDArray[Any], training: _Training
+) -> list[_Pair]:
     """A training picture for each mistake; none is shown twice before all of its kind are."""
     pairs: list[_Pair] = []
     taken: dict[tuple[str, str], int] = {}

@@ -16,9 +16,9 @@ from oochub.evaluation.set_parts import (
     choose_outside_part,
     find_nearest_inside,
 )
-from oochub.figures._picture_grid import Picture, picture_grid
-from oochub.figures._set_pictures import class_words, pictures_of, side_by_side
-from oochub.figures._style import detector_words
+from oochub.figures._picture_grid import Picture, draw_picture_grid
+from oochub.figures._set_pictures import draw_side_by_side, name_class, select_pictures
+from oochub.figures._style import name_detector
 from oochub.report import format_numbers, wording
 from oochub.stats.ranking import count_needed
 
@@ -93,12 +93,12 @@ def percentile_pictures(
     rows = np.flatnonzero(new.rows)
     orders = {"distance": near.distance[rows]} | {key: new.scored.scores[key][rows] for key in keys}
     picked = {
-        name: [(percentile, rows[_at(values, percentile)]) for percentile in percentiles]
+        name: [(percentile, rows[_find_percentile(values, percentile)]) for percentile in percentiles]
         for name, values in orders.items()
     }
     shown = sorted({int(row) for chosen in picked.values() for _, row in chosen})
-    left = pictures_of(new.scored, shown, datasets)
-    right = pictures_of(known.scored, sorted({int(near.row[row]) for row in shown}), datasets)
+    left = select_pictures(new.scored, shown, datasets)
+    right = select_pictures(known.scored, sorted({int(near.row[row]) for row in shown}), datasets)
     ids = [part.scored.predictions.column("example_id") for part in (new, known)]
     grid = []
     for name, chosen in picked.items():
@@ -106,32 +106,32 @@ def percentile_pictures(
         pairs = []
         for percentile, row in chosen:
             other = int(near.row[row])
-            words = " | ".join([class_words(new.scored, row) or new.name, class_words(known.scored, other)])
+            words = " | ".join([name_class(new.scored, row) or new.name, name_class(known.scored, other)])
             label = f"{name}/{percentile:g}/{ids[0][row]}/{ids[1][other]}"
-            title = f"{_ordinal(percentile)}: {_number(values[row])}\n{words}"
-            pairs.append(Picture(name=label, title=title, image=side_by_side(left[row], right[other])))
-        grid.append((_heading(name, known.name), pairs))
+            title = f"{_format_ordinal(percentile)}: {_number(values[row])}\n{words}"
+            pairs.append(Picture(name=label, title=title, image=draw_side_by_side(left[row], right[other])))
+        grid.append((_format_heading(name, known.name), pairs))
     n, known_n = format_numbers.count(len(rows)), format_numbers.count(int(known.rows.sum()))
     note = (
         f"Left of each pair: {wording.name(new.name)} (n = {n}) at this percentile of the row's "
         f"number; right: the nearest of {wording.name(known.name)} (n = {known_n}) by the "
         "cosine of features. Higher scores are more in-distribution."
     )
-    return picture_grid(ax, grid, columns=len(percentiles), legend={}, note=note)
+    return draw_picture_grid(ax, grid, columns=len(percentiles), legend={}, note=note)
 
 
-def _at(values: NDArray[np.float64], percentile: float) -> int:
+def _find_percentile(values: NDArray[np.float64], percentile: float) -> int:
     """The row at a percentile: an order statistic, never between two rows."""
     return int(np.argsort(values, kind="stable")[count_needed(len(values), percentile / 100) - 1])
 
 
-def _heading(name: str, known: str) -> str:
+def _format_heading(name: str, known: str) -> str:
     if name == "distance":
         return f"Distance to the nearest of {wording.name(known)} (1 − cosine)"
-    return f"Score of {detector_words(name)}"
+    return f"Score of {name_detector(name)}"
 
 
-def _ordinal(percentile: float) -> str:
+def _format_ordinal(percentile: float) -> str:
     whole = int(percentile)
     ending = {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th") if whole % 100 not in (11, 12, 13) else "th"
     return f"{percentile:g}{ending if percentile == whole else 'th'}"

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError, unknown_name
-from oochub.figures._style import GRID, INK, INK2, OUT, axes, bare, detector_words, legend
+from oochub.figures._style import GRID, INK, INK2, OUT, draw_legend, hide_frame, make_axes, name_detector
 from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def random_models(
     """
     if goal not in get_args(Goal):
         raise unknown_name("goal", goal, get_args(Goal))
-    rows = _rows(detection_numbers, detector, f"auroc_{goal}", model)
+    rows = _select_rows(detection_numbers, detector, f"auroc_{goal}", model)
     values = 100 * rows.pivot(index="out", columns="seed", values="value")
     given = [_place(name) for name in dict.fromkeys(rows["out"])]
     order = list(dict.fromkeys(place.group for place in given))
@@ -79,13 +79,13 @@ def random_models(
     names = ["_".join(filter(None, place)) for place in places]
     groups = np.array([place.group for place in places])
     down = np.cumsum([0.0, *np.where(groups[1:] == groups[:-1], 1.0, _BETWEEN)])
-    ax = axes(ax, 6.0, 1.8 + 0.2 * (down[-1] + 2))
+    ax = make_axes(ax, 6.0, 1.8 + 0.2 * (down[-1] + 2))
     _draw(ax, groups, down, values.loc[names].to_numpy())
     ax.axvline(50, color=INK2, linewidth=1, linestyle=":", zorder=1)
     ax.set_ylim(down[-1] + 1, -1)
     key, architecture, inside = (wording.name(str(rows[name].iloc[0])) for name in ("detector", "model", "in"))
     copies = f"{values.shape[1]} random cop{'ies' if values.shape[1] > 1 else 'y'} of {architecture}"
-    ax.set_title(f"{detector_words(key)}, {copies}", loc="left", color=INK, fontsize="medium", pad=24)
+    ax.set_title(f"{name_detector(key)}, {copies}", loc="left", color=INK, fontsize="medium", pad=24)
     has_digits = any(place.severity for place in places)
     ax.set_yticks(down, [place.severity for place in places], fontsize="small")
     _name_groups(ax, groups, down, digits=has_digits)
@@ -99,12 +99,12 @@ def random_models(
     ]
     ax.set_xlabel("\n".join(filter(None, notes)))
     ax.grid(axis="x", color=GRID)
-    bare(ax)
-    legend(ax, ncols=3, fontsize="small")
+    hide_frame(ax)
+    draw_legend(ax, ncols=3, fontsize="small")
     return ax
 
 
-def _rows(frame: "pd.DataFrame", detector: str | None, metric: str, model: str | None) -> "pd.DataFrame":
+def _select_rows(frame: "pd.DataFrame", detector: str | None, metric: str, model: str | None) -> "pd.DataFrame":
     """The numbers of one detector and architecture on untrained models."""
     missing = [name for name in _COLUMNS if name not in frame.columns]
     if missing:

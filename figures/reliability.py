@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.figures._report_rows import COLORS
-from oochub.figures._style import GRID, INK2, axes, bare, legend, title
+from oochub.figures._style import GRID, INK2, draw_legend, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme
 from oochub.report.report import Report
 
@@ -44,7 +44,7 @@ def reliability(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         raise OochubError(
             f"No bin of confidence holds {theme.BIN_FROM} answers. Evaluate more rows, or plot another kind."
         )
-    ax = axes(ax, 5.0, 6.2)
+    ax = make_axes(ax, 5.0, 6.2)
     for curve in curves:
         confidence, right = [100 * b.confidence for b in curve.drawn], [100 * b.accuracy for b in curve.drawn]
         low_ends, high_ends = [100 * b.accuracy_low for b in curve.drawn], [100 * b.accuracy_high for b in curve.drawn]
@@ -59,7 +59,7 @@ def reliability(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_xlabel("confidence, %")
     ax.set_ylabel("right, % (band: Wilson 95% interval)")
     ax.grid(color=GRID, linewidth=1)
-    legend(ax)
-    title(ax, "Right answers by confidence", legend_rows=len(curves) + 1)
-    bare(ax)
+    draw_legend(ax)
+    draw_title(ax, "Right answers by confidence", legend_rows=len(curves) + 1)
+    hide_frame(ax)
     return ax

@@ -11,7 +11,7 @@ from PIL import Image
 from oochub.attention.attention import Attention
 from oochub.attention.attention_map import AttentionMap
 from oochub.errors import OochubError
-from oochub.figures._picture_grid import Picture, picture_grid
+from oochub.figures._picture_grid import Picture, draw_picture_grid
 from oochub.report import format_numbers, wording
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
     rows = [
         (
             f"{wording.words(attention.label)} taken for {wording.words(attention.answer)} by {attention.models[0]}",
-            [_picture(each) for each in first],
+            [_decode_picture(each) for each in first],
         )
     ]
     for name in attention.models:
@@ -68,13 +68,13 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
         rows.append((f"What speaks for the answer of {name}", own))
     has_masks = any(each.mask is not None for each in shown)
     legend = {"object": "the object"} if has_masks else {}
-    return picture_grid(ax, rows, columns=max(len(first), 2), legend=legend, note=_note(attention, has_masks))
+    return draw_picture_grid(ax, rows, columns=max(len(first), 2), legend=legend, note=_note(attention, has_masks))
 
 
-def _picture(each: AttentionMap) -> Picture:
+def _decode_picture(each: AttentionMap) -> Picture:
     words = wording.words(each.label) + (f", {wording.words(each.context)}" if each.context else "")
     image = Image.fromarray(each.picture)
-    return Picture(name=f"picture/{each.example_id}", title=words, image=image, outlines=_outline(each.mask))
+    return Picture(name=f"picture/{each.example_id}", title=words, image=image, outlines=_outline_mask(each.mask))
 
 
 def _map(each: AttentionMap) -> Picture:
@@ -83,11 +83,11 @@ def _map(each: AttentionMap) -> Picture:
     if each.area is not None:
         share = "nothing" if each.share is None else f"{100 * each.share:.0f}%"
         title += f"\n{share} on the object ({100 * each.area:.0f}%)"
-    image = Image.fromarray(_overlaid(each))
-    return Picture(name=f"{each.model}/{each.example_id}", title=title, image=image, outlines=_outline(each.mask))
+    image = Image.fromarray(_overlay_map(each))
+    return Picture(name=f"{each.model}/{each.example_id}", title=title, image=image, outlines=_outline_mask(each.mask))
 
 
-def _overlaid(each: AttentionMap) -> NDArray[np.uint8]:
+def _overlay_map(each: AttentionMap) -> NDArray[np.uint8]:
     from matplotlib import colormaps
 
     gray = np.asarray(Image.fromarray(each.picture).convert("L").convert("RGB"), np.float64) / 255
@@ -96,7 +96,7 @@ def _overlaid(each: AttentionMap) -> NDArray[np.uint8]:
     return mixed
 
 
-def _outline(mask: NDArray[np.bool_] | None) -> dict[str, Sequence[NDArray[Any]]]:
+def _outline_mask(mask: NDArray[np.bool_] | None) -> dict[str, Sequence[NDArray[Any]]]:
     if mask is None or not mask.any():
         return {}
     from contourpy import contour_generator

@@ -8,7 +8,16 @@ import numpy as np
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import choose_detector, split_scored_sets
-from oochub.figures._style import GRID, INK, axes, bare, detector_words, legend, line_styles, part_label
+from oochub.figures._style import (
+    GRID,
+    INK,
+    assign_line_styles,
+    draw_legend,
+    hide_frame,
+    label_part,
+    make_axes,
+    name_detector,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,21 +86,23 @@ def score_distributions(
     reach = (high - low) / 2 if high > low else np.inf
     low, high = max(finite.min(), low - reach), min(finite.max(), high + reach)
     edges = np.linspace(low, high, bins + 1) if high > low else np.array([low - 0.5, low, low + 0.5])
-    ax = axes(ax, 6.4, 4.2)
-    for part, style in zip(parts, line_styles(parts), strict=True):
+    ax = make_axes(ax, 6.4, 4.2)
+    for part, style in zip(parts, assign_line_styles(parts), strict=True):
         counts = np.histogram(np.clip(part.scored.scores[key][part.rows], edges[0], edges[-1]), edges)[0]
         share = 100 * counts / counts.sum()
-        ax.stairs(share, edges, label=part_label(part), **style)
+        ax.stairs(share, edges, label=label_part(part), **style)
         if part.correct or (part.correct is None and part.shift == "none"):
             ax.stairs(share, edges, fill=True, color=style["color"], alpha=0.12, zorder=0)
     cut = int(((every < low) | (every > high)).sum())
     beyond = f"\n{cut} of {len(every)} scores lie beyond, in the bins at the ends" if cut else ""
-    ax.set_title(detector_words(key), loc="left", color=INK, fontsize="medium")
+    ax.set_title(name_detector(key), loc="left", color=INK, fontsize="medium")
     ax.set_xlabel(f"score, higher is more in-distribution{beyond}")
     ax.set_ylabel(f"% of the rows, in each of {len(edges) - 1} bins")
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(bottom=0)
     ax.grid(axis="y", color=GRID)
-    bare(ax)
-    legend(ax, handlelength=3.5, loc="upper center", bbox_to_anchor=(0.5, -0.21 if cut else -0.15), fontsize="small")
+    hide_frame(ax)
+    draw_legend(
+        ax, handlelength=3.5, loc="upper center", bbox_to_anchor=(0.5, -0.21 if cut else -0.15), fontsize="small"
+    )
     return ax

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.figures._report_rows import draw_rows, metric_label, side_titles
-from oochub.figures._style import axes, title
+from oochub.figures._report_rows import draw_rows, label_metric, title_sides
+from oochub.figures._style import draw_title, make_axes
 from oochub.report import wording
 from oochub.report.report import Report
 
@@ -40,9 +40,9 @@ def slices(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     metric, rows = catalog.get("section", "every_slice")().chart(report)
     if not rows:
         raise OochubError("No slice of this report has a number. Evaluate with a metric, or plot another kind.")
-    ax = axes(ax, 7.0, 1.2 + 0.45 * len(report.slices))
-    draw_rows(ax, rows, side_titles(report), unit=report.description(metric).unit)
-    ax.set_xlabel(f"{metric_label(report, metric)}, with 95% interval")
+    ax = make_axes(ax, 7.0, 1.2 + 0.45 * len(report.slices))
+    draw_rows(ax, rows, title_sides(report), unit=report.description(metric).unit)
+    ax.set_xlabel(f"{label_metric(report, metric)}, with 95% interval")
     shown = wording.name(report.description(metric).title)
-    title(ax, f"{shown} of each slice", legend_rows=int(any(row.side for row in rows)))
+    draw_title(ax, f"{shown} of each slice", legend_rows=int(any(row.side for row in rows)))
     return ax

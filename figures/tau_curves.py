@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from oochub.evaluation.scenes import Scenes
-from oochub.figures._pairs import by_similarity, thresholds
-from oochub.figures._style import GRID, LINES, axes, bare, legend, title
+from oochub.figures._pairs import list_thresholds, sort_by_similarity
+from oochub.figures._style import GRID, LINES, draw_legend, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
@@ -40,9 +40,9 @@ def tau_curves(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     >>> float(share[tau > 0.5][0]), ax.get_legend().get_texts()[0].get_text()
     (50.0, 'positives below τ (n = 2)')
     """
-    known = {side: np.sort(by_similarity(scenes, side)[1]) for side in ("positive", "negative")}
-    ax = axes(ax, 5.5, 3.8)
-    tau = thresholds(scenes)
+    known = {side: np.sort(sort_by_similarity(scenes, side)[1]) for side in ("positive", "negative")}
+    ax = make_axes(ax, 5.5, 3.8)
+    tau = list_thresholds(scenes)
     for side, similarity in known.items():
         n = len(similarity)
         below, up_to = (np.searchsorted(similarity, tau, end) for end in ("left", "right"))
@@ -53,8 +53,8 @@ def tau_curves(scenes: Scenes, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_ylim(0, 100)
     ax.set_xlabel("τ, cosine to the class's average caption")
     ax.set_ylabel("τ-hard, % of the side")
-    legend(ax)
-    title(ax, "What τ calls hard", legend_rows=2)
+    draw_legend(ax)
+    draw_title(ax, "What τ calls hard", legend_rows=2)
     ax.grid(color=GRID)
-    bare(ax)
+    hide_frame(ax)
     return ax

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.evaluation.scenes import Scenes
-from oochub.figures._pairs import by_similarity, thresholds
-from oochub.figures._style import GRID, LINES, axes, bare, legend, title
+from oochub.figures._pairs import list_thresholds, sort_by_similarity
+from oochub.figures._style import GRID, LINES, draw_legend, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
     (1.313, 1.313)
     """
     losses = predicted_scenes.loss
-    known = {side: by_similarity(predicted_scenes, side) for side in ("positive", "negative")}
-    ax = axes(ax, 5.5, 3.8)
-    tau = thresholds(predicted_scenes)
+    known = {side: sort_by_similarity(predicted_scenes, side) for side in ("positive", "negative")}
+    ax = make_axes(ax, 5.5, 3.8)
+    tau = list_thresholds(predicted_scenes)
     for side, (pairs, similarity) in known.items():
         loss = losses[pairs]
         word = "below" if side == "positive" else "above"
@@ -60,10 +60,10 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
     ax.set_ylim(bottom=0)
     ax.set_xlabel("τ, cosine to the class's average caption\nbands: 95% intervals (normal law)")
     ax.set_ylabel("mean loss, nats ↓")
-    legend(ax)
-    title(ax, "Mean loss of what τ calls hard", legend_rows=2)
+    draw_legend(ax)
+    draw_title(ax, "Mean loss of what τ calls hard", legend_rows=2)
     ax.grid(color=GRID)
-    bare(ax)
+    hide_frame(ax)
     return ax
 
 

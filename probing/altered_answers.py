@@ -16,7 +16,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from oochub.errors import OochubError
-from oochub.probing.altered_pictures import Donors, Pixels, background_alone, draw_donors, object_alone, object_on
+from oochub.probing.altered_pictures import Donors, Pixels, cut_object, draw_donors, paste_object, remove_object
 from oochub.probing.probed_rows import PROBED, ProbedRows, SeenObject
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
@@ -41,7 +41,7 @@ class AlteredAnswers:
     def __init__(self, rows: ProbedRows, *, seed: int, key: str | None) -> None:
         self._rows, self._seed = rows, seed
         self._asked: list[int] = np.flatnonzero(rows.is_asked).tolist()
-        self._key = None if key is None else _key(rows, seed, key)
+        self._key = None if key is None else _compute_key(rows, seed, key)
 
     def table(self, opened: Callable[[], Answer]) -> pa.Table:
         """A row for each that is asked about; parts of 64 rows are kept, so that a run which was ended goes on.
@@ -57,15 +57,15 @@ class AlteredAnswers:
         starts = range(0, len(self._asked), _ROWS)
         tables = dict[int, pa.Table]()
         for start in starts:
-            if (kept := self._kept(start)) is not None:
+            if (kept := self._read_kept(start)) is not None:
                 tables[start] = kept
         missing = [start for start in starts if start not in tables]
         if missing:
-            states, donors = self._looked_at()
+            states, donors = self._choose_states()
             answer = opened()
             with tqdm(total=len(missing) * _ROWS, desc="Altering backgrounds", unit=" rows", disable=None) as bar:
                 for start in missing:
-                    tables[start] = self._made(self._asked[start : start + _ROWS], states, donors, answer)
+                    tables[start] = self._compute_answers(self._asked[start : start + _ROWS], states, donors, answer)
                     self._keep(start, tables[start])
                     bar.update(_ROWS)
         return pa.concat_tables([tables[start] for start in starts])
@@ -83,9 +83,9 @@ class AlteredAnswers:
         seen = self._rows.seen(of)
         lent = iter(seen[1:])
         grounds = [None if each is None else next(lent).ground for each in (same, other)]
-        return {"original": seen[0].pixels, **_altered(seen[0], *grounds)}
+        return {"original": seen[0].pixels, **_alter(seen[0], *grounds)}
 
-    def _looked_at(self) -> tuple[list[str], Donors]:
+    def _choose_states(self) -> tuple[list[str], Donors]:
         """The state of each row, and who lends it a background."""
         states: list[str] = []
         count = len(self._rows.places)
@@ -97,16 +97,18 @@ class AlteredAnswers:
         can_lend = np.array([state == PROBED for state in states], bool) & self._rows.is_lender
         return states, draw_donors(self._rows.label, can_lend, seed=self._seed)
 
-    def _made(self, numbers: Sequence[int], states: Sequence[str], donors: Donors, answer: Answer) -> pa.Table:
+    def _compute_answers(
+        self, numbers: Sequence[int], states: Sequence[str], donors: Donors, answer: Answer
+    ) -> pa.Table:
         probed = [k for k in numbers if states[k] == PROBED]
         logits = dict[str, dict[int, NDArray[np.float32]]]({name: {} for name in VARIANTS})
         pairs, files = list[tuple[str, int]](), list[Future[bytes]]()
         with ThreadPoolExecutor() as threads:
-            for name, k, pixels in self._pictures_of(probed, donors):
+            for name, k, pixels in self._alter_pictures(probed, donors):
                 pairs.append((name, k))
-                files.append(threads.submit(_png, pixels))
+                files.append(threads.submit(_encode_png, pixels))
         if pairs:
-            for (name, k), row in zip(pairs, answer(_dataset([each.result() for each in files])), strict=True):
+            for (name, k), row in zip(pairs, answer(_make_dataset([each.result() for each in files])), strict=True):
                 logits[name][k] = row
         places = self._rows.places
         lent = {
@@ -122,7 +124,7 @@ class AlteredAnswers:
             }
         )
 
-    def _pictures_of(self, probed: Sequence[int], donors: Donors) -> Iterator[tuple[str, int, Pixels]]:
+    def _alter_pictures(self, probed: Sequence[int], donors: Donors) -> Iterator[tuple[str, int, Pixels]]:
         for start in range(0, len(probed), _AT_ONCE):
             own = probed[start : start + _AT_ONCE]
             lent = [k for of in donors for k in of[own].tolist() if k >= 0]
@@ -130,14 +132,14 @@ class AlteredAnswers:
             seen = dict(zip(needed, self._rows.seen(needed), strict=True))
             for k in own:
                 grounds = [seen[of[k]].ground if of[k] >= 0 else None for of in donors]
-                for name, pixels in _altered(seen[k], *grounds).items():
+                for name, pixels in _alter(seen[k], *grounds).items():
                     yield name, k, pixels
 
-    def _file(self, start: int) -> Path | None:
+    def _name_file(self, start: int) -> Path | None:
         return None if self._key is None else cache_folder("predictions") / f"{self._key}-{start // _ROWS}.parquet"
 
-    def _kept(self, start: int) -> pa.Table | None:
-        file = self._file(start)
+    def _read_kept(self, start: int) -> pa.Table | None:
+        file = self._name_file(start)
         if file is None or not file.is_file():
             return None
         try:
@@ -147,35 +149,35 @@ class AlteredAnswers:
             return None
 
     def _keep(self, start: int, table: pa.Table) -> None:
-        file = self._file(start)
+        file = self._name_file(start)
         if file is not None:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_parquet(table, file)
 
 
-def _altered(seen: SeenObject, same: Pixels | None, other: Pixels | None) -> dict[str, Pixels]:
+def _alter(seen: SeenObject, same: Pixels | None, other: Pixels | None) -> dict[str, Pixels]:
     grounds = {"mixed_same": same, "mixed_rand": other}
-    made = {"object_alone": object_alone(seen.pixels, seen.mask)}
+    made = {"object_alone": cut_object(seen.pixels, seen.mask)}
     if seen.ground is not None:
         made["background_alone"] = seen.ground
-    made |= {name: object_on(seen.pixels, seen.mask, of) for name, of in grounds.items() if of is not None}
+    made |= {name: paste_object(seen.pixels, seen.mask, of) for name, of in grounds.items() if of is not None}
     return made
 
 
-def _png(pixels: Pixels) -> bytes:
+def _encode_png(pixels: Pixels) -> bytes:
     file = io.BytesIO()
     Image.fromarray(pixels).save(file, "PNG", compress_level=1)
     return file.getvalue()
 
 
-def _dataset(files: Sequence[bytes]) -> datasets.Dataset:
+def _make_dataset(files: Sequence[bytes]) -> datasets.Dataset:
     rows = {"image": [{"bytes": file, "path": None} for file in files]}
     return datasets.Dataset.from_dict(rows, datasets.Features({"image": datasets.Image()}))
 
 
-def _key(rows: ProbedRows, seed: int, key: str) -> str:
+def _compute_key(rows: ProbedRows, seed: int, key: str) -> str:
     """What the answers depend on: the model's, the rows, the areas, the seed, and the code that alters."""
-    folder = Path(inspect.getfile(background_alone)).parent
+    folder = Path(inspect.getfile(remove_object)).parent
     code = [hashlib.sha256(file.read_bytes()).hexdigest() for file in sorted(folder.glob("*.py"))]
     places = [rows.places.tolist(), rows.is_asked.tolist(), rows.is_lender.tolist()]
     about = [key, places, rows.area.words, rows.area.settings(rows.with_object()), seed, code]

@@ -33,20 +33,20 @@ class Box(NamedTuple):
     right: int
 
 
-def object_alone(pixels: Pixels, mask: Mask) -> Pixels:
+def cut_object(pixels: Pixels, mask: Mask) -> Pixels:
     """The object on gray.
 
     Args:
         pixels: uint8 (h, w, 3).
         mask: (h, w), True on the object.
 
-    >>> object_alone(np.full((1, 2, 3), 9, np.uint8), np.array([[True, False]]))[0, :, 0].tolist()
+    >>> cut_object(np.full((1, 2, 3), 9, np.uint8), np.array([[True, False]]))[0, :, 0].tolist()
     [9, 128]
     """
     return np.where(mask[..., None], pixels, np.uint8(GRAY))
 
 
-def object_on(pixels: Pixels, mask: Mask, ground: Pixels) -> Pixels:
+def paste_object(pixels: Pixels, mask: Mask, ground: Pixels) -> Pixels:
     """The object on another background, at its own place.
 
     The background is enlarged or reduced to cover the picture, its shape kept, and cut to it from the middle.
@@ -66,7 +66,7 @@ def object_on(pixels: Pixels, mask: Mask, ground: Pixels) -> Pixels:
     return np.where(mask[..., None], pixels, ground)
 
 
-def background_alone(pixels: Pixels, mask: Mask) -> Pixels | None:
+def remove_object(pixels: Pixels, mask: Mask) -> Pixels | None:
     """The picture without its object: the boxes around the object's parts are filled by tiles of background.
 
     The tile is the largest rectangle that no box touches; of one box that is the strip above, below, left or right of
@@ -80,13 +80,13 @@ def background_alone(pixels: Pixels, mask: Mask) -> Pixels | None:
     Returns:
         uint8 (h, w, 3); None where no rectangle of background takes 5% of the picture.
 
-    >>> background_alone(np.arange(12, dtype=np.uint8).reshape(1, 4, 3), np.array([[False, False, True, True]]))[..., 0]
+    >>> remove_object(np.arange(12, dtype=np.uint8).reshape(1, 4, 3), np.array([[False, False, True, True]]))[..., 0]
     array([[0, 3, 0, 3]], dtype=uint8)
     """
-    boxes = _boxes(mask)
+    boxes = _find_boxes(mask)
     if not boxes:
         return pixels
-    tile = _largest_free(boxes, *mask.shape)
+    tile = _find_largest_free(boxes, *mask.shape)
     if tile is None or (tile.bottom - tile.top) * (tile.right - tile.left) < LEAST_BACKGROUND * mask.size:
         return None
     filled = pixels.copy()
@@ -97,7 +97,7 @@ def background_alone(pixels: Pixels, mask: Mask) -> Pixels | None:
     return filled
 
 
-def _boxes(mask: Mask) -> list[Box]:
+def _find_boxes(mask: Mask) -> list[Box]:
     """A box around each connected part of the object; none of an empty mask."""
     from scipy import ndimage
 
@@ -107,7 +107,7 @@ def _boxes(mask: Mask) -> list[Box]:
     return [Box(rows.start, rows.stop, columns.start, columns.stop) for rows, columns in found]
 
 
-def _largest_free(boxes: Sequence[Box], height: int, width: int) -> Box | None:
+def _find_largest_free(boxes: Sequence[Box], height: int, width: int) -> Box | None:
     """The largest rectangle that touches no box, the uppermost and then leftmost of equal ones; None where none is."""
     rows = sorted({0, height, *(end for box in boxes for end in box[:2])})
     columns = sorted({0, width, *(end for box in boxes for end in box[2:])})

@@ -82,7 +82,7 @@ def compare_answers(
 
     def mean(values: Values, rows: NDArray[np.bool_], roles: tuple[int, ...], of: str = "numbers") -> Estimate:
         if units is not None and len(roles) > 1 and rows.sum() > 1:
-            return _lent(values, units[rows][:, roles], sampling(rows), of)
+            return _estimate_over_lenders(values, units[rows][:, roles], sampling(rows), of)
         if of == "shares":
             return _share(values, sampling(rows))
         return _mean(values, sampling(rows))
@@ -118,7 +118,7 @@ def compare_answers(
     )
 
 
-def _lent(values: Values, units: NDArray[np.int64], sampling: Sampling, of: str) -> Estimate:
+def _estimate_over_lenders(values: Values, units: NDArray[np.int64], sampling: Sampling, of: str) -> Estimate:
     """With rows that share a picture, and the reason where few pictures lend a background."""
     found = mean_of_shared(values, units, sampling, of=of)
     lenders = len(np.unique(units[:, 1:]))

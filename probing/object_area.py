@@ -92,21 +92,21 @@ class BoxAreas(ObjectArea):
 
     def begin(self, rows: Sequence[RowOfObject]) -> None:
         """See `ObjectArea.begin`."""
-        if not any(self._boxes(row) for row in rows):
+        if not any(self._read_boxes(row) for row in rows):
             raise OochubError(
                 f"None of {len(rows):,} rows has a box in the column {self._column}. Name another column."
             )
 
     def settings(self, rows: Sequence[RowOfObject]) -> str:
         """See `ObjectArea.settings`: the boxes."""
-        return json.dumps([self._boxes(row) for row in rows])
+        return json.dumps([self._read_boxes(row) for row in rows])
 
     def masks(self, rows: Sequence[RowOfObject], pictures: Sequence[OpenedPicture]) -> list[NDArray[np.bool_] | None]:
         """See `ObjectArea.masks`."""
         return [self._mask(row, picture) for row, picture in zip(rows, pictures, strict=True)]
 
     def _mask(self, row: RowOfObject, picture: OpenedPicture) -> NDArray[np.bool_] | None:
-        boxes = self._boxes(row)
+        boxes = self._read_boxes(row)
         if boxes is None:
             return None
         mask = np.zeros((picture.image.height, picture.image.width), bool)
@@ -119,7 +119,7 @@ class BoxAreas(ObjectArea):
             mask[max(0, int(y1)) : int(np.ceil(y2)), max(0, int(x1)) : int(np.ceil(x2))] = True
         return mask
 
-    def _boxes(self, row: RowOfObject) -> list[list[float]] | None:
+    def _read_boxes(self, row: RowOfObject) -> list[list[float]] | None:
         given: Any = row.columns[self._column]
         if given is None:
             return None
@@ -210,7 +210,7 @@ picture, named by the row's id or its picture's file, white on the object and bl
 
     def begin(self, rows: Sequence[RowOfObject]) -> None:
         """See `ObjectArea.begin`."""
-        if rows and not any(self._file(row) for row in rows):
+        if rows and not any(self._find_file(row) for row in rows):
             raise OochubError(
                 f"None of {len(rows):,} pictures has a mask in {self._folder}; the first would be "
                 f"{rows[0].example_id}.png. Give the folder of this data set's masks."
@@ -220,16 +220,18 @@ picture, named by the row's id or its picture's file, white on the object and bl
         """See `ObjectArea.settings`: a digest of the files."""
         digest = hashlib.sha256()
         for row in rows:
-            file = self._file(row)
+            file = self._find_file(row)
             digest.update(hashlib.sha256(b"" if file is None else read_bytes(file)).digest())
         return digest.hexdigest()
 
     def masks(self, rows: Sequence[RowOfObject], pictures: Sequence[OpenedPicture]) -> list[NDArray[np.bool_] | None]:
         """See `ObjectArea.masks`."""
-        return [None if file is None else _read(file) for file in map(self._file, rows)]
+        return [None if file is None else _read(file) for file in map(self._find_file, rows)]
 
-    def _file(self, row: RowOfObject) -> Path | None:
-        names = dict.fromkeys((row.example_id, _stem(row.example_id), _stem(row.file), _stem(Path(row.file).name)))
+    def _find_file(self, row: RowOfObject) -> Path | None:
+        names = dict.fromkeys(
+            (row.example_id, _strip_suffix(row.example_id), _strip_suffix(row.file), _strip_suffix(Path(row.file).name))
+        )
         for name in filter(None, names):
             file = self._folder / f"{name}.png"
             if not Path(name).is_absolute() and file.is_file():
@@ -238,7 +240,7 @@ picture, named by the row's id or its picture's file, white on the object and bl
         return None
 
 
-def _stem(name: str) -> str:
+def _strip_suffix(name: str) -> str:
     """The name without its suffix, folders kept."""
     return str(Path(name).with_suffix("")) if Path(name).name else name
 
@@ -322,7 +324,7 @@ def choose_area(
             raise unknown_name("column", boxes, part.column_names)
         return BoxAreas(boxes)
     if segmenter is not None:
-        segmenter.check(_classes(part, record, thing))
+        segmenter.check(_list_class_names(part, record, thing))
         return SegmentedAreas(segmenter, thing)
     if record is not None and record.benchmark == "nooch":
         return CocoAreas(data_folder(catalog.get("benchmark", "nooch"), data_dir), thing)
@@ -335,7 +337,7 @@ def choose_area(
     )
 
 
-def _classes(part: datasets.Dataset, record: BuildRecord | None, thing: str | None) -> list[str]:
+def _list_class_names(part: datasets.Dataset, record: BuildRecord | None, thing: str | None) -> list[str]:
     """The names that a label map may give classes of a segmenter for; none of data that do not name their classes."""
     feature = part.features.get("label")
     asked = [thing, record.facts.object if record else None]

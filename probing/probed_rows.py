@@ -13,7 +13,7 @@ from oochub.context_finder import OpenedPicture
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
 from oochub.prediction.predictions import Predictions
-from oochub.probing.altered_pictures import Mask, Pixels, background_alone
+from oochub.probing.altered_pictures import Mask, Pixels, remove_object
 from oochub.probing.object_area import ObjectArea, RowOfObject
 
 STATES: Mapping[str, str] = {
@@ -92,11 +92,11 @@ class ProbedRows:
         """
         label, generator = predictions.label, np.random.default_rng([seed, 0])
         known = (predictions.split == split) & (label >= 0)
-        asked = _some(np.flatnonzero(known & (True if present is None else label == present)), most, generator)
+        asked = _sample_places(np.flatnonzero(known & (True if present is None else label == present)), most, generator)
         if usual is not None:
-            lenders = _some(np.flatnonzero(usual & (label >= 0)), 2 * most, generator)
+            lenders = _sample_places(np.flatnonzero(usual & (label >= 0)), 2 * most, generator)
         elif present is not None:
-            lenders = np.union1d(asked, _some(np.flatnonzero(known & (label != present)), most, generator))
+            lenders = np.union1d(asked, _sample_places(np.flatnonzero(known & (label != present)), most, generator))
         else:
             lenders = asked
         places = np.union1d(asked, lenders)
@@ -141,7 +141,7 @@ class ProbedRows:
             OochubError: A picture or a mask that cannot be read.
         """
         names = [f"example {self.example_ids[k]}" for k in numbers]
-        contents = [picture_bytes(self._stored(k), name) for k, name in zip(numbers, names, strict=True)]
+        contents = [picture_bytes(self._read_picture(k), name) for k, name in zip(numbers, names, strict=True)]
         pictures = [
             OpenedPicture(content, decode(content, name)) for content, name in zip(contents, names, strict=True)
         ]
@@ -152,7 +152,7 @@ class ProbedRows:
                 [picture for picture, one in zip(pictures, has, strict=True) if one],
             )
         )
-        return [_seen(picture, next(found), True) if one else _seen(picture, None, False)
+        return [_resize_as_seen(picture, next(found), True) if one else _resize_as_seen(picture, None, False)
                 for picture, one in zip(pictures, has, strict=True)]  # fmt: skip
 
     @cached_property
@@ -181,16 +181,16 @@ class ProbedRows:
             rows.append({**row, "image": {"path": (row["image"] or {}).get("path")}})
         return rows
 
-    def _stored(self, number: int) -> Any:
+    def _read_picture(self, number: int) -> Any:
         split, row = self._found[number]
         return self._parts[split][row]["image"]
 
 
-def _some(places: NDArray[np.int64], most: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def _sample_places(places: NDArray[np.int64], most: int, generator: np.random.Generator) -> NDArray[np.int64]:
     return np.sort(generator.permutation(places)[:most])
 
 
-def _seen(picture: OpenedPicture, mask: Mask | None, has: bool) -> SeenObject:
+def _resize_as_seen(picture: OpenedPicture, mask: Mask | None, has: bool) -> SeenObject:
     pixels = np.asarray(picture.image)
     nothing = np.zeros(pixels.shape[:2], bool)
     if not has:
@@ -201,5 +201,5 @@ def _seen(picture: OpenedPicture, mask: Mask | None, has: bool) -> SeenObject:
         return SeenObject("no_object", pixels, nothing, None)
     if mask.shape != pixels.shape[:2]:
         return SeenObject("other_size", pixels, nothing, None)
-    ground = background_alone(pixels, mask)
+    ground = remove_object(pixels, mask)
     return SeenObject("no_background" if ground is None else PROBED, pixels, mask, ground)

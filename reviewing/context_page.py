@@ -48,7 +48,7 @@ QUESTION = Question(
 """What is asked of each picture."""
 
 
-def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int = 0) -> str:
+def make_context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int = 0) -> str:
     """A page with sampled rows of each context: half of those said to have it, half of those said to lack it.
 
     The rows are drawn from those on which nothing was chosen: the rows on which the report tests. Where one half has
@@ -68,11 +68,11 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
     """
     if rows < 2:
         raise OochubError(f"A check needs 2 rows or more of each context, half of them without it; got {rows}.")
-    facts = facts_of_contexts(data)
+    facts = collect_context_facts(data)
     if not facts.names:
         raise OochubError("No context was found in these data, so there is nothing to check.")
     generator = np.random.default_rng(seed)
-    example, has, tested = context_rows(data, facts)
+    example, has, tested = select_context_rows(data, facts)
     asked, beside = list[tuple[str, int, str]](), dict[str, list[str]]()
     for number, name in enumerate(facts.names):
         halves = ((HAS, has[:, number], (rows + 1) // 2), (LACKS, ~has[:, number], rows // 2))
@@ -87,7 +87,7 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
     if not asked:
         raise OochubError("No rows to check: something was chosen on each row. Find contexts in data with other rows.")
     every = [row for *_, row in asked] + [row for of in beside.values() for row in of]
-    pictures = _pictures(data, every)
+    pictures = _load_pictures(data, every)
     cards = []
     for said, number, row in asked:
         name, words = facts.names[number], facts.words[number]
@@ -104,7 +104,7 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
     )
 
 
-def _pictures(data: Mapping[str, datasets.Dataset], rows: list[str]) -> dict[str, str]:
+def _load_pictures(data: Mapping[str, datasets.Dataset], rows: list[str]) -> dict[str, str]:
     """Of rows by split/id: splits may have the same ids."""
     pictures = dict[str, str]()
     for split, part in data.items():
@@ -113,7 +113,7 @@ def _pictures(data: Mapping[str, datasets.Dataset], rows: list[str]) -> dict[str
     return pictures
 
 
-def facts_of_contexts(data: Mapping[str, datasets.Dataset]) -> FoundContexts:
+def collect_context_facts(data: Mapping[str, datasets.Dataset]) -> FoundContexts:
     """What the record of the data says of the contexts that were found.
 
     Raises:
@@ -130,7 +130,7 @@ def facts_of_contexts(data: Mapping[str, datasets.Dataset]) -> FoundContexts:
     return facts
 
 
-def context_rows(
+def select_context_rows(
     data: Mapping[str, datasets.Dataset], facts: FoundContexts
 ) -> tuple[list[str], NDArray[np.bool_], NDArray[np.bool_]]:
     """split/id of the rows whose picture could be read, which contexts each has (n, k), whether it is tested (n,)."""
@@ -167,9 +167,9 @@ def store_answers(folder: str | Path, answers: Sequence[str | Path]) -> FoundCon
         raise OochubError(f"There is no {target}. Give the folder that oochub contexts wrote.")
     with sole_writer(target):
         data = without_build_column(load_columns(str(target), DataSettings()))
-        facts = facts_of_contexts(data)
+        facts = collect_context_facts(data)
         files = {str(path): read_decisions(path, allowed=QUESTION.allowed) for path in answers}
-        example, has, tested = context_rows(data, facts)
+        example, has, tested = select_context_rows(data, facts)
         known = {
             f"{name}/{HAS if has[row, number] else LACKS}/{example[row]}": number
             for number, name in enumerate(facts.names)
@@ -180,7 +180,7 @@ def store_answers(folder: str | Path, answers: Sequence[str | Path]) -> FoundCon
         judged = {each.id for of in files.values() for each in of.values() if each.decision != "open"}
         if not judged:
             raise OochubError("The files hold no answers. Open the page, press Right or Wrong, then save.")
-        counts = Counter((known[card], _said(card, facts.names[known[card]]), card in wrong) for card in judged)
+        counts = Counter((known[card], _parse_answer(card, facts.names[known[card]]), card in wrong) for card in judged)
         checks = {}
         for number, name in enumerate(facts.names):
             of = {said: (counts[number, said, True], counts[number, said, False]) for said in (HAS, LACKS)}
@@ -201,11 +201,11 @@ def store_answers(folder: str | Path, answers: Sequence[str | Path]) -> FoundCon
         )
         stored = replace(facts, checks=checks, raters=raters)
         record = BuildRecord.of(next(iter(data.values())).info)
-        assert record is not None  # noqa: S101 facts_of_contexts found one
+        assert record is not None  # noqa: S101 collect_context_facts found one
         record = replace(record, facts=replace(record.facts, found_contexts=stored))
         write_repository(target, data, record, card_text(data, record), tag="contexts")
     return stored
 
 
-def _said(card: str, name: str) -> str:
+def _parse_answer(card: str, name: str) -> str:
     return card.removeprefix(f"{name}/").partition("/")[0]

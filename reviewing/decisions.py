@@ -65,7 +65,7 @@ def read_decisions(path: str | Path, *, allowed: Mapping[str, Sequence[str]]) ->
             raise OochubError(f"{file} is no file of decisions: its first line must be {','.join(Decision._fields)}.")
         for row in filter(None, rows):
             where = f"{file}, line {rows.line_num}"
-            decision = _checked(row, where, allowed)
+            decision = _check_row(row, where, allowed)
             if (decision.scope, decision.id) in decisions:
                 raise OochubError(f"{where}: a second decision on {decision.scope} {decision.id}. Keep one of them.")
             decisions[decision.scope, decision.id] = decision
@@ -74,7 +74,7 @@ def read_decisions(path: str | Path, *, allowed: Mapping[str, Sequence[str]]) ->
     return decisions
 
 
-def _checked(row: list[str], where: str, allowed: Mapping[str, Sequence[str]]) -> Decision:
+def _check_row(row: list[str], where: str, allowed: Mapping[str, Sequence[str]]) -> Decision:
     if len(row) != len(Decision._fields):
         raise OochubError(f"{where}: expected {len(Decision._fields)} values, got {len(row)}.")
     decision = Decision(*row)

@@ -84,7 +84,7 @@ def score_raters(
     if not files:
         raise OochubError("There are no answers. Give the files that the pages saved.")
     raters, shares, by_image = [], [], defaultdict(list)
-    for name, decisions in _of_one_rater(files).items():
+    for name, decisions in _merge_by_rater(files).items():
         answers = {each.id: each.decision for each in decisions.values() if each.decision != "open"}
         page = next((page for page in pages if answers.keys() <= set(page)), None)
         if page is None:
@@ -107,7 +107,7 @@ def score_raters(
     )
 
 
-def _of_one_rater(files: Mapping[str, Decisions]) -> dict[str, Decisions]:
+def _merge_by_rater(files: Mapping[str, Decisions]) -> dict[str, Decisions]:
     """The files with those of the same rater merged, under the first name."""
     raters: dict[str, Decisions] = {}
     for name, decisions in files.items():

@@ -10,8 +10,8 @@ from oochub.commands._options import (
     Model,
     Source,
     check_models,
-    done,
     out_console,
+    print_result,
     without_weight_bars,
     writes,
 )
@@ -116,7 +116,7 @@ def saliency(
             "rows": found.rows,
             "notes": found.notes,
         }
-        done(about | {"shares": [to_json(each) for each in shares]} | written, as_json)
+        print_result(about | {"shares": [to_json(each) for each in shares]} | written, as_json)
         return
     out_console.print(
         f"{found.n:,} {found.label} taken for {found.answer} by {found.models[0]}, of {found.rows}.", markup=False
@@ -125,7 +125,7 @@ def saliency(
         out_console.print(f"Note: {note}", markup=False)
     if shares:
         out_console.print(*frame_table(_build_table(shares)).to_terminal())
-    done(written, as_json)
+    print_result(written, as_json)
 
 
 def _build_table(shares: Any) -> Any:

@@ -95,10 +95,10 @@ class Background:
         >>> Background(boxes="place", rows=20).options
         ('--probe', 'background', '--boxes', 'place', '--probe-option', 'rows=20')
         """
-        others = {"label_map": _named(self.label_map), "rows": self.rows if self.rows != _ROWS else None}
+        others = {"label_map": _name_file(self.label_map), "rows": self.rows if self.rows != _ROWS else None}
         return ProbeSettings(
             probe="background",
-            masks=_named(self.masks),
+            masks=_name_file(self.masks),
             boxes=self.boxes,
             segmenter=None if self.segmenter is None else self.segmenter.model,
             probe_settings={name: value for name, value in others.items() if value is not None},
@@ -160,7 +160,7 @@ class Background:
         thing = presence_class(names, facts)
         asked_for = None if thing is None else facts.object or thing.name
         area = self._area(part, data_dir=data_dir, thing=asked_for)
-        usual = _usual(predictions)
+        usual = _mark_usual(predictions)
         rows = ProbedRows.drawn(
             splits,
             predictions,
@@ -195,14 +195,14 @@ class Background:
             own.label,
             own.logits.astype(np.float64),
             altered,
-            units=_units(probed, None if column is None else np.asarray(predictions.column(column))),
+            units=_list_units(probed, None if column is None else np.asarray(predictions.column(column))),
             cluster=np.asarray(own.column(column)) if column else None,
             resamples=resamples,
             seed=self.seed,
         )
         shown = None
         if asked.images:
-            shown = _shown(answers, probed, predictions, altered, numbers.change)
+            shown = _choose_shown(answers, probed, predictions, altered, numbers.change)
         return BackgroundProbe(
             area=area.words,
             split=split,
@@ -221,11 +221,11 @@ class Background:
         )
 
 
-def _named(path: str | Path | None) -> str | None:
+def _name_file(path: str | Path | None) -> str | None:
     return None if path is None else Path(path).name if Path(path).expanduser().is_absolute() else str(path)
 
 
-def _units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.int64]:
+def _list_units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.int64]:
     """The picture of each row and the two that lend it a background (n, 3), itself where none does; or their clusters.
 
     Args:
@@ -240,7 +240,7 @@ def _units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.int64]:
     return places if cluster is None else np.unique(cluster, return_inverse=True)[1].reshape(-1)[places]
 
 
-def _usual(predictions: Predictions) -> NDArray[np.bool_] | None:
+def _mark_usual(predictions: Predictions) -> NDArray[np.bool_] | None:
     """The rows in context (n,), where the data tell them from others: their background is usual for their class."""
     declared = find_declaration(predictions)
     inside, outside = declared.in_context, declared.out_of_context
@@ -251,7 +251,7 @@ def _usual(predictions: Predictions) -> NDArray[np.bool_] | None:
     return mask if mask.any() and outside.mask(columns).any() else None
 
 
-def _shown(
+def _choose_shown(
     answers: AlteredAnswers,
     probed: pa.Table,
     predictions: Predictions,
@@ -272,7 +272,7 @@ def _shown(
                 name=name,  # type: ignore[arg-type]  # of VARIANTS
                 answer=names[int(logits.argmax())],
                 probability=float(softmax(logits[None])[0, label]),
-                image=_jpeg(pixels),
+                image=_encode_jpeg(pixels),
             )
         )
     said = [find_attribution(predictions.rows.row(each)) for each in (place, same, other) if each is not None]
@@ -284,7 +284,7 @@ def _shown(
     )
 
 
-def _jpeg(pixels: Pixels) -> str:
+def _encode_jpeg(pixels: Pixels) -> str:
     picture, file = Image.fromarray(pixels), io.BytesIO()
     picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
     picture.save(file, "JPEG", quality=_QUALITY)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from oochub.commands._context_page import write_context_page
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.errors import OochubError
 from oochub.storage.artifacts import PAGE
 
@@ -42,7 +42,7 @@ def check_contexts(
 
         data = load_columns(str(folder), DataSettings(), in_place=True)
         write_context_page(data, out, rows=rows, seed=seed, folder=folder, as_json=as_json)
-        done({"page": str(out)}, as_json)
+        print_result({"page": str(out)}, as_json)
 
 
 def _show(facts: "FoundContexts", folder: Path, as_json: bool) -> None:
@@ -52,7 +52,7 @@ def _show(facts: "FoundContexts", folder: Path, as_json: bool) -> None:
 
     checks = facts.checks or {}
     if as_json:
-        done(
+        print_result(
             {
                 "repository": str(folder),
                 "checks": {name: to_json(check) for name, check in checks.items()},
@@ -75,4 +75,4 @@ def _show(facts: "FoundContexts", folder: Path, as_json: bool) -> None:
     out_console.print(table)
     out_console.print(f"{len(checks)} of {len(facts.names)} contexts checked by {len(facts.raters)}; ", end="")
     out_console.print("evaluate predictions of this folder for gaps with bounds.")
-    done({"repository": str(folder)}, as_json)
+    print_result({"repository": str(folder)}, as_json)

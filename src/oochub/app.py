@@ -54,16 +54,16 @@ _IN_ORDER_OF_USE = (
 )
 
 
-def _version(version_only: bool) -> None:
+def _print_version(version_only: bool) -> None:
     if version_only:
         out_console.print(f"oochub {version('oochub')}")
         raise typer.Exit
 
 
 @app.callback()
-def _common(
+def _set_up_process(
     version_only: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")  # its hints are for programmers
@@ -75,10 +75,10 @@ def _add_commands() -> None:
     names = catalog.names("command")
     first = [name for name in _IN_ORDER_OF_USE if name in names]
     for name in [*first, *(name for name in names if name not in first)]:
-        app.command(name=name)(_checked(with_options(catalog.get("command", name), name)))
+        app.command(name=name)(_refuse_infinite(with_options(catalog.get("command", name), name)))
 
 
-def _checked(command: Callable[..., None]) -> Callable[..., None]:
+def _refuse_infinite(command: Callable[..., None]) -> Callable[..., None]:
     """The command, which gets finite numbers alone; ranges stand with each option."""
 
     @wraps(command)

@@ -146,7 +146,7 @@ def audit_source(
         OochubError: See `audit`.
     """
     way = None if found.contexts is None else way_of(found.contexts, found.of_way)
-    altered = None if probe.probe is None else _probe(probe, seed=intervals.seed)
+    altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")
@@ -176,11 +176,11 @@ def audit_source(
 
     if folder is None:
         predictions = predict_splits(model, loaded, how, asked)
-        return probed(_evaluated(predictions, predictions, intervals), predictions)
+        return probed(_evaluate(predictions, predictions, intervals), predictions)
     with sole_writer(folder):
         predictions = predict_splits(model, loaded, how, asked, out=folder / "predictions.parquet")
-        kept = _kept(folder / "report.json", predictions, intervals)
-        report = _evaluated(predictions, folder / "predictions.parquet", intervals) if kept is None else kept
+        kept = _read_kept_report(folder / "report.json", predictions, intervals)
+        report = _evaluate(predictions, folder / "predictions.parquet", intervals) if kept is None else kept
         report = probed(report, predictions)
         if kept is None or to_json(report) != to_json(kept):
             report.save(folder / "report.json")
@@ -188,7 +188,7 @@ def audit_source(
     return report
 
 
-def _probe(asked: ProbeSettings, *, seed: int) -> Any:
+def _make_probe(asked: ProbeSettings, *, seed: int) -> Any:
     """The probe with its settings, checked."""
     kind = catalog.get("probe", str(asked.probe))
     settings = {"seed": seed, **asked.of_probe}
@@ -205,13 +205,13 @@ def _check_task(data: Any) -> None:
         raise OochubError(f"{declared.name} holds many tasks at once here. Audit one of them: {task}.")
 
 
-def _evaluated(predictions: Predictions, source: Predictions | Path, intervals: IntervalSettings) -> Report:
+def _evaluate(predictions: Predictions, source: Predictions | Path, intervals: IntervalSettings) -> Report:
     """The report; of own data with contexts also the gap at equal shares of the classes, by which it is judged."""
     own = predictions.metadata.facts.usual_contexts is not None and predictions.output.one_answer
     return evaluate(source, match="label" if own else None, **intervals.record())
 
 
-def _kept(file: Path, predictions: Predictions, intervals: IntervalSettings) -> Report | None:
+def _read_kept_report(file: Path, predictions: Predictions, intervals: IntervalSettings) -> Report | None:
     """The report in the folder, where it is of these predictions and settings; else None."""
     if not file.is_file():
         return None

@@ -255,7 +255,7 @@ def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
     if not folder.is_dir():
         source = "data_dir" if data_dir is not None else f"$OOCHUB_DATA/{benchmark.name}"
         raise OochubError(
-            f"{source} is not a folder: {folder}.{_meant(benchmark, folder)} It must look like this:\n"
+            f"{source} is not a folder: {folder}.{_suggest_folder(benchmark, folder)} It must look like this:\n"
             f"{benchmark.tree()}\n"
             f"`oochub show benchmark {benchmark.name}` says where to get each file."
         )
@@ -264,13 +264,13 @@ def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
         more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
         raise OochubError(
             f"{folder} is not a {benchmark.title} folder: it lacks {', '.join(missing[:3])}{more}."
-            f"{_meant(benchmark, folder)} Expected, with what was found:\n{benchmark.tree(folder)}\n"
+            f"{_suggest_folder(benchmark, folder)} Expected, with what was found:\n{benchmark.tree(folder)}\n"
             f"`oochub show benchmark {benchmark.name}` says where to get each file."
         )
     return folder
 
 
-def _meant(benchmark: Benchmark, folder: Path) -> str:
+def _suggest_folder(benchmark: Benchmark, folder: Path) -> str:
     """Names the raw folder where `folder` is one level too high, or one or two too low."""
     try:
         below = sorted(place for place in folder.iterdir() if place.is_dir()) if folder.is_dir() else []

@@ -176,7 +176,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _generate_tables(self, root: Path, shards: list[Any]) -> Iterator[tuple[Key, pa.Table]]:
         # Whole tables: encoding row by row costs as much as reading and writing the pictures.
         schema = self.info.features.arrow_schema
-        count = _rows_of_table(self.info.features) if self._file_columns else _ROWS_WITHOUT_FILES
+        count = _count_rows_at_once(self.info.features) if self._file_columns else _ROWS_WITHOUT_FILES
         for number, shard in enumerate(shards):
             rows = pa.ipc.open_stream(shard).read_all() if isinstance(shard, pa.Buffer) else shard
             for start in range(0, len(rows), count):
@@ -197,7 +197,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             }
         if self._row_text:
             columns[BUILD_COLUMN] = [self._row_text] * len(rows)
-        return {name: _as_column(feature, columns[name]) for name, feature in self.info.features.items()}
+        return {name: _build_column(feature, columns[name]) for name, feature in self.info.features.items()}
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
         """The columns of a row by name, pictures as their bytes; overridden where a row is something else."""
@@ -281,14 +281,14 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         self._check_filled(self._folder(), {name: split.num_examples for name, split in splits.items()})
 
 
-def _rows_of_table(features: datasets.Features) -> int:
+def _count_rows_at_once(features: datasets.Features) -> int:
     """How many rows are held at a time: large arrays are fewer."""
     arrays = [feature for feature in features.values() if isinstance(feature, _ARRAYS)]
     size = sum(math.prod(n or 1 for n in each.shape) * np.dtype(each.dtype).itemsize for each in arrays)
     return max(1, min(_ROWS, _BYTES // max(1, int(size))))
 
 
-def _as_column(feature: Any, values: Any) -> Any:
+def _build_column(feature: Any, values: Any) -> Any:
     """The values of a column, class numbers in place of names, pictures as one array."""
     if isinstance(feature, datasets.Image):
         return _join_images(values)
@@ -367,11 +367,11 @@ def cut_rows(rows: Any, *, at_most: int = 64) -> list[Any]:
     size = max(1, -(-len(rows) // at_most))
     starts = range(0, len(rows), size) or [0]
     if isinstance(rows, pa.Table):
-        return [_sent(rows.slice(start, size)) for start in starts]
+        return [_serialize_rows(rows.slice(start, size)) for start in starts]
     return [rows[start : start + size] for start in starts]
 
 
-def _sent(rows: pa.Table) -> pa.Buffer:
+def _serialize_rows(rows: pa.Table) -> pa.Buffer:
     """The rows as bytes: a table would be sent as thousands of objects, a slice with all of its table."""
     size = pa.MockOutputStream()
     with pa.ipc.new_stream(size, rows.schema) as stream:

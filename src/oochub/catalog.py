@@ -63,7 +63,7 @@ def names(kind: str) -> list[str]:
     True
     """
     own = _own_folders(kind)
-    plugins = _plugins(kind)
+    plugins = _find_plugins(kind)
     clashes = sorted(set(own) & set(plugins))
     if clashes:
         where = plugins[clashes[0]].value
@@ -82,7 +82,7 @@ def module_name(kind: str, name: str) -> str:
     """
     if name not in names(kind):
         raise unknown_name(kind, name, names(kind), f"`oochub list {kind}` shows what each one is.")
-    plugin = _plugins(kind).get(name)
+    plugin = _find_plugins(kind).get(name)
     if plugin is not None:
         return plugin.module
     place = source_file(kind, name).relative_to(_CORE).with_suffix("")
@@ -107,7 +107,7 @@ def get(kind: str, name: str) -> Any:
     0.5
     """
     module = import_module(module_name(kind, name))
-    return _public_object(module, kind, name)
+    return _find_public_object(module, kind, name)
 
 
 def summary(kind: str, name: str) -> str:
@@ -129,7 +129,7 @@ def source(kind: str, name: str) -> str:
     """
     import inspect
 
-    plugin = _plugins(kind).get(name)
+    plugin = _find_plugins(kind).get(name)
     if plugin:
         return inspect.getsource(import_module(plugin.module))
     return source_file(kind, name).read_text("utf-8")
@@ -200,7 +200,7 @@ def _own_folders(kind: str) -> dict[str, Path]:
 
 
 @cache
-def _plugins(kind: str) -> "dict[str, EntryPoint]":
+def _find_plugins(kind: str) -> "dict[str, EntryPoint]":
     from importlib.metadata import entry_points
 
     known: dict[str, EntryPoint] = {}
@@ -214,7 +214,7 @@ def _plugins(kind: str) -> "dict[str, EntryPoint]":
     return known
 
 
-def _public_object(module: Any, kind: str, name: str) -> Any:
+def _find_public_object(module: Any, kind: str, name: str) -> Any:
     if kind == "benchmark":
         from oochub.benchmark import Benchmark
 

@@ -149,8 +149,8 @@ class Detector:
         """
         if type(other) is not type(self) or other.hyperparameters != self.hyperparameters:
             raise OochubError(
-                f"Only detectors of one kind and the same hyperparameters can be merged, got {_called(self)} and "
-                f"{_called(other) if isinstance(other, Detector) else type(other).__name__}."
+                f"Only detectors of one kind and the same hyperparameters can be merged, got {_format_call(self)} and "
+                f"{_format_call(other) if isinstance(other, Detector) else type(other).__name__}."
             )
         if not self.fit_needs:
             return self
@@ -172,7 +172,7 @@ class Detector:
         """
         if not self.is_fitted:
             if self._gathered is None:
-                raise OochubError(f"{_called(self)} got no rows. Call partial_fit({self._arguments()}) first.")
+                raise OochubError(f"{_format_call(self)} got no rows. Call partial_fit({self._arguments()}) first.")
             self._finish(self._gathered)
             self.is_fitted, self._gathered, self._head = True, None, ()
         return self
@@ -193,13 +193,13 @@ class Detector:
                 columns than in the fit, or is not finite, or a score is not.
         """
         given = dict(features=features, logits=logits, odin_logits=odin_logits)
-        rows = check_arrays(self.score_needs, given, by=_called(self))
+        rows = check_arrays(self.score_needs, given, by=_format_call(self))
         self._refuse_unfitted()
         for name, array in rows.items():
             expected = self._columns.get(name)
             if expected not in (None, array.shape[1]):
                 width = array.shape[1]
-                raise OochubError(f"{name} have {width} columns, but {_called(self)} was fitted on {expected}.")
+                raise OochubError(f"{name} have {width} columns, but {_format_call(self)} was fitted on {expected}.")
         n = check_same_length(**rows)
         scores = np.empty(n)
         together = max(1, _VALUES // sum(array.shape[1] for array in rows.values()))
@@ -208,8 +208,8 @@ class Detector:
         wrong = ~np.isfinite(scores)
         if wrong.any():
             raise OochubError(
-                f"{_called(self)} gives {int(wrong.sum())} of {n} rows a score that is not finite, the first is row "
-                f"{int(np.argmax(wrong))}. Look at its features and logits, or fit again."
+                f"{_format_call(self)} gives {int(wrong.sum())} of {n} rows a score that is not finite, the first is "
+                f"row {int(np.argmax(wrong))}. Look at its features and logits, or fit again."
             )
         return scores
 
@@ -258,7 +258,7 @@ class Detector:
         except OochubError as error:
             raise OochubError(f"The detector saved in {folder} cannot be used. {error}") from error
         if not isinstance(detector, cls):
-            raise OochubError(f"{folder} holds {_called(detector)}, not {cls.__name__}. Use Detector.load.")
+            raise OochubError(f"{folder} holds {_format_call(detector)}, not {cls.__name__}. Use Detector.load.")
         detector._columns, detector.is_fitted = dict(card.columns), True
         return detector
 
@@ -278,7 +278,9 @@ class Detector:
             return
         self._refuse_fitted()
         again = self._head and not any(given[name] is not None for name in _HEAD)
-        rows = check_arrays([name for name in self.fit_needs if not (again and name in _HEAD)], given, by=_called(self))
+        rows = check_arrays(
+            [name for name in self.fit_needs if not (again and name in _HEAD)], given, by=_format_call(self)
+        )
         weight, bias = rows.pop("weight", None), rows.pop("bias", None)
         if rows:
             check_same_length(**rows)
@@ -316,14 +318,16 @@ class Detector:
 
     def _refuse_fitted(self) -> None:
         if self.is_fitted:
-            raise OochubError(f"{_called(self)} is fitted already and takes no more rows. Make a new one, or call fit.")
+            raise OochubError(
+                f"{_format_call(self)} is fitted already and takes no more rows. Make a new one, or call fit."
+            )
 
     def _refuse_unfitted(self) -> None:
         if not self.is_fitted:
-            raise OochubError(f"{_called(self)} is not fitted. Call fit({self._arguments()}) first.")
+            raise OochubError(f"{_format_call(self)} is not fitted. Call fit({self._arguments()}) first.")
 
 
-def _called(detector: Detector) -> str:
+def _format_call(detector: Detector) -> str:
     """Mahalanobis(), Vim(dim=64): how it was constructed."""
     return f"{type(detector).__name__}({', '.join(f'{k}={v!r}' for k, v in detector.hyperparameters.items())})"
 

@@ -21,7 +21,7 @@ from oochub.evaluation.detector_scores import (
     score_sets,
 )
 from oochub.evaluation.present_classes import Classes
-from oochub.figures._detector_comparison import auroc_differences, gain_from_incorrect
+from oochub.figures._detector_comparison import compare_auroc, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
 from oochub.process.ranks import Ranks
 from oochub.records.finding_records import DetectionRow
@@ -163,7 +163,7 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
     for pair in pairs:
         scores, is_ood, correct, cluster = join_pair(sets[pair[0]], sets[pair[1]])
         for key in (each for each in scores if each != BASELINE and BASELINE in scores):
-            differences = auroc_differences(scores[key], scores[BASELINE], is_ood, correct, cluster=cluster)
+            differences = compare_auroc(scores[key], scores[BASELINE], is_ood, correct, cluster=cluster)
             rows.extend(_row(key, pair, f"{name}{DIFFERENCE}", each) for name, each in differences.items())
             share = gain_from_incorrect(scores[key], scores[BASELINE], is_ood, correct)
             rows.append(_row(key, pair, "gain_from_incorrect", share))

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import oochub
 from oochub.app import app
-from oochub.commands._caches import caches
+from oochub.commands._caches import list_caches
 
 
 def _said(*words):
@@ -24,11 +24,11 @@ def files(tmp_path):
     """Predictions of today, and those of ten days ago."""
     folder = resnet(tmp_path / "model")
     oochub.predict(folder, pictures(5), images=False)
-    ((old,),) = (cache.entries for cache in caches("predictions"))
+    ((old,),) = (cache.entries for cache in list_caches("predictions"))
     oochub.predict(folder, pictures(3), images=False)
     long_ago = time.time() - 10 * 24 * 60 * 60
     os.utime(old.path, (long_ago, long_ago))
-    (entries,) = (cache.entries for cache in caches("predictions"))
+    (entries,) = (cache.entries for cache in list_caches("predictions"))
     return [entry.path for entry in entries]
 
 

@@ -9,7 +9,7 @@ from datasets import config, load_dataset
 from model_folders import pictures, resnet
 
 import oochub
-from oochub.commands._caches import caches, remove
+from oochub.commands._caches import list_caches, remove
 from oochub.inputs.pictures.image_threads import cache_pixels
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.storage.cache_folder import cache_folder
@@ -51,7 +51,7 @@ def filled(tmp_path, monkeypatch, spawrious):
 def test_all_that_is_ours_goes_and_nothing_else(filled):
     """Faults planted: a pattern of every file; a builder's name not looked at; drafts taken with the rest."""
     root, others = filled
-    found = {cache.kind: cache for cache in caches()}
+    found = {cache.kind: cache for cache in list_caches()}
     assert {kind: len(cache.entries) for kind, cache in found.items()} == {
         **{
             "predictions": 2,
@@ -74,7 +74,7 @@ def test_all_that_is_ours_goes_and_nothing_else(filled):
             assert not entry.path.exists()
     assert others <= _all(root)
     assert not [path for path in _all(root) - others if path.suffix in (".parquet", ".safetensors", ".npy", ".arrow")]
-    assert not any(cache.entries for cache in caches())
+    assert not any(cache.entries for cache in list_caches())
 
 
 def test_what_lay_there_before_the_folder_was_named_is_listed_too(filled, monkeypatch):
@@ -84,7 +84,7 @@ def test_what_lay_there_before_the_folder_was_named_is_listed_too(filled, monkey
     cache_pixels(pictures(), Preprocessing(resize=(8, 8)), cache_dir=cache_folder("pixels"))
     assert cache_folder("pixels") == root / "datasets" / "oochub" / "pixels"
     monkeypatch.setenv("OOCHUB_CACHE", str(root / "ours"))
-    assert [len(cache.entries) for cache in caches("pixels")] == [1, 1]
+    assert [len(cache.entries) for cache in list_caches("pixels")] == [1, 1]
 
 
 def test_a_draft_of_a_killed_process_is_ours(filled):
@@ -92,5 +92,5 @@ def test_a_draft_of_a_killed_process_is_ours(filled):
     draft = root / "ours" / "predictions" / ".now.parquet.draft-0-1.x.parquet"
     long_ago = time.time() - 3 * 24 * 60 * 60
     os.utime(draft, (long_ago, long_ago))
-    (first, *_), *_ = (cache.entries for cache in caches("predictions"))
+    (first, *_), *_ = (cache.entries for cache in list_caches("predictions"))
     assert first.path == draft and first.age == pytest.approx(3, abs=0.01)

@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 import oochub
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.clusters import Clusters, _within_classes
+from oochub.context_finding.ways.clusters import Clusters, _project_within_classes
 from oochub.errors import OochubError
 
 
@@ -72,7 +72,7 @@ def test_no_more_clusters_than_half_of_the_rows(model):
     every = {k: KMeans(k, n_init=10, random_state=0).fit_predict(values) for k in (2, 3)}
     scores = {k: silhouette_score(values, labels) for k, labels in every.items()}
     assert max(scores, key=scores.get) == 3
-    assert Clusters(model=model)._clustered(values, np.ones(4, bool))[1] == 2
+    assert Clusters(model=model)._cluster(values, np.ones(4, bool))[1] == 2
 
 
 def test_nothing_of_the_other_rows_is_used(model):
@@ -119,11 +119,11 @@ def test_directions_are_those_of_principal_components_within_classes(model):
     )
     parts = PCA().fit(beyond)
     count = int((parts.explained_variance_ > parts.explained_variance_.sum() / 100).sum())
-    small = _within_classes(column, label, chosen_on, without_means=False, seed=0)
+    small = _project_within_classes(column, label, chosen_on, without_means=False, seed=0)
     expected = (values - values[chosen_on].mean(0)) @ parts.components_[:count].T
     assert small.shape == (1400, count) and 5 < count < 20
     np.testing.assert_allclose(pdist(small), pdist(expected), rtol=0.01)
-    without = _within_classes(column, label, chosen_on, without_means=True, seed=0)
+    without = _project_within_classes(column, label, chosen_on, without_means=True, seed=0)
     for number in range(3):
         assert without[chosen_on & (label == number)].mean(0) == pytest.approx(0, abs=1e-3)
 

@@ -18,7 +18,7 @@ from transformers.modeling_outputs import SemanticSegmenterOutput
 
 import oochub
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.segments import _EDGE, Segments, _counted
+from oochub.context_finding.ways.segments import _EDGE, Segments, _make_counter
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 
@@ -195,4 +195,4 @@ def test_a_data_set_gets_its_areas():
 
 def test_a_map_keeps_a_picture_of_one_row():
     """Planted fault seen: at least two pixels a side."""
-    assert _counted(1, 10 * _EDGE) == (1, _EDGE) and _counted(3, 2) == (3, 2)
+    assert _make_counter(1, 10 * _EDGE) == (1, _EDGE) and _make_counter(3, 2) == (3, 2)

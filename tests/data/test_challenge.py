@@ -165,7 +165,7 @@ def test_criteria_of_others(monkeypatch):
     data = Dataset.from_dict({"title": ["a", "long"], "n": [1, 2]})
     assert kinds(challenge(data, _longest, more_than=2.5).dataset) == ["easy", "hard"]
     point = EntryPoint("_longest", f"{__name__}:_longest", "oochub.criterion")
-    monkeypatch.setattr(catalog, "_plugins", lambda kind: {"_longest": point} if kind == "criterion" else {})
+    monkeypatch.setattr(catalog, "_find_plugins", lambda kind: {"_longest": point} if kind == "criterion" else {})
     assert kinds(challenge(data, "_longest", more_than=2.5).dataset) == ["easy", "hard"]
 
     def wrong_length(title: ArrayLike) -> list[str]:
@@ -384,7 +384,7 @@ def test_long_splits_are_several_files(run, tmp_path, monkeypatch):
 def test_parameters_of_other_criteria(run, tmp_path, monkeypatch):
     (tmp_path / "books.csv").write_text("title\nIt\nEmma\n")
     point = EntryPoint("_longest", f"{__name__}:_longest", "oochub.criterion")
-    monkeypatch.setattr(catalog, "_plugins", lambda kind: {"_longest": point} if kind == "criterion" else {})
+    monkeypatch.setattr(catalog, "_find_plugins", lambda kind: {"_longest": point} if kind == "criterion" else {})
     words = (tmp_path / "books.csv", "--criterion", "_longest", "--parameter", "more_than=3")
     code, output, err = run(*words, "--out", tmp_path / "out", "--json")
     assert code == 0 and json.loads(output)["counts"]["train"] == {

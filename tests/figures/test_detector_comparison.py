@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 import oochub
 from oochub.errors import OochubError
 from oochub.figures._detector_comparison import (
-    auroc_differences,
+    compare_auroc,
     gain_from_incorrect,
     goals_of_breakdown,
     rank_comparison,
@@ -64,7 +64,7 @@ def test_differences_equal_placement_values() -> None:
     """Planted faults: variances added as if unpaired; the baseline minus the detector."""
     for seed in range(3):
         arguments = columns(70, seed, gain=0.3)
-        result = auroc_differences(**arguments)
+        result = compare_auroc(**arguments)
         assert list(result) == list(sides(arguments))
         for name, (ahead, behind) in sides(arguments).items():
             difference, p_value = by_placements(ahead, behind, arguments["score"], arguments["baseline"])
@@ -77,7 +77,7 @@ def test_differences_equal_placement_values() -> None:
             first, second = (item[name] if isinstance(item, dict) else item for item in values)
             assert result[name].difference.value == pytest.approx(first - second, abs=1e-12)
         del arguments["correct"]
-        assert list(auroc_differences(**arguments)) == ["auroc_new_class"]
+        assert list(compare_auroc(**arguments)) == ["auroc_new_class"]
 
 
 def test_p_value_is_that_of_a_permutation() -> None:
@@ -86,7 +86,7 @@ def test_p_value_is_that_of_a_permutation() -> None:
     for seed, gain in ((0, 0.0), (1, 0.1), (2, 0.25)):
         arguments = columns(200, seed, gain)
         score, baseline, ood = arguments["score"], arguments["baseline"], arguments["is_ood"]
-        result = auroc_differences(score, baseline, ood)["auroc_new_class"]
+        result = compare_auroc(score, baseline, ood)["auroc_new_class"]
 
         def difference(first: np.ndarray, second: np.ndarray, ood: np.ndarray = ood) -> float:
             ranks = stats.rankdata([first, second], axis=1)[:, ~ood].sum(axis=1)
@@ -104,16 +104,14 @@ def test_size_under_no_difference() -> None:
     below = np.zeros(2)
     for seed in range(400):
         arguments = columns(120, seed)
-        result = auroc_differences(**arguments)
+        result = compare_auroc(**arguments)
         below += [result[name].p_value < 0.05 for name in ("auroc_new_class", "auroc_failure")]
     assert np.all(np.abs(below / 400 - 0.05) < 0.033), below / 400
 
 
 def test_a_monotone_rescaling_is_no_difference() -> None:
     arguments = columns(100, 0)
-    result = auroc_differences(
-        arguments["score"], np.exp(arguments["score"]), arguments["is_ood"], arguments["correct"]
-    )
+    result = compare_auroc(arguments["score"], np.exp(arguments["score"]), arguments["is_ood"], arguments["correct"])
     assert all(item.difference == 0 and item.p_value == 1 for item in result.values())
 
 
@@ -217,7 +215,7 @@ def test_gain_that_is_not_decided_has_no_interval() -> None:
     arguments = columns(60, 0)
     result = gain_from_incorrect(**arguments)
     assert "is not decided" in result.reason and np.isnan([result.low, result.high]).all()
-    assert auroc_differences(**arguments)["auroc_new_class"].p_value > 0.05
+    assert compare_auroc(**arguments)["auroc_new_class"].p_value > 0.05
     equal = gain_from_incorrect(**arguments | {"score": 2 * arguments["baseline"]})
     assert np.isnan(equal) and "there is no gain" in equal.reason
     sound = gain_from_incorrect(**arguments | {"correct": np.ones(60, bool)})
@@ -229,7 +227,7 @@ def test_undecided_agrees_with_the_test_of_the_gain() -> None:
     decided = []
     for seed in range(60):
         arguments = columns(100, seed, gain=0.25)
-        rejected = auroc_differences(**arguments)["auroc_new_class"].p_value < 0.05
+        rejected = compare_auroc(**arguments)["auroc_new_class"].p_value < 0.05
         assert np.isfinite(gain_from_incorrect(**arguments).low) == rejected
         decided.append(rejected)
     assert 5 < sum(decided) < 55
@@ -237,7 +235,7 @@ def test_undecided_agrees_with_the_test_of_the_gain() -> None:
 
 def test_a_kind_without_rows_is_nan_with_a_reason() -> None:
     score, is_ood, correct = [4, 3, 2, 1], [0, 0, 1, 1], [1, 1, 0, 0]
-    result = auroc_differences(score, score[::-1], is_ood, correct)["incorrect_vs_ood"]
+    result = compare_auroc(score, score[::-1], is_ood, correct)["incorrect_vs_ood"]
     assert np.isnan(result.difference) and result.difference.reason == "0 rows ahead and 2 behind: an AUROC needs both"
     shift = rank_comparison(score, score[::-1], is_ood, correct).shift["incorrect"]
     assert np.isnan(shift.difference) and np.isnan(shift.p_value)
@@ -245,16 +243,16 @@ def test_a_kind_without_rows_is_nan_with_a_reason() -> None:
 
 def test_clusters_are_those_of_paired_delong() -> None:
     arguments, cluster = columns(200, 0, gain=0.3), np.arange(200) % 30
-    result = auroc_differences(**arguments, cluster=cluster.tolist())
+    result = compare_auroc(**arguments, cluster=cluster.tolist())
     assert "30 clusters" in result["auroc_new_class"].difference.method
     rank_comparison(**arguments, cluster=cluster)
     with pytest.raises(OochubError, match="same number of rows"):
-        auroc_differences(**arguments, cluster=cluster[1:])
+        compare_auroc(**arguments, cluster=cluster[1:])
 
 
 def test_messages() -> None:
     arguments = columns(20, 0)
-    for run in (auroc_differences, rank_comparison, gain_from_incorrect):
+    for run in (compare_auroc, rank_comparison, gain_from_incorrect):
         with pytest.raises(OochubError, match="baseline holds NaN in 1 of 20 rows"):
             run(**arguments | {"baseline": np.append(arguments["baseline"][1:], np.nan)})
         with pytest.raises(OochubError, match="same number of rows, got score 20, baseline 19"):

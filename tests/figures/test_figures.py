@@ -112,11 +112,11 @@ def test_alpha_beta_loss_is_blank_where_nothing_is_hard(side):
 @pytest.mark.parametrize("side", SIDES)
 def test_hard_pairs_are_those_of_the_criterion(side):
     """The heat maps compute `co_occurrence` for all classes at once."""
-    from oochub.figures._pairs import hard_by_contexts
+    from oochub.figures._pairs import judge_pairs
 
     given = scenes(1, area=scenes(1).area.astype(np.float32))  # float32 0.1 is above 0.1
     criterion, mask = oochub.get("criterion", "co_occurrence"), given.present == (side == "positive")
-    cells = {(row, column): hard for row, column, hard in hard_by_contexts(given, mask, side, [0, 0.1], [0.1, 0.2])}
+    cells = {(row, column): hard for row, column, hard in judge_pairs(given, mask, side, [0, 0.1], [0.1, 0.2])}
     for (row, column), hard in cells.items():
         alpha, beta = [0, 0.1][row], [0.1, 0.2][column]
         named = [criterion(given.present[:, y], given.area[:, given.contexts(alpha)[y]], beta) for y in range(C)]

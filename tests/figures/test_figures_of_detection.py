@@ -14,7 +14,7 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
-from oochub.figures._distance_fits import distance_fits
+from oochub.figures._distance_fits import fit_distances
 from oochub.report import theme
 
 mpl.use("Agg")
@@ -142,7 +142,7 @@ def test_ranks_of_chosen_sets():
 def test_lines_are_those_of_the_table():
     sets = scored_sets()
     ax = figure("distance_regression", sets, detector="msp", subsets=6)
-    fits = distance_fits(sets, detector="msp", subsets=6)
+    fits = fit_distances(sets, detector="msp", subsets=6)
     marks = [line for line in ax.lines if line.get_linestyle() == "None" and len(line.get_xdata())]
     lines = [line for line in ax.lines if line.get_linestyle() != "None" and len(line.get_xdata()) == 50]
     for fit, mark, line, color, entry in zip(fits, marks, lines, (OUT, INK), legend(ax), strict=True):

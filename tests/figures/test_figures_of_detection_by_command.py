@@ -21,7 +21,7 @@ from oochub.commands._drawing import Plot, draw
 from oochub.commands._figure_sources import Sources
 from oochub.evaluation.detector_scores import score_sets
 from oochub.evaluation.set_parts import find_nearest_inside
-from oochub.figures._distance_fits import distance_fits
+from oochub.figures._distance_fits import fit_distances
 from oochub.prediction.predictions import Predictions
 
 mpl.use("Agg")
@@ -105,7 +105,7 @@ def test_the_table_of_lines_is_that_of_scipy(run, files, tmp_path):
         assert code == 0, err
         rows = json.loads(shown)["numbers"][f"{tmp_path}/a.png"]
         embedding = [Predictions.load(path) for path in given] if given else None
-        fits = distance_fits(sets, subsets=6, nearest=find_nearest_inside(sets, embedding=embedding))
+        fits = fit_distances(sets, subsets=6, nearest=find_nearest_inside(sets, embedding=embedding))
         for fit, pair in zip(fits, (rows[:2], rows[2:]), strict=True):
             line = stats.linregress(fit.distance, fit.value)
             assert [row["value"] for row in pair] == pytest.approx([line.slope, line.intercept])

@@ -18,7 +18,7 @@ from oochub.evaluation.set_parts import (
     find_nearest_inside,
     split_scored_sets,
 )
-from oochub.figures._distance_fits import distance_fits, distance_table
+from oochub.figures._distance_fits import fit_distances, tabulate_fits
 from oochub.stats.linear_fit import linear_fit
 
 
@@ -126,7 +126,7 @@ def test_what_lacks_for_nearest_is_said():
 def test_points_and_lines_are_those_of_a_loop(value):
     """Planted fault seen: the AUROC turned round."""
     sets = scored_sets()
-    fits = distance_fits(sets, detector="energy", subsets=7, value=value)
+    fits = fit_distances(sets, detector="energy", subsets=7, value=value)
     assert [(fit.name, fit.shift, fit.rows) for fit in fits] == [("redrawn", "covariate", 70), ("new", "semantic", 60)]
     inside = sets[0].scores["energy"]
     for fit, scored in zip(fits, sets[1:], strict=True):
@@ -145,7 +145,7 @@ def test_points_and_lines_are_those_of_a_loop(value):
         np.testing.assert_allclose(fit.distance, x, atol=1e-7)
         np.testing.assert_allclose(fit.value, y, atol=1e-12)
         assert fit.fit.slope.value == pytest.approx(stats.linregress(x, y).slope, abs=1e-5)
-    table = distance_table(fits)
+    table = tabulate_fits(fits)
     assert table.columns.tolist() == ["detector", "set", "rows", "coefficient", "value", "se", "low", "high", "n"]
     assert table["coefficient"].tolist() == ["β", "α"] * 2 and table["n"].tolist() == [7] * 4
     assert table["value"].tolist() == [number for fit in fits for number in (fit.fit.slope, fit.fit.intercept)]
@@ -160,11 +160,11 @@ def test_wrong_lines_are_said():
         ({"detector": "enrgy"}, "Did you mean 'energy'"),
     ):
         with pytest.raises(OochubError, match=message):
-            distance_fits(sets, **{"subsets": 5} | options)
+            fit_distances(sets, **{"subsets": 5} | options)
     with pytest.raises(OochubError, match="known is the only set"):
-        distance_fits(sets[:1])
+        fit_distances(sets[:1])
     with pytest.raises(OochubError, match="no row in distribution in new"):
-        distance_fits(sets[2:])
+        fit_distances(sets[2:])
 
 
 def test_sets_are_taken_apart():

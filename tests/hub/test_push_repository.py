@@ -121,7 +121,7 @@ def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
 
 def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     """Planted fault: a folder that lost a file is pushed without it."""
-    from oochub.commands._caches import caches, remove
+    from oochub.commands._caches import list_caches, remove
 
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}
     oochub.push("spawrious/o2o_hard", "user/data", **data)
@@ -132,7 +132,7 @@ def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     build = module.build_parquet
     monkeypatch.setattr(of_hub, lambda name, *rest, **more: built.append(name) or build(name, *rest, **more))
     assert not oochub.push("spawrious/o2o_hard", "user/data", **data).is_change and not built
-    (found,) = caches("pushes")
+    (found,) = list_caches("pushes")
     remove(list(found.entries[:1]))
     assert not oochub.push("spawrious/o2o_hard", "user/data", **data).is_change and built == ["spawrious/o2o_hard"]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oochub.probing.altered_pictures import background_alone, draw_donors, object_alone, object_on
+from oochub.probing.altered_pictures import cut_object, draw_donors, paste_object, remove_object
 
 
 def _random(seed, height=23, width=31):
@@ -48,7 +48,7 @@ def test_the_object_is_filled_by_tiles_of_the_largest_rectangle(seed):
         mask[top : top + 2, left] = mask[top + 1, left : left + 3] = True  # an L
         boxes.append((top, top + 2, left, left + 3))
     expected, _ = _filled_by_loops(pixels, boxes)
-    found = background_alone(pixels, mask)
+    found = remove_object(pixels, mask)
     assert np.array_equal(found, expected)
     outside = np.ones(mask.shape, bool)
     for top, bottom, left, right in boxes:
@@ -62,7 +62,7 @@ def test_of_many_parts_one_box_is_filled():
     expected = pixels.copy()
     rows, columns = 19 + (np.arange(2, 19) - 19) % 25, np.arange(2, 19)  # the strip below all dots, 25 high
     expected[2:19, 2:19] = pixels[rows[:, None], columns]
-    assert np.array_equal(background_alone(pixels, mask), expected)
+    assert np.array_equal(remove_object(pixels, mask), expected)
 
 
 def test_without_room_for_a_background_there_is_none():
@@ -71,15 +71,15 @@ def test_without_room_for_a_background_there_is_none():
     for rows, is_filled in ((100, False), (96, False), (95, True)):
         mask = np.zeros((100, 100), bool)
         mask[:rows] = True
-        assert (background_alone(pixels, mask) is not None) == is_filled
-    assert background_alone(pixels, np.zeros((100, 100), bool)) is pixels
+        assert (remove_object(pixels, mask) is not None) == is_filled
+    assert remove_object(pixels, np.zeros((100, 100), bool)) is pixels
 
 
 def test_composites_are_those_of_a_loop():
     """Fault planted: the mask turned round."""
     pixels, ground = _random(1), _random(2)
     mask = np.random.default_rng(3).random((23, 31)) < 0.4
-    alone, mixed = object_alone(pixels, mask), object_on(pixels, mask, ground)
+    alone, mixed = cut_object(pixels, mask), paste_object(pixels, mask, ground)
     for y in range(23):
         for x in range(31):
             assert alone[y, x].tolist() == (pixels[y, x].tolist() if mask[y, x] else [128, 128, 128])
@@ -90,9 +90,9 @@ def test_a_background_of_another_size_covers_the_picture_from_its_middle():
     """By hand: twice as wide as high before a square, half of it at each side is cut off; no color is mixed."""
     ground = np.zeros((10, 20, 3), np.uint8)
     ground[:, 5:15] = 200
-    square = object_on(np.zeros((10, 10, 3), np.uint8), np.zeros((10, 10), bool), ground)
+    square = paste_object(np.zeros((10, 10, 3), np.uint8), np.zeros((10, 10), bool), ground)
     assert square.shape == (10, 10, 3) and (square == 200).all()
-    tall = object_on(np.zeros((40, 10, 3), np.uint8), np.zeros((40, 10), bool), ground)
+    tall = paste_object(np.zeros((40, 10, 3), np.uint8), np.zeros((40, 10), bool), ground)
     assert tall.shape == (40, 10, 3) and (tall == 200).all()  # enlarged four times: the middle 10 of 80 columns
 
 

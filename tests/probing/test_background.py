@@ -339,8 +339,8 @@ def test_pictures_of_a_cluster_lend_as_one(world, monkeypatch):
     assert len(np.unique(units[:, 1:])) == report.background.n_lenders
     assert "of what they share" in report.background.gap.method
     table = pa.table({"place": [0, 1, 2], "same": pa.array([2, None, 0], pa.int64()), "other": [1, 2, 1]})
-    assert probing._units(table, None).tolist() == [[0, 2, 1], [1, 1, 2], [2, 0, 1]]
-    assert probing._units(table, np.array(["a", "b", "a"])).tolist() == [[0, 0, 1], [1, 1, 0], [0, 0, 1]]
+    assert probing._list_units(table, None).tolist() == [[0, 2, 1], [1, 1, 2], [2, 0, 1]]
+    assert probing._list_units(table, np.array(["a", "b", "a"])).tolist() == [[0, 0, 1], [1, 1, 0], [0, 0, 1]]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from matplotlib.transforms import Bbox
 from oochub import OochubError
 from oochub.builders.sources.coco_outlines import outlines
 from oochub.cli import main
-from oochub.figures._chosen_examples import KINDS, chosen_examples
+from oochub.figures._chosen_examples import KINDS, choose_examples
 from oochub.figures._picture_grid import LINES
 from oochub.figures.gallery import gallery
 from oochub.prediction.predictions import Predictions, row_counts
@@ -112,7 +112,7 @@ def test_choice_against_a_loop(only, compared):
         if than is not None:  # the other file's rows lie in another order
             order = np.random.default_rng(seed).permutation(len(than))
             than = Predictions(than.table.take(pa.array(order)), than.metadata)
-        chosen = chosen_examples(first, than=than, only=only, kinds=KINDS, most=5)
+        chosen = choose_examples(first, than=than, only=only, kinds=KINDS, most=5)
         expected = by_hand(first, than=than, only=only, kinds=KINDS, most=5)
         losses = ["nll erm", "nll gdro"] if compared else ["nll erm"]
         assert list(zip(chosen["kind"], chosen["example_id"], strict=True)) == [item[:2] for item in expected]
@@ -124,17 +124,17 @@ def test_choice_against_a_loop(only, compared):
 
 def test_default_kinds_and_columns():
     first, than = planted(1), planted(1, model="runs/gdro", logits_seed=5)
-    assert list(chosen_examples(first, most=1)["kind"]) == ["hard_positive", "hard_negative", "easy_positive"]
-    chosen = chosen_examples(first, than=than, most=1, names=["ERM", "GroupDRO"])
+    assert list(choose_examples(first, most=1)["kind"]) == ["hard_positive", "hard_negative", "easy_positive"]
+    chosen = choose_examples(first, than=than, most=1, names=["ERM", "GroupDRO"])
     assert list(chosen["kind"]) == ["hard_positive", "hard_negative"]
     content = ["challenge", "challenge_ce", "challenge_gist", "area", "context_area", "license", "source_url"]
     losses = ["nll ERM", "nll GroupDRO", "better_by"]
     assert list(chosen) == ["kind", "example_id", "split", "label", *losses, *content]
     assert list(chosen["label"]) == ["car", "no_car"]
-    three = chosen_examples([first, than, planted(1, model="runs/irm", logits_seed=6)], most=2)
-    alone = chosen_examples(first, most=2)
+    three = choose_examples([first, than, planted(1, model="runs/irm", logits_seed=6)], most=2)
+    alone = choose_examples(first, most=2)
     assert list(three["example_id"]) == list(alone["example_id"]) and "nll irm" in three and "better_by" not in three
-    reverse = chosen_examples(than, than=first, most=3)
+    reverse = choose_examples(than, than=first, most=3)
     assert (reverse["nll gdro"] < reverse["nll erm"]).all()
 
 
@@ -144,8 +144,8 @@ def test_any_object_is_shown_where_models_are_compared():
     columns["area"] = [0.01, 0.5]
     sure, unsure = [[-2.0, 2.0]] * 2, [[1.0, 0.0], [0.0, 0.0]]
     item, two = predictions_of(columns | {"logits": sure}, "a"), predictions_of(columns | {"logits": unsure}, "b")
-    assert list(chosen_examples(item, than=two)["example_id"]) == ["1", "2"]
-    assert list(chosen_examples(two)["example_id"]) == ["2"]
+    assert list(choose_examples(item, than=two)["example_id"]) == ["1", "2"]
+    assert list(choose_examples(two)["example_id"]) == ["2"]
 
 
 def test_an_object_of_just_the_mean_area_is_not_shown():
@@ -153,7 +153,7 @@ def test_an_object_of_just_the_mean_area_is_not_shown():
     columns = {"example_id": list("abcde"), "split": ["test"] * 4 + ["validation"], "label": [1, 1, 1, 0, 1]}
     columns |= {"area": [0.25, 0.5, 0.75, 0.0, 0.9], "logits": [[0.0, 0.0]] * 5}
     columns["challenge"] = ["easy", "hard_positive", "hard_positive", "easy", "hard_positive"]
-    assert list(chosen_examples(predictions_of(columns), kinds=["hard_positive"])["example_id"]) == ["c"]
+    assert list(choose_examples(predictions_of(columns), kinds=["hard_positive"])["example_id"]) == ["c"]
 
 
 def changed(predictions, **columns):
@@ -167,38 +167,38 @@ def test_wrong_turns_of_the_choice():
     first, than = planted(1), planted(1, model="runs/gdro", logits_seed=5)
     ids = first.table.column("example_id").to_pylist()
     with pytest.raises(OochubError, match=r"2 only in erm and 2 only in gdro, first"):
-        chosen_examples(first, than=changed(than, example_id=[*ids[:-2], "x", "y"]))
+        choose_examples(first, than=changed(than, example_id=[*ids[:-2], "x", "y"]))
     label = first.label.copy()
     label[1] = 1 - label[1]
     with pytest.raises(OochubError, match=f"other labels for 1 examples, first {ids[1]}"):
-        chosen_examples(first, than=changed(than, label=label))
+        choose_examples(first, than=changed(than, label=label))
     with pytest.raises(OochubError, match=r"no split 'train', only validation, test"):
-        chosen_examples(first, split="train")
+        choose_examples(first, split="train")
     for column, options in (("challenge", {}), ("area", {}), ("challenge_ce", {"only": "ce"})):
         without = Predictions(first.table.drop_columns([column]), first.metadata)
         with pytest.raises(OochubError, match=f"no column '{column}'"):
-            chosen_examples(without, **options)
+            choose_examples(without, **options)
     ce = Predictions(first.table.drop_columns(["challenge_ce", "challenge_gist"]), first.metadata)
     with pytest.raises(OochubError, match=r"no column 'challenge_gist'.*gist_<class>"):
-        chosen_examples(ce, only="gist")
+        choose_examples(ce, only="gist")
     with pytest.raises(OochubError, match="Two models have one name: erm, erm"):
-        chosen_examples([first, planted(1)])
+        choose_examples([first, planted(1)])
     with pytest.raises(OochubError, match="There are 2 models, and 1 names"):
-        chosen_examples(first, than=than, names=["ERM"])
+        choose_examples(first, than=than, names=["ERM"])
     with pytest.raises(OochubError, match="Did you mean 'hard_positive'"):
-        chosen_examples(first, kinds=["hard_positives"])
+        choose_examples(first, kinds=["hard_positives"])
     with pytest.raises(OochubError, match="Allowed: ce, gist"):
-        chosen_examples(first, only="cooccurrence")
+        choose_examples(first, only="cooccurrence")
     with pytest.raises(OochubError, match="at least 1, got 0"):
-        chosen_examples(first, most=0)
+        choose_examples(first, most=0)
     with pytest.raises(OochubError, match="There are no predictions"):
-        chosen_examples([])
+        choose_examples([])
     with pytest.raises(OochubError, match=r"has no hard negative that erm gets better than gdro\. Choose"):
         same = changed(than, logits=first.table.column("logits").to_pylist())
-        chosen_examples(first, than=same, kinds=["hard_negative"])
+        choose_examples(first, than=same, kinds=["hard_negative"])
     columns = {"example_id": ["1"], "split": ["test"], "label": [2], "logits": [[0.0, 1.0, 2.0]]}
     with pytest.raises(OochubError, match=r"3 classes apart \(a, b, c, \.\.\.\).*oochub\.task"):
-        chosen_examples(predictions_of(columns, class_names=["a", "b", "c"]))
+        choose_examples(predictions_of(columns, class_names=["a", "b", "c"]))
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +230,7 @@ def test_what_stands_on_the_axes(cars, coco):
     erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
     kinds = ["hard_negative", "easy_positive"]
     ax = gallery([erm, gdro], cars, kinds=kinds, columns=3, coco=coco, names=["ERM", "GroupDRO"])
-    chosen = chosen_examples([erm, gdro], kinds=kinds, most=3, names=["ERM", "GroupDRO"])
+    chosen = choose_examples([erm, gdro], kinds=kinds, most=3, names=["ERM", "GroupDRO"])
     assert [item.get_label() for item in ax.child_axes] == chosen["example_id"].tolist() and len(chosen) == 6
     part = {row["example_id"]: row for row in cars["test"]}
     result = outlines(coco, [int(item) for item in chosen["example_id"]], ["car", "road"])
@@ -341,7 +341,7 @@ def test_a_kind_without_examples_says_so(cars):
 def test_only_shown_pictures_are_decoded(cars):
     """The bytes of all other pictures are broken; those of one shown then give an error that names it."""
     erm = predicted(cars)
-    ids = set(chosen_examples(erm, most=1)["example_id"])
+    ids = set(choose_examples(erm, most=1)["example_id"])
 
     def broken(row, output):
         return {"image": row["image"] if row["example_id"] in output else {"bytes": b"no picture", "path": None}}
@@ -357,7 +357,7 @@ def test_only_shown_pictures_are_decoded(cars):
 
 def test_wrong_turns_of_the_figure(cars, tmp_path):
     erm = predicted(cars)
-    first = chosen_examples(erm, most=1)["example_id"][0]
+    first = choose_examples(erm, most=1)["example_id"][0]
     with pytest.raises(OochubError, match=f"examples to show are not in the data set, first {first}"):
         gallery(erm, cars["validation"], columns=1)
     with pytest.raises(OochubError, match="No split of the data set named 'test'"):
@@ -412,7 +412,7 @@ def test_the_command(run, cars, coco, tmp_path):
     assert code == 0 and output.split() == [str(out), str(export)], err
     assert out.read_bytes()[:4] == b"\x89PNG" and out.stat().st_size > 10_000
     rows = pd.read_csv(export, dtype={"example_id": str})
-    chosen = chosen_examples(erm, most=2)
+    chosen = choose_examples(erm, most=2)
     assert list(rows) == [*chosen, "doubtful"] and rows["doubtful"].isna().all()
     assert list(rows["example_id"]) == list(chosen["example_id"])
     assert np.allclose(rows["nll erm"], chosen["nll erm"]) and rows["license"].notna().all()

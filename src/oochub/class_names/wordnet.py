@@ -139,7 +139,7 @@ def read_wordnet(place: str | Path) -> WordNet:
             version = match[1] if match else version
             continue
         try:
-            wnid, words, above = _synset(line)
+            wnid, words, above = _parse_synset(line)
         except (ValueError, IndexError) as error:
             raise OochubError(f"{file}, line {number}: not a synset of WordNet. Install the file again.") from error
         lemmas[wnid], hypernyms[wnid] = words, above
@@ -154,7 +154,7 @@ def read_wordnet(place: str | Path) -> WordNet:
     return WordNet(lemmas, hypernyms)
 
 
-def _synset(line: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def _parse_synset(line: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Wnid, words and hypernyms of a line: offset file type w_cnt (word id)... p_cnt (symbol offset pos where)..."""
     fields = line.split(" | ")[0].split()
     pointers = 4 + 2 * int(fields[3], 16)
@@ -197,7 +197,7 @@ _HEAD = """\
 
 
 @cache
-def _rows() -> list[list[str]]:
+def _read_rows() -> list[list[str]]:
     text = resources.files(__package__).joinpath(_FACTS_FILE).read_text("utf-8")
     return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
 
@@ -213,7 +213,7 @@ def load_wordnet_facts() -> WordNet:
     >>> " < ".join(tree.name(wnid) for wnid in tree.path("n04186051", {"n09229709"}))
     'shaving cream < soapsuds < foam < bubble'
     """
-    rows = _rows()
+    rows = _read_rows()
     return WordNet(
         {f"n{offset}": (name, *filter(None, words.split(";"))) for offset, _, _, name, words in rows},
         {f"n{offset}": tuple(f"n{number}" for number in above.split()) for offset, _, above, _, _ in rows},
@@ -240,7 +240,7 @@ def list_imagenet_21k_p(version: str = "winter21") -> tuple[str, ...]:
     """
     if version not in _LISTS:
         raise unknown_name("version of ImageNet-21K-P", version, _LISTS)
-    return tuple(f"n{offset}" for offset, lists, *_ in _rows() if _LISTS[version] in lists)
+    return tuple(f"n{offset}" for offset, lists, *_ in _read_rows() if _LISTS[version] in lists)
 
 
 def write_wordnet_facts(

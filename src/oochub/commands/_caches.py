@@ -75,7 +75,7 @@ class Cache:
         return sum(entry.size for entry in self.entries)
 
 
-def caches(kind: str | None = None) -> list[Cache]:
+def list_caches(kind: str | None = None) -> list[Cache]:
     """The caches with what is in them; of others' files none is listed.
 
     Args:
@@ -84,7 +84,7 @@ def caches(kind: str | None = None) -> list[Cache]:
     Raises:
         OochubError: An unknown kind.
 
-    >>> list(dict.fromkeys(cache.kind for cache in caches()))
+    >>> list(dict.fromkeys(cache.kind for cache in list_caches()))
     ['predictions', 'features', 'pixels', 'embeddings', 'contexts', 'checks', 'pushes', 'shards', 'compiled', 'builds']
     """
     if kind is not None and kind not in _WHAT:
@@ -93,8 +93,8 @@ def caches(kind: str | None = None) -> list[Cache]:
     for each in _WHAT if kind is None else (kind,):
         folders = [datasets_folder()] if each == "builds" else [cache_folder(each), datasets_folder() / "oochub" / each]
         for number, folder in enumerate(dict.fromkeys(folders)):
-            paths = _builds(folder) if each == "builds" else _files(folder, _PATTERNS[each])
-            entries = sorted(filter(_is_free, map(_entry, paths)), key=lambda entry: -entry.age)
+            paths = _find_builds(folder) if each == "builds" else _find_files(folder, _PATTERNS[each])
+            entries = sorted(filter(_is_free, map(_describe_entry, paths)), key=lambda entry: -entry.age)
             if entries or number == 0:  # the second is where it lay before $OOCHUB_CACHE was set
                 found.append(Cache(each, _WHAT[each], folder, tuple(entries)))
     return found
@@ -104,7 +104,7 @@ def remove(entries: list[CacheEntry]) -> None:
     """Removes entries; what another process has open stays readable to it.
 
     Args:
-        entries: Of `caches`.
+        entries: Of `list_caches`.
     """
     for entry in entries:
         if entry.path.is_dir():
@@ -114,12 +114,12 @@ def remove(entries: list[CacheEntry]) -> None:
             Path(f"{entry.path}.lock").unlink(missing_ok=True)
 
 
-def _files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
+def _find_files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
     for pattern in patterns:
         yield from (path for path in folder.glob(pattern) if path.is_file() and not path.is_symlink())
 
 
-def _builds(folder: Path) -> Iterator[Path]:
+def _find_builds(folder: Path) -> Iterator[Path]:
     """The folders of builds by a builder of ours, as the record in each says; one that lacks it is not ours."""
     from datasets.naming import camelcase_to_snakecase
 
@@ -138,7 +138,7 @@ def _is_free(entry: CacheEntry) -> bool:
     return not entry.path.name.startswith(".") or entry.age > 1
 
 
-def _entry(path: Path) -> CacheEntry:
+def _describe_entry(path: Path) -> CacheEntry:
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
     states = [file.stat() for file in files]
     last = max((state.st_mtime for state in states), default=path.stat().st_mtime)

@@ -89,7 +89,7 @@ class Plot:
             raise OochubError(f"A plot is written KIND=FILE.png or KIND:option=value=FILE.png, got {text!r}.")
         kind, path = parts[1], check_writable(parts[3], kind=FIGURE)
         options = dict(pair.split("=") for pair in parts[2].split(":")[1:])
-        plot = _figure(kind, options, path)
+        plot = _draw_figure(kind, options, path)
         if sources.kind not in _NEEDS[plot.material]:
             wanted = " or ".join(_WORDS[material] for material in _NEEDS[plot.material])
             wanted = _WORDS.get(plot.material, wanted)
@@ -121,7 +121,7 @@ def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"') from error
     pyplot.switch_backend("agg")  # files, no windows
     named = [name for plot in plots for name in plot.detectors]
-    sources = replace(sources, detectors=_with(sources.detectors, named))
+    sources = replace(sources, detectors=_match_detectors(sources.detectors, named))
     sources.check({name for plot in plots for name in plot.beside})
     for plot in plots:
         beside = {name: getattr(sources, name) for name in plot.beside}
@@ -136,7 +136,7 @@ def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
     return tables
 
 
-def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
+def _draw_figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
     """The plot of a kind with its options, whatever the sources."""
     function = catalog.get("figure", kind)
     first, *others = inspect.signature(function).parameters.values()
@@ -160,17 +160,17 @@ def _figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
         scored += [value] if isinstance(value, str) else value or []
     return Plot(
         lambda *material, **named: function(*material, **named, **given), first.name, path,
-        beside=beside, detectors=scored, numbers=_numbers(function, given),
+        beside=beside, detectors=scored, numbers=_find_numbers(function, given),
     )  # fmt: skip
 
 
-def _numbers(function: Callable[..., Any], given: Mapping[str, Any]) -> "Callable[..., pd.DataFrame] | None":
+def _find_numbers(function: Callable[..., Any], given: Mapping[str, Any]) -> "Callable[..., pd.DataFrame] | None":
     """What makes the table of a figure, by the same material and options; None where its module has none."""
     table = vars(sys.modules[function.__module__]).get("_table")
     return None if table is None else lambda *material, **named: table(*material, **named, **given)
 
 
-def _with(detectors: Sequence[str], named: Sequence[str]) -> list[str]:
+def _match_detectors(detectors: Sequence[str], named: Sequence[str]) -> list[str]:
     """The words of the detectors, and the names among `named` that none of them has."""
     every = list(dict.fromkeys(detectors))
     for name in named:
@@ -182,7 +182,7 @@ def _with(detectors: Sequence[str], named: Sequence[str]) -> list[str]:
 def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
     from oochub.evaluation.detector_scores import make_detector
 
-    words = _with(sources.detectors, named)
+    words = _match_detectors(sources.detectors, named)
     by_name = {name: make_detector(name) for name in words}
     compared = "against" in inspect.signature(catalog.get("figure", kind)).parameters
     if len(by_name) < 1 + compared:

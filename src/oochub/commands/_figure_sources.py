@@ -51,7 +51,7 @@ class Sources:
         Raises:
             OochubError: Sources of several kinds; several data sets or tables of numbers.
         """
-        kinds = [_kind(name) for name in self.names]
+        kinds = [_find_kind(name) for name in self.names]
         if len(set(kinds)) > 1 or (len(kinds) > 1 and kinds[0] in ("data", "numbers")):
             raise self.several()
         return kinds[0]
@@ -209,7 +209,7 @@ class _Lazily(Mapping[str, Any]):
         return len(self._names)
 
 
-def _kind(name: str) -> str:
+def _find_kind(name: str) -> str:
     if name.endswith(".parquet"):
         return "predictions"
     if name.endswith(".csv"):

@@ -92,7 +92,7 @@ def without_weight_bars() -> None:
     logging.disable_progress_bar()
 
 
-def done(result: dict[str, Any], as_json: bool) -> None:
+def print_result(result: dict[str, Any], as_json: bool) -> None:
     """Ends a command: prints the paths that it wrote, or the whole result as one JSON object."""
     if as_json:
         out_console.print_json(json.dumps(result))

@@ -33,12 +33,12 @@ def describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
     True
     """
     if kind == "benchmark":
-        return _benchmark(*name.partition("/")[::2], data_dir)
+        return _describe_benchmark(*name.partition("/")[::2], data_dir)
     if data_dir is not None:
         raise OochubError(f"Only a benchmark has raw files, got a folder for a {kind}. Leave out the folder.")
     catalog.module_name(kind, name)  # an unknown name is an error
     if kind in ("objective", "detector", "mode", "model"):
-        return "\n".join(_class(kind, name))
+        return "\n".join(_describe_class(kind, name))
     thing = catalog.get(kind, name)
     parts = [f"{name}{inspect.signature(thing)}", "", inspect.getdoc(thing) or ""]
     facts = facts_of(thing) if kind == "metric" else None
@@ -49,16 +49,16 @@ def describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
     return "\n".join(parts)
 
 
-def _class(kind: str, name: str) -> list[str]:
+def _describe_class(kind: str, name: str) -> list[str]:
     """Arguments and docstrings of a class, read from its source: an objective would import torch."""
     source = catalog.source(kind, name)
     file = ast.parse(source)
     public = next(node for node in file.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
     docstrings = [ast.get_docstring(node) or "" for node in (file, public)]
-    return [f"{name}({_arguments(source, public.name)})", "", docstrings[0], "", docstrings[1]]
+    return [f"{name}({_read_arguments(source, public.name)})", "", docstrings[0], "", docstrings[1]]
 
 
-def _arguments(source: str, name: str) -> str:
+def _read_arguments(source: str, name: str) -> str:
     """What a class of some source takes, as it is written there, or where its base is written."""
     statements = ast.parse(source).body
     node = next(node for node in statements if isinstance(node, ast.ClassDef) and node.name == name)
@@ -70,11 +70,11 @@ def _arguments(source: str, name: str) -> str:
     for statement in statements:
         if isinstance(statement, ast.ImportFrom) and (names := bases & {alias.name for alias in statement.names}):
             spec = find_spec(statement.module or "")
-            return _arguments(Path(spec.origin).read_text("utf-8"), names.pop()) if spec and spec.origin else ""
+            return _read_arguments(Path(spec.origin).read_text("utf-8"), names.pop()) if spec and spec.origin else ""
     return ""
 
 
-def _benchmark(name: str, config: str, data_dir: str | None) -> str:
+def _describe_benchmark(name: str, config: str, data_dir: str | None) -> str:
     from datasets import get_dataset_config_names
 
     from oochub.data.load import config_class
@@ -83,20 +83,20 @@ def _benchmark(name: str, config: str, data_dir: str | None) -> str:
     configs = get_dataset_config_names(name)
     if config and config not in configs:
         raise unknown_name(f"config of {name}", config, configs)
-    found = _found(name, data_dir)
+    found = _find_raw_folder(name, data_dir)
     shown = [declared.of(config)] if config else declared.data_sets
     options = (inspect.getdoc(config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
     chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
     place = f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})"
     if len(shown) == 1:
-        listed = config or _listed(configs, name)
-        lines = [_head(shown[0]), "", *_facts(shown[0], listed), "", place, shown[0].tree(found)]
+        listed = config or _list_names(configs, name)
+        lines = [_head(shown[0]), "", *_list_facts(shown[0], listed), "", place, shown[0].tree(found)]
     else:
         lines = [_head(declared), "", f"home            {declared.homepage}"]
         lines += [f"data sets       {', '.join(next(iter(data_set.configs)) for data_set in shown)}"]
         lines += [f"                and {len(configs) - len(shown)} more configs: other splits of these"]
         for data_set in shown:
-            facts = _facts(data_set, ", ".join(data_set.configs))
+            facts = _list_facts(data_set, ", ".join(data_set.configs))
             lines += ["", f"== {_head(data_set)}", "", *facts, "", place, _own_tree(data_set, found)]
     lines += [
         *(["", "Options (load_dataset(..., key=value), --option key=value)", options] if options else []),
@@ -119,7 +119,7 @@ def _head(shown: Benchmark) -> str:
     return f"{shown.title} {shown.version}: {shown.summary}"
 
 
-def _facts(shown: Benchmark, configs: str) -> list[str]:
+def _list_facts(shown: Benchmark, configs: str) -> list[str]:
     """What a declaration says of its rows, and of where its raw files are from."""
     differing = [f"  {', '.join(alike)}\n      {words}" for words, alike in shown.differences.items()]
     licenses = {"images": shown.images_license, "labels": shown.annotations_license}
@@ -137,11 +137,11 @@ def _facts(shown: Benchmark, configs: str) -> list[str]:
         *(["", "Where configs differ", *differing] if differing else []),
         "",
         "Raw files",
-        *_raw_files(shown),
+        *_list_raw_files(shown),
     ]
 
 
-def _found(name: str, data_dir: str | None) -> Path | None:
+def _find_raw_folder(name: str, data_dir: str | None) -> Path | None:
     """The folder whose files are marked; None where none is named and $OOCHUB_DATA has none."""
     if data_dir is None:
         folder = Path(os.environ.get("OOCHUB_DATA", "")) / name
@@ -152,12 +152,12 @@ def _found(name: str, data_dir: str | None) -> Path | None:
     return folder
 
 
-def _listed(names: Sequence[str], benchmark: str) -> str:
+def _list_names(names: Sequence[str], benchmark: str) -> str:
     more = f", ... (`oochub list {benchmark}` has all {len(names)})" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _raw_files(benchmark: Benchmark) -> Iterator[str]:
+def _list_raw_files(benchmark: Benchmark) -> Iterator[str]:
     """The paths that each download holds, where it is from, how large it is, and its license."""
     for (url, size, license), names in benchmark.downloads.items():
         yield from (f"  {', '.join(names)}", f"      from {url}", f"      {size}; license: {license}")

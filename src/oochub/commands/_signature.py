@@ -58,17 +58,17 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
             parameters.append(each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY))
             continue
         kind, shows = found
-        about = {field: one for field, one in options_of(kind).items() if shows.has(field) and _shows(one, name)}
+        about = {field: one for field, one in options_of(kind).items() if shows.has(field) and _is_shown(one, name)}
         records[each.name] = kind, about
-        parameters += [_parameter(kind, field, one, shows) for field, one in about.items()]
+        parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
 
     @wraps(command)
     def run(**typed: Any) -> None:
         made = {}
         for place, (kind, about) in records.items():
-            words = {field: typed.pop(_variable(one)) for field, one in about.items()}
+            words = {field: typed.pop(_name_variable(one)) for field, one in about.items()}
             given = {field: each for field, each in words.items() if each is not None and each != []}
-            made[place] = kind(**{field: _value(each, about[field]) for field, each in given.items()})
+            made[place] = kind(**{field: _parse_value(each, about[field]) for field, each in given.items()})
         command(**typed, **made)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what `inspect` reads
@@ -89,16 +89,16 @@ def _record(annotation: Any) -> tuple[type[Settings], _Shown] | None:
     return kind, next((each for each in others if isinstance(each, _Shown)), _Shown())
 
 
-def _shows(about: Option, command: str) -> bool:
+def _is_shown(about: Option, command: str) -> bool:
     return about.commands is None or command in about.commands
 
 
-def _variable(about: Option) -> str:
+def _name_variable(about: Option) -> str:
     """The name of the parameter that typer sees, which is that of the option."""
     return about.flag_alone.strip("-").replace("-", "_")
 
 
-def _parameter(kind: type[Settings], field: str, about: Option, shows: _Shown) -> inspect.Parameter:
+def _make_parameter(kind: type[Settings], field: str, about: Option, shows: _Shown) -> inspect.Parameter:
     """What typer reads an option from."""
     typed = type_of(kind, field) if about.typed is None else about.typed
     alone = next(each for each in kinds_of(typed) if each is not type(None))
@@ -117,13 +117,13 @@ def _parameter(kind: type[Settings], field: str, about: Option, shows: _Shown) -
         max=about.most if alone is int else None,  # of nan typer would say that it is too large
     )
     return inspect.Parameter(
-        _variable(about),
+        _name_variable(about),
         inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[alone if default is MISSING else typed, given],
     )
 
 
-def _value(typed: Any, about: Option) -> Any:
+def _parse_value(typed: Any, about: Option) -> Any:
     """The value of what was typed."""
     return typed if about.parse is None else about.parse(typed, about.flag_alone)

@@ -37,30 +37,30 @@ def prepare_terminal() -> None:
 
     An `OochubWarning` is said as "Warning: ..." on standard error, without the line of code that gave it.
 
-    >>> codecs.register_error("oochub", _plain)
+    >>> codecs.register_error("oochub", _replace_unencodable)
     >>> "0.91 ± 0.02 … é".encode("ascii", "oochub").decode()
     '0.91 +/- 0.02 ... e'
     """
-    codecs.register_error("oochub", _plain)
-    warnings.formatwarning = _in_words
+    codecs.register_error("oochub", _replace_unencodable)
+    warnings.formatwarning = _format_warning
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a test or a notebook may have put something else there
             stream.reconfigure(errors="oochub")
 
 
-def _in_words(message: Any, category: type[Warning], *place: Any, **more: Any) -> str:
+def _format_warning(message: Any, category: type[Warning], *place: Any, **more: Any) -> str:
     return (
         f"Warning: {message}\n" if issubclass(category, OochubWarning) else _FORMAT(message, category, *place, **more)
     )
 
 
-def _plain(error: UnicodeError) -> tuple[str, int]:
+def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(letter) or _without_accent(letter) for letter in text), error.end
+    return "".join(_PLAIN.get(letter) or _strip_accent(letter) for letter in text), error.end
 
 
-def _without_accent(letter: str) -> str:
+def _strip_accent(letter: str) -> str:
     base = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
     return base or "?"

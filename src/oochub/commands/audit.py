@@ -5,7 +5,16 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, Model, Source, check_models, done, out_console, without_weight_bars, writes
+from oochub.commands._options import (
+    AsJson,
+    Model,
+    Source,
+    check_models,
+    out_console,
+    print_result,
+    without_weight_bars,
+    writes,
+)
 from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.interval_settings import IntervalSettings
@@ -40,10 +49,10 @@ def audit(
     from oochub.report.verdict import verdict
 
     predictions = out / _FILES["predictions"]
-    before = _times(predictions, out / _FILES["report"])
+    before = _read_times(predictions, out / _FILES["report"])
     without_weight_bars()
     report = audit_source(model, source, data, how, asked, found=contexts, probe=probe, intervals=intervals, out=out)
-    after = _times(predictions, out / _FILES["report"])
+    after = _read_times(predictions, out / _FILES["report"])
     if before[0] is not None and before[0] == after[0] and (probe.probe is None or before == after):
         typer.echo(f"No model was run: {predictions} is of the same model, data and settings.", err=True)
     said = verdict(report)
@@ -54,17 +63,17 @@ def audit(
         answer = {"headline": said.sentence, "case": said.case, "gap": to_json(report.gap.estimate), **found}
         if report.background is not None:
             answer["background_gap"] = to_json(report.background.gap)
-        done({**answer, **result}, as_json)
+        print_result({**answer, **result}, as_json)
         return
     out_console.print(terminal(report))
     out_console.print()
     out_console.print(f"{said.sentence} {said.lead}", markup=False)
-    done({"page": result["page"]}, as_json)
+    print_result({"page": result["page"]}, as_json)
 
 
 _FILES = {"predictions": "predictions.parquet", "report": "report.json", "page": "report.html"}
 
 
-def _times(*files: Path) -> list[int | None]:
+def _read_times(*files: Path) -> list[int | None]:
     """When the files were written; None for one that is not there."""
     return [file.stat().st_mtime_ns if file.exists() else None for file in files]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, Source, done, out_console, writes
+from oochub.commands._options import AsJson, Source, out_console, print_result, writes
 from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.process.ranks import Ranks
@@ -67,7 +67,7 @@ def build(
     written: dict[str, Any] = {}
     here = Ranks.here()
     if audit is not None and here.is_first:
-        written |= _audited(source, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
+        written |= _audit_classes(source, audit, as_json, order=order, candidates=candidates, wordnet=wordnet)
     if out is not None:
         options = {**(data.options or {}), **({"follow_links": True} if follow_links else {})}
         if is_benchmark(source):
@@ -95,10 +95,10 @@ def build(
             )
             written["repository"] = str(path)
     if written:
-        done(written, as_json)
+        print_result(written, as_json)
 
 
-def _audited(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> dict[str, Any]:
+def _audit_classes(benchmark: str, path: Path, as_json: bool, **parameters: Any) -> dict[str, Any]:
     from oochub import catalog
     from oochub.data.load import split_name
     from oochub.storage.artifacts import format_csv

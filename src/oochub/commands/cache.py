@@ -18,7 +18,7 @@ def cache(
     as_json: AsJson = False,
 ) -> None:
     """Lists what is kept to be had at once, or clears it: predictions, features, pixels, captions, builds."""
-    from oochub.commands._caches import caches, remove
+    from oochub.commands._caches import list_caches, remove
     from oochub.errors import OochubError, unknown_name
 
     if action not in (None, "clear"):
@@ -26,7 +26,7 @@ def cache(
     if action is None and (older_than is not None or dry_run):
         option = "--dry-run" if dry_run else "--older-than"
         raise OochubError(f"{option} is for clearing: oochub cache clear {option} ...")
-    found = caches(kind)
+    found = list_caches(kind)
     if action is None:
         rows = [
             {
@@ -45,7 +45,9 @@ def cache(
         lines = [("cache", "holds", "entries", "MB", "oldest, days", "path")]
         for each in found:
             age = f"{each.entries[0].age:.1f}" if each.entries else "-"
-            lines.append((each.kind, each.what, str(len(each.entries)), _megabytes(each.size), age, str(each.folder)))
+            lines.append(
+                (each.kind, each.what, str(len(each.entries)), _format_megabytes(each.size), age, str(each.folder))
+            )
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for *cells, path in lines:  # no table of rich: it cuts a path, which is to be copied whole
             words = [cell.ljust(width) for cell, width in zip(cells[:2], widths, strict=False)]
@@ -63,8 +65,8 @@ def cache(
     for entry in entries if dry_run else ():
         out_console.print(entry.path, markup=False)
     verb = "would be freed" if dry_run else "freed"
-    out_console.print(f"{_megabytes(size)} MB {verb}, {len(entries)} entries.")
+    out_console.print(f"{_format_megabytes(size)} MB {verb}, {len(entries)} entries.")
 
 
-def _megabytes(size: int) -> str:
+def _format_megabytes(size: int) -> str:
     return f"{size / 10**6:.1f}"

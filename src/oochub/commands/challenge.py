@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, Source, check_pairs, done, out_console, writes
+from oochub.commands._options import AsJson, Source, check_pairs, out_console, print_result, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
@@ -64,13 +64,13 @@ def challenge(
         context=context,
         value=value,
         at=at,
-        allowed=_members(allowed) if allowed else None,
+        allowed=_parse_members(allowed) if allowed else None,
         inside=inside or None,
         present=present,
         context_areas=context_areas.split(",") if context_areas else None,
         beta=beta,
         similarity=similarity,
-        tau=_thresholds(tau) if tau else None,
+        tau=_parse_thresholds(tau) if tau else None,
         hard_positives=hard_positives,
         hard_negatives=hard_negatives,
     )
@@ -88,10 +88,10 @@ def challenge(
     if not as_json:
         _print(challenge_set.counts, challenge_set.dropped)
     counts = {"counts": challenge_set.counts, "dropped": challenge_set.dropped}
-    done({"repository": str(out), **counts}, as_json)
+    print_result({"repository": str(out), **counts}, as_json)
 
 
-def _members(text: str) -> Any:
+def _parse_members(text: str) -> Any:
     """The set that `1..245` or `road,grass,3..5` means."""
     from oochub.records.parameters import parse_value
 
@@ -105,7 +105,7 @@ def _members(text: str) -> Any:
     return members
 
 
-def _thresholds(text: str) -> tuple[float, ...]:
+def _parse_thresholds(text: str) -> tuple[float, ...]:
     from oochub.records.parameters import parse_value
 
     thresholds = tuple(parse_value(part, by="--tau") for part in text.split(","))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
 
@@ -62,4 +62,4 @@ def compare(
             draft.write_text(text, "utf-8")
     if not as_json:
         out_console.print(compared.to_terminal(width=out_console.width))
-    done({name: str(path) for name, path in outputs.items()} | numbers, as_json)
+    print_result({name: str(path) for name, path in outputs.items()} | numbers, as_json)

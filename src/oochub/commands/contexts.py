@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from oochub.commands._context_page import write_context_page
-from oochub.commands._options import AsJson, Source, done, out_console, renamed, without_weight_bars, writes
+from oochub.commands._options import AsJson, Source, out_console, print_result, renamed, without_weight_bars, writes
 from oochub.commands._signature import shown
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
@@ -77,4 +77,4 @@ def contexts(
         write_context_page(found, page, rows=check, seed=measurement.seed, folder=out, as_json=as_json)
     by_name = {split: dict(zip(facts.names, of_split, strict=True)) for split, of_split in counts.items()}
     result = {"repository": str(out), "counts": by_name, "chosen_rows": facts.chosen_rows}
-    done(result | ({} if page is None else {"page": str(page)}), as_json)
+    print_result(result | ({} if page is None else {"page": str(page)}), as_json)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import EvaluationSettings
@@ -67,7 +67,7 @@ def evaluate(
     if keep is not None:
         if asked.benchmark is None:
             raise OochubError("--keep is read with --benchmark only. Name it, or leave it out.")
-        predictions, source, loading = [_kept(predictions, keep, source | loading)], {}, {}
+        predictions, source, loading = [_keep_predictions(predictions, keep, source | loading)], {}, {}
     if task:
         from oochub.evaluation.tasks import evaluate_tasks
 
@@ -87,7 +87,7 @@ def evaluate(
                 return
         if len(written) == 1 and not as_json:
             out_console.print(terminal(Report.load(*written.values())))
-        done({"reports": len(written), "report": str(out)}, as_json)
+        print_result({"reports": len(written), "report": str(out)}, as_json)
         return
     report = run(
         list(predictions),
@@ -100,12 +100,12 @@ def evaluate(
     if out is None:
         _print({"": report}, as_json)
         if not as_json:
-            done(kept, as_json)
+            print_result(kept, as_json)
         return
     report.save(out)
     if not as_json:
         out_console.print(terminal(report))
-    done({"report": str(out), **kept}, as_json)
+    print_result({"report": str(out), **kept}, as_json)
 
 
 def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
@@ -123,7 +123,7 @@ def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
         out_console.print(terminal(report))
 
 
-def _kept(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:
+def _keep_predictions(answers: list[Path], keep: Path, source: Mapping[str, Any]) -> Path:
     """The file of predictions that files of answers became."""
     from oochub.evaluation.evaluation_inputs import open_parts
     from oochub.prediction.predictions import concatenate_predictions

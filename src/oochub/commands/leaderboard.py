@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.storage.artifacts import SITE
 
 _SHOWN = 10
@@ -44,7 +44,7 @@ def leaderboard(
     verified = sum(not row.reason for row in rows)
     if as_json:
         counts = {"boards": len(site.boards), "entries": len(rows), "verified": verified, "not_verified": failed}
-        done({"site": str(out), **counts}, as_json)
+        print_result({"site": str(out), **counts}, as_json)
         return
     entries = f"{len(rows)} {'entry' if len(rows) == 1 else 'entries'}"
     boards = f"{len(site.boards)} {'board' if len(site.boards) == 1 else 'boards'}"
@@ -56,4 +56,4 @@ def leaderboard(
         out_console.print(f"Not verified: {name}: {reason}", markup=False)
     if len(failed) > _SHOWN:
         out_console.print(f"And {len(failed) - _SHOWN} more; the site says why of each.", markup=False)
-    done({"index": str(out / "index.html")}, as_json)
+    print_result({"index": str(out / "index.html")}, as_json)

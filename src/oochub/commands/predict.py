@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, Model, Source, check_models, done, without_weight_bars, writes
+from oochub.commands._options import AsJson, Model, Source, check_models, print_result, without_weight_bars, writes
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -40,4 +40,4 @@ def predict(
     cached = predictions.metadata.provenance["when"].get("cached")
     if cached is not None:
         typer.echo(f"No model was run: the same was predicted at {cached}. --no-cache predicts again.", err=True)
-    done({"predictions": str(out), "rows": len(predictions), "cached": cached is not None}, as_json)
+    print_result({"predictions": str(out), "rows": len(predictions), "cached": cached is not None}, as_json)

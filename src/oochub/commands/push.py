@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.commands._signature import shown
 from oochub.hub.upload import Pushed
 from oochub.settings.data_settings import DataSettings
@@ -50,8 +50,8 @@ def push(
 
     pushed = push_source(what, to, asked, raw, out=out)
     if not as_json:
-        _say(pushed, asked.dry_run)
-    done(
+        _print_pushed(pushed, asked.dry_run)
+    print_result(
         {
             "url": pushed.url,
             **({"commit": pushed.commit} if as_json else {}),
@@ -64,7 +64,7 @@ def push(
     )
 
 
-def _say(pushed: Pushed, dry_run: bool) -> None:
+def _print_pushed(pushed: Pushed, dry_run: bool) -> None:
     """Each file and its size before a push, how many after it."""
     changes = {"add": pushed.added, "change": pushed.changed, "delete": pushed.deleted}
     if not pushed.is_change:

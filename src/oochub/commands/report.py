@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.commands._signature import shown
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
@@ -118,4 +118,4 @@ def report(
         path: table.astype(object).where(table.notna(), None).to_dict("records") for path, table in tables.items()
     }
     more: dict[str, Any] = {"plots": drawn} | ({"numbers": records} if records else {})
-    done(written | (more if as_json else {path: path for path in drawn}), as_json)
+    print_result(written | (more if as_json else {path: path for path in drawn}), as_json)

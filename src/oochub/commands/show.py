@@ -31,7 +31,7 @@ def show(
         _show_models(name, as_json)
         return
     if name is None:
-        kind, name = _named(kind)
+        kind, name = _find_thing(kind)
     from oochub.commands._showing import describe
 
     text = describe(kind, name, data_dir=data_dir)
@@ -41,7 +41,7 @@ def show(
     out_console.print(text, markup=False)
 
 
-def _named(name: str) -> tuple[str, str]:
+def _find_thing(name: str) -> tuple[str, str]:
     """The one thing of that name, with its kind."""
     if name in catalog.kinds():
         raise OochubError(f"show needs the name of a {name}: oochub show {name} NAME. `oochub list {name}` has them.")
@@ -71,20 +71,20 @@ def _show_models(name: str | None, as_json: bool) -> None:
         types = [{"model_type": m.model_type, "modes": list(m.modes), "reason": m.reason} for m in models]
         out_console.print_json(json.dumps({"modes": modes, "models": types}))
         return
-    out_console.print(_table("How a model answers (--mode)", list(modes.items())))
+    out_console.print(_build_table("How a model answers (--mode)", list(modes.items())))
     served = [(m.model_type, ", ".join(m.modes), m.reason) for m in models if m.modes]
     if served:
-        out_console.print(_table(f"\nServed, by the model_type of a config.json ({len(served)})", served))
+        out_console.print(_build_table(f"\nServed, by the model_type of a config.json ({len(served)})", served))
     reasons: dict[str, list[str]] = {}
     for each in models:
         if not each.modes:
             reasons.setdefault(each.reason, []).append(each.model_type)
     if reasons:
         rows = [(reason, ", ".join(types)) for reason, types in sorted(reasons.items(), key=lambda row: -len(row[1]))]
-        out_console.print(_table(f"\nNot served ({sum(map(len, reasons.values()))})", rows))
+        out_console.print(_build_table(f"\nNot served ({sum(map(len, reasons.values()))})", rows))
 
 
-def _table(title: str, rows: Iterable[tuple[str, ...]]) -> Table:
+def _build_table(title: str, rows: Iterable[tuple[str, ...]]) -> Table:
     table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
     for row in rows:
         table.add_row(*row)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, check_pairs, done, out_console, writes
+from oochub.commands._options import AsJson, check_pairs, out_console, print_result, writes
 from oochub.commands._signature import shown
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import SWEEP
@@ -98,7 +98,9 @@ def sweep(
         out_console.print(table)
         for sentence in list_unselected(read_parquet(result.table).table.to_pandas()):
             out_console.print(sentence, markup=False)
-    done({key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}, as_json)
+    print_result(
+        {key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}, as_json
+    )
     if result.failed:
         raise OochubError(
             f"{result.failed} of {result.runs} runs failed; {result.page} lists their errors. "

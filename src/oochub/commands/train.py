@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, Source, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, Source, out_console, print_result, without_weight_bars, writes
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.training_settings import TrainingSettings
 from oochub.storage.artifacts import RUN
@@ -34,7 +34,7 @@ def train(
         named = ("config", "data_dir", "label", "context", "image", "group")
         words = [str(out), source, *data.words(*named)]
         out_console.print(f"Next: oochub audit {shlex.join(words)}", markup=False)
-    done(result, as_json)
+    print_result(result, as_json)
 
 
 class _EpochLines:

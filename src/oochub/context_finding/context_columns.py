@@ -220,7 +220,7 @@ def find_contexts(
     ]
     known = {split: readable for split, (_, readable) in zip(data, measured, strict=True)}
     of_all = np.concatenate(list(known.values()))
-    labels = [_labels(part) if classes else np.full(len(part), -1) for part in data.values()]
+    labels = [_read_labels(part) if classes else np.full(len(part), -1) for part in data.values()]
     chosen = pa.chunked_array(list(chosen_on.values()), pa.bool_()).fill_null(False)
     label, rows = np.concatenate(labels)[of_all], chosen.to_numpy()[of_all]
     measures = pa.concat_tables([table for table, _ in measured])
@@ -242,17 +242,17 @@ def find_contexts(
         settings={"choose_on": choose_on, **way.settings(), **named.settings},
         model=way.model,
     )
-    return _joined(data, named, known, chosen_on, facts, name)
+    return _join_columns(data, named, known, chosen_on, facts, name)
 
 
-def _labels(part: datasets.Dataset) -> NDArray[np.int64]:
+def _read_labels(part: datasets.Dataset) -> NDArray[np.int64]:
     """The class numbers, -1 where there is none."""
     column = part.select_columns(["label"]).with_format("arrow")[:].column("label")
     numbers: NDArray[np.int64] = column.fill_null(-1).to_numpy()
     return numbers
 
 
-def _joined(
+def _join_columns(
     data: Mapping[str, datasets.Dataset],
     named: NamedContexts,
     known: Mapping[str, NDArray[np.bool_]],
@@ -261,7 +261,7 @@ def _joined(
     config: str,
 ) -> datasets.DatasetDict:
     splits, start = {}, 0
-    names = _names(named.columns, next(iter(data.values())).column_names, facts.way)
+    names = _name_columns(named.columns, next(iter(data.values())).column_names, facts.way)
     renamed = [
         f"the column {name} is the data's own; that of {facts.way} is {new}"
         for name, new in names.items()
@@ -273,11 +273,11 @@ def _joined(
         start = rows.stop
         lists = datasets.List(datasets.ClassLabel(names=list(named.names)))
         made: dict[str, tuple[Any, Any]] = {
-            CONTEXTS_COLUMN: (lists, _placed(list_true_columns(named.has[rows]), readable)),
+            CONTEXTS_COLUMN: (lists, _place_values(list_true_columns(named.has[rows]), readable)),
             CHOSEN_ON: (datasets.Value("bool"), chosen_on[split]),
         }
         for name, (kind, values) in named.columns.items():
-            made[names[name]] = (kind, _placed(values[rows], readable))
+            made[names[name]] = (kind, _place_values(values[rows], readable))
         table = pa.table({name: values for name, (_, values) in made.items()})
         features = datasets.Features({name: kind for name, (kind, _) in made.items()})
         table = table.cast(features.arrow_schema)
@@ -292,7 +292,7 @@ def _joined(
     return datasets.DatasetDict(splits)
 
 
-def _names(columns: Iterable[str], taken: Sequence[str], way: str) -> dict[str, str]:
+def _name_columns(columns: Iterable[str], taken: Sequence[str], way: str) -> dict[str, str]:
     """What the columns of a way are called in the data: as they are, or after the way where the data have the name."""
     names = {}
     for name in columns:
@@ -302,7 +302,7 @@ def _names(columns: Iterable[str], taken: Sequence[str], way: str) -> dict[str, 
     return names
 
 
-def _placed(values: Any, readable: NDArray[np.bool_]) -> Any:
+def _place_values(values: Any, readable: NDArray[np.bool_]) -> Any:
     """Values of the readable rows among all rows, null for the others."""
     if readable.all():
         return values
@@ -317,7 +317,7 @@ def _record(info: Any, facts: FoundContexts, notes: Sequence[str], config: str) 
 def card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
     """The card of a repository with contexts, below its metadata."""
     facts = record.facts.found_contexts
-    assert facts is not None  # noqa: S101 _joined writes them
+    assert facts is not None  # noqa: S101 _join_columns writes them
     checked = f"checked by people on rows of {len(facts.checks)}" if facts.checks else "not checked by people"
     counts = {split: context_counts(part) for split, part in found.items()}
     heads = " | ".join(counts)

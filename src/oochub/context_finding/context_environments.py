@@ -55,9 +55,9 @@ def context_environments(
     >>> made.data["train"].features["contexts:dark"].names
     ['dark', 'without dark']
     """
-    asked = _asked(environments)
+    asked = _parse_environments(environments)
     first = data[needed[0]]
-    found = _found(first)
+    found = _read_found(first)
     if asked is None or environments is None or (found is None and environments in first.column_names):
         return FoundEnvironments(data, environments)
     if found is None or CONTEXTS_COLUMN not in first.column_names:
@@ -71,12 +71,12 @@ def context_environments(
     has = {split: _has(part, len(names)) for split, part in data.items()}
     for split in needed:
         _check_known(has[split], split, data[split])
-    codes, classes = _codes(has, names, asked.name, needed, environments)
+    codes, classes = _encode_environments(has, names, asked.name, needed, environments)
     _check_several(codes[needed[0]], classes, has[needed[0]], names, asked.name, needed[0])
     if asked.groups:
-        codes, classes = _by_class(data, codes, classes, environments)
+        codes, classes = _split_by_class(data, codes, classes, environments)
     column = _ONE if environments == CONTEXTS_COLUMN else environments
-    made = {split: _joined(part, column, codes[split], classes) for split, part in data.items()}
+    made = {split: _join_column(part, column, codes[split], classes) for split, part in data.items()}
     return FoundEnvironments(datasets.DatasetDict(made), column)
 
 
@@ -90,7 +90,7 @@ def found_environments(dataset: datasets.Dataset, column: str | None) -> dict[st
     Returns:
         way, model, and checked: of each context that made them and that people checked, what they said.
     """
-    asked, found = _asked(CONTEXTS_COLUMN if column == _ONE else column), _found(dataset)
+    asked, found = _parse_environments(CONTEXTS_COLUMN if column == _ONE else column), _read_found(dataset)
     if asked is None or found is None:
         return None
     used = found.names if asked.name is None else (asked.name,)
@@ -105,13 +105,13 @@ class _Asked(NamedTuple):
     name: str | None
 
 
-def _asked(environments: str | None) -> _Asked | None:
+def _parse_environments(environments: str | None) -> _Asked | None:
     rest = (environments or "").removeprefix(_GROUPS)
     column, colon, name = rest.partition(":")
     return _Asked(rest != environments, name if colon else None) if column == CONTEXTS_COLUMN else None
 
 
-def _found(dataset: datasets.Dataset) -> FoundContexts | None:
+def _read_found(dataset: datasets.Dataset) -> FoundContexts | None:
     record = BuildRecord.of(dataset.info)
     return record.facts.found_contexts if record else None
 
@@ -137,7 +137,7 @@ def _check_known(has: NDArray[np.float64], split: str, part: datasets.Dataset) -
         )
 
 
-def _codes(
+def _encode_environments(
     has: Mapping[str, NDArray[np.float64]], names: list[str], name: str | None, needed: Sequence[str], asked: str
 ) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
     """The number of each row's environment, nan where none is known, and the names of the environments."""
@@ -182,7 +182,7 @@ def _check_several(
     raise OochubError(f"{'The context ' + name if name else 'The contexts'} cannot tell environments: {said}. {hint}")
 
 
-def _by_class(
+def _split_by_class(
     data: Mapping[str, datasets.Dataset], codes: Mapping[str, NDArray[np.float64]], names: list[str], asked: str
 ) -> tuple[dict[str, NDArray[np.float64]], list[str]]:
     feature = next(iter(data.values())).features.get("label")
@@ -198,7 +198,7 @@ def _by_class(
     return groups, [f"{label}/{name}" for label in feature.names for name in names]
 
 
-def _joined(part: datasets.Dataset, name: str, codes: NDArray[np.float64], classes: list[str]) -> datasets.Dataset:
+def _join_column(part: datasets.Dataset, name: str, codes: NDArray[np.float64], classes: list[str]) -> datasets.Dataset:
     features = datasets.Features({name: datasets.ClassLabel(names=classes)})
     unknown = np.isnan(codes)
     values = pa.array(np.where(unknown, 0, codes).astype(np.int64), mask=unknown)

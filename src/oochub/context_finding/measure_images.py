@@ -61,10 +61,10 @@ def measure_images(
         ThreadPoolExecutor(max_workers=os.cpu_count()) as threads,
         tqdm(total=len(part), desc=f"{way.words()} {split}", unit="img", delay=2, disable=None) as bar,
     ):
-        files = (_file(raw, row, f"split {split}, example {name}", skip_broken) for row, name in enumerate(ids))
-        for several in _groups(files, lambda file: len(file[1] or b""), most=_ROWS, limit=_BYTES):
+        files = (_read_picture(raw, row, f"split {split}, example {name}", skip_broken) for row, name in enumerate(ids))
+        for several in _group_items(files, lambda file: len(file[1] or b""), most=_ROWS, limit=_BYTES):
             names, contents = [name for name, _ in several], [content for _, content in several]
-            table = _kept(way, contents, names, threads, skip_broken=skip_broken, cache=cache)
+            table = _read_or_measure(way, contents, names, threads, skip_broken=skip_broken, cache=cache)
             readable.append(table.column("readable").to_numpy(zero_copy_only=False))
             tables.append(table.drop_columns(["readable"]))
             bar.update(len(several))
@@ -73,10 +73,10 @@ def measure_images(
     if not filled:
         raise OochubError(f"Split {split} has no picture that can be read. Leave it out, or fetch the pictures again.")
     schema = filled[0].schema
-    return pa.concat_tables([_as(table, schema) for table in tables]), known
+    return pa.concat_tables([_convert_part(table, schema) for table in tables]), known
 
 
-def _file(raw: datasets.Dataset, row: int, name: str, skip_broken: bool) -> tuple[str, bytes | None]:
+def _read_picture(raw: datasets.Dataset, row: int, name: str, skip_broken: bool) -> tuple[str, bytes | None]:
     picture = raw[row]["image"]
     if picture and picture["path"]:
         name = f"{name} ({picture['path']})"
@@ -88,7 +88,7 @@ def _file(raw: datasets.Dataset, row: int, name: str, skip_broken: bool) -> tupl
         raise
 
 
-def _groups(items: Iterable[Item], size: Callable[[Item], int], *, most: int, limit: int) -> Iterator[list[Item]]:
+def _group_items(items: Iterable[Item], size: Callable[[Item], int], *, most: int, limit: int) -> Iterator[list[Item]]:
     """Items in their order, at most so many at once; their sizes add up to no more than a limit, or one is alone."""
     group: list[Item] = []
     total = 0
@@ -103,7 +103,7 @@ def _groups(items: Iterable[Item], size: Callable[[Item], int], *, most: int, li
         yield group
 
 
-def _kept(
+def _read_or_measure(
     way: ContextWay,
     contents: list[bytes | None],
     names: list[str],
@@ -113,20 +113,20 @@ def _kept(
     cache: bool,
 ) -> pa.Table:
     """The measures of a part, of the cache where they are there; an error is raised again, not kept."""
-    file = cache_folder("contexts") / f"{_key(way, contents, skip_broken=skip_broken)}.parquet"
+    file = cache_folder("contexts") / f"{_compute_key(way, contents, skip_broken=skip_broken)}.parquet"
     if cache and file.is_file():
         try:
             return read_parquet(file).table
         except OochubError:  # damaged: measured again
             file.unlink(missing_ok=True)
-    table = _measured(way, contents, names, threads, skip_broken=skip_broken)
+    table = _measure_part(way, contents, names, threads, skip_broken=skip_broken)
     if cache:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_parquet(table, file)
     return table
 
 
-def _key(way: ContextWay, contents: list[bytes | None], *, skip_broken: bool) -> str:
+def _compute_key(way: ContextWay, contents: list[bytes | None], *, skip_broken: bool) -> str:
     code = hashlib.sha256(Path(inspect.getfile(type(way))).read_bytes()).hexdigest()
     about = [way.words(), code, way.settings(), skip_broken]
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
@@ -135,7 +135,7 @@ def _key(way: ContextWay, contents: list[bytes | None], *, skip_broken: bool) ->
     return digest.hexdigest()[:40]
 
 
-def _measured(
+def _measure_part(
     way: ContextWay,
     contents: list[bytes | None],
     names: list[str],
@@ -153,8 +153,8 @@ def _measured(
 
     measured: list[pa.Table] = []
     known = np.zeros(len(contents), bool)
-    pixels = list(threads.map(_pixels, contents))
-    for batch in _groups(range(len(contents)), pixels.__getitem__, most=way.batch_size, limit=_PIXELS):
+    pixels = list(threads.map(_count_pixels, contents))
+    for batch in _group_items(range(len(contents)), pixels.__getitem__, most=way.batch_size, limit=_PIXELS):
         pictures = list(threads.map(opened, [contents[row] for row in batch], [names[row] for row in batch]))
         known[batch] = [picture is not None for picture in pictures]
         if read := [picture for picture in pictures if picture is not None]:
@@ -166,7 +166,7 @@ def _measured(
     return pa.concat_tables(measured).take(rows).append_column("readable", pa.array(known))
 
 
-def _pixels(content: bytes | None) -> int:
+def _count_pixels(content: bytes | None) -> int:
     """By its header; none of what cannot be decoded."""
     try:
         width, height = open_picture(content or b"", name="a picture").size
@@ -175,7 +175,7 @@ def _pixels(content: bytes | None) -> int:
     return width * height
 
 
-def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _convert_part(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A part; one without a readable picture as rows of nulls."""
     if table.num_columns:
         return table.cast(schema)

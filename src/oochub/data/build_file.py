@@ -70,9 +70,9 @@ class FileDigest:
         """
         file = folder / path
         size = file.stat().st_size
-        without, parts = _without_pictures(file)
+        without, parts = _hash_without_pictures(file)
         return cls(
-            path=path, size=size, sha256=_sha256(file), without_pictures=without if size > parts * _WORTH else None
+            path=path, size=size, sha256=_hash_file(file), without_pictures=without if size > parts * _WORTH else None
         )
 
     def check(self, folder: Path, *, again: str, whole: bool) -> None:
@@ -102,9 +102,9 @@ class FileDigest:
             )
         found, expected = "", self.without_pictures
         if whole or expected is None or not self._mark(file).is_file():
-            found, expected = _sha256(file), self.sha256
+            found, expected = _hash_file(file), self.sha256
         else:
-            found, _ = _without_pictures(file)
+            found, _ = _hash_without_pictures(file)
         if found != expected:
             raise OochubError(
                 f"{shard} was damaged, or is of another build: the SHA-256 of its bytes begins with "
@@ -128,17 +128,17 @@ class FileDigest:
         return cache_folder("shards") / f"{hashlib.sha256(repr(known).encode()).hexdigest()[:32]}.compared"
 
 
-def _sha256(file: Path) -> str:
+def _hash_file(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
-def _without_pictures(file: Path) -> tuple[str, int]:
+def _hash_without_pictures(file: Path) -> tuple[str, int]:
     """The digest, empty where what tells where the pictures lie is damaged, and the parts that were read."""
     digest, parts = hashlib.sha256(), 0
     try:
         with file.open("rb") as content:
-            for part in _PARTS.get(file.suffix, _rest)(content):
+            for part in _PARTS.get(file.suffix, _read_rest)(content):
                 digest.update(part)
                 parts += 1
     except _BROKEN:
@@ -146,13 +146,13 @@ def _without_pictures(file: Path) -> tuple[str, int]:
     return digest.hexdigest(), parts
 
 
-def _rest(content: IO[bytes], *, end: float = math.inf) -> Iterator[bytes]:
+def _read_rest(content: IO[bytes], *, end: float = math.inf) -> Iterator[bytes]:
     """The bytes from where a file is read up to a place."""
     while part := content.read(int(min(_READ, max(0, end - content.tell())))):
         yield part
 
 
-def _of_parquet(content: IO[bytes]) -> Iterator[bytes]:
+def _select_parquet_bytes(content: IO[bytes]) -> Iterator[bytes]:
     """All but the chunks of columns that hold bytes, not text or numbers."""
     about = pq.read_metadata(content)
     kinds = [about.schema.column(number) for number in range(about.num_columns)]
@@ -166,12 +166,12 @@ def _of_parquet(content: IO[bytes]) -> Iterator[bytes]:
         chunks = about.row_group(group)
         for chunk in map(chunks.column, blobs):
             start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
-            yield from _rest(content, end=start)
+            yield from _read_rest(content, end=start)
             content.seek(start + chunk.total_compressed_size)
-    yield from _rest(content)
+    yield from _read_rest(content)
 
 
-def _of_tar(content: IO[bytes]) -> Iterator[bytes]:
+def _select_tar_bytes(content: IO[bytes]) -> Iterator[bytes]:
     """All but the members that are no JSON, of a shard as `write_webdataset` lays it out."""
     while (header := content.read(_BLOCK)) and header[0]:
         size = int(header[124:135], 8)
@@ -183,12 +183,15 @@ def _of_tar(content: IO[bytes]) -> Iterator[bytes]:
             yield header + content.read(whole)
         else:
             yield header
-            yield from _rest(content, end=content.tell() + whole)
+            yield from _read_rest(content, end=content.tell() + whole)
     yield header
-    yield from _rest(content)
+    yield from _read_rest(content)
 
 
-_PARTS: Mapping[str, Callable[[IO[bytes]], Iterator[bytes]]] = {".parquet": _of_parquet, ".tar": _of_tar}
+_PARTS: Mapping[str, Callable[[IO[bytes]], Iterator[bytes]]] = {
+    ".parquet": _select_parquet_bytes,
+    ".tar": _select_tar_bytes,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +226,7 @@ class ConfigFiles:
             columns=features.to_dict(),
             beside=tuple(FileDigest.of(folder, path) for path in beside if (folder / path).is_file()),
         )
-        return replace(made, digest=made._digest())
+        return replace(made, digest=made._compute_digest())
 
     def check(self, *, what: str) -> None:
         """Looks at its own digest.
@@ -232,7 +235,7 @@ class ConfigFiles:
             OochubError: A field that was changed, a path that leads elsewhere.
         """
         paths = [PurePosixPath(each.path) for each in self.files]
-        if self.digest != self._digest() or any(path.is_absolute() or ".." in path.parts for path in paths):
+        if self.digest != self._compute_digest() or any(path.is_absolute() or ".." in path.parts for path in paths):
             raise OochubError(
                 f"{what} were changed by hand, or are of another build: their digest is not {self.digest[:12]!r}. "
                 "Copy the file again, or build again."
@@ -252,7 +255,7 @@ class ConfigFiles:
         """
         return read_features(self.columns, name="build.json", again="Copy it again, or build again.")
 
-    def _digest(self) -> str:
+    def _compute_digest(self) -> str:
         content = to_json(replace(self, digest=""))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
@@ -278,7 +281,7 @@ def read_builds(folder: Path) -> dict[str, Any]:
         OochubError: It is no JSON, or no object.
     """
     file = folder / RECORDS
-    return _by_config(read_json(file), str(file)) if file.is_file() else {}
+    return _index_by_config(read_json(file), str(file)) if file.is_file() else {}
 
 
 def read_record(folder: Path, config: str) -> BuildRecord | None:
@@ -300,7 +303,7 @@ def read_record(folder: Path, config: str) -> BuildRecord | None:
             content = (metadata_load(file) or {}) if file.is_file() else {}
         except (ValueError, YAMLError) as error:
             raise OochubError(f"{file} has metadata that are no YAML: {error}. Correct or remove it.") from error
-        records = _by_config(content.get(_KEY, {}), f"{file}: {_KEY}")
+        records = _index_by_config(content.get(_KEY, {}), f"{file}: {_KEY}")
     if config not in records:
         return None
     return from_json(BuildRecord, records[config], what=f"the build record in {file}")
@@ -339,7 +342,7 @@ def read_files(folder: Path, config: str | None) -> tuple[str, ConfigFiles] | No
     return config, written
 
 
-def _by_config(records: Any, place: str) -> dict[str, Any]:
+def _index_by_config(records: Any, place: str) -> dict[str, Any]:
     if not isinstance(records, dict):
         raise OochubError(f"{place} holds a record for each configuration, got {repr(records)[:60]}. Build it again.")
     return records

@@ -177,14 +177,14 @@ def challenge(
     {'train': {'easy': 1, 'hard_positive': 1, 'hard_negative': 1, 'hard': 0}}
     """
     criterion_arguments = check_arguments(criterion, arguments)
-    parts = _parts(without_build_column(dataset))
+    parts = _split_parts(without_build_column(dataset))
     for name, part in parts.items():
         check_columns(criterion_arguments, part.features, replace=replace, split=name)
     if restrict_train and "train" not in parts:
         raise OochubError(f"restrict_train drops rows of the split train; there are only {', '.join(parts)}.")
     read = {key: _read(parts, columns) for key, columns in criterion_arguments.columns.items()}
-    names = _names(parts, criterion_arguments.columns)
-    arrays, values = _coded(criterion_arguments, names, read)
+    names = _find_class_names(parts, criterion_arguments.columns)
+    arrays, values = _encode_arguments(criterion_arguments, names, read)
     behind = None if criterion_arguments.behind in names else read.get(criterion_arguments.behind or "")
     judged, counts, dropped, start = {}, {}, 0, 0
     for name, part in parts.items():
@@ -195,7 +195,7 @@ def challenge(
         part = part.remove_columns([column for column in MADE if column in part.column_names])
         part = part.add_column("challenge", codes, feature=datasets.ClassLabel(names=list(KINDS)))
         if behind is not None and _is_number(behind):
-            part = part.add_column("challenge_value", _largest(behind[rows]), feature=datasets.Value("float64"))
+            part = part.add_column("challenge_value", _find_largest(behind[rows]), feature=datasets.Value("float64"))
         if restrict_train and name == "train":
             easy = np.flatnonzero(codes == 0)
             if not len(easy):
@@ -206,7 +206,7 @@ def challenge(
     return ChallengeSet(whole, counts, dropped)
 
 
-def _parts(dataset: Any) -> dict[str, datasets.Dataset]:
+def _split_parts(dataset: Any) -> dict[str, datasets.Dataset]:
     if isinstance(dataset, datasets.Dataset):
         return {str(dataset.split or "train"): dataset}
     if isinstance(dataset, datasets.DatasetDict):
@@ -217,7 +217,7 @@ def _parts(dataset: Any) -> dict[str, datasets.Dataset]:
     )
 
 
-def _names(parts: Mapping[str, datasets.Dataset], columns: Mapping[str, Any]) -> dict[str, list[str]]:
+def _find_class_names(parts: Mapping[str, datasets.Dataset], columns: Mapping[str, Any]) -> dict[str, list[str]]:
     """The class names of the parameters that are read from a ClassLabel column."""
     names = {}
     for key, column in columns.items():
@@ -235,7 +235,7 @@ def _read(parts: Mapping[str, datasets.Dataset], columns: str | list[str]) -> ND
     for split, part in parts.items():
         table = part.select_columns(list_columns(columns)).with_format("arrow")[:]
         arrays = [
-            _array(table[column].combine_chunks(), part.features[column], f"{column!r} of {split}")
+            _convert_column(table[column].combine_chunks(), part.features[column], f"{column!r} of {split}")
             for column in list_columns(columns)
         ]
         by_split.append(arrays[0] if isinstance(columns, str) else np.column_stack(arrays))
@@ -244,7 +244,7 @@ def _read(parts: Mapping[str, datasets.Dataset], columns: str | list[str]) -> ND
     return np.concatenate(by_split)
 
 
-def _array(column: pa.Array, feature: Any, title: str) -> NDArray[Any]:
+def _convert_column(column: pa.Array, feature: Any, title: str) -> NDArray[Any]:
     missing = column.null_count
     if isinstance(feature, datasets.ClassLabel):  # -1 is the Hub's "no label"
         missing += pc.sum(pc.less(column, 0)).as_py() or 0
@@ -261,7 +261,7 @@ def _array(column: pa.Array, feature: Any, title: str) -> NDArray[Any]:
     return np.asarray(pc.list_flatten(column).to_numpy(zero_copy_only=False)).reshape(len(column), widths[0])
 
 
-def _coded(
+def _encode_arguments(
     arguments: Arguments, names: Mapping[str, list[str]], read: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The criterion's arguments, with names for the numbers of ClassLabel columns."""
@@ -272,7 +272,7 @@ def _coded(
     if "present" in arrays:
         arrays["present"] = check_positives("present", arrays["present"])
     if {"label", "context"} <= set(arrays):
-        arrays |= _coded_alike(arguments.columns, names, read)
+        arrays |= _encode_alike(arguments.columns, names, read)
     allowed, value = values.get("allowed"), arrays.get("value")
     if value is not None and not _is_number(value) and isinstance(allowed, Collection):
         values["allowed"] = [allowed] if isinstance(allowed, str) else [str(name) for name in allowed]
@@ -283,7 +283,7 @@ def _coded(
     return arrays, values
 
 
-def _coded_alike(
+def _encode_alike(
     columns: Mapping[str, Any], names: Mapping[str, list[str]], read: Mapping[str, NDArray[Any]]
 ) -> dict[str, NDArray[Any]]:
     """`label` and `context`, of a label of two classes as 0, 1 and, for any other context, -1; else as text."""
@@ -326,7 +326,7 @@ def _judge(
     return np.asarray(codes)
 
 
-def _largest(array: NDArray[Any]) -> NDArray[np.float64]:
+def _find_largest(array: NDArray[Any]) -> NDArray[np.float64]:
     if array.ndim == 1:
         return array.astype(np.float64)
     return array.max(axis=1).astype(np.float64) if array.shape[1] else np.full(len(array), np.nan)

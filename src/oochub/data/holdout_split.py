@@ -34,7 +34,7 @@ def choose_holdout(
     (True, 8, 'example_id')
     """
     by = cluster if cluster is not None and cluster in part.column_names else "example_id"
-    units = _values(part, by) if by == cluster else find_example_ids(datasets.DatasetDict({split: part}))[split]
+    units = _read_values(part, by) if by == cluster else find_example_ids(datasets.DatasetDict({split: part}))[split]
     chooses = HeldOut.choosing(units)
     chose, rows = int(chooses.sum()), int((~chooses).sum())
     if not chose or not rows:
@@ -47,7 +47,7 @@ def choose_holdout(
     return np.flatnonzero(chooses), HeldOut(split=split, by=by, chose=chose, rows=rows)
 
 
-def _values(part: datasets.Dataset, name: str) -> list[object]:
+def _read_values(part: datasets.Dataset, name: str) -> list[object]:
     """The values of a column; of class numbers the names, as predictions have them."""
     feature, values = part.features[name], part[name][:]
     return list(feature.int2str(values)) if isinstance(feature, datasets.ClassLabel) else list(values)

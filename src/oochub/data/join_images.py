@@ -60,12 +60,12 @@ def join_images(data: Any, pictures: Any, *, column: str = "image") -> Any:
     Image(mode=None, decode=True)
     """
     if isinstance(data, Mapping):
-        found = _finder(pictures, column)
-        return datasets.DatasetDict({split: _joined(part, found, column) for split, part in data.items()})
-    return _joined(data, _finder(pictures, column), column)
+        found = _make_finder(pictures, column)
+        return datasets.DatasetDict({split: _join(part, found, column) for split, part in data.items()})
+    return _join(data, _make_finder(pictures, column), column)
 
 
-def _joined(given: Any, find: _Find, column: str) -> Any:
+def _join(given: Any, find: _Find, column: str) -> Any:
     part = without_build_column(given)
     digests = f"{column}{DIGEST}"
     for name in ("example_id", digests):
@@ -81,7 +81,7 @@ def _joined(given: Any, find: _Find, column: str) -> Any:
     )
 
     def images_of(batch: dict[str, list[str]]) -> dict[str, list[Any]]:
-        return {column: [_stored(find, *row) for row in zip(batch["example_id"], batch[digests], strict=True)]}
+        return {column: [_check_stored(find, *row) for row in zip(batch["example_id"], batch[digests], strict=True)]}
 
     joined = part.map(
         images_of,
@@ -111,7 +111,7 @@ def _check(part: Any, find: _Find, digests: str) -> None:
         )
 
 
-def _stored(find: _Find, example: str, digest: str | None) -> dict[str, Any] | None:
+def _check_stored(find: _Find, example: str, digest: str | None) -> dict[str, Any] | None:
     if digest is None:
         return None
     found = find(example, digest)
@@ -120,7 +120,7 @@ def _stored(find: _Find, example: str, digest: str | None) -> dict[str, Any] | N
     return {"bytes": found[0], "path": found[1]}
 
 
-def _finder(pictures: Any, column: str) -> _Find:
+def _make_finder(pictures: Any, column: str) -> _Find:
     if isinstance(pictures, str | PathLike):
         return _InFolder(Path(pictures).expanduser()).find
     parts = list(pictures.values()) if isinstance(pictures, Mapping) else [pictures]
@@ -211,9 +211,9 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
         record = read_record(source, config)
         if record is not None:
             record = dataclasses.replace(record, notes=(*record.notes, NOTE))
-        infos[config].features = bare = _without(features, record)
+        infos[config].features = bare = _drop_features(features, record)
         for path in (path for paths in splits.values() for path in paths):
-            renamed[path] = _written(source / path, out / path, features, bare, record)
+            renamed[path] = _rewrite_file(source / path, out / path, features, bare, record)
         if record is not None:
             written = {split: [renamed[path] for path in paths] for split, paths in splits.items()}
             store_record(out, config, record, ConfigFiles.of(out, written, bare))
@@ -226,7 +226,7 @@ def list_image_columns(features: Mapping[str, object]) -> list[str]:
     return [name for name, feature in features.items() if isinstance(feature, datasets.Image)]
 
 
-def _without(features: datasets.Features, record: BuildRecord | None) -> datasets.Features:
+def _drop_features(features: datasets.Features, record: BuildRecord | None) -> datasets.Features:
     pictures = list_image_columns(features)
     bare = {
         f"{name}{DIGEST}" if name in pictures else name: datasets.Value("string") if name in pictures else feature
@@ -237,7 +237,7 @@ def _without(features: datasets.Features, record: BuildRecord | None) -> dataset
     return datasets.Features(bare)
 
 
-def _written(
+def _rewrite_file(
     source: Path, target: Path, features: datasets.Features, bare: datasets.Features, record: BuildRecord | None
 ) -> str:
     """Writes one file anew, and returns its path with the digest of its content, as `datasets` caches by name."""
@@ -248,7 +248,7 @@ def _written(
             columns = {name: batch.column(name) for name in features}
             for name in list_image_columns(features):
                 contents = columns.pop(name).field("bytes").to_pylist()
-                columns[f"{name}{DIGEST}"] = pa.array([_digest(content) for content in contents], pa.string())
+                columns[f"{name}{DIGEST}"] = pa.array([_compute_digest(content) for content in contents], pa.string())
             if record is not None and BUILD_COLUMN in columns:
                 columns[BUILD_COLUMN] = pa.array([record.text] * len(batch), pa.string())
             writer.write_table(pa.Table.from_pydict({name: columns[name] for name in bare}))
@@ -260,5 +260,5 @@ def _written(
     return str(target.rename(target.with_name(name)).relative_to(target.parents[1]))
 
 
-def _digest(content: bytes | None) -> str | None:
+def _compute_digest(content: bytes | None) -> str | None:
     return None if content is None else hashlib.sha256(content).hexdigest()

@@ -301,7 +301,7 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
     if not isinstance(columns, bool | str | Sequence):
         raise OochubError(f"text_columns is True, the name of a column or a list of them, got {columns!r:.80}.")
     truth = {catalog.get("output", name).label_column for name in catalog.names("output")}
-    names = {column: _names(data.features[column]) for column in data.column_names if column not in truth}
+    names = {column: _get_class_names(data.features[column]) for column in data.column_names if column not in truth}
     names = {column: classes for column, classes in names.items() if classes}
     if isinstance(columns, Mapping) or not isinstance(columns, bool | Iterable):
         raise OochubError(f"text_columns takes True, or names of columns, got a {type(columns).__name__}.")
@@ -311,19 +311,21 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
             hint = "The truth stays numbers, which models need: compare with features[column].str2int(name)."
             raise unknown_name("column of class numbers", column, names, hint)
     numbers = data.select_columns(chosen).with_format("arrow")[:]
-    text = datasets.Dataset(pa.table({column: _text(numbers.column(column), names[column]) for column in chosen}))
+    text = datasets.Dataset(
+        pa.table({column: _name_numbers(numbers.column(column), names[column]) for column in chosen})
+    )
     parts = [data.remove_columns(chosen), text]
-    joined = datasets.concatenate_datasets(parts, info=_bare(data.info), split=data.split, axis=1)
+    joined = datasets.concatenate_datasets(parts, info=_drop_features(data.info), split=data.split, axis=1)
     return joined.select_columns(data.column_names)
 
 
-def _names(feature: Any) -> list[str]:
+def _get_class_names(feature: Any) -> list[str]:
     """The names of the classes that a column holds; none of another column."""
     feature = feature.feature if isinstance(feature, datasets.List) else feature
     return list(feature.names) if isinstance(feature, datasets.ClassLabel) else []
 
 
-def _text(numbers: pa.ChunkedArray, names: list[str]) -> pa.Array:
+def _name_numbers(numbers: pa.ChunkedArray, names: list[str]) -> pa.Array:
     def name(number: Any) -> Any:
         if isinstance(number, list):
             return [name(each) for each in number]
@@ -333,7 +335,7 @@ def _text(numbers: pa.ChunkedArray, names: list[str]) -> pa.Array:
     return pa.array([name(number) for number in numbers.to_pylist()], pa.list_(pa.string()) if is_list else pa.string())
 
 
-def _bare(info: Any) -> Any:
+def _drop_features(info: Any) -> Any:
     """The same information without the features, which are read from the joined table."""
     info = info.copy()
     info.features = None

@@ -83,11 +83,13 @@ def open_source(
         _check_regular_files(place)
     elif place.exists():
         regular_file(place)
-    mode = _verification_mode(given.pop("verification_mode", "basic_checks"))
+    mode = _choose_verification_mode(given.pop("verification_mode", "basic_checks"))
     origin: HubDataSet | None = None
     try:
-        known = None if mode == "no_checks" or place.is_file() else _repository(source, place, config, given, data_dir)
-        for file in _parquet_files(place) if known is None and mode != "no_checks" else ():
+        known = (
+            None if mode == "no_checks" or place.is_file() else _find_repository(source, place, config, given, data_dir)
+        )
+        for file in _find_parquet_files(place) if known is None and mode != "no_checks" else ():
             check_seal(file)
         is_saved = any((place / name).is_file() for name in ("dataset_dict.json", "state.json"))
         if is_saved:
@@ -103,7 +105,7 @@ def open_source(
                 builder = ShardRows(shards, in_place=in_place)
             elif known is None or chooses_files(given, data_dir):
                 if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
-                    state = _metadata_state(place)
+                    state = _digest_metadata(place)
                     given |= {} if state is None else {"name": config or "default", "description": state}
                 builder = retry(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
                 if not is_named:
@@ -158,7 +160,7 @@ def open_source(
     return loaded
 
 
-def _repository(
+def _find_repository(
     source: str, place: Path, config: str | None, options: Mapping[str, Any], data_dir: str | None
 ) -> RepositoryFiles | None:
     """The repository that a source is, with what is known of its files; None where nothing is."""
@@ -177,7 +179,7 @@ def _state(builder: datasets.DatasetBuilder) -> str:
     return f"files of {digest.hexdigest()}"
 
 
-def _verification_mode(mode: str) -> str:
+def _choose_verification_mode(mode: str) -> str:
     allowed = [each.value for each in datasets.VerificationMode]
     if mode not in allowed:
         raise unknown_name("verification_mode", mode, allowed)
@@ -212,7 +214,7 @@ def build_splits(
     return builder.as_dataset()
 
 
-def _parquet_files(place: Path) -> list[Path]:
+def _find_parquet_files(place: Path) -> list[Path]:
     """The Parquet files of a source, none where it is no place on this disk."""
     if place.suffix == ".parquet" and place.is_file():
         return [place]
@@ -235,10 +237,10 @@ def _check_card_paths(folder: Path) -> None:
         card = metadata_load(folder / "README.md") if (folder / "README.md").is_file() else None
     except (ValueError, YAMLError, RecursionError, TypeError, AttributeError):
         return  # whoever loads it says what is wrong
-    for path in _paths(card.get("configs") if isinstance(card, dict) else None):
+    for path in _collect_paths(card.get("configs") if isinstance(card, dict) else None):
         is_absolute = PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
         if is_absolute or "://" in path or ".." in path.replace("\\", "/").split("/"):
-            raise _elsewhere(str(folder), path)
+            raise _points_elsewhere(str(folder), path)
 
 
 def _check_data_files(builder: Any, folder: Path) -> None:
@@ -258,29 +260,29 @@ def _check_data_files(builder: Any, folder: Path) -> None:
             else:
                 is_own = not folder.is_dir() or Path(file).is_relative_to(folder)
             if not is_own or ".." in file.split("/"):
-                raise _elsewhere(builder.repo_id or str(folder), file)
+                raise _points_elsewhere(builder.repo_id or str(folder), file)
 
 
-def _paths(value: Any) -> Iterator[str]:
+def _collect_paths(value: Any) -> Iterator[str]:
     """The paths in the configurations of a card."""
     if isinstance(value, list):
         for each in value:
-            yield from _paths(each)
+            yield from _collect_paths(each)
     elif isinstance(value, dict):
         for key, each in value.items():
             if key in _KEYS:
-                yield from _texts(each)
+                yield from _collect_texts(each)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _collect_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+            yield from _collect_texts(each)
 
 
-def _elsewhere(source: str, path: str) -> OochubError:
+def _points_elsewhere(source: str, path: str) -> OochubError:
     return OochubError(
         f"The card of {source} names data from elsewhere, {path[:200]!r}, which are not read. Load them by their own "
         "path, or mend the card."
@@ -305,11 +307,11 @@ def _check_class_numbers(data: Mapping[str, datasets.Dataset]) -> None:
             continue
         table = part.select_columns(names).with_format("arrow")[:]
         for name in names:
-            for feature, numbers in _numbers(table.column(name).combine_chunks(), part.features[name]):
+            for feature, numbers in _collect_numbers(table.column(name).combine_chunks(), part.features[name]):
                 wrong = pc.or_(pc.less(numbers, -1), pc.greater_equal(numbers, feature.num_classes))
                 if pc.any(wrong).as_py():
                     number = numbers[pc.index(wrong, True).as_py()]
-                    row = _row(table.column(name), part.features[name], number.as_py())
+                    row = _find_row(table.column(name), part.features[name], number.as_py())
                     raise OochubError(
                         f"{name} is {number.as_py()} in {row}split {split}, and there are {feature.num_classes} "
                         "classes, numbered from 0. Correct it, or leave the row out; -1 stands for no class."
@@ -324,19 +326,19 @@ def _holds_classes(feature: Any) -> bool:
     return isinstance(feature, datasets.ClassLabel)
 
 
-def _numbers(array: Any, feature: Any) -> Iterator[tuple[datasets.ClassLabel, Any]]:
+def _collect_numbers(array: Any, feature: Any) -> Iterator[tuple[datasets.ClassLabel, Any]]:
     """The class numbers of a column, each kind of class for itself."""
     if isinstance(feature, datasets.ClassLabel):
         yield feature, array
     elif isinstance(feature, dict):
         for name, inner in feature.items():
             if _holds_classes(inner):
-                yield from _numbers(pc.struct_field(array, name), inner)
+                yield from _collect_numbers(pc.struct_field(array, name), inner)
     elif isinstance(feature, datasets.List | datasets.LargeList) and _holds_classes(feature.feature):
-        yield from _numbers(pc.list_flatten(array), feature.feature)
+        yield from _collect_numbers(pc.list_flatten(array), feature.feature)
 
 
-def _row(column: pa.ChunkedArray, feature: Any, number: int) -> str:
+def _find_row(column: pa.ChunkedArray, feature: Any, number: int) -> str:
     """Where a number stands first, of a column of plain numbers."""
     if not isinstance(feature, datasets.ClassLabel):
         return ""
@@ -355,12 +357,12 @@ def _check_regular_files(folder: Path) -> None:
     Raises:
         OochubError: A pipe, a socket or a device; it is named.
     """
-    for entry in _entries(folder):
+    for entry in _list_entries(folder):
         if not (_is(entry.is_file) or _is(entry.is_dir)) and Path(entry.path).exists():
             regular_file(Path(entry.path))
 
 
-def _metadata_state(folder: Path) -> str | None:
+def _digest_metadata(folder: Path) -> str | None:
     """A digest of the paths, sizes and times of a folder's metadata files; None where it has none.
 
     The cache of `datasets` goes by their names and times of change, which a copy may keep.
@@ -369,7 +371,7 @@ def _metadata_state(folder: Path) -> str | None:
         folder: With what lies below it.
     """
     digest, is_empty = hashlib.sha256(), True
-    for entry in sorted(_entries(folder), key=lambda entry: entry.path):
+    for entry in sorted(_list_entries(folder), key=lambda entry: entry.path):
         if entry.name in _METADATA and _is(entry.is_file):
             about, is_empty = entry.stat(), False
             said = f" {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}\n"
@@ -385,13 +387,13 @@ def _is(kind: Callable[[], bool]) -> bool:
         return False
 
 
-def _entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
+def _list_entries(folder: Path) -> Iterator["os.DirEntry[str]"]:
     """All below a folder that is no folder itself."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from _entries(Path(entry.path))
+                yield from _list_entries(Path(entry.path))
             else:
                 yield entry

@@ -61,7 +61,7 @@ class RepositoryCard:
         """The paths of each split of each configuration."""
         configs = MetadataConfigs.from_dataset_card_data(self.card.data)
         return {
-            name: {each["split"]: _listed(each["path"]) for each in config["data_files"]}
+            name: {each["split"]: _read_listed(each["path"]) for each in config["data_files"]}
             for name, config in configs.items()
             if "data_files" in config
         }
@@ -90,11 +90,11 @@ class RepositoryCard:
         """The card with these configurations alone; with all where none is named."""
         names = [name for name in self.files if not configs or name in configs]
         text, _, notes = self.card.text.partition(_BUILD)
-        return self._with(
+        return self._replace_fields(
             {name: config for name, config in self._configs.items() if name in names},
             {name: info for name, info in self.infos.items() if name in names},
             text,
-            [line for line in _notes(notes) if _config(line) in names],
+            [line for line in _parse_notes(notes) if _parse_config(line) in names],
             sizes=self._sizes,
         )
 
@@ -108,12 +108,12 @@ class RepositoryCard:
         """
         kept = {name: config for name, config in there._configs.items() if name not in self._configs}
         text, _, notes = self.card.text.partition(_BUILD)
-        others = _notes(there.card.text.partition(_BUILD)[2])
-        return self._with(
+        others = _parse_notes(there.card.text.partition(_BUILD)[2])
+        return self._replace_fields(
             {**self._configs, **kept},
             {**self.infos, **{name: info for name, info in there.infos.items() if name in kept}},
             text,
-            [*_notes(notes), *(line for line in others if _config(line) in kept)],
+            [*_parse_notes(notes), *(line for line in others if _parse_config(line) in kept)],
             sizes=[*self._sizes, *(there._sizes if kept else [])],
         )
 
@@ -137,8 +137,12 @@ class RepositoryCard:
             for name, splits in self.files.items()
         }
         text, _, notes = self.card.text.partition(_BUILD)
-        return self._with(
-            configs, infos, text, [*_notes(notes), *(f"- `{name}`: {note}" for name in configs)], sizes=self._sizes
+        return self._replace_fields(
+            configs,
+            infos,
+            text,
+            [*_parse_notes(notes), *(f"- `{name}`: {note}" for name in configs)],
+            sizes=self._sizes,
         )
 
     def without(self, left_out: Mapping[str, str]) -> "RepositoryCard":
@@ -153,7 +157,7 @@ class RepositoryCard:
         others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
         text, _, notes = self.card.text.partition(_BUILD)
         line = f"- `{names[0]}`{others}: left out. {left_out[names[0]]}"
-        return self._with(self._configs, self.infos, text, [*_notes(notes), line], sizes=self._sizes)
+        return self._replace_fields(self._configs, self.infos, text, [*_parse_notes(notes), line], sizes=self._sizes)
 
     def __str__(self) -> str:
         """The whole README.md."""
@@ -167,7 +171,7 @@ class RepositoryCard:
     def _configs(self) -> dict[str, Any]:
         return dict(MetadataConfigs.from_dataset_card_data(self.card.data))
 
-    def _with(
+    def _replace_fields(
         self,
         configs: Mapping[str, Any],
         infos: Mapping[str, Any],
@@ -189,15 +193,15 @@ class RepositoryCard:
         return RepositoryCard(card)
 
 
-def _listed(path: str | list[str]) -> list[str]:
+def _read_listed(path: str | list[str]) -> list[str]:
     return [path] if isinstance(path, str) else list(path)
 
 
-def _notes(section: str) -> list[str]:
+def _parse_notes(section: str) -> list[str]:
     return [line for line in section.splitlines() if line.startswith("- `")]
 
 
-def _config(line: str) -> str:
+def _parse_config(line: str) -> str:
     return line.partition("`")[2].partition("`")[0]
 
 

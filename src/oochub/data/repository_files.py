@@ -123,7 +123,7 @@ class RepositoryFiles:
             of_card = infos[self.config].features or {}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return None
-        others = sorted(_changed(self.written.features, of_card))
+        others = sorted(_find_changes(self.written.features, of_card))
         if not others:
             return None
         return f"{_CARD} describes {', '.join(others)} otherwise than the build, whose names and types are used"
@@ -164,9 +164,9 @@ def _name(path: str) -> str:
     return "/".join(Path(path).parts[-2:])
 
 
-def _changed(built: Any, of_card: Any, name: str = "") -> set[str]:
+def _find_changes(built: Any, of_card: Any, name: str = "") -> set[str]:
     """The columns, those in a column of records too, that are described otherwise."""
     if isinstance(built, dict) and isinstance(of_card, dict):
         names = {*built, *of_card}
-        return {each for key in names for each in _changed(built.get(key), of_card.get(key), key)}
+        return {each for key in names for each in _find_changes(built.get(key), of_card.get(key), key)}
     return set() if built == of_card else {name}

@@ -323,16 +323,16 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             path = shard.check(self._folder)
             rows: list[dict[str, Any]] = []
             tables = 0
-            with _named(path):
-                for row in self._rows(path, first, shard.nsamples):
+            with _name_shard(path):
+                for row in self._read_rows(path, first, shard.nsamples):
                     rows.append(row)
                     if len(rows) == _ROWS:
-                        yield Key(number, tables), self._table(rows)
+                        yield Key(number, tables), self._build_table(rows)
                         rows, tables = [], tables + 1
                 if rows or not shard.nsamples:
-                    yield Key(number, tables), self._table(rows)
+                    yield Key(number, tables), self._build_table(rows)
 
-    def _rows(self, path: Path, first: int, count: int) -> Iterator[dict[str, Any]]:
+    def _read_rows(self, path: Path, first: int, count: int) -> Iterator[dict[str, Any]]:
         """The rows of a shard, whose keys are the numbers from `first`."""
         extension = self._index.extension
         wanted = ("json",) if self._picture is None else (extension, "json")
@@ -348,13 +348,15 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                             f"that sample, and has {name}. {_BUILD_AGAIN}"
                         )
                     members[suffix] = member
-                yield self._row(archive, members, path)
+                yield self._read_row(archive, members, path)
             if (member := archive.next()) is not None:
                 raise OochubError(f"The shard {path} has {member.name!r} after its last sample. {_BUILD_AGAIN}")
 
-    def _row(self, archive: tarfile.TarFile, members: dict[str | None, tarfile.TarInfo], path: Path) -> dict[str, Any]:
+    def _read_row(
+        self, archive: tarfile.TarFile, members: dict[str | None, tarfile.TarInfo], path: Path
+    ) -> dict[str, Any]:
         member = members["json"]
-        row = parse_json(_content(archive, member), name=f"{member.name} in the shard {path}")
+        row = parse_json(_read_content(archive, member), name=f"{member.name} in the shard {path}")
         if not isinstance(row, dict) or set(row) != set(self._features):
             found = sorted({*row} ^ {*self._features}) if isinstance(row, dict) else []
             raise OochubError(
@@ -366,11 +368,11 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             row[self._picture] = (
                 {"bytes": None, "path": TarMember(str(path), picture.offset_data, picture.size).address}
                 if self.config.in_place
-                else {"bytes": _content(archive, picture), "path": row[self._picture]}
+                else {"bytes": _read_content(archive, picture), "path": row[self._picture]}
             )
         return row
 
-    def _table(self, rows: list[dict[str, Any]]) -> pa.Table:
+    def _build_table(self, rows: list[dict[str, Any]]) -> pa.Table:
         table = pa.Table.from_pylist(rows, schema=self._schema)
         read = table.drop_columns([] if self._picture is None else [self._picture]).to_pylist()
         for own, stored in zip(read, rows, strict=True):
@@ -380,7 +382,7 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return table
 
 
-def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def _read_content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
     file = archive.extractfile(member)
     content = b"" if file is None else file.read()
     if len(content) < member.size:
@@ -389,7 +391,7 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _name_shard(path: Path) -> Iterator[None]:
     """Errors of what a shard holds name the shard."""
     try:
         yield

@@ -83,7 +83,7 @@ def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = Tr
         return ClassColumn(codes=codes, names=tuple(feature.names))
     if len({pa.types.is_string(array.type) or pa.types.is_large_string(array.type) for array in arrays.values()}) > 1:
         raise OochubError(f"{title} holds text in one split and numbers in another. Cast it to one kind.")
-    values = {split: _values(array, title, role) for split, array in arrays.items()}
+    values = {split: _read_values(array, title, role) for split, array in arrays.items()}
     distinct, places = np.unique(np.concatenate(list(values.values())), return_inverse=True)
     ends = np.cumsum([len(array) for array in values.values()])[:-1]
     codes = dict(zip(values, np.split(places.astype(np.int64), ends), strict=True))
@@ -167,7 +167,7 @@ def _check_values(array: pa.Array, title: str, split: str) -> None:
         )
 
 
-def _values(array: pa.Array, title: str, role: str) -> NDArray[Any]:
+def _read_values(array: pa.Array, title: str, role: str) -> NDArray[Any]:
     values = array.to_numpy(zero_copy_only=False)
     if values.dtype.kind != "f":
         return np.asarray(values.astype(str) if values.dtype.kind == "O" else values)
@@ -207,7 +207,9 @@ def find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path 
     if chosen is None:
         return data
     if not isinstance(features[chosen], datasets.Image):
-        data = datasets.DatasetDict({split: _opened(part, chosen, split, folder) for split, part in data.items()})
+        data = datasets.DatasetDict(
+            {split: _cast_to_pictures(part, chosen, split, folder) for split, part in data.items()}
+        )
     for split, part in data.items():
         _check_files(part, chosen, split)
     if chosen == "image":
@@ -253,7 +255,7 @@ def _is_picture(feature: Any) -> bool:
     )
 
 
-def _opened(part: datasets.Dataset, column: str, split: str, folder: Path | None) -> datasets.Dataset:
+def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: Path | None) -> datasets.Dataset:
     """The split with a column of paths, bytes or records of both as pictures."""
     feature = part.features[column]
     kind = getattr(feature, "dtype", "")
@@ -277,7 +279,7 @@ def _opened(part: datasets.Dataset, column: str, split: str, folder: Path | None
     stored = pa.table({column: pa.array([str(path) for path in paths], pa.string())})
     opened = datasets.Dataset(stored).cast_column(column, datasets.Image())
     joined = datasets.concatenate_datasets(
-        [part.remove_columns([column]), opened], info=_bare(part.info), split=part.split, axis=1
+        [part.remove_columns([column]), opened], info=_drop_features(part.info), split=part.split, axis=1
     )
     names = [name for name in part.column_names if name != column]
     return joined.select_columns([*names[:place], column, *names[place:]])
@@ -306,7 +308,7 @@ def _is_file(path: str) -> bool:
         return False
 
 
-def _bare(info: Any) -> Any:
+def _drop_features(info: Any) -> Any:
     info = info.copy()
     info.features = None
     return info
@@ -329,21 +331,21 @@ def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
     {'test': ['0', '1']}
     """
     if all("example_id" in part.column_names for part in data.values()):
-        return {split: _checked(column_array(part, "example_id"), split) for split, part in data.items()}
+        return {split: _check_ids(column_array(part, "example_id"), split) for split, part in data.items()}
     if all("__key__" in part.column_names for part in data.values()):
         names = {split: column_array(part, "__key__").to_pylist() for split, part in data.items()}
     else:
-        names = {split: _stems(part) for split, part in data.items()}
+        names = {split: _list_stems(part) for split, part in data.items()}
     if all(None not in each and len(set(each)) == len(each) for each in names.values()):
         return {split: [str(name) for name in each] for split, each in names.items()}
     return {split: [str(row) for row in range(len(part))] for split, part in data.items()}
 
 
-def _stems(part: datasets.Dataset) -> list[str | None]:
+def _list_stems(part: datasets.Dataset) -> list[str | None]:
     return [None if path is None else PurePosixPath(path.replace("\\", "/")).stem for path in picture_paths(part)]
 
 
-def _checked(array: pa.Array, split: str) -> list[str]:
+def _check_ids(array: pa.Array, split: str) -> list[str]:
     missing = np.asarray(pc.is_null(array, nan_is_null=True).to_numpy(zero_copy_only=False), bool)
     if missing.any():
         raise OochubError(f"example_id has no value in {first_rows(missing)} of split {split}. Give each row one.")

@@ -78,12 +78,12 @@ def make_user_data(
     before = BuildRecord.of(next(iter(data.values())).info)
     is_own = before is None or before.benchmark == OWN
     data = find_images(data, columns.image, folder=folder)
-    data = datasets.DatasetDict({split: _flat(part) for split, part in data.items()})
-    if columns.label is None and _names_splits(data):
+    data = datasets.DatasetDict({split: _flatten_split(part) for split, part in data.items()})
+    if columns.label is None and _holds_split_names(data):
         data = data.remove_columns("label")
-    features = _common(data)
+    features = _list_common_columns(data)
     columns.check([*features, *([columns.image] if columns.image else [])])
-    label_name, context_name = _label_name(features, columns), _context_name(features, columns)
+    label_name, context_name = _find_label_column(features, columns), _find_context_column(features, columns)
     group_name = columns.group or ("group" if "group" in features else None)
     made = {"example_id": _Made(datasets.Value("string"), find_example_ids(data))}
     label = context = None
@@ -102,10 +102,10 @@ def make_user_data(
         group = read_class_column(data, group_name, role="group")
         made["group"] = _Made(group.feature, group.codes)
     elif group_name is None and label is not None and context is not None:
-        made["group"] = _groups(label, context)
+        made["group"] = _name_groups(label, context)
     notes, facts = (before.notes, before.facts) if before else ((), BuildFacts())
     if "challenge" in features:
-        made["challenge"] = _challenges(data, columns, is_own=is_own)
+        made["challenge"] = _read_challenges(data, columns, is_own=is_own)
     elif label is not None and context is not None:
         for role, column in (("label", label), ("context", context)):
             _check_inside(column, role)
@@ -119,8 +119,10 @@ def make_user_data(
     if is_own:
         facts = replace(facts, rows=dict(data.num_rows))
     used = {"challenge", label_name, group_name, context_name if is_own else "context"}
-    description = replace(record, notes=notes, facts=facts).describe(_summary(info.description, name))
-    return datasets.DatasetDict({split: _joined(part, made, split, used, description) for split, part in data.items()})
+    description = replace(record, notes=notes, facts=facts).describe(_write_summary(info.description, name))
+    return datasets.DatasetDict(
+        {split: _join_split(part, made, split, used, description) for split, part in data.items()}
+    )
 
 
 def check_context(dataset: Any) -> None:
@@ -169,24 +171,24 @@ def _check_challenge(part: Any) -> None:
             raise unknown_name("challenge", word, CHALLENGES, "The column challenge says it of each row.")
 
 
-def _flat(part: datasets.Dataset) -> datasets.Dataset:
+def _flatten_split(part: datasets.Dataset) -> datasets.Dataset:
     """The split with a column for each field of a column of records: `json.context`."""
     return part.flatten() if any(isinstance(feature, dict) for feature in part.features.values()) else part
 
 
-def _common(data: datasets.DatasetDict) -> dict[str, Any]:
+def _list_common_columns(data: datasets.DatasetDict) -> dict[str, Any]:
     """The columns that all splits have."""
     first, *others = data.values()
     return {name: feature for name, feature in first.features.items() if all(name in part.features for part in others)}
 
 
-def _label_name(features: Mapping[str, Any], columns: DataSettings) -> str | None:
+def _find_label_column(features: Mapping[str, Any], columns: DataSettings) -> str | None:
     if columns.label is not None or "label" in features:
         return columns.label or "label"
     return "cls" if "cls" in features and "__key__" in features else None
 
 
-def _names_splits(data: datasets.DatasetDict) -> bool:
+def _holds_split_names(data: datasets.DatasetDict) -> bool:
     """Whether `datasets` took the folders train and test for classes, as it does where there are no others."""
     if len(data) < 2 or any(part.info.builder_name != "imagefolder" for part in data.values()):
         return False
@@ -195,7 +197,7 @@ def _names_splits(data: datasets.DatasetDict) -> bool:
     return len(labels) == len(data) and all(len(set(of_split)) == 1 for of_split in labels)
 
 
-def _context_name(features: Mapping[str, Any], columns: DataSettings) -> str | None:
+def _find_context_column(features: Mapping[str, Any], columns: DataSettings) -> str | None:
     if columns.context is not None:
         return columns.context
     return "context" if "context" in features and is_class_like(features["context"]) else None
@@ -211,7 +213,7 @@ def _check_inside(column: ClassColumn, role: str) -> None:
             )
 
 
-def _challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> _Made:
+def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> _Made:
     """The challenges that the data have already, as class numbers."""
     if columns.usual or (columns.context and not is_own):
         what = either("usual=", "--usual") if columns.usual else either("context=", "--context-column")
@@ -232,7 +234,7 @@ def _challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bo
     )
 
 
-def _groups(label: ClassColumn, context: ClassColumn) -> _Made:
+def _name_groups(label: ClassColumn, context: ClassColumn) -> _Made:
     """label/context of each row, as far as they occur, in the order of the classes and contexts."""
     size = len(context.names)
     pairs = {split: codes * size + context.codes[split] for split, codes in label.codes.items()}
@@ -244,12 +246,12 @@ def _groups(label: ClassColumn, context: ClassColumn) -> _Made:
     return _Made(datasets.ClassLabel(names=names), places)
 
 
-def _summary(description: str | None, name: str) -> str:
+def _write_summary(description: str | None, name: str) -> str:
     """The first line of the description of before, else a sentence; the record and its notes are written anew."""
     return (description or "").partition("\n")[0].strip() or f"{name}, own data."
 
 
-def _joined(
+def _join_split(
     part: datasets.Dataset, made: Mapping[str, _Made], split: str, used: set[str | None], description: str
 ) -> datasets.Dataset:
     """The split with the columns that were made in place of those that they were made of."""
@@ -304,7 +306,7 @@ def _judge_contexts(
     >>> _judge_contexts(label, context).usual
     {'cow': ('grass',), 'camel': ('sand',)}
     """
-    chosen = _chosen(given or {}, label.names, context.names)
+    chosen = _choose_usual(given or {}, label.names, context.names)
     notes: list[str] = []
     usual = dict(chosen)
     if set(chosen) < set(label.names):
@@ -317,17 +319,19 @@ def _judge_contexts(
             notes.append(f"usual contexts are counted on all {len(classes):,} rows: there is no training split")
     if chosen:
         rest = "; those of the other classes are counted" if len(chosen) < len(label.names) else ""
-        notes.append(f"usual contexts of {_listed(list(chosen))} are given{rest}")
+        notes.append(f"usual contexts of {_list_names(list(chosen))} are given{rest}")
     reasons: dict[str, list[str]] = {}
     for name in (name for name, contexts_of in usual.items() if not contexts_of):
-        reasons.setdefault(_why_none(name, label.names, context.names, is_given=name in chosen), []).append(name)
+        reasons.setdefault(_explain_none_usual(name, label.names, context.names, is_given=name in chosen), []).append(
+            name
+        )
     for why, without in reasons.items():
         rows = "all its rows" if len(without) == 1 else "all their rows"
-        notes.append(f"no context is usual for {_listed(without)}, so that {rows} are hard: {why}")
-    return _JudgedContexts(usual=usual, challenge=_challenge(label, context, usual), notes=tuple(notes))
+        notes.append(f"no context is usual for {_list_names(without)}, so that {rows} are hard: {why}")
+    return _JudgedContexts(usual=usual, challenge=_judge_challenge(label, context, usual), notes=tuple(notes))
 
 
-def _why_none(name: str, classes: Sequence[str], contexts: Sequence[str], *, is_given: bool) -> str:
+def _explain_none_usual(name: str, classes: Sequence[str], contexts: Sequence[str], *, is_given: bool) -> str:
     """Why no context is usual for a class, and what to do."""
     if is_given:
         return "none is given"
@@ -337,7 +341,7 @@ def _why_none(name: str, classes: Sequence[str], contexts: Sequence[str], *, is_
     return f"none is more frequent with it than without it. --usual {example} (usual= in Python) names those of a class"
 
 
-def _chosen(
+def _choose_usual(
     given: Mapping[str, Sequence[str]], classes: Sequence[str], contexts: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
     chosen = {
@@ -352,7 +356,7 @@ def _chosen(
     return chosen
 
 
-def _challenge(
+def _judge_challenge(
     label: ClassColumn, context: ClassColumn, usual: Mapping[str, tuple[str, ...]]
 ) -> dict[str, NDArray[np.int64]]:
     """The challenges by `mismatch`, to which a context is the class that it is usual for: the row's own, or none."""
@@ -371,7 +375,7 @@ def _number() -> datasets.Value:
     return datasets.Value("int64")
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 

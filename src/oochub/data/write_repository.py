@@ -69,7 +69,9 @@ def write_repository(
         if shard_size is None:
             files = {name: _write(part, draft / "data", name, record) for name, part in dataset.items()}
         else:
-            splits = {name: SplitRows(len(part), partial(_tables, part, record)) for name, part in dataset.items()}
+            splits = {
+                name: SplitRows(len(part), partial(_iterate_tables, part, record)) for name, part in dataset.items()
+            }
             files, features = write_webdataset(
                 splits, draft / "data", name="default", features=features, shard_size=shard_size
             )
@@ -120,7 +122,7 @@ def _is_replaceable(folder: Path, title: str) -> bool:
     )
 
 
-def _tables(part: datasets.Dataset, record: BuildRecord) -> Iterator[pa.Table]:
+def _iterate_tables(part: datasets.Dataset, record: BuildRecord) -> Iterator[pa.Table]:
     for start in range(0, len(part), _ROWS):
         rows = embed_table_storage(part.with_format("arrow")[start : start + _ROWS])
         yield rows.append_column(BUILD_COLUMN, pa.repeat(pa.scalar(record.text), len(rows)))
@@ -273,7 +275,7 @@ def write_challenge_repository(
         )
     target = check_replaceable(out, title=_CHALLENGE_TITLE, what="a challenge set")
     with sole_writer(target):
-        dataset = _opened(source, settings, lambda features: check_columns(checked, features, replace=replace))
+        dataset = _open_data(source, settings, lambda features: check_columns(checked, features, replace=replace))
         challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
         record = _record(source, next(iter(challenge_set.dataset.values())).info)
         write_repository(
@@ -286,7 +288,7 @@ def write_challenge_repository(
     return challenge_set
 
 
-def _opened(source: str, settings: DataSettings, check: Callable[[Mapping[str, Any]], None]) -> datasets.DatasetDict:
+def _open_data(source: str, settings: DataSettings, check: Callable[[Mapping[str, Any]], None]) -> datasets.DatasetDict:
     """The data as they are; where columns are named, in our row form, less the challenges that follow from these."""
     if not settings.named and not settings.usual:
         where: dict[str, Any] = {"config": settings.config, "data_dir": settings.data_dir, "options": settings.options}
@@ -311,7 +313,7 @@ def _describe_challenge(source: str, criterion: str, arguments: Arguments, chall
     first = next(iter(challenge_set.dataset.values()))
     name = source_name(source)
     parameters = [f"| `{key}` | column `{value}` |" for key, value in arguments.columns.items()]
-    parameters += [f"| `{key}` | {_shown(value)} |" for key, value in arguments.values.items()]
+    parameters += [f"| `{key}` | {_format_value(value)} |" for key, value in arguments.values.items()]
     counts = [
         f"| {split} | {' | '.join(f'{n[kind]:,}' for kind in KINDS)} |" for split, n in challenge_set.counts.items()
     ]
@@ -343,7 +345,7 @@ def _describe_challenge(source: str, criterion: str, arguments: Arguments, chall
     )
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, range):
         return f"{value.start} to {value.stop - 1}"
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -72,12 +72,12 @@ def write_webdataset(
     """
     check_shard_size(shard_size)
     picture = find_image_column(features)
-    extension = None if picture is None else _extension(splits, picture)
+    extension = None if picture is None else _find_extension(splits, picture)
     listed = []
     for split, rows in splits.items():
         most = max(1, rows.number // _LEAST)
-        samples = _samples(rows, split, picture=picture, extension=extension)
-        listed.append(SplitShards(name=split, shardlist=_shards(samples, folder, split, most, shard_size * 1e6)))
+        samples = _iterate_samples(rows, split, picture=picture, extension=extension)
+        listed.append(SplitShards(name=split, shardlist=_write_shards(samples, folder, split, most, shard_size * 1e6)))
     ShardIndex(name=name, datasets=tuple(listed), columns=features.to_dict(), extension=extension).save(folder)
     values = {name: datasets.Value("string") if name == picture else feature for name, feature in features.items()}
     pictures = {} if picture is None else {str(extension): features[picture]}
@@ -96,18 +96,20 @@ def check_shard_size(shard_size: float) -> None:
         raise OochubError(f"{named} is in megabytes, above 0, got {shard_size}. Usual is {SHARD_SIZE:g}.")
 
 
-def _extension(splits: Mapping[str, SplitRows], picture: str) -> str:
+def _find_extension(splits: Mapping[str, SplitRows], picture: str) -> str:
     """Of all pictures, by the format of the first."""
     for split, rows in splits.items():
         for table in rows.tables():
             for stored in table.column(picture).slice(0, 1).to_pylist():
-                content = _bytes(stored, f"row 0 of {split}", picture)
+                content = _read_bytes(stored, f"row 0 of {split}", picture)
                 kind = str(open_picture(content, name=f"row 0 of {split}").format)
                 return _SUFFIXES.get(kind, kind.lower())
     return "jpg"
 
 
-def _samples(rows: SplitRows, split: str, *, picture: str | None, extension: str | None) -> Iterator[dict[str, bytes]]:
+def _iterate_samples(
+    rows: SplitRows, split: str, *, picture: str | None, extension: str | None
+) -> Iterator[dict[str, bytes]]:
     """The members of each row by their names."""
     number = 0
     for table in rows.tables():
@@ -115,20 +117,22 @@ def _samples(rows: SplitRows, split: str, *, picture: str | None, extension: str
             members = {}
             if picture is not None:
                 stored = record[picture]
-                members[f"{number:09d}.{extension}"] = _bytes(stored, f"row {number} of {split}", picture)
+                members[f"{number:09d}.{extension}"] = _read_bytes(stored, f"row {number} of {split}", picture)
                 record[picture] = stored["path"]
             members[f"{number:09d}.json"] = json.dumps(record, separators=(",", ":")).encode()
             yield members
             number += 1
 
 
-def _bytes(stored: Mapping[str, Any] | None, where: str, picture: str) -> bytes:
+def _read_bytes(stored: Mapping[str, Any] | None, where: str, picture: str) -> bytes:
     if stored is None or stored["bytes"] is None:
         raise OochubError(f"There is no picture in {picture} of {where}. Drop the row, or build Parquet.")
     return bytes(stored["bytes"])
 
 
-def _shards(samples: Iterator[dict[str, bytes]], folder: Path, split: str, most: int, size: float) -> tuple[Shard, ...]:
+def _write_shards(
+    samples: Iterator[dict[str, bytes]], folder: Path, split: str, most: int, size: float
+) -> tuple[Shard, ...]:
     """Writes the samples, at most so many and about so many bytes a shard; the same rows give the same bytes."""
     written: list[Shard] = []
     sample = next(samples, None)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, done, without_weight_bars, writes
+from oochub.commands._options import AsJson, print_result, without_weight_bars, writes
 from oochub.studies.file_kinds import EXAMPLE
 
 
@@ -21,4 +21,4 @@ def example(
 
     without_weight_bars()
     made = run(out, size=size, correlation=None if control else 0.95, seed=seed)
-    done({"pictures": str(made.pictures), "model": str(made.model)}, as_json)
+    print_result({"pictures": str(made.pictures), "model": str(made.model)}, as_json)

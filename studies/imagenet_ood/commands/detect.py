@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, out_console, print_result, without_weight_bars, writes
 from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
@@ -80,7 +80,9 @@ def detect(
         out_console.print(f"{len(result.extracted)} files of predictions made, {result.kept} found as they should be.")
     paths = {"numbers": str(result.folder / "numbers.csv")}
     paths |= {each.file: str(result.folder / "tables" / f"{each.file}.md") for each in result.tables}
-    done({**paths, "predicted": len(result.extracted), "kept": result.kept, "failed": dict(result.failed)}, as_json)
+    print_result(
+        {**paths, "predicted": len(result.extracted), "kept": result.kept, "failed": dict(result.failed)}, as_json
+    )
     if result.failed:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in result.failed.items())
         count = f"{len(result.failed)} model{'s' if len(result.failed) > 1 else ''} failed"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
@@ -74,7 +74,7 @@ def review(
         written["keep"] = str(keep)
         if not as_json:
             out_console.print(f"{len(names):,} of {len(predictions):,} images stay.")
-    done(written, as_json)
+    print_result(written, as_json)
 
 
 def _page(ood: "Predictions", reference: "Predictions", decided: Any, top: int, raw: DataSettings) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, done, writes
+from oochub.commands._options import AsJson, print_result, writes
 from oochub.commands._signature import shown
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV, FIGURE
@@ -49,7 +49,7 @@ def gallery(
     from oochub.data.load import load
     from oochub.errors import OochubError
     from oochub.evaluation.tasks import task as task_of
-    from oochub.figures._chosen_examples import chosen_examples
+    from oochub.figures._chosen_examples import choose_examples
     from oochub.figures.gallery import gallery as draw
     from oochub.prediction.predictions import Predictions
     from oochub.storage.artifacts import format_csv
@@ -64,7 +64,7 @@ def gallery(
     models = [read(path) for path in predictions]
     options: dict[str, Any] = {"only": only, "kinds": kind or None, "split": split, "names": name or None}
     options["than"] = read(than) if than else None
-    chosen = chosen_examples(models, most=columns, **options)
+    chosen = choose_examples(models, most=columns, **options)
     folder = data_folder(get("benchmark", "nooch"), raw.data_dir)
     about = models[0].metadata
     config = f"nooch/{about.task_of or about.config}"
@@ -75,4 +75,4 @@ def gallery(
     if export is not None:
         with write_whole(export, kind=CSV) as draft:
             draft.write_text(format_csv(chosen.assign(doubtful="")), "utf-8")
-    done({"figure": str(out)} | ({"export": str(export)} if export else {}), as_json)
+    print_result({"figure": str(out)} | ({"export": str(export)} if export else {}), as_json)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.errors import OochubError
 from oochub.storage.artifacts import CSV
 
@@ -44,7 +44,7 @@ def suite(
             table.add_row(str(row["rank"]), str(row["task"]), *numbers, *counts, str(row["removed_by"]))
         out_console.print(table)
         out_console.print(f"{int(ranking['selected'].sum())} tasks selected; losses are mean NLL in nats on {split}.")
-    done({"ranking": str(out), "selected": ranking.loc[ranking["selected"], "task"].tolist()}, as_json)
+    print_result({"ranking": str(out), "selected": ranking.loc[ranking["selected"], "task"].tolist()}, as_json)
 
 
 def _pair(words: str) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from oochub.commands._options import AsJson, check_device, done, out_console, writes
+from oochub.commands._options import AsJson, check_device, out_console, print_result, writes
 from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
@@ -97,7 +97,7 @@ def _write(
         different = len({image.example_id for image in sample})
         out_console.print(f"{different:,} images on {size['raters']:,} pages. Send each rater one, then: ", end="")
         out_console.print(f"oochub cleanliness {out} rater_*.csv")
-    done({"pages": str(out)}, as_json)
+    print_result({"pages": str(out)}, as_json)
 
 
 def _score(folder: Path, answers: list[Path], as_json: bool) -> None:

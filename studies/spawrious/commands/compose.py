@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from oochub import catalog
-from oochub.commands._options import AsJson, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, out_console, print_result, without_weight_bars, writes
 from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
@@ -118,9 +118,9 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
                 draft.write_text(format_csv(background_correlations(composition_counts(composition, n))), "utf-8")
         written |= {"repository": str(repository), "correlations": str(repository / "correlations.csv")}
     if as_json:
-        done(written, as_json)
+        print_result(written, as_json)
     else:
-        done({name: written[name] for name in ("correlations", "repository") if name in written}, as_json)
+        print_result({name: written[name] for name in ("correlations", "repository") if name in written}, as_json)
 
 
 def _show(correlations: "pd.DataFrame", kind: "ChallengeKind") -> None:
@@ -174,7 +174,7 @@ def _search(
             draft.write_text(format_csv(found.table), "utf-8")
         if not as_json:
             _show_search(form, found)
-    done(written, as_json)
+    print_result(written, as_json)
 
 
 def _show_search(form: str, found: "CompositionSearch") -> None:

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from oochub import catalog
-from oochub.commands._options import AsJson, check_device, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
 from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.settings.prediction_settings import PredictionSettings
@@ -90,7 +90,7 @@ def generate(
         if not record.safety_checker:
             out_console.print(f"Note: {record.model.name} has no safety checker; look at the pictures yourself.")
     shares = {} if not as_json else {"shares": to_json(record.shares)}
-    done({"pictures": str(out), "contact_sheet": str(out / "contact_sheet.png")} | shares, as_json)
+    print_result({"pictures": str(out), "contact_sheet": str(out / "contact_sheet.png")} | shares, as_json)
 
 
 def _bar(jobs: Sequence[Any]) -> Iterable[Any]:

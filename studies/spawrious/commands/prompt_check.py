@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from oochub import catalog
-from oochub.commands._options import AsJson, check_device, done, out_console, without_weight_bars, writes
+from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
 from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.settings.prediction_settings import PredictionSettings
@@ -94,7 +94,7 @@ def prompt_check(
     if not as_json:
         out_console.print(job.prompt, markup=False)
         out_console.print(f"Open {out / 'prompt.html'}, then: oochub prompt_check {out} prompt.csv", markup=False)
-    done({"folder": str(out)}, as_json)
+    print_result({"folder": str(out)}, as_json)
 
 
 def _bar(batches: Any) -> Any:

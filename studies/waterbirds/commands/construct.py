@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from oochub import catalog
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.errors import OochubError
 from oochub.studies.file_kinds import WATERBIRDS
 from oochub.studies.waterbirds.waterbird_rows import SEED
@@ -42,4 +42,4 @@ def construct(
         for name, rows in made.rows.items():
             table.add_row(*name.split("/"), f"{rows:,}")
         out_console.print(table)
-    done({"data": str(out), "rows": dict(made.rows), "seed": seed}, as_json)
+    print_result({"data": str(out), "rows": dict(made.rows), "seed": seed}, as_json)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.commands._signature import shown
 from oochub.settings.data_settings import DataSettings
 from oochub.studies.file_kinds import SUBMISSION
@@ -31,9 +31,9 @@ def submission(
     if len(source) > 1 or source[0].suffix == ".parquet":
         opened = [Predictions.load(path) for path in source]
         files = write_submission(opened, out, replicate=replicate, data_dir=raw.data_dir)
-        done({path.name: str(path) for path in files}, as_json)
+        print_result({path.name: str(path) for path in files}, as_json)
         return
     table = submission_scores(source[0], out, kind=SUBMISSION, data_dir=raw.data_dir)
     if not as_json:
         out_console.print(table.title, *table.sentences, *table.to_terminal(width=max(80, out_console.width)), sep="\n")
-    done({"scores": str(out / "scores.csv"), "reports": str(out / "reports")}, as_json)
+    print_result({"scores": str(out / "scores.csv"), "reports": str(out / "reports")}, as_json)

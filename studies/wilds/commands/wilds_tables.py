@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, done, out_console, writes
+from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
 from oochub.storage.files import FileKind
 
@@ -57,4 +57,4 @@ def wilds_tables(
         for table in tables:
             parts = [table.text.title, *table.text.to_terminal(width=max(80, out_console.width)), *table.notes]
             out_console.print(*parts, "", sep="\n", markup=False)
-    done(written, as_json)
+    print_result(written, as_json)

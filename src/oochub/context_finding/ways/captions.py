@@ -152,7 +152,7 @@ class Captions(ContextWay):
                 f"What is usual is chosen on no picture: of {int(chosen_on.sum())} to choose on none has a caption. "
                 "Give more pictures, or another captioner."
             )
-        gists = self._gists(captions, said, label, classes, chosen)
+        gists = self._compute_gists(captions, said, label, classes, chosen)
         words = _find_caption_words(
             captions,
             label=label,
@@ -177,7 +177,7 @@ class Captions(ContextWay):
             notes=gists.notes,
         )
 
-    def _gists(
+    def _compute_gists(
         self,
         captions: Sequence[Sequence[str]],
         said: NDArray[np.bool_],
@@ -208,7 +208,7 @@ class Captions(ContextWay):
                 cosine = similarity[:, number]
                 tau = self._tau
                 if tau is None:
-                    tau = _rounded_down(float(np.quantile(cosine[chosen[places] & present[:, number]], self._hard)))
+                    tau = _round_down(float(np.quantile(cosine[chosen[places] & present[:, number]], self._hard)))
                 of = present[:, number] if thing is None else label[places] >= 0
                 own[places[of]] = cosine[of]
                 challenge[places[of]] = catalog.get("criterion", "gist")(present[of, number], cosine[of], tau=tau)
@@ -245,7 +245,7 @@ class _Gists(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _rounded_down(value: float) -> float:
+def _round_down(value: float) -> float:
     """So that rows at the quantile are on its upper side."""
     return float(np.floor(value * 10**_DIGITS) / 10**_DIGITS)
 
@@ -288,7 +288,7 @@ def _find_caption_words(
     >>> _find_caption_words(captions, label=label, chosen=every, besides=["cow", "dog"], fewest=5).words
     ('grass', 'snow')
     """
-    rows = [_words(row, least) for row in captions]
+    rows = [_count_words(row, least) for row in captions]
     ours = np.flatnonzero(chosen).tolist()
     known = frozenset[str]().union(*(rows[row] for row in ours))
     singular = {f"{word}{end}": word for end in _PLURALS for word in known}
@@ -296,7 +296,7 @@ def _find_caption_words(
     named |= {f"{word}{end}" for word in named for end in _PLURALS}
     counts = {number: Counter[str]() for number in np.unique(label[chosen]).tolist()}
     for row in ours:
-        counts[int(label[row])].update(_folded(rows[row], singular))
+        counts[int(label[row])].update(_fold_words(rows[row], singular))
     total = sum(counts.values(), Counter[str]())
     words = sorted(
         (word for word, n in total.items() if fewest <= n <= len(ours) - fewest and word not in named),
@@ -305,25 +305,25 @@ def _find_caption_words(
     classes = [number for number in counts if number >= 0]
     if len(classes) > 1:
         having = np.array([[counts[number][word] for word in words] for number in classes], np.int64)
-        words = _strongest(words, having, np.array([int((label[chosen] == number).sum()) for number in classes]))
+        words = _select_strongest(words, having, np.array([int((label[chosen] == number).sum()) for number in classes]))
     words = words[:most]
     has = np.zeros((len(rows), len(words)), bool)
     for row, own in enumerate(rows):
-        folded = _folded(own, singular)
+        folded = _fold_words(own, singular)
         has[row] = [word in folded for word in words]
     return _FoundWords(tuple(words), has)
 
 
-def _words(captions: Sequence[str], least: int) -> frozenset[str]:
+def _count_words(captions: Sequence[str], least: int) -> frozenset[str]:
     counts = Counter(word for caption in captions for word in set(_WORD.findall(caption.casefold())))
     return frozenset(word for word, n in counts.items() if n >= least and len(word) > 1 and word not in _CLOSED)
 
 
-def _folded(words: Iterable[str], singular: dict[str, str]) -> set[str]:
+def _fold_words(words: Iterable[str], singular: dict[str, str]) -> set[str]:
     return {singular.get(word, word) for word in words}
 
 
-def _strongest(words: Sequence[str], having: NDArray[np.int64], rows: NDArray[np.int64]) -> list[str]:
+def _select_strongest(words: Sequence[str], having: NDArray[np.int64], rows: NDArray[np.int64]) -> list[str]:
     """Those that go with a class, the strongest first; of each class `rows` many, of which `having` (k, words) do."""
     goes_with = (context_signs(having, rows) != 0).any(0)
     others = (having.sum(0) - having) / (rows.sum() - rows)[:, None]

@@ -107,7 +107,7 @@ class Clusters(ContextWay):
         # a processor that keeps the shape of pictures pads those of a batch to the largest
         batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
         features = []
-        shown = [_rim(picture) for picture in pictures] if self._region == "rim" else pictures
+        shown = [_keep_rim(picture) for picture in pictures] if self._region == "rim" else pictures
         with torch.inference_mode():
             for batch in inputs.batches(make_image_rows(shown), batch_size=batch_size, device=device):
                 features.append(encoder(**batch.inputs).cpu().numpy())
@@ -129,8 +129,8 @@ class Clusters(ContextWay):
         is_own = bool(classes) and set(classes) <= set(getattr(self._source.config, "id2label", {}).values())
         column = measures.column("feature")
         without_means = is_own and self._region == "picture"
-        small = _within_classes(column, label, chosen_on, without_means=without_means, seed=self._seed)
-        place, k, score = self._clustered(small, chosen_on)
+        small = _project_within_classes(column, label, chosen_on, without_means=without_means, seed=self._seed)
+        place, k, score = self._cluster(small, chosen_on)
         sizes = np.bincount(place[chosen_on], minlength=k)
         order = np.argsort(-sizes, kind="stable")
         return NamedContexts(
@@ -144,10 +144,10 @@ class Clusters(ContextWay):
                 "seed": self._seed,
                 "knows_classes": is_own,
             },
-            notes=self._notes(place[chosen_on], label[chosen_on], is_own=is_own),
+            notes=self._write_notes(place[chosen_on], label[chosen_on], is_own=is_own),
         )
 
-    def _notes(self, place: NDArray[np.int64], label: NDArray[np.int64], *, is_own: bool) -> tuple[str, ...]:
+    def _write_notes(self, place: NDArray[np.int64], label: NDArray[np.int64], *, is_own: bool) -> tuple[str, ...]:
         from sklearn.metrics import adjusted_rand_score
 
         if is_own and self._region == "picture":
@@ -171,7 +171,7 @@ class Clusters(ContextWay):
             f"{half} chooses on other rows than those of train.",
         )
 
-    def _clustered(
+    def _cluster(
         self, values: NDArray[np.float32], chosen_on: NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], int, float]:
         """The cluster of each row, how many there are, and their silhouette on the rows to choose on."""
@@ -208,7 +208,7 @@ class Clusters(ContextWay):
         return self._opened
 
 
-def _rim(picture: OpenedPicture) -> OpenedPicture:
+def _keep_rim(picture: OpenedPicture) -> OpenedPicture:
     """The picture, its middle filled with the mean color of its rim."""
     pixels = np.array(picture.image)
     rim = mask_region(*pixels.shape[:2], region="rim", depth=_RIM)
@@ -218,7 +218,7 @@ def _rim(picture: OpenedPicture) -> OpenedPicture:
     return OpenedPicture(file.getvalue(), image)
 
 
-def _within_classes(
+def _project_within_classes(
     column: pa.ChunkedArray, label: NDArray[np.int64], chosen_on: NDArray[np.bool_], *, without_means: bool, seed: int
 ) -> NDArray[np.float32]:
     """The features (n, m) along the m directions in which the chosen rows of a class differ, a part at a time.
@@ -231,14 +231,14 @@ def _within_classes(
     group = np.searchsorted(known, label).clip(max=len(known) - 1)
     size = column.type.list_size
     sums = np.zeros((len(known), size))
-    for rows, values in _parts(column):
+    for rows, values in _iterate_parts(column):
         for number in np.unique(group[rows][chosen_on[rows]]):
             sums[number] += values[chosen_on[rows] & (group[rows] == number)].sum(0, dtype=np.float64)
     means = (sums / np.bincount(group[chosen_on])[:, None]).astype(np.float32)
     middle = (sums.sum(0) / chosen_on.sum()).astype(np.float32)
 
     def beyond() -> Iterator[NDArray[np.float32]]:
-        for rows, values in _parts(column):
+        for rows, values in _iterate_parts(column):
             yield values[chosen_on[rows]] - means[group[rows][chosen_on[rows]]]
 
     basis = np.random.default_rng(seed).normal(size=(size, min(_MOST_PARTS + _SPARE, size))).astype(np.float32)
@@ -255,12 +255,12 @@ def _within_classes(
     own = means if without_means else np.broadcast_to(middle, means.shape)
     small = [
         (values - np.where((known[group[rows]] == label[rows])[:, None], own[group[rows]], middle)) @ directions
-        for rows, values in _parts(column)
+        for rows, values in _iterate_parts(column)
     ]
     return np.concatenate(small)
 
 
-def _parts(column: pa.ChunkedArray) -> Iterator[tuple[slice, NDArray[np.float32]]]:
+def _iterate_parts(column: pa.ChunkedArray) -> Iterator[tuple[slice, NDArray[np.float32]]]:
     """The rows of a part, and their features."""
     for start in range(0, len(column), _ROWS):
         part = column.slice(start, _ROWS).combine_chunks()

@@ -98,7 +98,7 @@ class Properties(ContextWay):
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
-        return pa.Table.from_pylist([_measures(picture, region=self._region) for picture in pictures], _SCHEMA)
+        return pa.Table.from_pylist([_measure_region(picture, region=self._region) for picture in pictures], _SCHEMA)
 
     def name(
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
@@ -121,15 +121,15 @@ class Properties(ContextWay):
                 sides = {ends.low: (f"below {low:.3g}", values < low), ends.high: (f"above {high:.3g}", values > high)}
             words = f"{ends.words}{self._where}" if name in _OF_PIXELS else ends.words
             found |= {end: (f"{words} {where}", rows) for end, (where, rows) in sides.items()}
-        found |= _hues(measures.column("hue").to_numpy(zero_copy_only=False), self._where)
-        found |= _from_exif(measures, chosen_on)
+        found |= _name_hues(measures.column("hue").to_numpy(zero_copy_only=False), self._where)
+        found |= _read_exif_columns(measures, chosen_on)
         names = [name for name, (_, rows) in found.items() if 0 < rows[chosen_on].sum() < chosen_on.sum()]
         return NamedContexts(
             names=tuple(names),
             words=tuple(found[name][0] for name in names),
             has=np.stack([found[name][1] for name in names], 1) if names else np.zeros((len(label), 0), bool),
             settings={"thirds": thresholds},
-            columns=_columns(measures),
+            columns=_build_columns(measures),
         )
 
     @property
@@ -138,18 +138,18 @@ class Properties(ContextWay):
         return " of the rim" if self._region == "rim" else ""
 
 
-def _columns(measures: pa.Table) -> dict[str, tuple[Any, Any]]:
+def _build_columns(measures: pa.Table) -> dict[str, tuple[Any, Any]]:
     features = datasets.Features.from_arrow_schema(measures.schema)
     return {f"property_{name}": (features[name], measures.column(name)) for name in measures.column_names}
 
 
-def _hues(hue: NDArray[np.float64], where: str) -> dict[str, tuple[str, NDArray[np.bool_]]]:
+def _name_hues(hue: NDArray[np.float64], where: str) -> dict[str, tuple[str, NDArray[np.bool_]]]:
     with np.errstate(invalid="ignore"):
         place = np.floor(((hue + 30) % 360) / 60)  # red is -30 to 30 degrees
     return {name: (f"a mean hue{where} of {name}", place == number) for number, name in enumerate(_HUES)}
 
 
-def _from_exif(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict[str, tuple[str, NDArray[np.bool_]]]:
+def _read_exif_columns(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict[str, tuple[str, NDArray[np.bool_]]]:
     hour = measures.column("hour").to_numpy(zero_copy_only=False).astype(np.float64)
     with np.errstate(invalid="ignore"):
         by_day = (hour >= 7) & (hour < 19)
@@ -165,7 +165,7 @@ def _from_exif(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict[str, tu
     return found
 
 
-def _measures(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
+def _measure_region(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
     small = picture.image.copy()
     small.thumbnail((_EDGE, _EDGE), Image.Resampling.BOX)
     pixels = np.asarray(small, np.float32) / 255
@@ -176,24 +176,24 @@ def _measures(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
     return {
         "brightness": float(gray[seen].mean(dtype=np.float64)),
         "contrast": float(np.subtract(*np.percentile(gray[seen], (75, 25)))),
-        "sharpness": float(_change(gray, seen)),
+        "sharpness": float(_measure_change(gray, seen)),
         "chroma": float((pixels.max(2) - pixels.min(2))[seen].mean()),
-        "hue": _hue(red, green, blue),
+        "hue": _compute_hue(red, green, blue),
         "pixels": float(width * height),
         "aspect": width / height,
-        "border": _border(gray),
-        **_of_file(picture.content),
+        "border": _measure_border(gray),
+        **_read_file_facts(picture.content),
     }
 
 
-def _change(gray: NDArray[Any], seen: NDArray[np.bool_]) -> float:
+def _measure_change(gray: NDArray[Any], seen: NDArray[np.bool_]) -> float:
     """The median absolute difference of neighbors that are both seen, the mean of across and down."""
     both = [seen[1:] & seen[:-1], seen[:, 1:] & seen[:, :-1]]
     changes = [np.abs(np.diff(gray, axis=axis))[pairs] for axis, pairs in enumerate(both) if pairs.any()]
     return float(np.mean([np.median(each) for each in changes])) if changes else 0.0
 
 
-def _hue(red: float, green: float, blue: float) -> float | None:
+def _compute_hue(red: float, green: float, blue: float) -> float | None:
     """The hue of the mean color in degrees, as in HSV; None for gray."""
     chroma = max(red, green, blue) - min(red, green, blue)
     if chroma < _GRAY:
@@ -203,7 +203,7 @@ def _hue(red: float, green: float, blue: float) -> float | None:
     return 60 * (2 + (blue - red) / chroma) if green >= blue else 60 * (4 + (red - green) / chroma)
 
 
-def _border(gray: NDArray[Any]) -> float:
+def _measure_border(gray: NDArray[Any]) -> float:
     """The share of the picture in rows and columns at its edges that are plain and of one brightness."""
     kept = 1.0
     for axis in (0, 1):
@@ -213,24 +213,24 @@ def _border(gray: NDArray[Any]) -> float:
     return 1 - kept
 
 
-def _of_file(content: bytes) -> dict[str, Any]:
+def _read_file_facts(content: bytes) -> dict[str, Any]:
     """What the file says beside its pixels."""
     with open_picture(content, name="the picture") as file, warnings.catch_warnings():
         tables = getattr(file, "quantization", None) if file.format == "JPEG" else None
         warnings.simplefilter("ignore")  # of damaged EXIF
         date, camera = exif_value(file, _DATE, block=_EXIF), exif_value(file, _MODEL)
-    return {"jpeg_quality": _quality(tables), "hour": _hour(date), "camera": _text(camera)}
+    return {"jpeg_quality": _estimate_quality(tables), "hour": _parse_hour(date), "camera": _clean_text(camera)}
 
 
-def _quality(tables: Mapping[int, Sequence[int]] | None) -> float | None:
+def _estimate_quality(tables: Mapping[int, Sequence[int]] | None) -> float | None:
     """The quality at which libjpeg's luminance table has the nearest sum."""
     if not tables or 0 not in tables:
         return None
-    return float(1 + np.abs(_table_sums() - sum(tables[0])).argmin())
+    return float(1 + np.abs(_sum_tables() - sum(tables[0])).argmin())
 
 
 @functools.cache
-def _table_sums() -> NDArray[np.int64]:
+def _sum_tables() -> NDArray[np.int64]:
     """The sums of the luminance tables of quality 1 to 100 (100,), as Pillow writes them."""
     sums = []
     for quality in range(1, 101):
@@ -241,11 +241,11 @@ def _table_sums() -> NDArray[np.int64]:
     return np.array(sums)
 
 
-def _hour(date: Any) -> int | None:
+def _parse_hour(date: Any) -> int | None:
     hour = str(date)[11:13] if isinstance(date, str) and len(date) >= 13 else ""
     return int(hour) if hour.isdigit() and int(hour) < 24 else None
 
 
-def _text(camera: Any) -> str | None:
+def _clean_text(camera: Any) -> str | None:
     text = "".join(each for each in str(camera or "") if each.isprintable()).strip()
     return text[:60] or None

@@ -81,9 +81,9 @@ class Segments(ContextWay):
             raise OochubError(f"alpha is at least 0 and beta a fraction in [0, 1), got {alpha} and {beta}.")
         self._source, self._alpha, self._beta = ModelSource(model), alpha, beta
         self._processor, self._device_name = image_processor, device
-        self._auto = _auto_model(self._source)
+        self._auto = _load_auto_model(self._source)
         config = self._source.config
-        self._names = _unique([str(config.id2label[number]) for number in range(config.num_labels)])
+        self._names = _make_unique([str(config.id2label[number]) for number in range(config.num_labels)])
         given = {} if label_map is None else read_label_map(label_map)
         self._given = {name: [self._number(name, each) for each in known] for name, known in given.items()}
         self._opened: tuple[Input, Any, torch.device] | None = None
@@ -104,7 +104,7 @@ class Segments(ContextWay):
 
     def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
-        areas = [_areas(numbers, len(self._names)) for numbers in self.maps(pictures)]
+        areas = [_sum_areas(numbers, len(self._names)) for numbers in self.maps(pictures)]
         lists = pa.FixedSizeListArray.from_arrays(np.concatenate(areas), len(self._names))
         return pa.table({"areas": lists})
 
@@ -119,7 +119,7 @@ class Segments(ContextWay):
         with torch.inference_mode():
             for batch in inputs.batches(make_image_rows(pictures), batch_size=batch_size, device=device):
                 of_batch = pictures[len(found) : len(found) + batch_size]
-                sizes = [_counted(picture.image.height, picture.image.width) for picture in of_batch]
+                sizes = [_make_counter(picture.image.height, picture.image.width) for picture in of_batch]
                 maps = inputs.processor.post_process_semantic_segmentation(network(**batch.inputs), target_sizes=sizes)
                 found += [numbers.cpu().numpy() for numbers in maps]
         return found
@@ -133,7 +133,7 @@ class Segments(ContextWay):
         self.check(classes)
         column = join_chunks(measures.column("areas"))
         areas = column.flatten().to_numpy().reshape(len(column), len(self._names))
-        usual = self._usual(areas[chosen_on], label[chosen_on], classes)
+        usual = self._find_usual(areas[chosen_on], label[chosen_on], classes)
         has = areas > self._beta
         often = has[chosen_on].mean(0)
         wanted = set().union(*usual.values()) if usual else set(range(len(self._names)))
@@ -156,12 +156,12 @@ class Segments(ContextWay):
                 "areas": (datasets.List(exact, length=len(self._names)), column),
                 "challenge_ce": (
                     datasets.ClassLabel(names=list(_CHALLENGES)),
-                    self._challenge(areas, label, classes, usual),
+                    self._judge_challenge(areas, label, classes, usual),
                 ),
             },
         )
 
-    def _usual(
+    def _find_usual(
         self, areas: NDArray[np.float64], label: NDArray[np.int64], classes: Sequence[str]
     ) -> dict[int, list[int]]:
         """The alpha-contexts of each class, the largest first; of a class that says that a thing is absent none."""
@@ -183,7 +183,7 @@ class Segments(ContextWay):
             usual[y] = [number for number in numbers if number not in own[y]]
         return usual
 
-    def _challenge(
+    def _judge_challenge(
         self,
         areas: NDArray[np.float64],
         label: NDArray[np.int64],
@@ -228,12 +228,12 @@ class Segments(ContextWay):
                     f"{type(inputs.processor).__name__} makes no map of classes, so it is no processor of a segmenter. "
                     "Pass the one that the model was published with, image_processor=."
                 )
-            network = self._source.open(self._auto, inputs, logits=_answers, whole=True).model.to(device)
+            network = self._source.open(self._auto, inputs, logits=_get_answers, whole=True).model.to(device)
             self._opened = inputs, network, device
         return self._opened
 
 
-def _auto_model(source: Any) -> str:
+def _load_auto_model(source: Any) -> str:
     from oochub.models.supported_models import choose_auto_model
 
     fault = None
@@ -250,7 +250,7 @@ def _auto_model(source: Any) -> str:
     return name
 
 
-def _answers(model: Any, inputs: Mapping[str, "torch.Tensor"]) -> "torch.Tensor":
+def _get_answers(model: Any, inputs: Mapping[str, "torch.Tensor"]) -> "torch.Tensor":
     """What decides the map: logits of pixels, or of proposals and their masks together."""
     import torch
 
@@ -259,17 +259,17 @@ def _answers(model: Any, inputs: Mapping[str, "torch.Tensor"]) -> "torch.Tensor"
     return torch.cat([part.flatten() for part in parts])
 
 
-def _counted(height: int, width: int) -> tuple[int, int]:
+def _make_counter(height: int, width: int) -> tuple[int, int]:
     scale = min(1.0, _EDGE / max(height, width))
     return max(1, round(height * scale)), max(1, round(width * scale))
 
 
-def _areas(numbers: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
+def _sum_areas(numbers: NDArray[np.int64], classes: int) -> NDArray[np.float64]:
     inside = numbers[(numbers >= 0) & (numbers < classes)]
     areas: NDArray[np.float64] = np.bincount(inside, minlength=classes) / numbers.size
     return areas
 
 
-def _unique(names: Sequence[str]) -> list[str]:
+def _make_unique(names: Sequence[str]) -> list[str]:
     """Names that stand there twice get the number of their class."""
     return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names)]

@@ -74,7 +74,7 @@ class ZeroShot(ContextWay):
         from oochub.models.dual_encoder import DualEncoder, read_templates, write_prompts
         from oochub.models.model_source import ModelSource
 
-        self._names = _checked(names)
+        self._names = _check_names(names)
         if threshold is not None and not (isinstance(threshold, int | float) and 0 < threshold < 1):
             raise OochubError(f"threshold is a probability between 0 and 1, got {threshold!r}. 0.5 is a beginning.")
         used = read_templates(templates, what="templates")
@@ -165,7 +165,7 @@ class ZeroShot(ContextWay):
         return self._opened
 
 
-def _checked(names: Sequence[str] | str) -> tuple[str, ...]:
+def _check_names(names: Sequence[str] | str) -> tuple[str, ...]:
     """The names; a text has commas between them."""
     given = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
     if not given or "" in given:
