@@ -108,13 +108,13 @@ class _JoinsEvaluate(type):
     """
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> "_JoinsEvaluate":
-        base = _metric_of_evaluate()
+        base = _import_evaluate_metric()
         if base is not None and bases and not any(issubclass(parent, base) for parent in bases):
             bases = (*bases, base)
         return super().__new__(mcs, name, bases, namespace)
 
 
-def _metric_of_evaluate() -> Any:
+def _import_evaluate_metric() -> Any:
     module = sys.modules.get("evaluate.module")  # not "evaluate": scripts of that name are common
     return module.Metric if module else None
 
@@ -146,7 +146,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
     _rows: int = 0
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if _metric_of_evaluate() is None or not isinstance(self, _metric_of_evaluate()):
+        if _import_evaluate_metric() is None or not isinstance(self, _import_evaluate_metric()):
             raise OochubError(
                 f"{type(self).__name__} was imported without `evaluate`, so it is not a module of it. Load the folder: "
                 "evaluate.load(FOLDER). The metric itself is a function: oochub.get('metric', NAME)."
@@ -163,7 +163,9 @@ class MetricShell(metaclass=_JoinsEvaluate):
 
         file = sys.modules[type(self).__module__]
         facts = vars(file).get("FACTS", MetricFacts(title=file.__name__, direction="none"))
-        features = _metric_features(tuple(_parameters(self.state.update)), facts.outputs, state=self.state.__name__)
+        features = _make_metric_features(
+            tuple(_list_parameters(self.state.update)), facts.outputs, state=self.state.__name__
+        )
         self.citation = self.citation or paragraph(file.__doc__, "Source")
         return evaluate.MetricInfo(
             description=file.__doc__,
@@ -176,17 +178,17 @@ class MetricShell(metaclass=_JoinsEvaluate):
         """Add one row: the names of the arrays, each with one value; options as in add_batch."""
         theirs = {"reference": "references"} | ({} if "prediction" in self._arrays else {"prediction": "predictions"})
         renamed = {theirs.get(name, name): value for name, value in row.items() if value is not None}
-        arrays = {*self._arrays, *_aliases(self.state)}
+        arrays = {*self._arrays, *_find_aliases(self.state)}
         self.add_batch(**{name: [value] if name in arrays else value for name, value in renamed.items()})
 
     def add_batch(self, **batch: Any) -> None:
         """Add a batch of rows as arrays; options of the metric come with the first batch."""
-        arrays, options = self._sorted_out(batch)
-        missing = _missing(self.state, tuple(arrays))  # type: ignore[arg-type]
+        arrays, options = self._sort_inputs(batch)
+        missing = _list_missing(self.state, tuple(arrays))  # type: ignore[arg-type]
         if missing:
             raise OochubError(f"{self.name} needs {', '.join(missing)} as well, got {', '.join(arrays) or 'no array'}.")
         if options:
-            self._agree(options)
+            self._check_options_agree(options)
         if self._pending is None:
             self._pending, self._options = self.state(**options), options
         self._pending.update(**arrays)
@@ -195,12 +197,12 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def compute(self, **inputs: Any) -> dict[str, Any]:
         """The metric of all rows added so far and of the arrays given here, as a dict."""
         try:
-            arrays, options = self._sorted_out(inputs)
+            arrays, options = self._sort_inputs(inputs)
             if arrays:
                 self.add_batch(**inputs)
             if self._pending is None:
                 raise OochubError(f"{self.name} has no rows yet. Give the arrays, or call add_batch first.")
-            self._agree(options)
+            self._check_options_agree(options)
             value = self._pending.compute()
         finally:
             self._pending, self._options, self._rows = None, {}, 0
@@ -208,17 +210,17 @@ class MetricShell(metaclass=_JoinsEvaluate):
 
     @property
     def _arrays(self) -> Mapping[str, bool]:
-        return _parameters(self.state.update)
+        return _list_parameters(self.state.update)
 
-    def _feature_names(self) -> list[str]:
+    def _list_feature_names(self) -> list[str]:
         """What `evaluate.combine` hands a module in `add_batch`, by the names used there, and nothing else.
 
         The arrays that the metric needs; groups too, since another number without them would come in silence.
         """
-        theirs = {array: name for name, array in _aliases(self.state).items()}
+        theirs = {array: name for name, array in _find_aliases(self.state).items()}
         return [theirs.get(name, name) for name, needed in self._arrays.items() if needed or name == "group"]
 
-    def _agree(self, options: dict[str, Any]) -> None:
+    def _check_options_agree(self, options: dict[str, Any]) -> None:
         changed = {name: option for name, option in options.items() if self._options.get(name, _UNSET) != option}
         if changed and self._pending is not None:
             raise OochubError(f"Options come with the first batch, got {changed} after {dict(self._options)}.")
@@ -226,20 +228,20 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def __len__(self) -> int:
         return self._rows
 
-    def _sorted_out(self, inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _sort_inputs(self, inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         for value in inputs.values():
             if value is None:
-                return self._sorted_out({name: value for name, value in inputs.items() if value is not None})
-        arrays, options = _sorted_names(self.state, tuple(inputs))  # type: ignore[arg-type]
+                return self._sort_inputs({name: value for name, value in inputs.items() if value is not None})
+        arrays, options = _sort_names(self.state, tuple(inputs))  # type: ignore[arg-type]
         given = {array: inputs[name] for name, array in arrays}
         return given, {name: inputs[name] for name in options} if options else {}
 
 
 @cache
-def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+def _sort_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The names of arrays, each with the array that it stands for, and the names of options."""
-    arrays, options = _parameters(state.update), _parameters(state)
-    aliases = _aliases(state)
+    arrays, options = _list_parameters(state.update), _list_parameters(state)
+    aliases = _find_aliases(state)
     meanings = {name: aliases.get(name, name) for name in names}
     unknown = sorted(name for name, meaning in meanings.items() if meaning not in arrays and meaning not in options)
     if unknown:
@@ -252,9 +254,9 @@ def _sorted_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, 
     return of_arrays, tuple(set(names) & set(options))
 
 
-def _aliases(state: Any) -> Mapping[str, str]:
+def _find_aliases(state: Any) -> Mapping[str, str]:
     """The arrays that `references` and `predictions` stand for."""
-    arrays = _parameters(state.update)
+    arrays = _list_parameters(state.update)
     truth = next((name for name in ("label", "is_ood", "true_boxes") if name in arrays), None)
     compared = next((name for name in ("prediction", "score", "probability", "boxes") if name in arrays), None)
     named = {"references": truth, "predictions": compared}
@@ -262,13 +264,13 @@ def _aliases(state: Any) -> Mapping[str, str]:
 
 
 @cache
-def _missing(state: Any, arrays: tuple[str, ...]) -> tuple[str, ...]:
+def _list_missing(state: Any, arrays: tuple[str, ...]) -> tuple[str, ...]:
     """The arrays that a metric needs as well."""
-    return tuple(name for name, is_needed in _parameters(state.update).items() if is_needed and name not in arrays)
+    return tuple(name for name, is_needed in _list_parameters(state.update).items() if is_needed and name not in arrays)
 
 
 @cache
-def _parameters(function: Callable[..., Any]) -> dict[str, bool]:
+def _list_parameters(function: Callable[..., Any]) -> dict[str, bool]:
     """The names of a function's arguments, and whether each must be given."""
     parameters = inspect.signature(function).parameters.values()
     return {each.name: each.default is each.empty for each in parameters if each.name != "self"}
@@ -309,7 +311,7 @@ class MeanState:
         self._n += len(values)
 
 
-def _metric_features(arrays: Sequence[str], outputs: Sequence[str], *, state: str) -> Any:
+def _make_metric_features(arrays: Sequence[str], outputs: Sequence[str], *, state: str) -> Any:
     """The `datasets.Features` of a metric's arrays: one alternative a kind of output, two for a probability of classes.
 
     Args:
@@ -323,7 +325,7 @@ def _metric_features(arrays: Sequence[str], outputs: Sequence[str], *, state: st
     Raises:
         OochubError: An array of a name that has no type.
 
-    >>> _metric_features(["label", "prediction"], ["classes"], state="State")
+    >>> _make_metric_features(["label", "prediction"], ["classes"], state="State")
     {'label': Value('int64'), 'prediction': Value('int64')}
     """
     from datasets import Features, List, Value

@@ -89,19 +89,21 @@ def _change_datasets() -> None:
     factory = datasets.load.PackagedDatasetModuleFactory
     places = [(module, "load_dataset_builder") for module in (datasets, datasets.load, datasets.inspect)]
     places.append((datasets.inspect, "dataset_module_factory"))
-    functions = [_with_folders(getattr(*place)) for place in places]  # before anything is changed: one may be missing
+    functions = [
+        _wrap_for_folders(getattr(*place)) for place in places
+    ]  # before anything is changed: one may be missing
     ours = {name: catalog.module_name("benchmark", name) for name in catalog.names("benchmark")}
     for name, module in ours.items():
         if name in table and table[name][0] != module:
             raise OochubError(f"`datasets` itself has a builder named {name!r}; rename the benchmark.")
     table.update({name: (module, source_fingerprint(module)) for name, module in ours.items()})
     if factory.__module__ != __name__:
-        datasets.load.PackagedDatasetModuleFactory = _without_scan(factory)
+        datasets.load.PackagedDatasetModuleFactory = _wrap_without_scan(factory)
     for place, function in zip(places, functions, strict=True):
         setattr(*place, function)
 
 
-def _with_folders(function: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_for_folders(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of `datasets`, for which a benchmark's bare name means a folder where there is one."""
     parameters = inspect.signature(function)
 
@@ -112,7 +114,7 @@ def _with_folders(function: Callable[..., Any]) -> Callable[..., Any]:
         if call.arguments.get("data_dir") is None and _is_folder(path, config):
             warnings.warn(
                 f"./{path} holds data files, so load_dataset({path!r}) reads that folder. The benchmark {path}: "
-                f"load_dataset({path!r}, {_configs(path)[0]!r}, data_dir=<its raw folder>), or set OOCHUB_DATA. "
+                f"load_dataset({path!r}, {_list_configs(path)[0]!r}, data_dir=<its raw folder>), or set OOCHUB_DATA. "
                 f"The folder without this warning: load_dataset('./{path}').",
                 OochubWarning,
                 stacklevel=3,
@@ -131,19 +133,19 @@ def _is_folder(path: str, config: str | None) -> bool:
     if path not in catalog.names("benchmark") or not Path(path).is_dir():
         return False
     root = os.environ.get("OOCHUB_DATA")
-    if config in _configs(path) or (root is not None and (Path(root) / path).is_dir()):
+    if config in _list_configs(path) or (root is not None and (Path(root) / path).is_dir()):
         return False
     files = (file for file in Path(path).rglob("*") if file.name not in FILES_TO_IGNORE)
     return any(file.suffix.lower() in _ALL_ALLOWED_EXTENSIONS for file in files)
 
 
-def _configs(benchmark: str) -> list[str]:
+def _list_configs(benchmark: str) -> list[str]:
     from datasets.load import import_main_class
 
     return list(import_main_class(catalog.module_name("benchmark", benchmark)).builder_configs) or ["default"]
 
 
-def _without_scan(factory: type[Any]) -> type[Any]:
+def _wrap_without_scan(factory: type[Any]) -> type[Any]:
     """The factory of packaged builders, which for a benchmark neither scans the current directory nor counts loads."""
     from datasets.data_files import DataFilesDict
     from datasets.load import DatasetModule
@@ -175,11 +177,11 @@ def source_fingerprint(module: str) -> str:
     """
     plugin = find_spec(module) if module.partition(".")[0] != "oochub" else None
     own = [Path(plugin.origin)] if plugin is not None and plugin.origin else []
-    return hashlib.sha256(b"\0".join([_sources(), *(file.read_bytes() for file in own)])).hexdigest()
+    return hashlib.sha256(b"\0".join([_list_sources(), *(file.read_bytes() for file in own)])).hexdigest()
 
 
 @cache
-def _sources() -> bytes:
+def _list_sources() -> bytes:
     core = Path(__file__).parent
     files = [*sorted((core / "builders").rglob("*.py")), *(core / f"{name}.py" for name in _OF_BUILDERS)]
     return b"\0".join(file.read_bytes() for file in files if "toy_worlds" not in file.parts)

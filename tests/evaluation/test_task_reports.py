@@ -17,7 +17,7 @@ def scenes(monkeypatch, *, similarity, contexts):
         similarity=similarity, alpha=0.05, names=["car", "cow", "cup"], contexts=lambda alpha: np.array(contexts)
     )
     monkeypatch.setattr(task_reports.Scenes, "of", lambda predictions, split: found)
-    return task_reports._every(SimpleNamespace(split=np.array(["train", "test"])))
+    return task_reports._list_tasks(SimpleNamespace(split=np.array(["train", "test"])))
 
 
 def test_every_task_has_a_context_and_what_its_criterion_reads(monkeypatch):

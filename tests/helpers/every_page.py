@@ -19,7 +19,7 @@ from probed_report import probe
 
 import oochub
 from oochub.evaluation.compare import _compare_predictions as paired_comparison
-from oochub.hub.push_metric import _space
+from oochub.hub.push_metric import _make_space
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
@@ -164,7 +164,7 @@ def review() -> str:
 
 def metric() -> str:
     """The card of a metric."""
-    return _space("ece", "user/ece")["index.html"]
+    return _make_space("ece", "user/ece")["index.html"]
 
 
 def leaderboard(folder: Path) -> dict[str, Path]:

@@ -185,8 +185,8 @@ def _read_card(path: Path) -> Any:
     return RepositoryCard.read(read_text(path), place=str(path))
 
 
-def _read_trained_on(path: Path) -> Any:
-    from oochub.models.model_source import _trained_on as trained_on
+def _trained_on(path: Path) -> Any:
+    from oochub.models.model_source import _read_trained_on as trained_on
 
     return trained_on(path)
 
@@ -227,8 +227,8 @@ CASES: dict[str, tuple[str, Callable[[Path, int], Path], Callable[[Path], Any]]]
     "recipe of one list": ("a.toml", lambda p, n: _repeated(p, "a = [", "[],", "]\n", n), _read_recipe),
     "card of aliases": ("README.md", lambda p, n: _card(p, n, what="aliases"), _read_card),
     "card of keys": ("README.md", lambda p, n: _card(p, n, what="keys"), _read_card),
-    "model card of aliases": ("README.md", lambda p, n: _card(p, n, what="aliases"), _read_trained_on),
-    "model card of keys": ("README.md", lambda p, n: _card(p, n, what="keys"), _read_trained_on),
+    "model card of aliases": ("README.md", lambda p, n: _card(p, n, what="aliases"), _trained_on),
+    "model card of keys": ("README.md", lambda p, n: _card(p, n, what="keys"), _trained_on),
 }
 """The file's name, what writes it with about so many bytes, and what reads it."""
 

@@ -255,5 +255,5 @@ def model_folder_forgotten():
     from oochub.remote import check_source
     from oochub.remote import fetch as module
 
-    module._fetched.cache_clear()
+    module._fetch_once.cache_clear()
     check_source._FOUND.clear()

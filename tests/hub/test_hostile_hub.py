@@ -175,7 +175,7 @@ def _forgotten(home):
     import shutil
 
     shutil.rmtree(home, ignore_errors=True)
-    fetch._fetched.cache_clear()
+    fetch._fetch_once.cache_clear()
     check_source._FOUND.clear()
     HfFileSystem.clear_instance_cache()
 

@@ -17,7 +17,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures.image_processor import check_image_processor
 from oochub.models.model_source import ModelSource
-from oochub.models.model_source import _training_record as training_record
+from oochub.models.model_source import _read_training_record as training_record
 from oochub.trainers.backbone import open_backbone
 
 CONFIG, PROCESSOR, RECIPE, WEIGHTS = "config.json", "preprocessor_config.json", "recipe.json", "model.safetensors"

@@ -233,7 +233,7 @@ def test_features_are_kept_and_damage_is_made_again(encoder, data, monkeypatch):
         raise AssertionError("the encoder saw the training rows again")
 
     with monkeypatch.context() as context:
-        context.setattr("oochub.models.modes.linear_probe._extracted", fails)
+        context.setattr("oochub.models.modes.linear_probe._extract_features", fails)
         again = _predict(folder, data, batch_size=None, images=True)  # another key of predictions
         assert "cached" not in again.metadata.provenance["when"] and (again.logits == first.logits).all()
         for other in ({"pooling": "mean"}, {"cache": False}):

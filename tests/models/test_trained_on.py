@@ -3,7 +3,7 @@
 import pytest
 
 from oochub.models.model_source import ModelSource
-from oochub.models.model_source import _trained_on as trained_on
+from oochub.models.model_source import _read_trained_on as trained_on
 
 
 def card(folder, text):

@@ -35,7 +35,7 @@ main()
 @pytest.mark.parametrize("zoom", [None, 1.5])
 def test_tasks_and_actors_do_what_one_process_does(zoom, monkeypatch):
     """Without Ray between them. Faults planted: a row's place in its pass as its number; pixels not normalized."""
-    monkeypatch.setattr(ray_engine, "_here", lambda reference: reference)
+    monkeypatch.setattr(ray_engine, "_resolve_reference", lambda reference: reference)
     torch.manual_seed(0)
     config = ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], layer_type="basic", num_labels=2)
     extraction = Extraction(ResNetForImageClassification(config).eval())
@@ -55,7 +55,7 @@ def test_tasks_and_actors_do_what_one_process_does(zoom, monkeypatch):
 
 def test_broken_rows_keep_their_numbers(monkeypatch):
     """Fault planted: the number of a broken row within its pass."""
-    monkeypatch.setattr(ray_engine, "_here", lambda reference: reference)
+    monkeypatch.setattr(ray_engine, "_resolve_reference", lambda reference: reference)
     inputs = catalog.get("input", "pictures")(ViTImageProcessorPil(size={"height": 16, "width": 16}))
     table = pictures(5).with_format("arrow")[:].to_pydict()
     table["image"][4] = {"bytes": b"no picture", "path": None}

@@ -122,7 +122,7 @@ def test_what_is_missing_is_divided(model, data, tmp_path, put, as_ranks, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("oochub.prediction.run_model._finished", stopped)
+        patch.setattr("oochub.prediction.run_model._finish_parts", stopped)
         with pytest.raises(KeyboardInterrupt):
             predicted(model, data, out=tmp_path / "p.parquet")
     for number in (0, 2, 4):

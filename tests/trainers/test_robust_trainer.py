@@ -34,7 +34,7 @@ from transformers import AutoConfig, AutoImageProcessor, AutoModelForImageClassi
 import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
-from oochub.models.model_source import _training_record as training_record
+from oochub.models.model_source import _read_training_record as training_record
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.fine_tuning.loop import Loop

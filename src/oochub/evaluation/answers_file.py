@@ -59,7 +59,7 @@ def read_answers(path: str | Path) -> AnswersFile:
             twice; Parquet of `oochub predict`, which says itself what it is of.
     """
     path = Path(path).expanduser()
-    readers = {".csv": _csv, ".parquet": _parquet, ".npz": _npz}
+    readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise OochubError(f"Answers are read from {', '.join(readers)}, got {path}. Write them as one of these.")
@@ -73,7 +73,7 @@ def read_answers(path: str | Path) -> AnswersFile:
     return AnswersFile(name=path.name, sha256=hashlib.sha256(content).hexdigest(), table=table)
 
 
-def _csv(path: Path, content: bytes) -> pa.Table:
+def _read_csv(path: Path, content: bytes) -> pa.Table:
     read_text(path)  # says in which line it is not UTF-8
     options = csv.ConvertOptions(column_types={name: pa.string() for name in _TEXT})
     try:
@@ -83,7 +83,7 @@ def _csv(path: Path, content: bytes) -> pa.Table:
         raise OochubError(f"{path} is not a CSV file of one table: {why}. Write it again.") from error
 
 
-def _parquet(path: Path, content: bytes) -> pa.Table:
+def _read_parquet(path: Path, content: bytes) -> pa.Table:
     table = read_parquet(path).table
     if _OURS in (table.schema.metadata or {}):
         raise OochubError(
@@ -92,7 +92,7 @@ def _parquet(path: Path, content: bytes) -> pa.Table:
     return table
 
 
-def _npz(path: Path, content: bytes) -> pa.Table:
+def _read_npz(path: Path, content: bytes) -> pa.Table:
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             packed = arrays.zip if isinstance(arrays, NpzFile) else None
@@ -101,34 +101,34 @@ def _npz(path: Path, content: bytes) -> pa.Table:
                 raise OochubError(
                     f"{path} is not read: its {len(content) / 1e6:.0f} MB hold {size / 1e6:.0f} MB. Write it again."
                 )
-            columns = {name: _native(arrays[name]) for name in arrays.files}
+            columns = {name: _convert_byte_order(arrays[name]) for name in arrays.files}
     except OochubError:
         raise
     except NUMPY_FAULTS as error:
         raise OochubError(
             f"{path} is not a whole NPZ file of plain arrays: {error}. Write it with numpy.savez."
         ) from error
-    lengths = {name: _length(path, name, array) for name, array in columns.items()}
+    lengths = {name: _measure_length(path, name, array) for name, array in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name}: {length}" for name, length in lengths.items())
         raise OochubError(f"The arrays of {path} have several lengths ({shown}). Give each a row an example.")
-    return pa.table({name: _column(path, name, array) for name, array in columns.items()})
+    return pa.table({name: _read_column(path, name, array) for name, array in columns.items()})
 
 
-def _native(array: Any) -> Any:
+def _convert_byte_order(array: Any) -> Any:
     """An array in the order of bytes of this machine, which Arrow needs."""
     is_swapped = isinstance(array, np.ndarray) and not array.dtype.isnative
     return array.astype(array.dtype.newbyteorder("=")) if is_swapped else array
 
 
-def _length(path: Path, name: str, array: Any) -> int:
+def _measure_length(path: Path, name: str, array: Any) -> int:
     if not isinstance(array, np.ndarray) or array.ndim not in (1, 2) or array.shape[1:] == (0,):
         shape = getattr(array, "shape", "no array")
         raise OochubError(f"{name} in {path} must be an array (n,) or (n, c), got {shape}. Write it so.")
     return len(array)
 
 
-def _column(path: Path, name: str, array: Any) -> pa.Array:
+def _read_column(path: Path, name: str, array: Any) -> pa.Array:
     try:
         plain = coerce_array(name, array.astype(str) if array.dtype.kind == "S" else array)
         if isinstance(plain, np.ndarray) and plain.ndim == 2 and plain.dtype.kind in "fiub":
@@ -160,10 +160,10 @@ def join_answers(
     """
     data = without_build_column(data)
     some = next(iter(data.values()))
-    kind = _kind(some)
-    names = tuple(kind.class_names(some) or _numbered(some, kind))
+    kind = _find_kind(some)
+    names = tuple(kind.class_names(some) or _name_numbers(some, kind))
     problems: list[str] = []
-    ids = _texts(file, "example_id", problems)
+    ids = _read_texts(file, "example_id", problems)
     if "example_id" not in file.table.column_names:
         problems.append(f"it has no column example_id, only {', '.join(file.table.column_names[:8])}")
     rows = [f"row {k}" for k in range(file.table.num_rows)] if ids is None else ids
@@ -171,15 +171,15 @@ def join_answers(
     found = len(problems)
     answers = kind.given(columns, names)
     if answers is None and len(problems) == found:  # nothing that this kind takes
-        kind, answers = _other_kind(kind, columns, names)
+        kind, answers = _find_other_kind(kind, columns, names)
     if answers is None and len(problems) == found:
         problems.append(f"there are no answers in it: it needs {kind.taken or 'another kind of output'}")
-    joined = None if ids is None else _joined(file, data, ids, problems)
-    table = None if joined is None else _rows(data, joined.splits, kind, names)
+    joined = None if ids is None else _join_data(file, data, ids, problems)
+    table = None if joined is None else _read_rows(data, joined.splits, kind, names)
     if table is not None and joined is not None and columns.have(kind.label_column):
         _check_truth(kind, columns, table, joined.rows, names)
     if problems or answers is None or table is None or joined is None:
-        raise _unfit(file, some, problems)
+        raise _explain_unfit(file, some, problems)
     for name, values in answers.items():
         table = table.append_column(name, values.take(pa.array(joined.rows)))
     unread = [name for name in file.table.column_names if name not in {"example_id", "split", *columns.read}]
@@ -207,7 +207,7 @@ class _Joined:
     rows: NDArray[np.int64]
 
 
-def _kind(part: datasets.Dataset) -> Output:
+def _find_kind(part: datasets.Dataset) -> Output:
     name = output_of_features(part.features)
     if name is None:
         truths = sorted({output_of(each).label_column for each in catalog.names("output")})
@@ -218,7 +218,9 @@ def _kind(part: datasets.Dataset) -> Output:
     return output_of(name)
 
 
-def _other_kind(kind: Output, columns: GivenColumns, names: Sequence[str]) -> tuple[Output, dict[str, pa.Array] | None]:
+def _find_other_kind(
+    kind: Output, columns: GivenColumns, names: Sequence[str]
+) -> tuple[Output, dict[str, pa.Array] | None]:
     """A kind of the same truth that says less and finds its answers; else the kind that was asked."""
     kinds = [output_of(name) for name in catalog.names("output")]
     for other in (each for each in kinds if each.rank < kind.rank and isinstance(each, type(kind))):
@@ -229,13 +231,13 @@ def _other_kind(kind: Output, columns: GivenColumns, names: Sequence[str]) -> tu
     return kind, None
 
 
-def _numbered(part: datasets.Dataset, kind: Output) -> list[str]:
+def _name_numbers(part: datasets.Dataset, kind: Output) -> list[str]:
     """Numbers as the names of classes that have none."""
     values = part.select_columns([kind.label_column]).with_format("numpy")[:][kind.label_column]
     return [str(number) for number in range(int(np.max(values)) + 1)]
 
 
-def _texts(file: AnswersFile, column: str, problems: list[str]) -> list[str] | None:
+def _read_texts(file: AnswersFile, column: str, problems: list[str]) -> list[str] | None:
     """Ids or splits as text; None without the column, or where a row has none."""
     if column not in file.table.column_names:
         return None
@@ -248,13 +250,13 @@ def _texts(file: AnswersFile, column: str, problems: list[str]) -> list[str] | N
     return texts
 
 
-def _joined(
+def _join_data(
     file: AnswersFile, data: Mapping[str, datasets.Dataset], ids: list[str], problems: list[str]
 ) -> _Joined | None:
     """The join; None where it fails, which `problems` then says."""
-    known = {split: _ids(part) for split, part in data.items()}
-    named = _texts(file, "split", problems)
-    splits = _splits(known, ids, problems) if named is None else _named_splits(known, named, problems)
+    known = {split: _read_ids(part) for split, part in data.items()}
+    named = _read_texts(file, "split", problems)
+    splits = _find_splits(known, ids, problems) if named is None else _find_named_splits(known, named, problems)
     if not splits:
         return None
     given = pd.MultiIndex.from_arrays([named, ids]) if named is not None else pd.Index(ids)
@@ -262,45 +264,46 @@ def _joined(
     keys = wanted if named is not None else wanted.get_level_values(1)
     doubled = given[given.duplicated()].unique()
     if len(doubled):
-        problems.append(f"{_count(doubled, 'id occurs', 'ids occur')} twice, first {_first(doubled)}")
+        problems.append(f"{_count(doubled, 'id occurs', 'ids occur')} twice, first {_list_first(doubled)}")
     unknown = given[~given.isin(keys)].unique()
     if len(unknown):
         which = f"{_count(unknown, 'id is', 'ids are')} not of {' or '.join(splits)}"
-        problems.append(f"{which}, first {_first(unknown)}")
+        problems.append(f"{which}, first {_list_first(unknown)}")
     absent = ~keys.isin(given)
     for split in splits:
         of_split = wanted.get_level_values(0) == split
         missing = wanted.get_level_values(1)[absent & of_split]
         if len(missing):
             problems.append(
-                f"of the {int(of_split.sum()):,} ids of {split} {len(missing):,} are missing, first {_first(missing)}"
+                f"of the {int(of_split.sum()):,} ids of {split} {len(missing):,} are missing, first "
+                f"{_list_first(missing)}"
             )
     if len(doubled) or absent.any():
         return None
     return _Joined(splits=tuple(splits), rows=given.get_indexer(keys))
 
 
-def _ids(part: datasets.Dataset) -> list[str]:
+def _read_ids(part: datasets.Dataset) -> list[str]:
     if "example_id" not in part.column_names:
         return [str(row) for row in range(len(part))]
     return [str(each) for each in part.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()]
 
 
-def _splits(known: Mapping[str, list[str]], ids: list[str], problems: list[str]) -> list[str]:
+def _find_splits(known: Mapping[str, list[str]], ids: list[str], problems: list[str]) -> list[str]:
     """The splits that the ids are of."""
     given = set(ids)
     of_split = {split: given & set(every) for split, every in known.items()}
     found = {split: these for split, these in of_split.items() if these}
     if not found:
         theirs = next(iter(known.values()))
-        problems.append(f"none of its ids is of these data: it has {_first(ids)}, they have {_first(theirs)}")
+        problems.append(f"none of its ids is of these data: it has {_list_first(ids)}, they have {_list_first(theirs)}")
     elif sum(map(len, found.values())) > len(set().union(*found.values())):
         problems.append(f"some ids are in several of the splits {', '.join(found)}: add a column split")
         return []
     return list(found)
 
 
-def _named_splits(known: Mapping[str, list[str]], named: list[str], problems: list[str]) -> list[str]:
+def _find_named_splits(known: Mapping[str, list[str]], named: list[str], problems: list[str]) -> list[str]:
     """The splits that the column `split` names."""
     strange = [split for split in dict.fromkeys(named) if split not in known]
     if strange:
@@ -308,7 +311,7 @@ def _named_splits(known: Mapping[str, list[str]], named: list[str], problems: li
     return [split for split in known if split in set(named)]
 
 
-def _rows(
+def _read_rows(
     data: Mapping[str, datasets.Dataset], splits: tuple[str, ...], kind: Output, names: tuple[str, ...]
 ) -> pa.Table:
     return pa.concat_tables([read_split_rows(split, data[split], kind, names) for split in splits]).combine_chunks()
@@ -340,13 +343,13 @@ def _count(found: Sequence[Any] | NDArray[Any] | pd.Index, one: str, many: str) 
     return f"{len(found):,} {one if len(found) == 1 else many}"
 
 
-def _first(texts: Any) -> str:
+def _list_first(texts: Any) -> str:
     """The first few, in words."""
     shown = [" of ".join(reversed(each)) if isinstance(each, tuple) else str(each) for each in list(texts[:_SHOWN])]
     return ", ".join(shown)
 
 
-def _unfit(file: AnswersFile, part: datasets.Dataset, problems: Sequence[str]) -> OochubError:
+def _explain_unfit(file: AnswersFile, part: datasets.Dataset, problems: Sequence[str]) -> OochubError:
     record = BuildRecord.of(part.info)
     data = "the data" if record is None else f"{record.benchmark}/{record.config}"
     things = "this is" if len(problems) == 1 else f"these {len(problems)} things are"

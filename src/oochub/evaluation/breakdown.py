@@ -43,7 +43,9 @@ def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bo
     trained = facts.trained_groups
     metrics = {name: catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics}
     rows = []
-    inside = _rows_by_label(evaluated, sides["in"]) if {"in", "out"} <= set(sides) and "accuracy" in metrics else {}
+    inside = (
+        _select_rows_by_label(evaluated, sides["in"]) if {"in", "out"} <= set(sides) and "accuracy" in metrics else {}
+    )
     every: list[tuple[Side | None, NDArray[np.bool_]]] = [*sides.items()]
     if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
         every = [(side, mask) for side, mask in every if side == "out"]
@@ -69,7 +71,7 @@ def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bo
     return Groups(columns=("label", "context"), split=split, rows=tuple(rows))
 
 
-def _rows_by_label(evaluated: EvaluationRows, inside: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
+def _select_rows_by_label(evaluated: EvaluationRows, inside: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:
     """The rows of the groups in context, by the label that their group is of."""
     of: dict[str, list[NDArray[np.int64]]] = {}
     for group, members in evaluated.members(inside).items():
@@ -190,7 +192,7 @@ def count_errors_by_context(
 
     Source: Lynch et al., Spawrious, Section 5.2 and Figure 5.
     """
-    known = _trained(evaluated.predictions.metadata.facts)
+    known = _read_training_facts(evaluated.predictions.metadata.facts)
     column = evaluated.benchmark.context_column
     if known is None or not evaluated.predictions.output.one_answer or column not in evaluated.columns:
         return None
@@ -206,9 +208,9 @@ def count_errors_by_context(
     contexts, codes = places.categories.tolist(), places.codes[rows]
     label, answer = evaluated.columns["label"][rows], evaluated.columns["prediction"][rows]
     classes = np.arange(len(names)) if allowed is None else allowed
-    tied = _tied(trained, names, contexts, classes)
-    errors = _errors(tied, codes, label, answer, classes=len(classes), cluster=evaluated.cluster(rows))
-    nothing = _why_none(len(classes), int((label != answer).sum()))
+    tied = _tie_contexts(trained, names, contexts, classes)
+    errors = _count_errors(tied, codes, label, answer, classes=len(classes), cluster=evaluated.cluster(rows))
+    nothing = _explain_none(len(classes), int((label != answer).sum()))
     counts = np.bincount(codes, minlength=len(contexts))
     wrong = np.bincount(codes[label != answer], minlength=len(contexts))
     order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-wrong[code], contexts[code]))[:_CONTEXTS]
@@ -224,7 +226,7 @@ def count_errors_by_context(
                 classes=tuple(names[number] for number in np.flatnonzero(tied[code])),
                 n=int(counts[code]),
                 n_errors=int(wrong[code]),
-                share=_share(errors, here, evaluated, _why_none(len(classes), int(wrong[code]))),
+                share=_share(errors, here, evaluated, _explain_none(len(classes), int(wrong[code]))),
                 chance=_mean(errors.even[here]),
                 confusion=confusion,
             )
@@ -242,7 +244,7 @@ def count_errors_by_context(
     )
 
 
-def _trained(facts: BuildFacts) -> tuple[Literal["counts", "usual"], dict[str, tuple[str, ...]]] | None:
+def _read_training_facts(facts: BuildFacts) -> tuple[Literal["counts", "usual"], dict[str, tuple[str, ...]]] | None:
     """What says which contexts are a class's own, and which these are."""
     if facts.group_counts:
         rows: dict[str, dict[str, int]] = {}
@@ -259,7 +261,7 @@ def _trained(facts: BuildFacts) -> tuple[Literal["counts", "usual"], dict[str, t
     return None
 
 
-def _tied(
+def _tie_contexts(
     trained: Mapping[str, Sequence[str]], names: Sequence[str], contexts: Sequence[str], classes: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """(contexts, classes) True where the context is the class's own in training, and the class an answer."""
@@ -272,7 +274,7 @@ def _tied(
     return tied
 
 
-def _errors(
+def _count_errors(
     tied: NDArray[np.bool_],
     context: NDArray[Any],
     label: NDArray[Any],
@@ -312,7 +314,7 @@ def _mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _why_none(classes: int, errors: int) -> str:
+def _explain_none(classes: int, errors: int) -> str:
     """Why no error can tell."""
     if not errors:
         return "no errors"

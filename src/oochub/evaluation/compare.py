@@ -147,7 +147,9 @@ def compare(
         if {"slice", "reported", "table", "rows"} & asked.given().keys():
             named = either("slice=, reported=, table= and rows=", "--slice, --reported, --table and --rows")
             raise OochubError(f"{named} are of reports; a pair of predictions shows every slice.")
-        pair = given.predictions if asked.task is None else [_of_task(part, asked.task) for part in given.predictions]
+        pair = (
+            given.predictions if asked.task is None else [_select_task(part, asked.task) for part in given.predictions]
+        )
         return _compare_predictions(pair[0], pair[1], metrics=metrics, resamples=asked.resamples, seed=asked.seed)
     if asked.task is not None:
         raise OochubError(f"{either('task=', '--task')} is of predictions of many tasks; each report is of one.")
@@ -156,7 +158,7 @@ def compare(
     return comparison(given.reports, metric=metrics, slice=slice, reported=reported, table=table, rows=rows)
 
 
-def _of_task(part: Predictions | Path, name: str) -> Predictions:
+def _select_task(part: Predictions | Path, name: str) -> Predictions:
     of_task: Predictions = task_of(Predictions.load(part) if isinstance(part, Path) else part, name)
     return of_task
 
@@ -207,63 +209,64 @@ def _compare_predictions(
     opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in (a, b)]
     files = [[] if isinstance(part, Predictions) else [Path(part).name] for part in (a, b)]
     pair = pair_rows(*opened, resamples=resamples, seed=seed)
-    chosen = _chosen(pair[0], metrics)
+    chosen = _choose_metrics(pair[0], metrics)
     for name, metric in chosen.items():
         check_metric(name, metric, pair[0])
     sets = make_row_sets(pair[0])
     shown = describe_benchmark(pair[0].predictions.metadata, pair[0].benchmark)
-    slices = _with_holm([_slice(rows, chosen, pair) for rows in sets])
+    slices = _correct_with_holm([_slice(rows, chosen, pair) for rows in sets])
     command = " ".join(["oochub compare", *files[0], *files[1]]) if files[0] and files[1] else "oochub.compare(a, b)"
     origin, other = (
-        _provenance(part, " ".join(names), command, resamples, seed) for part, names in zip(opened, files, strict=True)
+        _make_provenance(part, " ".join(names), command, resamples, seed)
+        for part, names in zip(opened, files, strict=True)
     )
     return PairedReport(
         benchmark=shown,
         first=describe_model(opened[0]),
         second=describe_model(opened[1]),
-        notes=_notes([each.predictions for each in pair]),
-        metrics=describe_metrics(chosen | _primary(pair[0]) | _group_metric(pair[0])),
+        notes=_collect_notes([each.predictions for each in pair]),
+        metrics=describe_metrics(chosen | _find_primary(pair[0]) | _group_metric(pair[0])),
         slices=slices,
-        groups=_groups(pair, sets),
+        groups=_compare_groups(pair, sets),
         group_metric=next(iter(_group_metric(pair[0])), ""),
-        gap=_gap(pair, {rows.role: rows for rows in sets}, {part.role: part for part in slices}),
+        gap=_compare_gap(pair, {rows.role: rows for rows in sets}, {part.role: part for part in slices}),
         flips=find_flips(pair, {rows.role: rows.mask for rows in sets}),
         provenance=origin,
         other=other,
     )
 
 
-def _chosen(evaluated: EvaluationRows, metrics: Iterable[str] | None) -> dict[str, Callable[..., Any]]:
+def _choose_metrics(evaluated: EvaluationRows, metrics: Iterable[str] | None) -> dict[str, Callable[..., Any]]:
     if metrics is not None:
         return {name: catalog.get("metric", name) for name in metrics}
     declared = {name: catalog.get("metric", name) for name in evaluated.benchmark.metrics}
     some = {name: evaluated.columns[name][:1] for name in OF_ROWS if name in evaluated.columns}
     means = {name: metric for name, metric in declared.items() if read_row_values(metric, some) is not None}
-    return _primary(evaluated) | means
+    return _find_primary(evaluated) | means
 
 
-def _primary(evaluated: EvaluationRows) -> dict[str, Callable[..., Any]]:
+def _find_primary(evaluated: EvaluationRows) -> dict[str, Callable[..., Any]]:
     name = evaluated.benchmark.primary_metric
     return {name: catalog.get("metric", name)}
 
 
 def _slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], pair: Pair) -> ComparedRows:
-    side = _side(rows, pair[0])
+    side = _get_side(rows, pair[0])
     numbers: dict[str, ComparedNumber] = {}
     if isinstance(side, GroupsOfRows):
-        numbers[pair[0].benchmark.primary_metric] = _side_number(rows, side, pair)
+        numbers[pair[0].benchmark.primary_metric] = _compute_side_number(rows, side, pair)
     else:
         for name, metric in metrics.items():
             if is_computed(name, rows.role):
-                numbers |= _numbers(name, metric, np.flatnonzero(rows.mask), pair)
-    return _compared(rows.name, rows.role, rows.title, rows.split, rows.mask, numbers, pair)
+                numbers |= _compute_numbers(name, metric, np.flatnonzero(rows.mask), pair)
+    return _compare_set(rows.name, rows.role, rows.title, rows.split, rows.mask, numbers, pair)
 
 
-def _side(rows: RowSet, evaluated: EvaluationRows) -> Any:
+def _get_side(rows: RowSet, evaluated: EvaluationRows) -> Any:
     return {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}.get(rows.role)
 
 
-def _side_number(rows: RowSet, side: GroupsOfRows, pair: Pair) -> ComparedNumber:
+def _compute_side_number(rows: RowSet, side: GroupsOfRows, pair: Pair) -> ComparedNumber:
     metric = catalog.get("metric", pair[0].benchmark.primary_metric)
     first, second = (estimate_side(rows, metric, each) for each in pair)
     if isinstance(side, PercentileOfGroups):
@@ -271,7 +274,7 @@ def _side_number(rows: RowSet, side: GroupsOfRows, pair: Pair) -> ComparedNumber
     return _number(first, second, measure_worst_difference(first, second))
 
 
-def _numbers(name: str, metric: Callable[..., Any], rows: Any, pair: Pair) -> dict[str, ComparedNumber]:
+def _compute_numbers(name: str, metric: Callable[..., Any], rows: Any, pair: Pair) -> dict[str, ComparedNumber]:
     first, second = (each.of(metric, rows) for each in pair)
     if not isinstance(first, dict):
         return {name: _number(first, second, measure_difference(metric, pair, rows))}
@@ -292,7 +295,7 @@ def _number(first: Estimate, second: Estimate, tested: TestedDifference) -> Comp
     )
 
 
-def _compared(
+def _compare_set(
     name: str, role: Any, title: str, split: str, mask: Any, numbers: Mapping[str, ComparedNumber], pair: Pair
 ) -> ComparedRows:
     only_first = only_second = None
@@ -311,7 +314,7 @@ def _compared(
     )
 
 
-def _with_holm(parts: Sequence[ComparedRows]) -> tuple[ComparedRows, ...]:
+def _correct_with_holm(parts: Sequence[ComparedRows]) -> tuple[ComparedRows, ...]:
     """The same, with each metric's tests corrected for how many rows of the table have it."""
     numbers: list[dict[str, ComparedNumber]] = [dict(part.numbers) for part in parts]
     for metric in {name: None for of in numbers for name in of}:
@@ -328,7 +331,7 @@ def _group_metric(evaluated: EvaluationRows) -> dict[str, Callable[..., Any]]:
     return {name: catalog.get("metric", name) for name in names if has_groups}
 
 
-def _groups(pair: Pair, sets: Sequence[RowSet]) -> tuple[ComparedRows, ...]:
+def _compare_groups(pair: Pair, sets: Sequence[RowSet]) -> tuple[ComparedRows, ...]:
     evaluated = pair[0]
     if not _group_metric(evaluated):
         return ()
@@ -348,19 +351,20 @@ def _groups(pair: Pair, sets: Sequence[RowSet]) -> tuple[ComparedRows, ...]:
             )  # fmt: skip
             mask = np.zeros(len(rows.mask), dtype=bool)
             mask[members] = True
-            numbers = _numbers(name, metric, members, pair)
-            parts.append(_compared(group, role, wording.group_words(shown, row), rows.split, mask, numbers, pair))
-    return _with_holm(parts)
+            numbers = _compute_numbers(name, metric, members, pair)
+            parts.append(_compare_set(group, role, wording.group_words(shown, row), rows.split, mask, numbers, pair))
+    return _correct_with_holm(parts)
 
 
-def _gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, ComparedRows]) -> ComparedNumber:
+def _compare_gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, ComparedRows]) -> ComparedNumber:
     name = pair[0].benchmark.primary_metric
     if not set(_SIDES) <= set(sets):
         n = sum(part.n for role, part in slices.items() if role in _SIDES)
         nothing = Estimate(np.nan, n=n, method="none", reason=explain_missing_side(sets, pair[0].benchmark))
         return _number(nothing, nothing, TestedDifference(nothing, np.nan, FROM_INTERVAL))
     inside, outside = (
-        slices[role].numbers.get(name) or _slice(sets[role], _primary(pair[0]), pair).numbers[name] for role in _SIDES
+        slices[role].numbers.get(name) or _slice(sets[role], _find_primary(pair[0]), pair).numbers[name]
+        for role in _SIDES
     )
     change = difference(outside.difference, inside.difference)
     return _number(
@@ -370,7 +374,7 @@ def _gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, ComparedRo
     )
 
 
-def _notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
+def _collect_notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
     """The notes of both, and what is left out."""
     notes = dict.fromkeys(note for part in parts for note in part.metadata.notes)
     said = (find_epoch_rows(part, find_declaration(part)).note for part in parts)
@@ -381,7 +385,7 @@ def _notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
     return (*notes, *left_out)
 
 
-def _provenance(part: Predictions, file: str, command: str, resamples: int, seed: int) -> Provenance:
+def _make_provenance(part: Predictions, file: str, command: str, resamples: int, seed: int) -> Provenance:
     return Provenance(
         **provenance(),
         seed=seed,

@@ -68,18 +68,18 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
         return None
     facts, answered = tested.facts, evaluated.columns["prediction"][tested.rows]
     right, sampling = tested.label == answered, Sampling(cluster=evaluated.cluster(tested.rows), **evaluated.sampling)
-    tests = [_tests(tested, number, right, sampling) for number in range(len(facts.names))]
-    untold = _why_untold(tested, answered)
+    tests = [_test_contexts(tested, number, right, sampling) for number in range(len(facts.names))]
+    untold = _explain_untold(tested, answered)
     if untold is not None:
-        tests = [_untold(each, untold) for each in tests]
+        tests = [_report_untold(each, untold) for each in tests]
     p_values = [each.p_value for each in tests]
     adjusted = adjusted_p_values(p_values, correction=correction)
     alike = adjusted_p_values([each.effect.alike for each in tests], correction=correction)
     found = {
-        number: _finding(tested, number, right, own, (p_value, same), sampling)
+        number: _make_finding(tested, number, right, own, (p_value, same), sampling)
         for number, (own, p_value, same) in enumerate(zip(tests, adjusted, alike, strict=True))
     }
-    order = sorted(found, key=lambda number: (_STATUS.index(found[number].status), _by_gap(found[number].gap)))
+    order = sorted(found, key=lambda number: (_STATUS.index(found[number].status), _rank_gap(found[number].gap)))
     pictured = [number for number in order if untold is None and tested.signs[number].any()][:PICTURED]
     for number in pictured:
         usual, against = (_make_shown_rows(evaluated, rows) for rows in tested.shown(number))
@@ -114,7 +114,7 @@ class _Tests(NamedTuple):
     p_value: float
 
 
-def _tests(tested: RowsWithContexts, number: int, right: NDArray[np.bool_], sampling: Sampling) -> _Tests:
+def _test_contexts(tested: RowsWithContexts, number: int, right: NDArray[np.bool_], sampling: Sampling) -> _Tests:
     sides, label, has = tested.sides(number), tested.label, tested.has[:, number]
     rows = np.flatnonzero(sides)
     gap = stratified_gap(right[rows], sides[rows] < 0, label[rows], cluster=sampling.of_rows(rows).cluster)
@@ -125,7 +125,7 @@ def _tests(tested: RowsWithContexts, number: int, right: NDArray[np.bool_], samp
     return _Tests(gap, effect, having, math.nan if math.isnan(effect.p_value) else p_value)
 
 
-def _why_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | None:
+def _explain_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | None:
     """Why contexts say nothing of a direction: clusters of whole pictures by the model itself, or one that answers so.
 
     On the rim alone, a model sees little of what it is to tell apart: there its clusters are contexts.
@@ -147,7 +147,7 @@ def _why_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | None:
     return f"{whose}, so that rows against the usual one may be its mistakes: look at the rim, or take another encoder"
 
 
-def _untold(tests: _Tests, reason: str) -> _Tests:
+def _report_untold(tests: _Tests, reason: str) -> _Tests:
     nothing = replace(
         tests.gap,
         estimate=Estimate(math.nan, n=0, method="none", reason=reason),
@@ -159,7 +159,7 @@ def _untold(tests: _Tests, reason: str) -> _Tests:
     return _Tests(nothing, replace(tests.effect, alike=math.nan, p_value=math.nan), tests.having, math.nan)
 
 
-def _finding(
+def _make_finding(
     tested: RowsWithContexts,
     number: int,
     right: NDArray[np.bool_],
@@ -192,12 +192,16 @@ def _finding(
         having=tests.having.estimate,
         alike_p_value=None if math.isnan(alike) else alike,
         reason=reason,
-        classes=tuple(_class(tested, number, k, right, sampling) for k in range(len(tested.predictions.class_names))),
+        classes=tuple(
+            _test_class(tested, number, k, right, sampling) for k in range(len(tested.predictions.class_names))
+        ),
     )
-    return finding if check is None else _checked(finding, check, gap, tested.has[:, number], tested.sides(number))
+    return (
+        finding if check is None else _bound_by_check(finding, check, gap, tested.has[:, number], tested.sides(number))
+    )
 
 
-def _checked(
+def _bound_by_check(
     finding: ContextFinding,
     check: ContextCheck,
     gap: StratifiedGap,
@@ -219,7 +223,7 @@ def _share(has: NDArray[np.bool_]) -> float:
     return float(has.mean()) if len(has) else 0.0
 
 
-def _class(
+def _test_class(
     tested: RowsWithContexts, number: int, label: int, right: NDArray[np.bool_], sampling: Sampling
 ) -> ClassInContext:
     own, has = tested.label == label, tested.has[:, number]
@@ -227,18 +231,18 @@ def _class(
         label=tested.predictions.class_names[label],
         role=_ROLES[int(tested.signs[number, label])],
         lift=lift(has, own, sampling),
-        accuracy_with=_accuracy(right, own & has, sampling),
-        accuracy_without=_accuracy(right, own & ~has, sampling),
+        accuracy_with=_estimate_accuracy(right, own & has, sampling),
+        accuracy_without=_estimate_accuracy(right, own & ~has, sampling),
     )
 
 
-def _accuracy(right: NDArray[np.bool_], rows: NDArray[np.bool_], sampling: Sampling) -> Estimate:
+def _estimate_accuracy(right: NDArray[np.bool_], rows: NDArray[np.bool_], sampling: Sampling) -> Estimate:
     if not rows.any():
         return Estimate(math.nan, n=0, method="none", reason="no rows")
     return mean_estimate(right[rows].astype(np.float64), sampling.of_rows(rows))
 
 
-def _by_gap(gap: Estimate) -> float:
+def _rank_gap(gap: Estimate) -> float:
     return math.inf if math.isnan(gap) else float(gap)
 
 
@@ -259,14 +263,14 @@ def _make_shown_rows(evaluated: EvaluationRows, rows: Iterable[int]) -> tuple[Co
             split=each.split,
             label=each.label,
             predicted=each.predicted,
-            image=None if each.image is None else _small(each.image, f"the small picture of {each.example_id}"),
+            image=None if each.image is None else _shrink_image(each.image, f"the small picture of {each.example_id}"),
             attribution=each.attribution,
         )
         for each in said
     )
 
 
-def _small(image: str, where: str) -> str:
+def _shrink_image(image: str, where: str) -> str:
     from oochub.inputs.pictures.preprocessing import decode
 
     picture = decode(base64.b64decode(image), where)

@@ -35,7 +35,7 @@ def find_declaration(predictions: Predictions) -> Benchmark:
     name = predictions.metadata.benchmark or OWN
     if name in catalog.names("benchmark"):
         benchmark: Benchmark = catalog.get("benchmark", name)
-        return _of_kind(benchmark.of(str(predictions.metadata.config)), predictions)
+        return _fit_to_kind(benchmark.of(str(predictions.metadata.config)), predictions)
     splits, columns = predictions.metadata.rows, predictions.column_names
     last = "test" if "test" in splits else str(predictions.rows.row(len(predictions) - 1)["split"])
     challenged = "challenge" in columns
@@ -44,15 +44,15 @@ def find_declaration(predictions: Predictions) -> Benchmark:
     binary = output.one_answer and len(predictions.class_names) == 2
     facts = predictions.metadata.facts
     has_contexts = facts.usual_contexts is not None and challenged
-    in_context, out_of_context, words = _sides(last, column, challenged=challenged)
+    in_context, out_of_context, words = _choose_sides(last, column, challenged=challenged)
     if has_contexts:
-        words = _in_contexts(predictions.class_names)
+        words = _describe_context_sides(predictions.class_names)
     # A group of one label and one context has no AUC, so groups are compared by accuracy, and so are named contexts.
     primary = "auc" if binary and not has_contexts and (challenged or column is None) else output.primary_metric
     return Benchmark(
         name=name,
         title=str(predictions.metadata.config) if name == OWN and predictions.metadata.config else name,
-        summary=_in_words(facts.usual_contexts or {}) if has_contexts else "",
+        summary=_describe_usual(facts.usual_contexts or {}) if has_contexts else "",
         version=str(predictions.metadata.version),
         homepage="",
         citation="",
@@ -70,11 +70,11 @@ def find_declaration(predictions: Predictions) -> Benchmark:
     )
 
 
-def _side(rows: Rows) -> SideRows:
+def _make_side(rows: Rows) -> SideRows:
     return SideRows(name=rows.name, split=rows.split, where=rows.where, form=rows.form)
 
 
-def _of_kind(benchmark: Benchmark, predictions: Predictions) -> Benchmark:
+def _fit_to_kind(benchmark: Benchmark, predictions: Predictions) -> Benchmark:
     """The declaration with metrics that score answers of a kind that says less: choices have no AUC."""
     kind, output = predictions.metadata.kind, predictions.output
     if output.rank >= output_of(benchmark.output).rank:
@@ -90,7 +90,7 @@ def _of_kind(benchmark: Benchmark, predictions: Predictions) -> Benchmark:
     return replace(benchmark, primary_metric=output.primary_metric, metrics=output.metrics, chance=chance)
 
 
-def _sides(split: str, column: str | None, *, challenged: bool) -> tuple[Rows, Rows, Vocabulary]:
+def _choose_sides(split: str, column: str | None, *, challenged: bool) -> tuple[Rows, Rows, Vocabulary]:
     """Easy rows against hard ones; else all rows against the worst group; else against nothing."""
     if challenged:
         hard = ("hard_positive", "hard_negative", "hard")
@@ -112,7 +112,7 @@ def _sides(split: str, column: str | None, *, challenged: bool) -> tuple[Rows, R
     return every, WorstOfGroups(split=split, column=column), words
 
 
-def _in_contexts(class_names: Sequence[str]) -> Vocabulary:
+def _describe_context_sides(class_names: Sequence[str]) -> Vocabulary:
     """The words of own data whose classes have usual contexts."""
     words = Vocabulary(
         inside="in usual contexts",
@@ -128,7 +128,7 @@ def _in_contexts(class_names: Sequence[str]) -> Vocabulary:
     return replace(words, hard_negative=negative, hard_positive=positive)
 
 
-def _in_words(usual: Mapping[str, Sequence[str]]) -> str:
+def _describe_usual(usual: Mapping[str, Sequence[str]]) -> str:
     """The usual contexts, of a few classes: "Usual contexts: dog: beach, grass; cat: house."."""
     shown = [f"{name}: {', '.join(contexts) or 'none'}" for name, contexts in list(usual.items())[:_SHOWN]]
     more = [f"and of {len(usual) - _SHOWN:,} more classes"] if len(usual) > _SHOWN else []
@@ -159,8 +159,8 @@ def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchma
         context_column=benchmark.context_column,
         object=facts.object,
         contexts=facts.contexts,
-        in_context=_side(benchmark.in_context),
-        out_of_context=_side(benchmark.out_of_context),
+        in_context=_make_side(benchmark.in_context),
+        out_of_context=_make_side(benchmark.out_of_context),
         words=benchmark.words,
         data_set=said.data_set,
     )
@@ -218,14 +218,14 @@ def check_closed_words(predictions: Predictions, benchmark: Benchmark) -> tuple[
     notes: list[str] = []
     for column, words in {"challenge": CHALLENGES, **benchmark.closed}.items():
         if column in predictions.column_names:
-            notes += _checked(predictions, column, words)
-    notes += _clusters(predictions, benchmark)
+            notes += _check_words(predictions, column, words)
+    notes += _check_clusters(predictions, benchmark)
     if (predictions.metadata.benchmark or OWN) in catalog.names("benchmark"):
-        notes += [*_splits(predictions.metadata.rows, benchmark), *_origin(predictions, benchmark)]
+        notes += [*_note_other_splits(predictions.metadata.rows, benchmark), *_note_origin(predictions, benchmark)]
     return tuple(notes)
 
 
-def _checked(predictions: Predictions, column: str, words: Sequence[str]) -> Iterator[str]:
+def _check_words(predictions: Predictions, column: str, words: Sequence[str]) -> Iterator[str]:
     """Refuses another word than these; a note where rows have none."""
     table = predictions.rows.light
     values = (table if column in table.column_names else predictions.rows).column(column)
@@ -253,7 +253,7 @@ def _checked(predictions: Predictions, column: str, words: Sequence[str]) -> Ite
         yield f"{missing:,} rows have nothing in challenge: they are neither easy nor hard"
 
 
-def _clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
+def _check_clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
     """Refuses predictions without the column of clusters: their intervals would be too narrow without a word."""
     column = benchmark.cluster
     if column is None:
@@ -270,7 +270,7 @@ def _clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
         yield f"{missing:,} rows have nothing in {column}: they count as one cluster"
 
 
-def _splits(rows: Mapping[str, int], benchmark: Benchmark) -> Iterator[str]:
+def _note_other_splits(rows: Mapping[str, int], benchmark: Benchmark) -> Iterator[str]:
     """Rows of a split that is of neither side."""
     sides = list(dict.fromkeys((benchmark.in_context.split, benchmark.out_of_context.split)))
     for split, count in rows.items():
@@ -281,7 +281,7 @@ def _splits(rows: Mapping[str, int], benchmark: Benchmark) -> Iterator[str]:
         yield f"{count:,} rows are of the split {split}, and the sides are of {' and '.join(sides)}{meant}"
 
 
-def _origin(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
+def _note_origin(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
     """Another version than the one that is installed, or a config that it does not have."""
     from oochub.data.load import builder_class
 

@@ -114,13 +114,13 @@ def make_detection_rows(
                     ),
                     against_best=against[key].against_best,
                     against_msp=against[key].against_msp,
-                    recall=_recall(key, {inside: named[inside], outside: named[outside]}.values()),
+                    recall=_sum_recall(key, {inside: named[inside], outside: named[outside]}.values()),
                 )
                 bar.update()
     return tuple(rows[key, inside, outside] for key in keys for inside, outside in pairs)
 
 
-def _recall(key: str, sets: Collection[ScoredSet]) -> Recall | None:
+def _sum_recall(key: str, sets: Collection[ScoredSet]) -> Recall | None:
     """Of the queries of all sets together."""
     known = [part.recalls[key] for part in sets if key in part.recalls]
     queries = sum(recall.queries for recall in known)

@@ -98,7 +98,7 @@ def score_sets(
     for each in fitted.values():
         if isinstance(each, OochubError):
             raise each
-    return [_scored(part, fitted, classes) for part in parts]
+    return [_score_part(part, fitted, classes) for part in parts]
 
 
 def find_head(parts: Iterable[Predictions]) -> StoredHead | None:
@@ -214,7 +214,7 @@ def _check_stored(detector: Any, part: Predictions) -> None:
             )
 
 
-def _scored(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -> ScoredSet:
+def _score_part(part: Predictions, detectors: Mapping[str, Any], classes: Classes) -> ScoredSet:
     is_ood, allowed, n = find_ood_rows(part), find_allowed_classes(part, classes), len(part)
     answer, scores = np.empty(n, np.int64), {key: np.empty(n) for key in detectors}
     some, sample = np.linspace(0, n - 1, min(n, _SAMPLED)).astype(int), []
@@ -276,10 +276,10 @@ def fit_detectors(
     by_rows = [key for key in todo if {*_FIT_ROWS} & {*fitted[key].fit_needs}]
     for key in todo:
         if key not in by_rows:
-            fitted[key] = _or_error(fitted[key].fit, **layer)
+            fitted[key] = _catch_error(fitted[key].fit, **layer)
     if reference is not None and by_rows:
         _gather(fitted, by_rows, reference, layer)
-        fitted |= _finished({key: fitted[key] for key in by_rows})
+        fitted |= _finalize_detectors({key: fitted[key] for key in by_rows})
     return fitted
 
 
@@ -297,25 +297,25 @@ def _gather(fitted: dict[str, Any], keys: list[str], reference: Predictions, lay
         for key in keys:
             detector = fitted[key]
             if not isinstance(detector, OochubError):
-                fitted[key] = _or_error(detector.partial_fit, **{need: given[need] for need in detector.fit_needs})
+                fitted[key] = _catch_error(detector.partial_fit, **{need: given[need] for need in detector.fit_needs})
 
 
-def _finished(gathered: dict[str, Any]) -> dict[str, Any]:
+def _finalize_detectors(gathered: dict[str, Any]) -> dict[str, Any]:
     """Those of all processes merged and finalized."""
     return gather_to_first(
-        gathered, lambda several: {key: _merged([each[key] for each in several]) for key in gathered}
+        gathered, lambda several: {key: _merge_detectors([each[key] for each in several]) for key in gathered}
     )
 
 
-def _merged(parts: list[Any]) -> Any:
+def _merge_detectors(parts: list[Any]) -> Any:
     total = next((part for part in parts if isinstance(part, OochubError)), parts[0])
     for part in parts[1:]:
         if not isinstance(total, OochubError):
-            total = _or_error(total.merge, part)
-    return total if isinstance(total, OochubError) else _or_error(total.finalize)
+            total = _catch_error(total.merge, part)
+    return total if isinstance(total, OochubError) else _catch_error(total.finalize)
 
 
-def _or_error(step: Any, *given: Any, **named: Any) -> Any:
+def _catch_error(step: Any, *given: Any, **named: Any) -> Any:
     try:
         return step(*given, **named)
     except OochubError as error:

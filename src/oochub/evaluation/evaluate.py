@@ -151,7 +151,7 @@ def evaluate(
         )
     words = check_closed_words(predictions, declared)
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
-    allowed = _allowed(predictions, classes, match)
+    allowed = _find_allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": intervals.resamples, "seed": intervals.seed}
     columns, chose = (
         EvaluationColumns(predictions, kind.arrays(predictions, allowed)),
@@ -183,7 +183,7 @@ def evaluate(
         benchmark=describe_benchmark(predictions.metadata, declared),
         model=describe_model(predictions),
         metrics=describe_metrics(chosen),
-        notes=(*_notes(evaluated, allowed, columns.shadowed, chose), *words),
+        notes=(*_write_notes(evaluated, allowed, columns.shadowed, chose), *words),
         slices=tuple(slices),
         gap=measure_gap(by_role, {part.role: part for part in slices}, evaluated),
         matched_gap=measure_gap_at_equal(match, by_role, evaluated) if match else None,
@@ -193,7 +193,7 @@ def evaluate(
         contexts=find_context_effects(evaluated, correction),
         detection=detection,
         probes=probed,
-        calibration=_calibrations(evaluated, behind, by_role, slices) if kind.one_answer else None,
+        calibration=_calibrate_sides(evaluated, behind, by_role, slices) if kind.one_answer else None,
         mistakes=choose_mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
         findings=measure_sections(predictions),
         provenance=Provenance(
@@ -207,9 +207,9 @@ def evaluate(
                 sha256=predictions.digest,
                 integrity=integrity,
             ),
-            command=_command(
+            command=_write_command(
                 files,
-                benchmark=_source(benchmark),
+                benchmark=_name_source(benchmark),
                 match=[match] if match else [],
                 correction=[correction] if correction != "holm" else [],
                 classes=[classes] if classes != "all" else [],
@@ -224,7 +224,7 @@ def evaluate(
     )
 
 
-def _calibrations(
+def _calibrate_sides(
     evaluated: EvaluationRows, behind: Mapping[Side, Any], sets: Mapping[Any, RowSet], slices: Sequence[Slice]
 ) -> dict[Side, Calibration]:
     known = {part.role: part.metrics.get("ece") for part in slices}
@@ -242,7 +242,7 @@ def _calibrations(
     return found
 
 
-def _allowed(predictions: Predictions, classes: Classes, match: str | None) -> NDArray[np.int64] | None:
+def _find_allowed(predictions: Predictions, classes: Classes, match: str | None) -> NDArray[np.int64] | None:
     """The classes that an answer may be; None where the kind of output has no classes to choose among."""
     if predictions.output.one_answer:
         return find_allowed_classes(predictions, classes)
@@ -254,21 +254,21 @@ def _allowed(predictions: Predictions, classes: Classes, match: str | None) -> N
     return None
 
 
-def _source(benchmark: Any) -> list[str]:
+def _name_source(benchmark: Any) -> list[str]:
     """What was named as the data of answers: a benchmark, or a path without its folders."""
     if not isinstance(benchmark, str | Path):
         return []
     return [Path(benchmark).name if Path(benchmark).exists() else str(benchmark)]
 
 
-def _command(files: Sequence[str], **options: Sequence[str]) -> str:
+def _write_command(files: Sequence[str], **options: Sequence[str]) -> str:
     if not files:
         return "oochub.evaluate(predictions)"
     given = "".join(f" --{name} {value}" for name, values in options.items() for value in values)
     return f"oochub evaluate {' '.join(files)} --out report.json{given}"
 
 
-def _notes(
+def _write_notes(
     evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, shadowed: Sequence[str], chose: EpochRows
 ) -> tuple[str, ...]:
     metadata, classes = evaluated.predictions.metadata, evaluated.predictions.class_names
@@ -317,12 +317,12 @@ def _find_seen_sources(trained_on: Sequence[str], sources: Sequence[str]) -> tup
     >>> _find_seen_sources(["imagenet-1k", "phiyodr/coco2017", "coconut"], ["coco"])
     ('phiyodr/coco2017',)
     """
-    words = [re.escape(_plain(source)) for source in sources if _plain(source)]
+    words = [re.escape(_normalize_name(source)) for source in sources if _normalize_name(source)]
     if not words:
         return ()
     wanted = re.compile(rf"(?<![a-z0-9])(?:{'|'.join(words)})(?![a-z])")
-    return tuple(name for name in trained_on if wanted.search(_plain(name)))
+    return tuple(name for name in trained_on if wanted.search(_normalize_name(name)))
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", " ", name.lower()).strip()

@@ -37,15 +37,15 @@ def check_inputs(predictions: Any, metrics: Any, detectors: Any, reference: Any,
             f"The reference is Predictions of the training split, or their file, got a {type(reference).__name__}."
         )
     return _Listed(
-        parts=_parts(predictions),
+        parts=_check_parts(predictions),
         metrics=None if metrics is None else read_names("metrics", metrics),
-        detectors=_detectors(detectors),
-        pairs=None if pairs is None else _pairs(pairs),
+        detectors=_check_detectors(detectors),
+        pairs=None if pairs is None else _check_pairs(pairs),
         probes=read_names("probes", probes),
     )
 
 
-def _parts(predictions: Any) -> list[Predictions | str | Path]:
+def _check_parts(predictions: Any) -> list[Predictions | str | Path]:
     """Predictions or paths, one or several."""
     is_one = isinstance(predictions, Predictions | str | Path)
     is_several = isinstance(predictions, Iterable) and not isinstance(predictions, Mapping | bytes)
@@ -59,7 +59,7 @@ def _parts(predictions: Any) -> list[Predictions | str | Path]:
     return parts
 
 
-def _detectors(detectors: Any) -> list[Any]:
+def _check_detectors(detectors: Any) -> list[Any]:
     """Names of detectors, or detectors."""
     is_list = isinstance(detectors, Iterable) and not isinstance(detectors, str | Mapping)
     listed = list(detectors) if is_list else read_names("detectors", detectors)
@@ -69,7 +69,7 @@ def _detectors(detectors: Any) -> list[Any]:
     return listed
 
 
-def _pairs(pairs: Any) -> list[tuple[str, str]]:
+def _check_pairs(pairs: Any) -> list[tuple[str, str]]:
     """Pairs of two names of configs."""
     is_list = isinstance(pairs, Iterable) and not isinstance(pairs, str | Mapping)
     listed = list(pairs) if is_list else [pairs]

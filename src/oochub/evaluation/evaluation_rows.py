@@ -73,7 +73,7 @@ class EvaluationRows:
         asked = [name for name in known.arrays if name in self.columns and name not in self.options(metric)]
         columns = {name: self.columns[name][rows] for name in asked}
         if known.facts is None or not known.facts.compact:
-            return {name: _array(column) for name, column in columns.items()}
+            return {name: _convert_column(column) for name, column in columns.items()}
         if "probability" in columns and isinstance(columns["probability"], ClassProbability):
             columns["label"] = columns["probability"].label
         return columns
@@ -143,7 +143,7 @@ class EvaluationRows:
         return self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
 
 
-def _array(column: Any) -> NDArray[Any]:
+def _convert_column(column: Any) -> NDArray[Any]:
     array = np.asarray(column)
     return array.astype(str) if isinstance(column, pd.Categorical) else array
 
@@ -260,7 +260,7 @@ def check_limits(evaluated: EvaluationRows) -> None:
     split = evaluated.columns["split"]
     splits = sorted(row_counts(evaluated.predictions.rows.light.column("split")))
     if len(splits) > MOST_SPLITS:
-        raise _too_many("split", len(splits), MOST_SPLITS, "Name a split for all rows that belong together")
+        raise _refuse_too_many("split", len(splits), MOST_SPLITS, "Name a split for all rows that belong together")
     column = evaluated.benchmark.group_column
     if column not in evaluated.columns:
         return
@@ -271,10 +271,10 @@ def check_limits(evaluated: EvaluationRows) -> None:
         else:
             count = len(WorstOfGroups(split=name, column=column).rows_of_groups(evaluated.columns))
         if count > MOST_GROUPS:
-            raise _too_many(column, count, MOST_GROUPS, f"Give coarser groups, or evaluate without {column}")
+            raise _refuse_too_many(column, count, MOST_GROUPS, f"Give coarser groups, or evaluate without {column}")
 
 
-def _too_many(column: str, found: int, most: int, advice: str) -> OochubError:
+def _refuse_too_many(column: str, found: int, most: int, advice: str) -> OochubError:
     return OochubError(
         f"The column {column} has {found:,} values such as a column of ids has them, and a report compares at most "
         f"{most:,}. {advice}: Predictions.load(FILE).table is an Arrow table, and .with_table(table) takes the new one."
@@ -355,13 +355,13 @@ class ExampleDigest:
         digest = hashlib.sha256()
         order = self._order[rows[self._order]]
         for part in row_blocks(len(order), _LINES_TOGETHER):
-            lines = self._lines(order[part])
+            lines = self._read_lines(order[part])
             joined = pc.binary_join(pa.ListArray.from_arrays([0, len(lines)], lines), "\n")
             digest.update(b"\n" * (part.start > 0))
             digest.update(joined[0].as_buffer())
         return digest.hexdigest()[:16]
 
-    def _lines(self, rows: Any) -> pa.Array:
+    def _read_lines(self, rows: Any) -> pa.Array:
         label = self._label[rows]
         text = pa.array(label).cast(pa.string()) if self._is_class else pa.array(map(str, label.tolist()))
         lines = pc.binary_join_element_wise(text, self._ids.take(pa.array(rows)).combine_chunks(), " ")
@@ -371,9 +371,9 @@ class ExampleDigest:
     def _order(self) -> NDArray[np.uint32]:
         """The rows in the order of their lines."""
         if not self._is_class:
-            lines = self._lines(np.arange(len(self._label)))
-            return _sorted(lines)
-        by_id = _sorted(self._ids)
+            lines = self._read_lines(np.arange(len(self._label)))
+            return _sort_values(lines)
+        by_id = _sort_values(self._ids)
         order, blocks, size = (
             np.empty_like(by_id),
             [*row_blocks(len(by_id), _LINES_TOGETHER)],
@@ -393,6 +393,6 @@ class ExampleDigest:
         return order
 
 
-def _sorted(values: Any) -> NDArray[np.uint32]:
+def _sort_values(values: Any) -> NDArray[np.uint32]:
     order: NDArray[np.uint32] = pc.sort_indices(values).to_numpy().astype(np.uint32)
     return order

@@ -35,12 +35,12 @@ def estimate_group_side(
     Returns:
         The Estimate; n is the rows of the worst group, or all rows; nan with a reason where no group has a number.
     """
-    groups, higher_is_better = _groups(side, mask, evaluated), _is_higher_better(metric)
+    groups, higher_is_better = _list_groups(side, mask, evaluated), _is_higher_better(metric)
     if not groups:
         return Estimate(np.nan, n=0, method="none", reason=f"no row has a group in {side.column}")
     if isinstance(side, PercentileOfGroups):
-        return _percentile(side, metric, groups, evaluated, higher_is_better)
-    return _worst(metric, groups, evaluated, higher_is_better)
+        return _compute_percentile(side, metric, groups, evaluated, higher_is_better)
+    return _find_worst(metric, groups, evaluated, higher_is_better)
 
 
 def find_worst_group_rows(
@@ -54,7 +54,7 @@ def find_worst_group_rows(
         mask: See `estimate_group_side`.
         evaluated: See `estimate_group_side`.
     """
-    groups = list(_groups(side, mask, evaluated).values())
+    groups = list(_list_groups(side, mask, evaluated).values())
     values = np.array([float(evaluated.value(metric, rows)) for rows in groups])
     of_worst = np.zeros(len(mask), dtype=bool)
     if groups and not np.isnan(values).all():
@@ -81,7 +81,7 @@ def measure_worst_group_apart(
     Returns:
         Row numbers; nothing where no half has a group with rows in the other.
     """
-    groups, higher_is_better = _groups(side, mask, evaluated), _is_higher_better(metric)
+    groups, higher_is_better = _list_groups(side, mask, evaluated), _is_higher_better(metric)
     if not groups:
         return {}
     rows, at = np.unique(np.concatenate(list(groups.values())), return_index=True)
@@ -90,7 +90,7 @@ def measure_worst_group_apart(
     of_first[rows] = _split_in_halves(names, cluster=evaluated.cluster(rows), seed=evaluated.sampling.get("seed", 0))
     measured: dict[str, NDArray[np.int64]] = {}
     for chosen_on in (of_first, ~of_first):
-        values = {name: _value(metric, part[chosen_on[part]], evaluated) for name, part in groups.items()}
+        values = {name: _compute_value(metric, part[chosen_on[part]], evaluated) for name, part in groups.items()}
         defined = {name: value for name, value in values.items() if not np.isnan(value)}
         if defined:
             worst = (min if higher_is_better else max)(defined, key=defined.__getitem__)
@@ -99,11 +99,13 @@ def measure_worst_group_apart(
     return {name: part for name, part in measured.items() if len(part)}
 
 
-def _value(metric: Callable[..., Any], rows: NDArray[np.int64], evaluated: EvaluationRows) -> float:
+def _compute_value(metric: Callable[..., Any], rows: NDArray[np.int64], evaluated: EvaluationRows) -> float:
     return float(evaluated.value(metric, rows)) if len(rows) else np.nan
 
 
-def _groups(side: GroupsOfRows, mask: NDArray[np.bool_], evaluated: EvaluationRows) -> dict[str, NDArray[np.int64]]:
+def _list_groups(
+    side: GroupsOfRows, mask: NDArray[np.bool_], evaluated: EvaluationRows
+) -> dict[str, NDArray[np.int64]]:
     named = evaluated.named(side.column)
     mask = mask if named is None else mask & named
     groups = {name: rows[mask[rows]] for name, rows in side.rows_of_groups(evaluated.columns).items()}
@@ -115,7 +117,7 @@ def _is_higher_better(metric: Callable[..., Any]) -> bool:
     return facts is None or facts.direction != "lower"
 
 
-def _percentile(
+def _compute_percentile(
     side: PercentileOfGroups,
     metric: Callable[..., Any],
     groups: dict[str, NDArray[np.int64]],
@@ -140,7 +142,7 @@ def _percentile(
     return Estimate.from_dict({**estimate.to_dict(), "n": sum(map(len, groups.values()))})
 
 
-def _worst(
+def _find_worst(
     metric: Callable[..., Any],
     groups: dict[str, NDArray[np.int64]],
     evaluated: EvaluationRows,

@@ -124,7 +124,7 @@ def estimate_matched_gap(
         sides.append({name: array[known] for name, array in columns.items()})
         shared = None if cluster is None or not known.any() else cluster[known]
         samplings.append(Sampling(cluster=shared, resamples=resamples, seed=own, confidence=confidence))
-    codes, strata = _strata(*(side["label"] for side in sides), *(side[column] for side in sides))
+    codes, strata = _make_strata(*(side["label"] for side in sides), *(side[column] for side in sides))
     within = np.array([0 if column == LABEL else each.label for each in strata])
     n_out, n_kept = len(out_columns["label"]), sum(each.n_out for each in strata if each.kept)
     return MatchedGap(
@@ -133,12 +133,12 @@ def estimate_matched_gap(
         n_in=sum(each.n_in for each in strata),
         n_out=sum(each.n_out for each in strata),
         share_out=n_kept / n_out if n_out else np.nan,
-        estimate=_gap(metric, sides, codes, within, samplings),
+        estimate=_estimate_gap(metric, sides, codes, within, samplings),
         strata=strata,
     )
 
 
-def _strata(
+def _make_strata(
     in_label: Array, out_label: Array, in_value: Array, out_value: Array
 ) -> tuple[tuple[Array, Array], tuple[Stratum, ...]]:
     """The stratum of each row of both sides, and the strata."""
@@ -167,7 +167,7 @@ def _strata(
     return (codes[inside], codes[~inside]), tuple(strata)
 
 
-def _gap(
+def _estimate_gap(
     metric: str,
     sides: list[dict[str, Array]],
     codes: tuple[Array, Array],
@@ -182,16 +182,16 @@ def _gap(
     if not all(len(rows) for rows in codes):
         return Estimate(np.nan, n=n, method=method, reason="no rows with a value on one side")
     forms = [make_weighted_form(metric, side) for side in sides]
-    whole = _weights(codes, within, [np.ones((1, len(rows))) for rows in codes])
-    value = float(_differences(forms, whole)[0])
+    whole = _compute_weights(codes, within, [np.ones((1, len(rows))) for rows in codes])
+    value = float(_compute_differences(forms, whole)[0])
     if np.isnan(value):
         return Estimate(value, n=n, method=method, reason="the two sides have no rows of like values to compare")
     classes = [side["label"] if metric == "auc" else np.zeros(len(side["label"])) for side in sides]
-    few = min(_effective(rows[0], of) for rows, of in zip(whole, classes, strict=True))
+    few = min(_count_effective(rows[0], of) for rows, of in zip(whole, classes, strict=True))
     if few < _FEW:
         why = f"the weighted rows count as {few:.1f} equal ones, too few for an interval"
         return Estimate(value, n=n, method=method, reason=why)
-    drawn = _drawn(metric, sides, codes, within, samplings, value)
+    drawn = _resample_gap(metric, sides, codes, within, samplings, value)
     kept = drawn[~np.isnan(drawn)]
     reasons = [f"undefined in {len(drawn) - len(kept)} of {len(drawn)} resamples"] if len(kept) < len(drawn) else []
     reasons += [warning for warning in dict.fromkeys(each.warning for each in samplings) if warning]
@@ -207,7 +207,7 @@ def _gap(
     return Estimate(value, low=low, high=high, n=n, method=method, reason="; ".join(reasons) or None)
 
 
-def _drawn(
+def _resample_gap(
     metric: str,
     sides: list[dict[str, Array]],
     codes: tuple[Array, Array],
@@ -217,22 +217,26 @@ def _drawn(
 ) -> Array:
     """The gap of each resample (k,): of rows, or of cells of many rows."""
     units = [
-        _make_row_cells(*_valued(metric, side, code))
+        _make_row_cells(*_prepare_side(metric, side, code))
         if sampling.cluster is None and len(code) >= _MANY
         else RowCells(side, code, np.ones(len(code), np.int64))
         for side, code, sampling in zip(sides, codes, samplings, strict=True)
     ]
-    forms = [make_weighted_form(_form_of(metric, each.columns), each.columns) for each in units]
+    forms = [make_weighted_form(_choose_form(metric, each.columns), each.columns) for each in units]
     strata = [each.stratum for each in units]
-    own = _differences(forms, _weights(strata, within, [each.rows[None].astype(np.float64) for each in units]))[0]
+    own = _compute_differences(
+        forms, _compute_weights(strata, within, [each.rows[None].astype(np.float64) for each in units])
+    )[0]
     together = max(1, _BLOCK // max(len(code) for code in strata))
-    blocks = zip(*(_counts(each.rows, s, together) for each, s in zip(units, samplings, strict=True)), strict=True)
-    drawn: Array = np.concatenate([_differences(forms, _weights(strata, within, counts)) for counts in blocks])
+    blocks = zip(*(_draw_counts(each.rows, s, together) for each, s in zip(units, samplings, strict=True)), strict=True)
+    drawn: Array = np.concatenate(
+        [_compute_differences(forms, _compute_weights(strata, within, counts)) for counts in blocks]
+    )
     drawn += value - own  # scores of one cell are ties, which moves the AUC of the cells a little
     return drawn
 
 
-def _valued(metric: str, side: dict[str, Array], code: Array) -> tuple[dict[str, Array], Array, str]:
+def _prepare_side(metric: str, side: dict[str, Array], code: Array) -> tuple[dict[str, Array], Array, str]:
     """What `_make_row_cells` takes: scores with their labels, or the values of which the metric is the mean."""
     if metric == "auc":
         return side, code, "score"
@@ -241,12 +245,12 @@ def _valued(metric: str, side: dict[str, Array], code: Array) -> tuple[dict[str,
     return {"loss": values}, code, "loss"
 
 
-def _form_of(metric: str, columns: Mapping[str, Array]) -> str:
+def _choose_form(metric: str, columns: Mapping[str, Array]) -> str:
     """The weighted form of cells whose `loss` is any value; else that of the metric."""
     return "nll" if set(columns) == {"loss"} else metric
 
 
-def _weights(codes: Sequence[Array], within: Array, counts: Sequence[Array]) -> list[Array]:
+def _compute_weights(codes: Sequence[Array], within: Array, counts: Sequence[Array]) -> list[Array]:
     """The weights (k, n) of both sides for k resamples, given as the counts (k, n) of their rows.
 
     `within` numbers the rows among which each stratum has its share, in order; the weights are those of the resample's
@@ -258,7 +262,7 @@ def _weights(codes: Sequence[Array], within: Array, counts: Sequence[Array]) -> 
         spread: Array = np.add.reduceat(totals, first, axis=1)[:, place]
         return spread
 
-    totals = [_by_stratum(code, count, len(within)) for code, count in zip(codes, counts, strict=True)]
+    totals = [_sum_by_stratum(code, count, len(within)) for code, count in zip(codes, counts, strict=True)]
     inside, outside = totals
     matched = np.where((inside > 0) & (outside > 0), outside, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -267,24 +271,24 @@ def _weights(codes: Sequence[Array], within: Array, counts: Sequence[Array]) -> 
     return [count * factor[:, code] for count, factor, code in zip(counts, factors, codes, strict=True)]
 
 
-def _differences(forms: Sequence[Callable[[Array], Array]], weights: Sequence[Array]) -> Array:
+def _compute_differences(forms: Sequence[Callable[[Array], Array]], weights: Sequence[Array]) -> Array:
     """Out minus in (k,)."""
     inside, outside = (form(rows) for form, rows in zip(forms, weights, strict=True))
     return np.where(np.abs(outside - inside) < _ROUNDING, 0.0, outside - inside)
 
 
-def _effective(weights: Array, label: Array) -> float:
+def _count_effective(weights: Array, label: Array) -> float:
     """How many equal rows the weights (n,) of the scarcest label are worth: (sum w)^2 / sum w^2 (Kish 1965)."""
     parts = [weights[label == number] for number in np.unique(label)]
     return min(float(part.sum() ** 2 / np.square(part).sum()) for part in parts if part.any())
 
 
-def _by_stratum(code: Array, count: Array, strata: int) -> Array:
+def _sum_by_stratum(code: Array, count: Array, strata: int) -> Array:
     place = code + strata * np.arange(len(count))[:, None]
     return np.bincount(place.ravel(), count.ravel(), strata * len(count)).reshape(len(count), strata)
 
 
-def _counts(rows: Array, sampling: Sampling, together: int) -> Iterator[Array]:
+def _draw_counts(rows: Array, sampling: Sampling, together: int) -> Iterator[Array]:
     """Blocks (k, n), k at most `together`, of how often each row is drawn, or the rows of each cell."""
     generator = np.random.default_rng(sampling.seed)
     n, units = int(rows.sum()), sampling.clusters or len(rows)

@@ -67,20 +67,22 @@ def make_mistake(row: int, evaluated: EvaluationRows, *, is_out: bool | None) ->
         loss=float(columns["loss"][row]),
         kind=answer.mistake,
         context=evaluated.benchmark.describe_context(record, predictions.metadata.facts),
-        group=_text(record.get("group")),
-        challenge=_text(record.get("challenge")),
-        image=_base64(record.get("thumbnail")),
+        group=_convert_to_text(record.get("group")),
+        challenge=_convert_to_text(record.get("challenge")),
+        image=_encode_base64(record.get("thumbnail")),
         attribution=find_attribution(record),
-        text=_text(record.get("text") or record.get("thumbnail_text") or predictions.output.line(columns, row, ())),
-        boxes=_boxes(predictions.output.boxes(columns, row), record),
+        text=_convert_to_text(
+            record.get("text") or record.get("thumbnail_text") or predictions.output.line(columns, row, ())
+        ),
+        boxes=_convert_boxes(predictions.output.boxes(columns, row), record),
     )
 
 
-def _text(value: Any) -> str | None:
+def _convert_to_text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _boxes(boxes: RowBoxes | None, record: Mapping[str, Any]) -> BoxesInPicture | None:
+def _convert_boxes(boxes: RowBoxes | None, record: Mapping[str, Any]) -> BoxesInPicture | None:
     """Boxes of a row that says how large its picture is."""
     width, height = (record.get(name) for name in ("width", "height"))
     if boxes is None or not (isinstance(width, int) and isinstance(height, int)):
@@ -89,7 +91,7 @@ def _boxes(boxes: RowBoxes | None, record: Mapping[str, Any]) -> BoxesInPicture 
     return BoxesInPicture(width=width, height=height, true=true, answered=answered)
 
 
-def _base64(data: bytes | None) -> str | None:
+def _encode_base64(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode("ascii")
 
 

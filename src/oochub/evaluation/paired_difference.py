@@ -55,7 +55,7 @@ def measure_difference(
     """
     first, second = pair
     name = getattr(metric, "__name__", "")
-    sampling = _sampling(first, rows)
+    sampling = _choose_sampling(first, rows)
     values = [
         read_row_values(metric, {column: each.columns[column][rows] for column in OF_ROWS if column in each.columns})
         for each in pair
@@ -73,13 +73,13 @@ def measure_difference(
 
     facts = facts_of(metric)
     if facts is not None and facts.whole_groups:
-        return _of_whole_groups(metric, pair, rows)
+        return _resample_whole_groups(metric, pair, rows)
 
     def value(each: EvaluationRows, drawn: Rows) -> float:
         number = each.value(metric, drawn)
         return float(number[key] if key is not None else number)
 
-    return _by_t(lambda drawn: value(second, drawn) - value(first, drawn), {"drawn": rows}, sampling)
+    return _test_by_t(lambda drawn: value(second, drawn) - value(first, drawn), {"drawn": rows}, sampling)
 
 
 def measure_worst_difference(first: Estimate, second: Estimate) -> TestedDifference:
@@ -93,7 +93,7 @@ def measure_worst_difference(first: Estimate, second: Estimate) -> TestedDiffere
         first: Of `oochub.stats.group_intervals`, or like it.
         second: The same of the second model.
     """
-    return _by_interval(difference_of(second, first))
+    return _test_by_interval(difference_of(second, first))
 
 
 def measure_percentile_difference(
@@ -122,15 +122,15 @@ def measure_percentile_difference(
         return ends[0] - ends[1]
 
     sampling = Sampling(**pair[0].sampling)
-    return _by_interval(bootstrap(change, {"first": first, "second": second}, sampling, unit="groups"))
+    return _test_by_interval(bootstrap(change, {"first": first, "second": second}, sampling, unit="groups"))
 
 
-def _of_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> TestedDifference:
+def _resample_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> TestedDifference:
     """By whole groups, or clusters where each group lies in one: of a bootstrap each copy is a group of its own."""
     first, facts = pair[0], facts_of(metric)
     rows = first.rows_for(metric, rows)
     group = np.unique(check_group(first.columns["group"][rows]).codes, return_inverse=True)[1]
-    sampling = _sampling(first, rows)
+    sampling = _choose_sampling(first, rows)
     if facts is not None and facts.group_means is not None:
         before, after = (facts.group_means(each.arrays(metric, rows), **each.options(metric)) for each in pair)
         if group.max() == 0:  # a single one: its rows, as its interval draws them
@@ -149,19 +149,19 @@ def _of_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> Te
         values = [metric(**{**each.arrays(metric, rows[place]), **own}, **each.options(metric)) for each in pair[::-1]]
         return values[0] - values[1]
 
-    return _by_interval(bootstrap(change, {"place": np.arange(len(rows))}, whole))  # percentiles: t covers less
+    return _test_by_interval(bootstrap(change, {"place": np.arange(len(rows))}, whole))  # percentiles: t covers less
 
 
-def _sampling(evaluated: EvaluationRows, rows: Rows) -> Sampling:
+def _choose_sampling(evaluated: EvaluationRows, rows: Rows) -> Sampling:
     return Sampling(cluster=evaluated.cluster(rows), **evaluated.sampling)
 
 
-def _by_t(change: Callable[..., float], columns: Mapping[str, Any], sampling: Sampling) -> TestedDifference:
+def _test_by_t(change: Callable[..., float], columns: Mapping[str, Any], sampling: Sampling) -> TestedDifference:
     difference = bootstrap(change, columns, sampling, by_t=True)
     units = difference.n if sampling.clusters is None else sampling.clusters
     return TestedDifference(difference, interval_p_value(difference, degrees=units - 1), FROM_INTERVAL)
 
 
-def _by_interval(difference: Estimate) -> TestedDifference:
+def _test_by_interval(difference: Estimate) -> TestedDifference:
     difference = drop_no_width(difference)
     return TestedDifference(difference, interval_p_value(difference), FROM_INTERVAL)

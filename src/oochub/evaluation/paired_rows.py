@@ -50,10 +50,10 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
         values = [getattr(part.metadata, name) for part in (first, second)]
         if values[0] != values[1]:
             raise OochubError(
-                f"These predictions differ in {name.replace('_', ' ')}: {_words(values[0], values[1])}. A pair is of "
-                "the same examples of one benchmark; predict with both models on the same data."
+                f"These predictions differ in {name.replace('_', ' ')}: {_describe_difference(values[0], values[1])}. "
+                "A pair is of the same examples of one benchmark; predict with both models on the same data."
             )
-    second = _in_order_of(first, second)
+    second = _reorder(first, second)
     _check_same_truth(first, second)
     benchmark = find_declaration(first)
     if holds_many_tasks(first, benchmark):
@@ -62,7 +62,7 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
             + either("oochub.compare(a, b, task='ce_car').", "--task ce_car.")
         )
     _check_same_sides(first, second, benchmark)
-    first, second = _with_columns_of(first, second), _with_columns_of(second, first)
+    first, second = _add_columns(first, second), _add_columns(second, first)
     benchmark = find_declaration(first)
     left_out = np.logical_or(*(find_epoch_rows(part, benchmark).left_out for part in (first, second)))
     evaluated = [
@@ -81,7 +81,7 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
     return evaluated[0], evaluated[1]
 
 
-def _words(first: Any, second: Any) -> str:
+def _describe_difference(first: Any, second: Any) -> str:
     """Both values; of two lists of names, how many there are and where they part."""
     if not isinstance(first, tuple):
         return f"{first} and {second}"
@@ -90,7 +90,7 @@ def _words(first: Any, second: Any) -> str:
     return counts if at is None else f"{counts}, class {at} is {first[at]!r} in one and {second[at]!r} in the other"
 
 
-def _in_order_of(first: Predictions, second: Predictions) -> Predictions:
+def _reorder(first: Predictions, second: Predictions) -> Predictions:
     keys, others = (
         list(zip(part.split.tolist(), part.column("example_id").tolist(), strict=True)) for part in (first, second)
     )
@@ -113,9 +113,9 @@ def _in_order_of(first: Predictions, second: Predictions) -> Predictions:
 
 
 def _check_same_truth(first: Predictions, second: Predictions) -> None:
-    differs = ~_equal(first.label, second.label)
+    differs = ~_find_equal(first.label, second.label)
     if differs.any():
-        raise _differ(first, differs, "truth", first.label, second.label)
+        raise _raise_difference(first, differs, "truth", first.label, second.label)
 
 
 def _check_same_sides(first: Predictions, second: Predictions, benchmark: Benchmark) -> None:
@@ -127,10 +127,10 @@ def _check_same_sides(first: Predictions, second: Predictions, benchmark: Benchm
         values = [part.rows.column(name).to_pylist() for part in (first, second)]
         differs = np.array([one != other for one, other in zip(*values, strict=True)])
         if differs.any():
-            raise _differ(first, differs, name, *values)
+            raise _raise_difference(first, differs, name, *values)
 
 
-def _equal(first: Any, second: Any) -> Any:
+def _find_equal(first: Any, second: Any) -> Any:
     """Which rows (n,) of two arrays (n, ...) are equal; nan equals nan."""
     both = np.asarray(first == second)
     if first.dtype.kind == "f":
@@ -138,7 +138,7 @@ def _equal(first: Any, second: Any) -> Any:
     return both.reshape(len(first), -1).all(axis=1)
 
 
-def _differ(first: Predictions, differs: Any, what: str, one: Any, other: Any) -> OochubError:
+def _raise_difference(first: Predictions, differs: Any, what: str, one: Any, other: Any) -> OochubError:
     at = int(np.argmax(differs))
     example = f"{first.split[at]}/{first.column('example_id')[at]}"
     return OochubError(
@@ -147,7 +147,7 @@ def _differ(first: Predictions, differs: Any, what: str, one: Any, other: Any) -
     )
 
 
-def _with_columns_of(own: Predictions, other: Predictions) -> Predictions:
+def _add_columns(own: Predictions, other: Predictions) -> Predictions:
     """The predictions with the auxiliary columns that the other ones have."""
     rows = own.rows
     for name in EvaluationColumns(other, {}):
@@ -174,7 +174,7 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
     out = masks.get("out", np.zeros_like(shown))
     wrong = [output.wrong(each.columns) for each in pair]
     truth = [np.exp(-each.columns["loss"]) for each in pair]  # the probability that each gives it
-    pictured = np.logical_or(*(_pictured(each) for each in pair))
+    pictured = np.logical_or(*(_find_pictured(each) for each in pair))
     found = []
     directions: tuple[tuple[ComparedModel, int, int], ...] = (("second", 1, 0), ("first", 0, 1))
     for right, own, other in directions:
@@ -195,7 +195,7 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
     return tuple(found)
 
 
-def _pictured(side: EvaluationRows) -> NDArray[np.bool_]:
+def _find_pictured(side: EvaluationRows) -> NDArray[np.bool_]:
     """Which rows (n,) have a small picture: predictions keep those of the worst mistakes."""
     rows = side.predictions.rows
     if "thumbnail" not in rows.column_names:

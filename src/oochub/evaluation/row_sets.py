@@ -100,7 +100,7 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
     estimates: dict[str, Estimate] = {}
     worst_groups: dict[str, ChosenGroup] = {}
     n = own = int(rows.mask.sum())
-    if isinstance(_side(rows, evaluated), GroupsOfRows):
+    if isinstance(_mask_side(rows, evaluated), GroupsOfRows):
         statistic = estimate_side(rows, get_primary_metric(evaluated), evaluated)
         estimates[evaluated.benchmark.primary_metric], n = statistic, statistic.n
     else:
@@ -111,7 +111,7 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
             if name == "worst_group":
                 group = evaluated.columns["group"][evaluated.rows_for(metric, rows.mask)]
                 chosen = evaluated.value(metric, rows.mask)
-                worst_groups |= _worst_groups(chosen, group)
+                worst_groups |= _find_worst_groups(chosen, group)
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
     binary = evaluated.predictions.output.one_answer and len(evaluated.predictions.class_names) == 2
@@ -128,7 +128,7 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
     )
 
 
-def _worst_groups(values: Mapping[str, Any], group: Any) -> dict[str, ChosenGroup]:
+def _find_worst_groups(values: Mapping[str, Any], group: Any) -> dict[str, ChosenGroup]:
     """The groups that the numbers of worst_group are of, by the names of these numbers; `group` is that of each row."""
     among = len(np.unique(check_group(group).codes))
     named = {key.removesuffix("_group"): str(name) for key, name in values.items() if key.endswith("_group")}
@@ -137,7 +137,7 @@ def _worst_groups(values: Mapping[str, Any], group: Any) -> dict[str, ChosenGrou
 
 def estimate_side(rows: RowSet, metric: Callable[..., Any], evaluated: EvaluationRows) -> Estimate:
     """The number of a side: a metric on its rows, or its statistic over their groups."""
-    side = _side(rows, evaluated)
+    side = _mask_side(rows, evaluated)
     if isinstance(side, GroupsOfRows):
         return estimate_group_side(side, metric, rows.mask, evaluated)
     estimate_of_rows: Estimate = evaluated.of(metric, rows.mask)
@@ -206,7 +206,7 @@ def measure_gap_at_equal(column: str, sets: Mapping[Role, RowSet], evaluated: Ev
 
 def find_rows_behind(rows: RowSet, evaluated: EvaluationRows) -> NDArray[np.bool_]:
     """The rows (n,) that a side's number is of: all of its own, or those of its worst group."""
-    side = _side(rows, evaluated)
+    side = _mask_side(rows, evaluated)
     if isinstance(side, WorstOfGroups):
         return find_worst_group_rows(side, get_primary_metric(evaluated), rows.mask, evaluated)
     return rows.mask
@@ -214,13 +214,13 @@ def find_rows_behind(rows: RowSet, evaluated: EvaluationRows) -> NDArray[np.bool
 
 def find_measured_groups(rows: RowSet, evaluated: EvaluationRows) -> dict[str, NDArray[np.int64]] | None:
     """Of a side that is its worst group, the rows that did not choose it, by group; None for another side."""
-    side = _side(rows, evaluated)
+    side = _mask_side(rows, evaluated)
     if isinstance(side, WorstOfGroups):
         return measure_worst_group_apart(side, get_primary_metric(evaluated), rows.mask, evaluated)
     return None
 
 
-def _side(rows: RowSet, evaluated: EvaluationRows) -> Rows | None:
+def _mask_side(rows: RowSet, evaluated: EvaluationRows) -> Rows | None:
     sides = {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}
     return sides.get(rows.role)
 

@@ -67,19 +67,19 @@ class Scenes:
         if isinstance(data, str | Path):
             data = Predictions.load(data)
         if isinstance(data, Predictions):
-            chosen = data.select(_rows(data.split, split))
-            columns = {name: chosen.column(name) for name in _scene_columns(chosen.column_names)}
-            return cls._made(columns, data.metadata.facts, data.class_names, np.asarray(chosen.logits))
+            chosen = data.select(_list_rows(data.split, split))
+            columns = {name: chosen.column(name) for name in _list_scene_columns(chosen.column_names)}
+            return cls._make_scenes(columns, data.metadata.facts, data.class_names, np.asarray(chosen.logits))
         part = data[split] if isinstance(data, Mapping) else data
         record = BuildRecord.of(part.info)
-        own = _scene_columns(part.column_names)
+        own = _list_scene_columns(part.column_names)
         table = part.select_columns(own).with_format("arrow")[:]  # numpy's format would round to float32
         columns = {name: table.column(name).to_numpy() for name in table.column_names}
         names = part.features["labels"].feature.names
-        return cls._made(columns, record.facts if record else BuildFacts(), names, None)
+        return cls._make_scenes(columns, record.facts if record else BuildFacts(), names, None)
 
     @classmethod
-    def _made(
+    def _make_scenes(
         cls, columns: Mapping[str, Any], facts: BuildFacts, names: list[str], logit: NDArray[Any] | None
     ) -> "Scenes":
         if facts.context_surplus is None or facts.alpha is None or facts.beta is None:
@@ -120,14 +120,14 @@ class Scenes:
         return np.nan_to_num(self.surplus, nan=-1.0) > alpha
 
 
-def _scene_columns(names: Any) -> list[str]:
+def _list_scene_columns(names: Any) -> list[str]:
     columns = [name for name in ("labels", "areas", "gist_similarity") if name in names]
     if "labels" not in columns or "areas" not in columns:
         raise OochubError(f"These are not rows of nooch/all, which has labels and areas, but {', '.join(names)}.")
     return columns
 
 
-def _rows(splits: NDArray[Any], split: str) -> NDArray[np.bool_]:
+def _list_rows(splits: NDArray[Any], split: str) -> NDArray[np.bool_]:
     rows: NDArray[np.bool_] = splits == split
     if not rows.any():
         raise OochubError(f"The predictions have no split {split!r}, only {', '.join(dict.fromkeys(splits.tolist()))}.")
@@ -162,7 +162,7 @@ def measure_task_losses(data: Any, *, split: str = "test") -> pd.DataFrame:
     scenes = data if isinstance(data, Scenes) else Scenes.of(data, split)
     loss = scenes.loss
     rows = []
-    for column, name, criterion, challenge in _challenges(scenes):
+    for column, name, criterion, challenge in _judge_challenges(scenes):
         for side, hard in _SIDES.items():
             every = np.ones(len(loss), bool) if side == "all" else scenes.present[:, column] == (side == "positive")
             chosen = np.isin(challenge, hard)
@@ -185,7 +185,7 @@ def measure_task_losses(data: Any, *, split: str = "test") -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _challenges(scenes: Scenes) -> Iterator[tuple[int, str, str, NDArray[np.str_]]]:
+def _judge_challenges(scenes: Scenes) -> Iterator[tuple[int, str, str, NDArray[np.str_]]]:
     co_occurrence, gist = catalog.get("criterion", "co_occurrence"), catalog.get("criterion", "gist")
     contexts = scenes.contexts(scenes.alpha)
     for column in np.flatnonzero(contexts.any(axis=1)).tolist():

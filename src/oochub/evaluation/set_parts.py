@@ -79,11 +79,11 @@ def choose_inside_part(scored_sets: Sequence[ScoredSet], name: str | None = None
     Raises:
         OochubError: No such set, or no rows in distribution.
     """
-    parts = [part for part in split_scored_sets(_named(scored_sets, name)) if part.shift != "semantic"]
+    parts = [part for part in split_scored_sets(_select_named(scored_sets, name)) if part.shift != "semantic"]
     if not parts:
         raise OochubError(
-            f"There is no row in distribution in {_told(scored_sets, name)}. Give predictions of a set whose classes "
-            "the model knows as well, such as imagenet_1k."
+            f"There is no row in distribution in {_describe_sets(scored_sets, name)}. Give predictions of a set whose "
+            "classes the model knows as well, such as imagenet_1k."
         )
     return min(parts, key=lambda part: part.shift != "none")  # the first of equals
 
@@ -98,11 +98,11 @@ def choose_outside_part(scored_sets: Sequence[ScoredSet], name: str | None = Non
     Raises:
         OochubError: No such set, or no rows out of distribution.
     """
-    parts = [part for part in split_scored_sets(_named(scored_sets, name)) if part.shift == "semantic"]
+    parts = [part for part in split_scored_sets(_select_named(scored_sets, name)) if part.shift == "semantic"]
     if not parts:
         raise OochubError(
-            f"There is no row out of distribution (column is_ood, or label -1) in {_told(scored_sets, name)}. Give "
-            "predictions of such a set as well, such as imagenet_ood."
+            f"There is no row out of distribution (column is_ood, or label -1) in {_describe_sets(scored_sets, name)}. "
+            "Give predictions of such a set as well, such as imagenet_ood."
         )
     return parts[0]
 
@@ -142,13 +142,13 @@ def _shift(scored: ScoredSet) -> Shift:
     return "covariate" if (scored.predictions.column("shift")[~scored.is_ood] == "covariate").any() else "none"
 
 
-def _named(scored_sets: Sequence[ScoredSet], name: str | None) -> list[ScoredSet]:
+def _select_named(scored_sets: Sequence[ScoredSet], name: str | None) -> list[ScoredSet]:
     if name is not None and name not in [scored.name for scored in scored_sets]:
         raise unknown_name("set in these scores", name, [scored.name for scored in scored_sets])
     return [scored for scored in scored_sets if name in (None, scored.name)]
 
 
-def _told(scored_sets: Sequence[ScoredSet], name: str | None) -> str:
+def _describe_sets(scored_sets: Sequence[ScoredSet], name: str | None) -> str:
     return name or ", ".join(scored.name for scored in scored_sets) or "no set at all"
 
 
@@ -196,17 +196,17 @@ def find_nearest_rows(features: Any, bank: Any) -> tuple[NDArray[np.int64], NDAr
     best, index = np.full(len(rows), -np.inf), np.zeros(len(rows), np.int64)
     parts = range(0, len(others), _ROWS)
     for start in tqdm(parts, desc="Nearest", unit="block", delay=2, disable=None if len(parts) > 1 else True):
-        block = _unit(others, slice(start, start + _ROWS), "bank")
-        for some in _slices(len(rows)):
-            cosine = _unit(rows, some, "features") @ block.T
+        block = _scale_to_unit(others, slice(start, start + _ROWS), "bank")
+        for some in _make_slices(len(rows)):
+            cosine = _scale_to_unit(rows, some, "features") @ block.T
             at = cosine.argmax(axis=1)
             highest = np.take_along_axis(cosine, at[:, None], axis=1)[:, 0]
             closer = highest > best[some]
             best[some] = np.where(closer, highest, best[some])
             index[some] = np.where(closer, at + start, index[some])
     distance = np.empty(len(rows))
-    for some in _slices(len(rows)):
-        apart = _unit(rows, some, "features") - _unit(others, index[some], "bank")
+    for some in _make_slices(len(rows)):
+        apart = _scale_to_unit(rows, some, "features") - _scale_to_unit(others, index[some], "bank")
         distance[some] = np.einsum("ij,ij->i", apart, apart) / 2
     return index, distance
 
@@ -229,7 +229,7 @@ def find_nearest_inside(
         OochubError: Features or examples that are missing, or features without a direction.
     """
     bank = choose_inside_part(scored_sets)
-    features = {scored.name: _features(scored, embedding) for scored in scored_sets}
+    features = {scored.name: _read_features(scored, embedding) for scored in scored_sets}
     own = np.flatnonzero(bank.rows)
     nearest = {}
     for scored in scored_sets:
@@ -244,12 +244,12 @@ def find_nearest_inside(
     return nearest
 
 
-def _slices(rows: int) -> Iterator[slice]:
+def _make_slices(rows: int) -> Iterator[slice]:
     for start in range(0, rows, _ROWS):
         yield slice(start, min(start + _ROWS, rows))
 
 
-def _unit(matrix: NDArray[Any], some: slice | NDArray[np.int64], name: str) -> NDArray[np.float64]:
+def _scale_to_unit(matrix: NDArray[Any], some: slice | NDArray[np.int64], name: str) -> NDArray[np.float64]:
     """Rows of length 1, scaled first: squares of very large or small numbers leave even float64."""
     taken = matrix[some].astype(np.float64)
     largest = np.abs(taken).max(axis=1, keepdims=True)
@@ -262,7 +262,7 @@ def _unit(matrix: NDArray[Any], some: slice | NDArray[np.int64], name: str) -> N
     return unit
 
 
-def _features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -> NDArray[np.float32]:
+def _read_features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -> NDArray[np.float32]:
     """Features (n, d) of the rows of a set, in their order."""
     if embedding is None:
         if scored.predictions.features is None:
@@ -279,15 +279,15 @@ def _features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -> NDA
         raise OochubError(
             f"The embedding of {scored.name} {lacks}; given: {configs}. Give one file with features a set."
         )
-    row_of = {key: row for row, key in enumerate(_keys(parts[0]))}
-    missing = [key for key in _keys(scored.predictions) if key not in row_of]
+    row_of = {key: row for row, key in enumerate(_list_keys(parts[0]))}
+    missing = [key for key in _list_keys(scored.predictions) if key not in row_of]
     if missing:
         raise OochubError(
             f"{len(missing)} of {len(scored.is_ood)} examples of {scored.name} are not in the embedding, first "
             f"{missing[0][1]} of split {missing[0][0]}. Predict both on the same data."
         )
-    return parts[0].features[[row_of[key] for key in _keys(scored.predictions)]]
+    return parts[0].features[[row_of[key] for key in _list_keys(scored.predictions)]]
 
 
-def _keys(predictions: Predictions) -> list[tuple[str, str]]:
+def _list_keys(predictions: Predictions) -> list[tuple[str, str]]:
     return list(zip(predictions.split.tolist(), predictions.column("example_id").tolist(), strict=True))

@@ -58,17 +58,17 @@ def task(data: Any, name: str, *, text_columns: bool | str | Sequence[str] = Fal
     ['no_car', 'car']
     """
     if isinstance(data, Predictions):
-        return _of_predictions(data, name)
+        return _select_from_predictions(data, name)
     if isinstance(data, Mapping):
         return datasets.DatasetDict(
             {split: task(part, name, text_columns=text_columns) for split, part in data.items()}
         )
     if not isinstance(data, datasets.Dataset):
         raise OochubError(f"task takes a Dataset, a DatasetDict or Predictions, got {type(data).__name__}.")
-    return use_text_columns(_of_dataset(without_build_column(data), name), text_columns)
+    return use_text_columns(_select_from_dataset(without_build_column(data), name), text_columns)
 
 
-def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
+def _select_from_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
     record = BuildRecord.of(data.info)
     if record is None:
         raise OochubError(
@@ -76,10 +76,10 @@ def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
             'load_dataset("nooch", "all", data_dir=...).'
         )
     _check(record.benchmark, record.config, data.column_names)
-    spec, columns, facts = _make(record.benchmark, _arrays(data), data.column_names, record.facts, name)
+    spec, columns, facts = _make(record.benchmark, _read_arrays(data), data.column_names, record.facts, name)
     features = spec.features(gist="challenge_gist" in columns)
     # not by `from_dict`, which encodes value by value
-    own = datasets.Dataset(pa.Table.from_pydict(_numbered(columns, features), schema=features.arrow_schema))
+    own = datasets.Dataset(pa.Table.from_pydict(_number_classes(columns, features), schema=features.arrow_schema))
     rest = data.remove_columns([each for each in _OF_ALL if each in data.column_names])
     joined = datasets.concatenate_datasets([rest, own], axis=1)
     first = [each for each in ("example_id", "image") if each in joined.column_names]
@@ -92,21 +92,21 @@ def _of_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
     return joined
 
 
-def _arrays(data: datasets.Dataset) -> dict[str, Any]:
+def _read_arrays(data: datasets.Dataset) -> dict[str, Any]:
     """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads pictures."""
     columns = [each for each in _NEEDED if each in data.column_names]
     table = data.select_columns(columns).with_format("arrow")[:]
-    return {each: _rows(table.column(each)) for each in columns}
+    return {each: _read_rows(table.column(each)) for each in columns}
 
 
-def _rows(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+def _read_rows(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
     """The rows of a column; those of lists of one length as one array, without an object each."""
     if not pa.types.is_fixed_size_list(column.type) or not len(column):
         return np.asarray(column.to_numpy())
     return np.concatenate([part.flatten().to_numpy().reshape(len(part), -1) for part in column.chunks])
 
 
-def _of_predictions(data: Predictions, name: str) -> Predictions:
+def _select_from_predictions(data: Predictions, name: str) -> Predictions:
     meta = data.metadata
     _check(str(meta.benchmark), str(meta.config), data.column_names)
     split = data.split
@@ -115,14 +115,14 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
     names: list[str] = []
     for part in dict.fromkeys(split.tolist()):
         rows = data.table.filter(pa.array(split == part))
-        arrays = {each: _rows(rows.column(each)) for each in _NEEDED if each in rows.column_names}
+        arrays = {each: _read_rows(rows.column(each)) for each in _NEEDED if each in rows.column_names}
         spec, columns, facts = _make(str(meta.benchmark), arrays, rows.column_names, meta.facts, name)
         names = spec.features(gist=False)["label"].names
         number = data.class_names.index(spec.name) if spec.name in data.class_names else -1
         if number < 0:
             raise OochubError(f"The model has no output for {spec.name}, only {', '.join(data.class_names[:6])}, ...")
         logit = vectors(rows.column("logits"))[:, number]
-        parts.append(_replaced(rows, columns, spec.features(gist="challenge_gist" in columns), logit))
+        parts.append(_replace_columns(rows, columns, spec.features(gist="challenge_gist" in columns), logit))
     return replace(
         data,
         rows=pa.concat_tables(parts),
@@ -130,7 +130,7 @@ def _of_predictions(data: Predictions, name: str) -> Predictions:
     )
 
 
-def _replaced(
+def _replace_columns(
     rows: pa.Table, columns: Mapping[str, Any], features: datasets.Features, logit: np.ndarray[Any, Any]
 ) -> pa.Table:
     """The table with the task's columns instead of those of all tasks, names in place of class numbers."""
@@ -169,7 +169,7 @@ def _check(benchmark: str, config: str, columns: Any) -> None:
         )
 
 
-def _numbered(columns: Mapping[str, Any], features: datasets.Features) -> dict[str, Any]:
+def _number_classes(columns: Mapping[str, Any], features: datasets.Features) -> dict[str, Any]:
     return {
         key: features[key].str2int(values.tolist())
         if isinstance(features[key], datasets.ClassLabel) and values.dtype.kind == "U"
@@ -205,7 +205,7 @@ def evaluate_tasks(
     single = len(tasks) == 1 and tasks[0] != EVERY
     check_writable(out, kind=REPORT if single else REPORTS)
     loaded = concatenate_predictions(open_parts(predictions, **(source or {})))
-    names = _every(loaded) if EVERY in tasks else list(dict.fromkeys(tasks))
+    names = _list_tasks(loaded) if EVERY in tasks else list(dict.fromkeys(tasks))
     for name in names:
         task(loaded, name)
     bar = tqdm(names, desc="Evaluating", unit="task", disable=True if single else None)
@@ -216,7 +216,7 @@ def evaluate_tasks(
         return {name: report.save(Path(out) / f"{name}.json") for name, report in reports.items()}
 
 
-def _every(predictions: Predictions) -> list[str]:
+def _list_tasks(predictions: Predictions) -> list[str]:
     split = predictions.split
     scenes = Scenes.of(predictions, "test" if "test" in split else str(split[-1]))
     criteria = ("ce", "gist") if scenes.similarity is not None else ("ce",)

@@ -66,7 +66,7 @@ def read_row_values(metric: Callable[..., object] | str, columns: Mapping[str, A
     return None if values is None else values(columns)
 
 
-def _auc(columns: Mapping[str, Array]) -> Callable[[Array], Array]:
+def _make_auc(columns: Mapping[str, Array]) -> Callable[[Array], Array]:
     order = np.argsort(columns["score"], kind="stable")
     score, positive = columns["score"][order], columns["label"][order] == 1
     starts = np.flatnonzero(np.r_[True, score[1:] != score[:-1]])  # equal scores are summed before they are compared
@@ -76,17 +76,17 @@ def _auc(columns: Mapping[str, Array]) -> Callable[[Array], Array]:
         ahead = np.add.reduceat(weights * positive, starts, axis=1)
         behind = np.add.reduceat(weights * ~positive, starts, axis=1)
         won = ahead * (np.cumsum(behind, axis=1) - behind / 2)
-        area: Array = _ratio(won.sum(axis=1), ahead.sum(axis=1) * behind.sum(axis=1))
+        area: Array = _divide(won.sum(axis=1), ahead.sum(axis=1) * behind.sum(axis=1))
         return area
 
     return form
 
 
 def _mean(values: Array) -> Callable[[Array], Array]:
-    return lambda weights: _ratio(weights @ values, weights.sum(axis=1))
+    return lambda weights: _divide(weights @ values, weights.sum(axis=1))
 
 
-def _ratio(above: Array, below: Array) -> Array:
+def _divide(above: Array, below: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio: Array = np.where(below > 0, above / below, np.nan)
     return ratio
@@ -100,7 +100,7 @@ _ROW_VALUES: Mapping[str, Callable[[Mapping[str, Array]], Array]] = {
     "mean_absolute_error": lambda columns: np.abs(columns["label"] - columns["prediction"]).astype(np.float64),
 }
 _FORMS: Mapping[str, Callable[[Mapping[str, Array]], Callable[[Array], Array]]] = {
-    "auc": _auc,
+    "auc": _make_auc,
     "accuracy": lambda columns: _mean(_ROW_VALUES["accuracy"](columns)),
     "error_rate": lambda columns: _mean(_ROW_VALUES["error_rate"](columns)),
     "nll": lambda columns: _mean(_ROW_VALUES["nll"](columns)),

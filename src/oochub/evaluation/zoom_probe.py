@@ -64,7 +64,7 @@ def probe_zoom(
     rows: list[ProbeRow] = []
     with tqdm(total=len(probed) * resamples, desc="Zoom probe", unit="resample", disable=None) as bar:
         for inside, outside in probed:
-            rows += _rows(named[inside], named[outside], resamples, seed, bar)
+            rows += _probe_rows(named[inside], named[outside], resamples, seed, bar)
     return tuple(rows)
 
 
@@ -88,18 +88,18 @@ class _Ranked:
         return float(ranks @ of / of.sum())
 
 
-def _rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar: Any) -> list[ProbeRow]:
+def _probe_rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar: Any) -> list[ProbeRow]:
     part = inside.predictions
     kept = inside.correct & (choose_answers(part.vectors("zoom_logits"), inside.allowed) == inside.answer)
     ranked = {
         key: (
             _Ranked.of(inside.scores[key][kept], outside.scores[key][outside.is_ood]),
-            _Ranked.of(_zoomed_scores(detector, inside)[kept], outside.scores[key][outside.is_ood]),
+            _Ranked.of(_score_zoomed(detector, inside)[kept], outside.scores[key][outside.is_ood]),
         )
         for key, detector in inside.detectors.items()
     }
     m, n = int(kept.sum()), int(outside.is_ood.sum())
-    units = [_units(part, rows) for part, rows in ((inside, kept), (outside, outside.is_ood))]
+    units = [_list_units(part, rows) for part, rows in ((inside, kept), (outside, outside.is_ood))]
 
     def means(of: NDArray[np.int64], among: NDArray[np.int64]) -> NDArray[np.float64]:
         both = np.array([[item.mean(of, among) for item in pair] for pair in ranked.values()])
@@ -154,7 +154,7 @@ class _Units(NamedTuple):
         return np.bincount(generator.integers(self.size, size=self.size), minlength=self.size)[self.of]
 
 
-def _units(part: ScoredSet, rows: NDArray[np.bool_]) -> _Units:
+def _list_units(part: ScoredSet, rows: NDArray[np.bool_]) -> _Units:
     if part.cluster is None or not rows.any():
         return _Units(np.arange(rows.sum()), int(rows.sum()), None)
     sampling = Sampling(cluster=part.cluster[rows])
@@ -176,7 +176,7 @@ def _estimate(value: Any, drawn: NDArray[np.float64], units: Sequence[_Units]) -
     return Estimate(float(value) if m else math.nan, n=m, method=method, reason=reason)
 
 
-def _zoomed_scores(detector: Any, inside: ScoredSet) -> NDArray[np.float64]:
+def _score_zoomed(detector: Any, inside: ScoredSet) -> NDArray[np.float64]:
     needed = {need: inside.predictions.vectors(f"zoom_{need}") for need in detector.score_needs}
     scores: NDArray[np.float64] = detector.score(**needed)
     return scores

@@ -124,7 +124,7 @@ def push_source(
 
         refuse((*_OF_BENCHMARKS, *_OF_RESULTS, "without_images"), f"{source} is a site")
         return push_site(source, to, **common)
-    kind = _kind(source)
+    kind = _detect_kind(source)
     if kind != "benchmark":
         refuse(_OF_BENCHMARKS, f"{source} is no benchmark")
     if kind == "report":
@@ -151,7 +151,7 @@ def push_source(
     return push_repository(source, to, **build, **common)
 
 
-def _kind(source: str) -> str:
+def _detect_kind(source: str) -> str:
     """What a source is: "benchmark", "metric", "model", "report" or "repository"."""
     if source.startswith(_METRIC):
         return "metric"

@@ -44,7 +44,7 @@ def push_metric(name: str, to: str, **options: Any) -> Pushed:
         OochubError: An unknown metric, a Space of another name, a metric that cannot be one file; as
             `oochub.hub.upload.upload`.
     """
-    texts = _space(name, to)
+    texts = _make_space(name, to)
     with scratch_folder() as folder:
         for file, text in texts.items():
             (folder / file).write_text(text, "utf-8")
@@ -59,7 +59,7 @@ def push_metric(name: str, to: str, **options: Any) -> Pushed:
         )
 
 
-def _space(name: str, to: str) -> dict[str, str]:
+def _make_space(name: str, to: str) -> dict[str, str]:
     """The files of the Space, by name."""
     metric = catalog.get("metric", name)
     if to.rpartition("/")[2] != name:
@@ -79,11 +79,11 @@ def _space(name: str, to: str) -> dict[str, str]:
     return {
         f"{name}.py": _flatten_module(module.__name__, (name, "FACTS", *shells)),
         "README.md": readme,
-        "index.html": _page(readme, name),
+        "index.html": _render_page(readme, name),
     }
 
 
-def _page(readme: str, name: str) -> str:
+def _render_page(readme: str, name: str) -> str:
     """The text of the README as a page."""
     _, _, text = readme.removeprefix("---\n").partition("---\n")
     return self_contained_page(
@@ -122,7 +122,7 @@ def _flatten_module(module: str, names: tuple[str, ...]) -> str:
     for name in names:
         flattening.take(module, name)
     source = flattening.source(module)
-    docstring = _changed(source, source.tree.body[0], {}) if ast.get_docstring(source.tree) else '""""""'
+    docstring = _change_lines(source, source.tree.body[0], {}) if ast.get_docstring(source.tree) else '""""""'
     imports = sorted(flattening.imports, key=lambda line: (line != _FUTURE, line.startswith("from"), line))
     return "\n\n\n".join([docstring + "\n\n" + "\n".join(imports), *flattening.parts]) + "\n"
 
@@ -145,10 +145,10 @@ class _Source:
     @cached_property
     def statements(self) -> dict[str, ast.stmt]:
         """What defines a name, or imports it."""
-        return {name: statement for statement in self.tree.body for name in _defined(statement)}
+        return {name: statement for statement in self.tree.body for name in _list_defined_names(statement)}
 
 
-def _defined(statement: ast.stmt) -> Iterator[str]:
+def _list_defined_names(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         yield statement.name
     elif isinstance(statement, ast.Import | ast.ImportFrom):
@@ -182,16 +182,16 @@ class _Flattening:
         if statement is None:
             raise OochubError(f"{module} has no {name}, which its Space needs. A metric's file says what it must hold.")
         if isinstance(statement, ast.Import | ast.ImportFrom):
-            return self._imported(module, name, statement)
+            return self._import_name(module, name, statement)
         taken = set(self.names.values())
         called = name if name not in taken else f"_{module.rpartition('.')[2]}_{name.strip('_')}"
         called = self.names.setdefault((module, name), called)
         if (module, statement) not in self._taken:
             self._taken.add((module, statement))
-            self.parts.append(self._text(module, statement))
+            self.parts.append(self._copy_statement(module, statement))
         return called
 
-    def _imported(self, module: str, name: str, statement: ast.Import | ast.ImportFrom) -> str:
+    def _import_name(self, module: str, name: str, statement: ast.Import | ast.ImportFrom) -> str:
         alias = next(each for each in statement.names if name in (each.asname, each.name.partition(".")[0]))
         renamed = f" as {alias.asname}" if alias.asname else ""
         if isinstance(statement, ast.ImportFrom) and str(statement.module).partition(".")[0] in self.packages:
@@ -204,29 +204,29 @@ class _Flattening:
             self.imports.add(f"import {alias.name}{renamed}")
         return name
 
-    def _text(self, module: str, statement: ast.stmt) -> str:
+    def _copy_statement(self, module: str, statement: ast.stmt) -> str:
         """The lines of a statement, with the names that its needs got."""
         source, changes = self.source(module), dict[tuple[int, int, int, int], str]()
         left_out = [
             each.value for each in ast.walk(statement) if isinstance(each, ast.keyword) and each.arg == _LEFT_OUT
         ]
-        left_out = left_out if "FACTS" in _defined(statement) else []
+        left_out = left_out if "FACTS" in _list_defined_names(statement) else []
         inside = {node for value in left_out for node in ast.walk(value)}
-        changes |= {_span(value): "None" for value in left_out}
+        changes |= {_find_span(value): "None" for value in left_out}
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and node.id in source.statements and node not in inside:
-                changes[_span(node)] = self.take(module, node.id)
+                changes[_find_span(node)] = self.take(module, node.id)
         if isinstance(statement, ast.FunctionDef | ast.ClassDef) and (module, statement.name) in self.names:
-            text = _changed(source, statement, changes)
+            text = _change_lines(source, statement, changes)
             return text.replace(statement.name, self.names[module, statement.name], 1)
-        return _changed(source, statement, changes)
+        return _change_lines(source, statement, changes)
 
 
-def _span(node: ast.expr) -> tuple[int, int, int, int]:
+def _find_span(node: ast.expr) -> tuple[int, int, int, int]:
     return node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
 
 
-def _changed(source: _Source, statement: ast.stmt, changes: dict[tuple[int, int, int, int], str]) -> str:
+def _change_lines(source: _Source, statement: ast.stmt, changes: dict[tuple[int, int, int, int], str]) -> str:
     """The lines of a statement and of its decorators, comments included, with some places changed."""
     decorators = getattr(statement, "decorator_list", [])
     first = min([statement.lineno, *(each.lineno for each in decorators)])

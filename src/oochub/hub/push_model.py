@@ -57,7 +57,7 @@ def push_model(
     for name in names:
         if not (source / name).resolve().is_relative_to(source.resolve()):
             raise OochubError(f"{name} leads out of {source}, so it is not pushed. Copy the file into the folder.")
-    card = _card(source, to)
+    card = _make_card(source, to)
     with scratch_folder() as staged:
         for name in names:
             (staged / name).symlink_to((source / name).resolve())
@@ -76,7 +76,7 @@ def push_model(
         )
 
 
-def _card(source: Path, to: str) -> str:
+def _make_card(source: Path, to: str) -> str:
     """The card of the run, and below it what its report says."""
     file = source / _CARD
     card = read_text(file) if file.is_file() else _NO_CARD.format(name=to.partition("/")[2])

@@ -78,22 +78,22 @@ def push_repository(
     """
     client = open_client(to, dry_run=dry_run)
     benchmark = is_benchmark(source)
-    names = _configs(source, configs) if benchmark else []
+    names = _check_configs(source, configs) if benchmark else []
     if benchmark:
         check_options(split_name(source)[0], options or {})
     else:
         _check_repository(Path(source).expanduser())
     RemoteRepository.read(client, to, repo_type="dataset", revision=revision)  # a wrong token is said before a build
     is_whole = benchmark and not configs and not split_name(source)[1]
-    left_out = _left_out(source, names, data_dir, options or {}) if is_whole else {}
+    left_out = _find_left_out(source, names, data_dir, options or {}) if is_whole else {}
     names = [name for name in names if name not in left_out]
     folders = [Path(source).expanduser()]
     if benchmark:
         build = partial(
-            _built, split_name(source)[0], data_dir=data_dir, options=options or {}, num_proc=num_proc, out=out
+            _build_config, split_name(source)[0], data_dir=data_dir, options=options or {}, num_proc=num_proc, out=out
         )
         folders = list(dict.fromkeys(build(name) for name in names))
-    with _staged(folders, names, without_images) as (staged, cards, records):
+    with _stage_files(folders, names, without_images) as (staged, cards, records):
         only = {name for card in cards for name in card.files}
         return upload(
             staged,
@@ -104,13 +104,13 @@ def push_repository(
             revision=revision,
             delete=sorted({pattern for card in cards for each in card.folders.values() for pattern in each}),
             dry_run=dry_run,
-            fitted=partial(_fitted, cards, records, left_out),
+            fitted=partial(_merge_with_remote, cards, records, left_out),
             known_by=RECORDS,
             overwrite=overwrite,
         )
 
 
-def _configs(source: str, configs: Sequence[str]) -> list[str]:
+def _check_configs(source: str, configs: Sequence[str]) -> list[str]:
     benchmark, named = split_name(source)
     if named and configs and [named] != list(configs):
         raise OochubError(
@@ -121,7 +121,9 @@ def _configs(source: str, configs: Sequence[str]) -> list[str]:
     return [kind.checked_config(each) for each in dict.fromkeys(configs or ([named] if named else allowed))]
 
 
-def _left_out(benchmark: str, names: Sequence[str], data_dir: str | None, options: Mapping[str, Any]) -> dict[str, str]:
+def _find_left_out(
+    benchmark: str, names: Sequence[str], data_dir: str | None, options: Mapping[str, Any]
+) -> dict[str, str]:
     """The configs that a benchmark's raw folder cannot give, each with the reason, which is said."""
     declared = catalog.get("benchmark", benchmark)
     if declared.not_buildable is None:
@@ -141,7 +143,7 @@ def _check_repository(folder: Path) -> None:
         raise OochubError(f"{folder} is no repository: it has no {_CARD} with {RECORDS}. {built} makes one.")
 
 
-def _built(
+def _build_config(
     benchmark: str,
     config: str,
     *,
@@ -167,13 +169,13 @@ def _built(
 def _is_whole(folder: Path, config: str) -> bool:
     if not (folder / _CARD).is_file() or not (folder / RECORDS).is_file():
         return False
-    splits = _card(folder).files.get(config, {})
+    splits = _read_card(folder).files.get(config, {})
     paths = [folder / path for each in splits.values() for path in each]
     return bool(paths) and all(path.is_file() for path in paths)
 
 
 @contextmanager
-def _staged(
+def _stage_files(
     folders: Sequence[Path], names: Sequence[str], without_images: bool
 ) -> Iterator[tuple[Path, list[RepositoryCard], dict[str, Any]]]:
     """A folder of links to the files that are pushed; the cards and the records of the pushed configs."""
@@ -183,15 +185,15 @@ def _staged(
         staged = scratch / "staged"
         staged.mkdir()
         for number, given in enumerate(folders):
-            folder, card = given, _card(given).of(names)
-            paths = _paths(folder, card)
+            folder, card = given, _read_card(given).of(names)
+            paths = _list_paths(folder, card)
             for config in card.files:
                 if (known := RepositoryFiles.find(folder, config)) is not None:
                     known.check(whole=True)
             if without_images:
                 folder = remove_images(given, scratch / f"bare-{number}", configs=names)
-                card = _card(folder)
-                paths = _paths(folder, card)
+                card = _read_card(folder)
+                paths = _list_paths(folder, card)
             cards.append(card)
             records |= {name: each for name, each in read_builds(folder).items() if name in card.files}
             for path in paths:
@@ -201,11 +203,11 @@ def _staged(
         yield staged, cards, records
 
 
-def _card(folder: Path) -> RepositoryCard:
+def _read_card(folder: Path) -> RepositoryCard:
     return RepositoryCard.read(read_text(folder / _CARD), place=str(folder / _CARD))
 
 
-def _paths(folder: Path, card: RepositoryCard) -> list[str]:
+def _list_paths(folder: Path, card: RepositoryCard) -> list[str]:
     """What of a repository is pushed: the files that its card names, with the index of shards, and what stands beside.
 
     A card may be somebody else's: nothing outside the folder is pushed, and nothing that is not named.
@@ -222,7 +224,7 @@ def _paths(folder: Path, card: RepositoryCard) -> list[str]:
     return paths
 
 
-def _fitted(
+def _merge_with_remote(
     cards: Sequence[RepositoryCard], records: Mapping[str, Any], left_out: Mapping[str, str], remote: RemoteRepository
 ) -> dict[str, bytes]:
     """The card, the records and the tasks, with those of other configs that are there already."""
@@ -280,7 +282,7 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str]) -> str | Non
       split: test
     <BLANKLINE>
     """
-    tasks = [task for config in configs for task in _tasks(benchmark.of(config), config)]
+    tasks = [task for config in configs for task in _list_tasks(benchmark.of(config), config)]
     if not tasks:
         return None
     content = {
@@ -292,7 +294,7 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str]) -> str | Non
     return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120))
 
 
-def _tasks(declared: Benchmark, config: str) -> Iterator[dict[str, str]]:
+def _list_tasks(declared: Benchmark, config: str) -> Iterator[dict[str, str]]:
     if declared.task is not None and declared.output == "labels":
         return
     for name in declared.metrics:

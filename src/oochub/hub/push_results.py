@@ -98,16 +98,16 @@ def push_results(
     client = open_client(to, dry_run=dry_run)
     if dataset is not None:
         open_client(dataset, dry_run=True)  # for its look at the name
-    reports = [Report.load(path) for path in _files(Path(source).expanduser())]
+    reports = [Report.load(path) for path in _find_reports(Path(source).expanduser())]
     found: dict[str, list[_ResultEntries]] = {}
     for report in reports:
-        place, commit = _data_set(report, dataset)
+        place, commit = _find_data_set(report, dataset)
         page = evidence or f"{hide_token(client.endpoint)}/datasets/{place}"
         name = place.partition("/")[2] if report.benchmark.name == OWN else report.benchmark.name
         found.setdefault(f"{_FOLDER}/{name}.yaml", []).append(
             _make_result_entries(report, dataset=place, revision=commit, source=page)
         )
-    _say_left_out([part for parts in found.values() for part in parts], source)
+    _note_left_out([part for parts in found.values() for part in parts], source)
     entries = {path: [entry for part in parts for entry in part.entries] for path, parts in found.items()}
     texts: dict[str, str] = {}
 
@@ -119,7 +119,7 @@ def push_results(
             )
         for report in reports:
             _check_model(report, remote)
-        texts.update({path: _merged(remote, path, own) for path, own in entries.items()})
+        texts.update({path: _merge_entries(remote, path, own) for path, own in entries.items()})
         return {path: text.encode() for path, text in texts.items()}
 
     message = f"Results on {', '.join(sorted({report.benchmark.title for report in reports}))}"
@@ -137,7 +137,7 @@ def push_results(
     return replace(pushed, texts=texts)
 
 
-def _files(source: Path) -> list[Path]:
+def _find_reports(source: Path) -> list[Path]:
     """The reports of a folder, or the one."""
     if not source.is_dir():
         return [source]
@@ -159,7 +159,7 @@ def _check_model(report: Report, remote: RemoteRepository) -> None:
     )
 
 
-def _data_set(report: Report, dataset: str | None) -> tuple[str, str | None]:
+def _find_data_set(report: Report, dataset: str | None) -> tuple[str, str | None]:
     """The data set's id on the Hub, and its commit where that is known."""
     known = report.benchmark.data_set
     if known is not None:
@@ -176,12 +176,12 @@ def _data_set(report: Report, dataset: str | None) -> tuple[str, str | None]:
     return dataset, None
 
 
-def _say_left_out(parts: Sequence[_ResultEntries], source: str | Path) -> None:
+def _note_left_out(parts: Sequence[_ResultEntries], source: str | Path) -> None:
     by_reason: dict[str, list[str]] = {}
     for part in parts:
         for task, reason in part.left_out.items():
             by_reason.setdefault(reason, []).append(task)
-    lines = [f"{_listed(tasks)} ({reason})" for reason, tasks in by_reason.items()]
+    lines = [f"{_list_names(tasks)} ({reason})" for reason, tasks in by_reason.items()]
     if not any(part.entries for part in parts):
         raise OochubError(
             f"Nothing in {source} can stand on the Hub: {'; '.join(lines) or 'it has no number'}. Evaluate with a "
@@ -191,19 +191,19 @@ def _say_left_out(parts: Sequence[_ResultEntries], source: str | Path) -> None:
         warnings.warn(f"Left out, and only in the report: {'; '.join(lines)}.", OochubWarning, stacklevel=3)
 
 
-def _listed(tasks: Sequence[str]) -> str:
+def _list_names(tasks: Sequence[str]) -> str:
     more = f" and {len(tasks) - _SHOWN} more" if len(tasks) > _SHOWN else ""
     return ", ".join(tasks[:_SHOWN]) + more
 
 
-def _merged(remote: RemoteRepository, path: str, own: Iterable[Any]) -> str:
+def _merge_entries(remote: RemoteRepository, path: str, own: Iterable[Any]) -> str:
     """The file with our entries in it: each takes the place of one of the same task and source."""
     from huggingface_hub import eval_result_entries_to_yaml
 
     text = remote.text(path)
     there = _read(text, f"{path} of {remote.name}")
-    ours = {_key(entry): entry for entry in eval_result_entries_to_yaml(list(own))}
-    keys = [_key(entry) for entry in there]
+    ours = {_make_entry_key(entry): entry for entry in eval_result_entries_to_yaml(list(own))}
+    keys = [_make_entry_key(entry) for entry in there]
     old = {key for key in keys if key in ours}  # what stands twice is one number of ours, and stale
     kept = [ours.pop(key, entry) for key, entry in zip(keys, there, strict=True) if key in ours or key not in old]
     if text is not None and kept == there and not ours:
@@ -223,7 +223,7 @@ def _read(text: str | None, what: str) -> list[Entry]:
     return entries
 
 
-def _key(entry: Entry) -> str:
+def _make_entry_key(entry: Entry) -> str:
     """What tells an entry from others: all of it but the number, its date and notes, and the commit of the data."""
     of = {name: part for name, part in entry.items() if name not in ("value", "date", "notes")}
     if isinstance(of.get("dataset"), dict):
@@ -252,7 +252,7 @@ def _make_result_entries(report: Report, *, dataset: str, revision: str | None, 
     from huggingface_hub import EvalResultEntry
 
     config, entries, left_out = report.benchmark.config, [], {}
-    for metric, role, estimate in _numbers(report):
+    for metric, role, estimate in _collect_numbers(report):
         task = name_task(config, metric, role)
         direction = report.description(metric).direction
         if isnan(estimate):
@@ -269,13 +269,13 @@ def _make_result_entries(report: Report, *, dataset: str, revision: str | None, 
                     date=report.provenance.when.get("created"),
                     source_url=source,
                     source_name=_PROGRAM,
-                    notes=_notes(report, estimate),
+                    notes=_write_notes(report, estimate),
                 )
             )
     return _ResultEntries(entries=tuple(entries), left_out=left_out)
 
 
-def _numbers(report: Report) -> Iterator[tuple[str, Role, Estimate]]:
+def _collect_numbers(report: Report) -> Iterator[tuple[str, Role, Estimate]]:
     every = report.slice_of("all")
     for metric, estimate in (every.metrics if every else {}).items():
         yield metric, "all", estimate
@@ -286,7 +286,7 @@ def _numbers(report: Report) -> Iterator[tuple[str, Role, Estimate]]:
             yield report.benchmark.primary_metric, role, headline
 
 
-def _notes(report: Report, estimate: Estimate) -> str:
+def _write_notes(report: Report, estimate: Estimate) -> str:
     has_interval = not (isnan(estimate.low) or isnan(estimate.high))
     interval = f", 95% interval [{estimate.low:.6g}, {estimate.high:.6g}]" if has_interval else ""
     origin = [

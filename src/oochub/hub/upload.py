@@ -100,7 +100,7 @@ def upload(
             a private one is asked for; the Hub refuses or cannot be reached.
     """
     client = open_client(to, dry_run=dry_run)
-    files = _files(folder)
+    files = _list_files(folder)
     if not files and fitted is None:
         raise OochubError(f"{folder} holds no file to push. Give the folder of what was built or trained.")
     if pull_request and revision not in (None, "main"):
@@ -108,10 +108,10 @@ def upload(
     sent: Pushed | None = None  # by a try whose answer was lost
     for number in range(1, _TRIES + 1):
         try:
-            with _patient():
+            with _limit_silence():
                 remote = RemoteRepository.read(client, to, repo_type=repo_type, revision=revision)
                 contents = files | dict(fitted(remote) if fitted else {})
-                planned = _plan(remote, contents, delete, _address(client, remote, revision))
+                planned = _plan(remote, contents, delete, _make_address(client, remote, revision))
                 _check(
                     remote,
                     planned,
@@ -127,7 +127,7 @@ def upload(
                 with explain_refusals(to, token=client.token):
                     _prepare(client, remote, private=private, revision=revision, space_sdk=space_sdk)
                     sent = planned
-                    return _commit(client, remote, contents, planned, message, revision, pull_request)
+                    return _commit_contents(client, remote, contents, planned, message, revision, pull_request)
         except Refusal as error:
             if not error.is_passing or number == _TRIES or (pull_request and sent is not None):
                 raise
@@ -135,7 +135,7 @@ def upload(
     raise AssertionError("every try returns or raises")
 
 
-def _files(folder: Path) -> dict[str, Content]:
+def _list_files(folder: Path) -> dict[str, Content]:
     if not folder.is_dir():
         raise OochubError(f"{folder} is no folder. Give the folder of what was built or trained.")
     files: dict[str, Content] = {}
@@ -199,7 +199,7 @@ def _prepare(client: Any, remote: RemoteRepository, *, private: bool, revision: 
         client.create_branch(remote.name, repo_type=remote.repo_type, branch=revision, exist_ok=True)
 
 
-def _commit(
+def _commit_contents(
     client: Any,
     remote: RemoteRepository,
     contents: Mapping[str, Content],
@@ -235,13 +235,13 @@ def _commit(
     return replace(planned, url=hide_token(str(url)), commit=hide_token(str(info.oid)), pull_request=opened)
 
 
-def _address(client: Any, remote: RemoteRepository, revision: str | None) -> str:
+def _make_address(client: Any, remote: RemoteRepository, revision: str | None) -> str:
     place = "" if remote.repo_type == "model" else f"{remote.repo_type}s/"
     return f"{hide_token(client.endpoint)}/{place}{remote.name}" + (f"/tree/{revision}" if revision else "")
 
 
 @contextmanager
-def _patient() -> Iterator[None]:
+def _limit_silence() -> Iterator[None]:
     """Lets no connection be silent for ever, and no warning of the client name a signed address."""
     from huggingface_hub.utils import get_session, logging
 

@@ -93,7 +93,7 @@ class Arrays(ArrowColumn):
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
     ) -> dict[str, "torch.Tensor"]:
         """See `Input.ready`."""
-        return {self.processor.argument: self._normalized(batch["array"])}
+        return {self.processor.argument: self._normalize(batch["array"])}
 
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`."""
@@ -106,7 +106,7 @@ class Arrays(ArrowColumn):
         """See `Input.settings`: the record of `arrays.json`."""
         return {"array_processor": to_json(self.processor)}
 
-    def _normalized(self, values: "torch.Tensor") -> "torch.Tensor":
+    def _normalize(self, values: "torch.Tensor") -> "torch.Tensor":
         """(values - mean) / std of float32 (n, bands, ...), on their device."""
         for name, each in (("mean", self.processor.mean), ("std", self.processor.std)):
             if each:

@@ -84,9 +84,11 @@ class Graphs(ArrowColumn):
         nodes, edges, features = read_graphs(table, self.column, names=names)
         node_sizes, edge_sizes = self.processor.node_sizes, self.processor.edge_sizes
         return {
-            "nodes": _padded([_known(each, node_sizes, "nodes") for each in nodes], len(node_sizes)),
-            "edges": _padded(edges, 2),
-            "edge_features": _padded([_known(each, edge_sizes, "edge_features") for each in features], len(edge_sizes)),
+            "nodes": _pad([_clip_to_known(each, node_sizes, "nodes") for each in nodes], len(node_sizes)),
+            "edges": _pad(edges, 2),
+            "edge_features": _pad(
+                [_clip_to_known(each, edge_sizes, "edge_features") for each in features], len(edge_sizes)
+            ),
         }
 
     def ready(
@@ -123,14 +125,14 @@ class Graphs(ArrowColumn):
         return [size if text is None else f"{text} ({size})" for text, size in zip(smiles, sizes, strict=True)]
 
 
-def _known(values: NDArray[Any], sizes: Sequence[int], what: str) -> NDArray[Any]:
+def _clip_to_known(values: NDArray[Any], sizes: Sequence[int], what: str) -> NDArray[Any]:
     """The numbers, those that training did not have as the last value."""
     if len(values) and values.shape[1] != len(sizes):
         raise OochubError(f"{what} have {values.shape[1]} numbers each, and the model takes {len(sizes)}.")
     return np.minimum(values, np.array(sizes) - 1) if len(values) else values
 
 
-def _padded(values: Sequence[NDArray[Any]], width: int) -> "torch.Tensor":
+def _pad(values: Sequence[NDArray[Any]], width: int) -> "torch.Tensor":
     """int64 (b, longest, width)."""
     import torch
 

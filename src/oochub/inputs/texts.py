@@ -85,7 +85,7 @@ class Texts(Input):
         tokens: list[Any] = []
         with tqdm(total=len(texts), desc="Tokenizing", unit="text", disable=None) as bar:
             for part in texts.iter(_TOKENIZED_TOGETHER):
-                tokens += [np.asarray(ids, np.int32) for ids in self._tokens(part["text"])]
+                tokens += [np.asarray(ids, np.int32) for ids in self._encode_texts(part["text"])]
                 bar.update(len(part["text"]))
         return _Tokenized(tokens, self.processor.pad_token_id)
 
@@ -110,7 +110,7 @@ class Texts(Input):
             if None in texts:
                 ids = columns.get("example_id", range(len(texts)))
                 raise OochubError(f"split {part.split}, example {ids[texts.index(None)]}: no text. Drop the row.")
-            tokens = pad_tokens([np.asarray(ids) for ids in self._tokens(texts)], self.processor.pad_token_id)
+            tokens = pad_tokens([np.asarray(ids) for ids in self._encode_texts(texts)], self.processor.pad_token_id)
             yield InputBatch({name: values.to(device) for name, values in tokens.items()}, columns)
 
     def probe(self) -> dict[str, "torch.Tensor"]:
@@ -127,14 +127,14 @@ class Texts(Input):
         digest = hashlib.sha256(rules.encode()).hexdigest()[:40]
         return {"tokenizer": {"digest": digest, "max_length": self._max_length}}
 
-    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
+    def _encode_texts(self, texts: Sequence[str]) -> list[list[int]]:
         ids: list[list[int]] = self.processor(list(texts), truncation=True, max_length=self._max_length)["input_ids"]
         return ids
 
 
 class _Tokenized:
     def __init__(self, tokens: list[Any], padding: int) -> None:
-        self._tokens, self._padding = tokens, padding
+        self._encode_texts, self._padding = tokens, padding
 
     def __call__(self, rows: list[int]) -> "dict[str, torch.Tensor]":
-        return pad_tokens([self._tokens[row] for row in rows], self._padding)
+        return pad_tokens([self._encode_texts[row] for row in rows], self._padding)

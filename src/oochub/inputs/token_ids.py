@@ -63,7 +63,7 @@ class TokenIds(ArrowColumn):
         try:
             return TokenProcessor.from_pretrained(source)
         except OSError:  # a model that was trained elsewhere
-            return TokenProcessor(vocabulary=_vocabulary(source))
+            return TokenProcessor(vocabulary=_read_vocabulary(source))
 
     @classmethod
     def of(cls, processor: Any, *, normalize: bool = True, preprocessing: str = "fused") -> "TokenIds":
@@ -72,7 +72,7 @@ class TokenIds(ArrowColumn):
 
     def tensors(self, table: pa.Table, names: Sequence[str]) -> "dict[str, torch.Tensor]":
         """See `ArrowColumn.tensors`."""
-        return pad_tokens(_rows(table, names), self.processor.padding)
+        return pad_tokens(_read_rows(table, names), self.processor.padding)
 
     def ready(
         self, batch: Mapping[str, "torch.Tensor"], *, augment: str, generator: "torch.Generator"
@@ -92,7 +92,7 @@ class TokenIds(ArrowColumn):
         return {"token_processor": to_json(replace(self.processor, vocabulary=()))}
 
 
-def _vocabulary(source: str) -> tuple[str, ...]:
+def _read_vocabulary(source: str) -> tuple[str, ...]:
     """The text of each token of the tokenizer beside a model; none without one."""
     from transformers import AutoTokenizer
 
@@ -106,7 +106,7 @@ def _vocabulary(source: str) -> tuple[str, ...]:
     return tuple(tokenizer.decode([number]) for number in range(len(tokenizer)))
 
 
-def _rows(table: pa.Table, names: Sequence[str]) -> list[NDArray[np.int64]]:
+def _read_rows(table: pa.Table, names: Sequence[str]) -> list[NDArray[np.int64]]:
     """The tokens of each row."""
     column = table.column("input_ids").combine_chunks()
     if not pa.types.is_integer(getattr(column.type, "value_type", pa.null())):

@@ -99,12 +99,12 @@ class BenchmarkRows:
             if split in said.rows:
                 parts.append(read_split_rows(split, part, kind, names or said.class_names))
         table = pa.concat_tables(parts, promote_options="permissive") if parts else None
-        order = _places(predictions, table, self.splits)
+        order = _find_places(predictions, table, self.splits)
         assert table is not None  # noqa: S101  else no row had a place
-        table = _in_numbers_of(said.class_names, names, table.take(pa.array(order)), kind)
+        table = _renumber_labels(said.class_names, names, table.take(pa.array(order)), kind)
         for name in (*kind.columns, *kind.beside, *_SENT):
             if name in predictions.column_names and (name not in table.column_names or name in kind.columns):
-                table = _with(table, name, predictions.rows.column(name))
+                table = _replace_column(table, name, predictions.rows.column(name))
         notes = tuple(dict.fromkeys((*self.about.notes, *said.notes)))
         own = replace(predictions, rows=table, metadata=replace(said, facts=self.about.facts, notes=notes))
         _check_labels(predictions, own)
@@ -112,7 +112,7 @@ class BenchmarkRows:
         return own
 
 
-def _places(predictions: Predictions, table: pa.Table | None, splits: Mapping[str, Any]) -> NDArray[np.int64]:
+def _find_places(predictions: Predictions, table: pa.Table | None, splits: Mapping[str, Any]) -> NDArray[np.int64]:
     """The row (n,) of the table for each row of predictions."""
     strange = next((split for split in predictions.metadata.rows if split not in splits), None)
     if strange is not None or table is None:
@@ -133,7 +133,7 @@ def _places(predictions: Predictions, table: pa.Table | None, splits: Mapping[st
     return places
 
 
-def _in_numbers_of(sent: tuple[str, ...], own: list[str] | None, table: pa.Table, kind: Output) -> pa.Table:
+def _renumber_labels(sent: tuple[str, ...], own: list[str] | None, table: pa.Table, kind: Output) -> pa.Table:
     """The table with labels as the predictions number them, whose model may leave out classes, or order them anew."""
     if own is None or not kind.one_answer or list(sent) == own or not {*sent} <= {*own}:
         return table
@@ -143,10 +143,10 @@ def _in_numbers_of(sent: tuple[str, ...], own: list[str] | None, table: pa.Table
     if (label >= 0).any() and (numbers[label[label >= 0]] < 0).any():
         lacking = own[int(label[label >= 0][np.argmax(numbers[label[label >= 0]] < 0)])]
         raise OochubError(f"its model does not tell the class {lacking}, which rows of the benchmark are of")
-    return _with(table, kind.label_column, pa.array(np.where(label >= 0, numbers[label], -1)))
+    return _replace_column(table, kind.label_column, pa.array(np.where(label >= 0, numbers[label], -1)))
 
 
-def _with(table: pa.Table, name: str, values: Any) -> pa.Table:
+def _replace_column(table: pa.Table, name: str, values: Any) -> pa.Table:
     place = table.schema.get_field_index(name)
     return table.append_column(name, values) if place < 0 else table.set_column(place, name, values)
 

@@ -124,7 +124,7 @@ class Board:
     @property
     def undecided(self) -> str:
         """Why verified numbers are not comparable, and what decides it, in words; "" where all are."""
-        several = Counter(_data(row) for row in self.rows if not row.is_comparable)
+        several = Counter(_make_data_key(row) for row in self.rows if not row.is_comparable)
         if not several:
             return ""
         counts = sorted(several.values(), reverse=True)
@@ -160,7 +160,7 @@ class Board:
                 )  # fmt: skip
                 places.setdefault((about.name, about.config), []).append(row)
         known = own or {}
-        boards = [(_board(_of_one_data(rows)), known.get(place)) for place, rows in sorted(places.items())]
+        boards = [(_make_board(_separate_other_data(rows)), known.get(place)) for place, rows in sorted(places.items())]
         return [replace(board, truth=source_name(rows.source) if rows else "") for board, rows in boards]
 
 
@@ -173,25 +173,25 @@ def _check(each: CheckedEntry) -> str:
     return f"{each.numbers:,} numbers, largest difference {each.difference:.1g}{own}"
 
 
-def _of_one_data(rows: Sequence[BoardRow]) -> list[BoardRow]:
+def _separate_other_data(rows: Sequence[BoardRow]) -> list[BoardRow]:
     """The rows by the day they were sent, those that are not of the same data with a reason."""
     ordered = sorted(rows, key=lambda row: (row.entry.date, row.name))
-    declared = _declared(ordered[0].report.benchmark)
+    declared = _find_declaration(ordered[0].report.benchmark)
     if declared is not None:
         words = f"the board is of {declared.version}"
         ordered = [
-            row if row.reason or _version(row) == declared.version else
-            replace(row, reason=f"its predictions are of version {_version(row)}, {words}", check="")
+            row if row.reason or _read_version(row) == declared.version else
+            replace(row, reason=f"its predictions are of version {_read_version(row)}, {words}", check="")
             for row in ordered
         ]  # fmt: skip
-    sets = Counter(_data(row) for row in ordered if not row.reason)
+    sets = Counter(_make_data_key(row) for row in ordered if not row.reason)
     if len(sets) < 2:
         return ordered
-    return [row if row.reason else _not_comparable(row, sets) for row in ordered]
+    return [row if row.reason else _explain_not_comparable(row, sets) for row in ordered]
 
 
-def _not_comparable(row: BoardRow, sets: Counter[Any]) -> BoardRow:
-    others = sum(sets.values()) - sets[_data(row)]
+def _explain_not_comparable(row: BoardRow, sets: Counter[Any]) -> BoardRow:
+    others = sum(sets.values()) - sets[_make_data_key(row)]
     reason = (
         f"{others} other {'entry is' if others == 1 else 'entries are'} of other rows or labels, and "
         "which are the benchmark's own is not known here"
@@ -199,7 +199,7 @@ def _not_comparable(row: BoardRow, sets: Counter[Any]) -> BoardRow:
     return replace(row, reason=reason, check="", is_comparable=False)
 
 
-def _declared(about: EvaluatedBenchmark) -> Benchmark | None:
+def _find_declaration(about: EvaluatedBenchmark) -> Benchmark | None:
     """The declaration of a config that is installed here."""
     if about.name not in catalog.names("benchmark"):
         return None
@@ -210,21 +210,21 @@ def _declared(about: EvaluatedBenchmark) -> Benchmark | None:
     return declared
 
 
-def _version(row: BoardRow) -> str:
+def _read_version(row: BoardRow) -> str:
     return row.report.benchmark.version
 
 
-def _data(row: BoardRow) -> tuple[Any, ...]:
+def _make_data_key(row: BoardRow) -> tuple[Any, ...]:
     """What tells one set of rows, sides and groups from another; splits beside the comparison do not count."""
     parts = [(part.role, part.n, part.examples or "") for part in row.report.slices if part.role != "split"]
     groups = [(each.group, each.role or "", each.n) for each in row.report.group_rows]
-    return (_version(row), row.rows, *sorted(parts), *sorted(groups))
+    return (_read_version(row), row.rows, *sorted(parts), *sorted(groups))
 
 
-def _board(rows: Sequence[BoardRow]) -> Board:
-    first = next((row for row in rows if row.is_recomputed), None) or _in_own_words(rows[0])
+def _make_board(rows: Sequence[BoardRow]) -> Board:
+    first = next((row for row in rows if row.is_recomputed), None) or _keep_own_words(rows[0])
     benchmark = first.report.benchmark
-    rows = [row if row.is_recomputed else _in_words_of(benchmark, _in_own_words(row)) for row in rows]
+    rows = [row if row.is_recomputed else _adopt_board_words(benchmark, _keep_own_words(row)) for row in rows]
     counts = Counter(row.model_key for row in rows)
     tracks: dict[Track, tuple[BoardRow, ...]] = {}
     lines: dict[Track, ModelLine] = {}
@@ -234,19 +234,19 @@ def _board(rows: Sequence[BoardRow]) -> Board:
         if ranked:
             lines[track] = model_lines([row.report for row in ranked])[0]
         if some:
-            tracks[track] = _placed(some, benchmark, lines.get(track))
+            tracks[track] = _place_rows(some, benchmark, lines.get(track))
     return Board(benchmark=benchmark, tracks=tracks, lines=lines)
 
 
-def _in_words_of(benchmark: EvaluatedBenchmark, row: BoardRow) -> BoardRow:
+def _adopt_board_words(benchmark: EvaluatedBenchmark, row: BoardRow) -> BoardRow:
     """An entry that is not verified, under the board's own words and metric instead of those that were sent."""
     own = replace(benchmark, version=row.report.benchmark.version)
     return replace(row, report=replace(row.report, benchmark=own))
 
 
-def _in_own_words(row: BoardRow) -> BoardRow:
+def _keep_own_words(row: BoardRow) -> BoardRow:
     """An entry that is not verified, with what is known here of benchmark and metrics; of others their names alone."""
-    about, declared = row.report.benchmark, _declared(row.report.benchmark)
+    about, declared = row.report.benchmark, _find_declaration(row.report.benchmark)
     known = {name.partition(".")[0] for name in row.report.metrics} & {*catalog.names("metric")}
     if declared is not None:
         said = Metadata(
@@ -269,12 +269,14 @@ def _has_point(report: Report) -> bool:
     return all(not format_numbers.is_undefined(report.headline(side)) for side in ("in", "out"))
 
 
-def _placed(rows: Sequence[BoardRow], benchmark: EvaluatedBenchmark, line: ModelLine | None) -> tuple[BoardRow, ...]:
+def _place_rows(
+    rows: Sequence[BoardRow], benchmark: EvaluatedBenchmark, line: ModelLine | None
+) -> tuple[BoardRow, ...]:
     """The rows with ranks and their distance from the line, the best out of context first."""
     direction = benchmark.metric_direction
     ranks = range_ranks([row.report.headline("out") if row.is_ranked else None for row in rows], direction=direction)
     placed = [
-        replace(row, rank=rank, off_the_line=_off(row.report, line))
+        replace(row, rank=rank, off_the_line=_measure_distance(row.report, line))
         for row, rank in zip(rows, ranks, strict=True)
     ]  # fmt: skip
     sign = 1 if direction == "lower" else -1
@@ -288,7 +290,7 @@ def _placed(rows: Sequence[BoardRow], benchmark: EvaluatedBenchmark, line: Model
     return tuple(sorted(placed, key=order))
 
 
-def _off(report: Report, line: ModelLine | None) -> float:
+def _measure_distance(report: Report, line: ModelLine | None) -> float:
     inside, outside = report.headline("in"), report.headline("out")
     if line is None or line.fit is None or inside is None or outside is None or not _has_point(report):
         return float("nan")

@@ -83,7 +83,7 @@ class CheckedEntry:
             entry, sent = LeaderboardEntry.load(folder), Report.load(folder / "report.json")
             found, about = replace(found, entry=entry, report=sent), sent.benchmark
             check_entry_files(folder, entry.predictions)
-            outcome = _kept(sent, [folder / part for part in ("report.json", *entry.predictions)],
+            outcome = _reuse_or_recompute(sent, [folder / part for part in ("report.json", *entry.predictions)],
                             (own or {}).get((about.name, about.config)))  # fmt: skip
         except Exception as error:  # one sender's files never take the others off the board
             return found.refused(error, folder)
@@ -118,9 +118,9 @@ class CheckedEntry:
         return replace(self, reason=wording.name(words, _LONGEST), is_unforeseen=not is_foreseen)
 
 
-def _kept(sent: Report, files: Sequence[Path], own: BenchmarkRows | None) -> Recomputation:
+def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: BenchmarkRows | None) -> Recomputation:
     """The outcome of before for the same bytes, else a new one."""
-    kept = cache_folder("checks") / f"{_digest(files, own)}.json"
+    kept = cache_folder("checks") / f"{_digest_files(files, own)}.json"
     try:
         found = from_json(Recomputation, read_json(kept), what=str(kept))
         kept.touch()
@@ -135,7 +135,7 @@ def _kept(sent: Report, files: Sequence[Path], own: BenchmarkRows | None) -> Rec
     return found
 
 
-def _digest(files: Sequence[Path], own: BenchmarkRows | None) -> str:
+def _digest_files(files: Sequence[Path], own: BenchmarkRows | None) -> str:
     said = ["oochub", version("oochub"), _CHECK, RESAMPLES, SEED, own.digest if own else ""]
     digest = hashlib.sha256(json.dumps(said).encode())
     for file in files:
@@ -161,7 +161,7 @@ def check_entry_files(folder: Path, predictions: Sequence[str] = ()) -> None:
     Raises:
         OochubError: What is wrong, without the folder's own path.
     """
-    inside = _inside(folder)
+    inside = _find_allowed_folders(folder)
     _check_place(folder, inside, "its folder")
     for name, most in _MOST.items():
         file = folder / name
@@ -176,19 +176,19 @@ def check_entry_files(folder: Path, predictions: Sequence[str] = ()) -> None:
             _check_values(file, str(file.relative_to(folder)))
 
 
-def _inside(folder: Path) -> list[Path]:
+def _find_allowed_folders(folder: Path) -> list[Path]:
     """Where an entry's files may lie: in its folder; of a snapshot of the Hub beside it, among what was fetched."""
-    results = _real(folder.parent)
+    results = _resolve_path(folder.parent)
     is_snapshot = results.parent.name == "snapshots" and len(results.name) == _COMMIT
     return [results / folder.name, *([results.parent.parent / "blobs"] if is_snapshot else [])]
 
 
 def _check_place(path: Path, inside: Sequence[Path], what: str) -> None:
-    if not any(_real(path).is_relative_to(place) for place in inside):
+    if not any(_resolve_path(path).is_relative_to(place) for place in inside):
         raise OochubError(f"{what} is a link that leads out of it")
 
 
-def _real(path: Path) -> Path:
+def _resolve_path(path: Path) -> Path:
     return Path(os.path.realpath(path))  # `resolve` raises where links lead in a loop
 
 

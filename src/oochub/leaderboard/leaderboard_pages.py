@@ -57,10 +57,10 @@ def make_board_page(board: Board, *, source: str) -> str:
         place=wording.name(f"{benchmark.name}/{benchmark.config}"),
         lead=(
             f"{_count(len(rows), 'entry', 'entries')}, {format_numbers.count(len(verified))} verified from their "
-            f"predictions when this page was made{_truth(board)}. Sorted by the result out of context."
+            f"predictions when this page was made{_describe_truth(board)}. Sorted by the result out of context."
         ),
         undecided=board.undecided,
-        notes=[wording.name(note, 300) for note in _shared_notes(verified)],
+        notes=[wording.name(note, 300) for note in _find_shared_notes(verified)],
         metric=" ".join(
             (wording.name(described.title, 60), format_numbers.unit_of(benchmark.primary_metric, described.unit))
         ),
@@ -78,7 +78,7 @@ def make_board_page(board: Board, *, source: str) -> str:
                 "name": track,
                 "title": f"{wording.sentence_case(track)} track",
                 "rule": f"{wording.sentence_case(TRACKS[track])}: {_count(len(some), 'entry', 'entries')}.",
-                "rows": [_row(row, scale, benchmark.metric_direction) for row in some],
+                "rows": [_make_row(row, scale, benchmark.metric_direction) for row in some],
             }
             for track, some in board.tracks.items()
         ],
@@ -94,11 +94,11 @@ def make_board_page(board: Board, *, source: str) -> str:
     )
 
 
-def _truth(board: Board) -> str:
+def _describe_truth(board: Board) -> str:
     return f", under the labels, sides and groups of {wording.name(board.truth, 60)}" if board.truth else ""
 
 
-def _shared_notes(verified: Sequence[BoardRow]) -> list[str]:
+def _find_shared_notes(verified: Sequence[BoardRow]) -> list[str]:
     """The notes that all verified entries have: what one of them says alone stands on its page."""
     if not verified:
         return []
@@ -106,7 +106,7 @@ def _shared_notes(verified: Sequence[BoardRow]) -> list[str]:
     return [note for note in every[0] if all(note in others for others in every[1:])]
 
 
-def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
+def _make_row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
     report, entry = row.report, row.entry
     inside, outside = report.headline("in"), report.headline("out")
     off = None if format_numbers.is_undefined(row.off_the_line) else row.off_the_line
@@ -127,11 +127,12 @@ def _row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
         "worst": format_numbers.ABSENT if worst is None else format_numbers.quantity(worst, unit or "fraction"),
         "reason": wording.name(row.reason, 160),
         "verdict": row.verdict.lower(),
-        "data": _data(i=inside, o=outside, g=report.gap.estimate, f=off, w=worst) + _ends(row, outside, direction),
+        "data": _make_sort_data(i=inside, o=outside, g=report.gap.estimate, f=off, w=worst)
+        + _find_ranking_ends(row, outside, direction),
     }
 
 
-def _data(**values: float | None) -> Markup:
+def _make_sort_data(**values: float | None) -> Markup:
     """The numbers by which the script sorts, those that there are."""
     known = [
         (key, value) for key, value in values.items() if value is not None and not format_numbers.is_undefined(value)
@@ -139,7 +140,7 @@ def _data(**values: float | None) -> Markup:
     return Markup("").join(Markup(' data-{}="{:.7g}"').format(key, float(value)) for key, value in known)
 
 
-def _ends(row: BoardRow, outside: Estimate | None, direction: str) -> Markup:
+def _find_ranking_ends(row: BoardRow, outside: Estimate | None, direction: str) -> Markup:
     """The interval by which the script ranks, higher is better."""
     if row.rank is None or outside is None:
         return Markup("")
@@ -208,7 +209,7 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
         entry={
             "reason": row.reason.rstrip("."),
             "verdict": row.verdict,
-            "shown": _shown(row),
+            "shown": _describe_shown(row),
             "check": row.check,
             "facts": [(title, text) for title, text in facts if text],
             "board": name_page(board.benchmark.name, board.benchmark.config),
@@ -217,7 +218,7 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
     )
 
 
-def _shown(row: BoardRow) -> str:
+def _describe_shown(row: BoardRow) -> str:
     """What the page of an entry that is not verified shows, and what not."""
     if not row.is_comparable:
         which = "The numbers below follow from its predictions"
@@ -265,14 +266,14 @@ def make_index_page(boards: Sequence[Board], unread: Sequence[CheckedEntry], *, 
             "when this page was made. A board is a config of a benchmark; there is no average over boards."
         ),
         benchmarks=sorted({board.benchmark.name for board in boards}),
-        boards=[_board_row(board) for board in boards],
+        boards=[_make_board_row(board) for board in boards],
         unread=[(each.name, each.reason) for each in unread],
         tracks=TRACKS,
         source=source,
     )
 
 
-def _board_row(board: Board) -> dict[str, Any]:
+def _make_board_row(board: Board) -> dict[str, Any]:
     benchmark, rows = board.benchmark, board.rows
     described = board.described
     unit = format_numbers.unit_of(benchmark.primary_metric, described.unit)
@@ -284,15 +285,15 @@ def _board_row(board: Board) -> dict[str, Any]:
         "entries": len(rows),
         "verified": sum(not row.reason for row in rows),
         "models": len({row.entry.model.casefold() for row in rows}),
-        "best": [_best(board.tracks.get(track, ()), described.unit) for track in _tracks()],
+        "best": [_find_best(board.tracks.get(track, ()), described.unit) for track in _list_tracks()],
     }
 
 
-def _tracks() -> tuple[Track, ...]:
+def _list_tracks() -> tuple[Track, ...]:
     return tuple(TRACKS)
 
 
-def _best(rows: Sequence[BoardRow], unit: str) -> dict[str, Any] | None:
+def _find_best(rows: Sequence[BoardRow], unit: str) -> dict[str, Any] | None:
     """The first ranked entry of a track, whose rows are sorted; None without one."""
     ranked = [row for row in rows if row.rank is not None]
     if not ranked:

@@ -76,24 +76,24 @@ def recompute_report(sent: Report, predictions: Sequence[Path], own: BenchmarkRo
     """
     try:
         _check_report(sent)
-        opened = concatenate_predictions([_believed(path) for path in predictions])
+        opened = concatenate_predictions([_open_unbelieving(path) for path in predictions])
         if own is not None:
             opened = own.under(opened)
-        found = _again(sent, opened)
+        found = _evaluate_again(sent, opened)
         rows = digest_compared_rows(opened)
     except OochubError as error:
-        return Recomputation(reason=_without_folders(str(error), predictions))
+        return Recomputation(reason=_strip_folders(str(error), predictions))
     other = next(
         (f"its report says {what} {was or 'none'}, its predictions {now or 'none'}"
-         for what, was, now in _origins(sent, found) if was != now),
+         for what, was, now in _list_origins(sent, found) if was != now),
         "",
     )  # fmt: skip
     if other:
         return Recomputation(report=found, reason=other, rows=rows)
-    return replace(_compared(sent, found), rows=rows)
+    return replace(_compare_numbers(sent, found), rows=rows)
 
 
-def _believed(path: Path) -> Predictions:
+def _open_unbelieving(path: Path) -> Predictions:
     """The predictions of a file without what it says of them: their answers are checked and scored anew."""
     loaded = replace(Predictions.load(path))  # what was remembered of the file stays behind
     check_answers(loaded.rows, loaded.metadata)
@@ -113,7 +113,7 @@ def _check_report(sent: Report) -> None:
         )
 
 
-def _again(sent: Report, opened: Predictions) -> Report:
+def _evaluate_again(sent: Report, opened: Predictions) -> Report:
     """The report of the predictions; what made it, and when, is that of the sent one."""
     metrics = dict.fromkeys(
         [name.partition(".")[0] for name in sent.metrics] + [find_declaration(opened).primary_metric]
@@ -138,7 +138,7 @@ def _again(sent: Report, opened: Predictions) -> Report:
     return replace(found, provenance=origin)
 
 
-def _origins(sent: Report, found: Report) -> Iterator[tuple[str, Any, Any]]:
+def _list_origins(sent: Report, found: Report) -> Iterator[tuple[str, Any, Any]]:
     """What report and predictions must say alike: what it is, as sent, as found."""
     for what in ("name", "config", "version", "primary_metric"):
         yield f"benchmark {what}".replace("_", " "), getattr(sent.benchmark, what), getattr(found.benchmark, what)
@@ -149,11 +149,14 @@ def _origins(sent: Report, found: Report) -> Iterator[tuple[str, Any, Any]]:
         yield f"{what} of the data" if what != "sha256" else what, was, now
 
 
-def _compared(sent: Report, found: Report) -> Recomputation:
+def _compare_numbers(sent: Report, found: Report) -> Recomputation:
     drawn = (sent.provenance.resamples, sent.provenance.seed)
     own = "" if drawn == (RESAMPLES, SEED) else f"those that were sent are of {drawn[0]:,} resamples, seed {drawn[1]}"
     ends = ("/low", "/high") if own else ()
-    here, there = {place: was for place, was in _numbers(sent) if not place.endswith(ends)}, dict(_numbers(found))
+    here, there = (
+        {place: was for place, was in _list_numbers(sent) if not place.endswith(ends)},
+        dict(_list_numbers(found)),
+    )
     wrong: list[str] = []
     largest = 0.0
     for place, was in here.items():
@@ -170,7 +173,7 @@ def _compared(sent: Report, found: Report) -> Recomputation:
     return Recomputation(report=found, reason=wrong[0] + more, numbers=len(here), own_intervals=own)
 
 
-def _numbers(report: Report) -> Iterator[tuple[str, float]]:
+def _list_numbers(report: Report) -> Iterator[tuple[str, float]]:
     """Every number that was measured, by where it stands; null is nan."""
     parts: Mapping[str, Any] = {
         "gap": report.gap,
@@ -182,23 +185,23 @@ def _numbers(report: Report) -> Iterator[tuple[str, float]]:
         "calibration": report.calibration,
         "mistakes": {f"{mistake.split}/{mistake.example_id}": mistake for mistake in report.mistakes},
     }
-    yield from _flat(to_json(parts), "")
+    yield from _flatten_json(to_json(parts), "")
 
 
-def _flat(value: Any, place: str) -> Iterator[tuple[str, float]]:
+def _flatten_json(value: Any, place: str) -> Iterator[tuple[str, float]]:
     if isinstance(value, Mapping):
         for key, item in value.items():
-            yield from _flat(item, f"{place}/{key}" if place else key)
+            yield from _flatten_json(item, f"{place}/{key}" if place else key)
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _flat(item, f"{place}/{number}")
+            yield from _flatten_json(item, f"{place}/{number}")
     elif isinstance(value, int | float):
         yield place, float(value)
     elif value is None and place.endswith(("/value", "/low", "/high")):
         yield place, math.nan
 
 
-def _without_folders(words: str, predictions: Sequence[Path]) -> str:
+def _strip_folders(words: str, predictions: Sequence[Path]) -> str:
     """The words without the folders of this machine, on one line."""
     for path in predictions:
         words = words.replace(f"{path.parent}/", "")
@@ -220,7 +223,7 @@ def digest_compared_rows(predictions: Predictions) -> str:
     [True, False]
     """
     declared, rows = find_declaration(predictions), predictions.rows
-    names = [name for name in _columns(declared, predictions) if name in rows.column_names]
+    names = [name for name in _list_columns(declared, predictions) if name in rows.column_names]
     keys = pa.table({name: rows.column(name).cast(pa.string()) for name in ("split", "example_id")})
     sides = {declared.in_context.split, declared.out_of_context.split} & set(predictions.metadata.rows)
     chosen = np.flatnonzero(pc.is_in(keys["split"], pa.array(sorted(sides), pa.string())).to_numpy())
@@ -229,14 +232,16 @@ def digest_compared_rows(predictions: Predictions) -> str:
     facts = predictions.metadata.facts
     metric = catalog.get("metric", declared.primary_metric)
     words = predictions.class_names if facts.usual_contexts is not None else []  # which name the sides then
-    digest = hashlib.sha256(_text([names, to_json(facts.usual_contexts), words, to_json(facts.options_of(metric))]))
+    digest = hashlib.sha256(
+        _encode_json([names, to_json(facts.usual_contexts), words, to_json(facts.options_of(metric))])
+    )
     light = rows.light.select(names)
     for start in range(0, len(order), _TOGETHER):
-        digest.update(_text(light.take(pa.array(order[start : start + _TOGETHER])).to_pydict()))
+        digest.update(_encode_json(light.take(pa.array(order[start : start + _TOGETHER])).to_pydict()))
     return digest.hexdigest()
 
 
-def _columns(declared: Benchmark, predictions: Predictions) -> list[str]:
+def _list_columns(declared: Benchmark, predictions: Predictions) -> list[str]:
     """Those that say what a row is: its truth, and what sides, groups, clusters and the main metric read."""
     sides = (declared.in_context, declared.out_of_context)
     read = {*inspect.signature(catalog.get("metric", declared.primary_metric)).parameters} - {"label"}
@@ -247,5 +252,5 @@ def _columns(declared: Benchmark, predictions: Predictions) -> list[str]:
     return ["split", "example_id", predictions.output.label_column, *sorted(read - answers - {"split", "example_id"})]
 
 
-def _text(content: Any) -> bytes:
+def _encode_json(content: Any) -> bytes:
     return json.dumps(content, sort_keys=True, default=str).encode()

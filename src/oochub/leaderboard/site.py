@@ -88,20 +88,20 @@ class Site:
         if folder.resolve() == target.resolve() or folder.resolve() in target.resolve().parents:
             raise OochubError(f"The site cannot lie in the results: {target} is in {folder}. Choose another --out.")
         own = _own(truth)
-        checked = _checked(folder, own)
+        checked = _check_entries(folder, own)
         with sole_writer(target), write_whole_folder(target, kind=SITE) as draft:
             words = source or folder.resolve().name
             try:
-                boards = _written(checked, draft, own, words, link)
+                boards = _write_site(checked, draft, own, words, link)
             except OSError:
                 raise
             except Exception:  # some entry cannot be shown: it is found by showing each alone
-                checked = [_tried(each, own, words, link) for each in checked]
+                checked = [_try_entry(each, own, words, link) for each in checked]
                 shutil.rmtree(draft)
                 draft.mkdir()
-                boards = _written(checked, draft, own, words, link)
+                boards = _write_site(checked, draft, own, words, link)
         _warn(checked, boards, own)
-        return cls(folder=target, boards=tuple(boards), unread=tuple(_unread(checked)))
+        return cls(folder=target, boards=tuple(boards), unread=tuple(_refuse_unread(checked)))
 
 
 def _own(truth: Sequence[str | Path]) -> dict[tuple[str, str], BenchmarkRows]:
@@ -115,7 +115,7 @@ def _own(truth: Sequence[str | Path]) -> dict[tuple[str, str], BenchmarkRows]:
     return own
 
 
-def _checked(folder: Path, own: Mapping[tuple[str, str], BenchmarkRows]) -> list[CheckedEntry]:
+def _check_entries(folder: Path, own: Mapping[tuple[str, str], BenchmarkRows]) -> list[CheckedEntry]:
     """The entry of each folder, by name; hidden folders, and those with neither file of an entry, are none."""
     places = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".") and _is_entry(path)]
     return [CheckedEntry.of(path, own) for path in tqdm(places, desc="Checking", unit="entry", disable=None)]
@@ -128,11 +128,11 @@ def _is_entry(path: Path) -> bool:
         return True
 
 
-def _unread(checked: Sequence[CheckedEntry]) -> list[CheckedEntry]:
+def _refuse_unread(checked: Sequence[CheckedEntry]) -> list[CheckedEntry]:
     return [each for each in checked if each.entry is None or each.report is None]
 
 
-def _written(
+def _write_site(
     checked: Sequence[CheckedEntry],
     draft: Path,
     own: Mapping[tuple[str, str], BenchmarkRows],
@@ -140,7 +140,7 @@ def _written(
     link: str | None,
 ) -> list[Board]:
     """Writes every page and table into an empty folder."""
-    boards, unread = Board.all_of(checked, own), _unread(checked)
+    boards, unread = Board.all_of(checked, own), _refuse_unread(checked)
     placed = [(row, board) for board in boards for row in board.rows]
     for row, board in tqdm(placed, desc="Writing", unit="page", disable=None):
         page = make_entry_page(row, board, link=f"{link}/{row.name}" if link else None)
@@ -156,13 +156,13 @@ def _written(
     return boards
 
 
-def _tried(
+def _try_entry(
     each: CheckedEntry, own: Mapping[tuple[str, str], BenchmarkRows], words: str, link: str | None
 ) -> CheckedEntry:
     """The entry; one of which no site can be made stands on no board, with the reason."""
     try:
         with scratch_folder() as folder:
-            _written([each], folder, own, words, link)
+            _write_site([each], folder, own, words, link)
         return each
     except OSError:
         raise
@@ -253,7 +253,7 @@ class LeaderboardTable:
     """The rows of all boards, in their order."""
 
     def __init__(self, boards: Sequence[Board], unread: Sequence[CheckedEntry]) -> None:
-        self.rows = tuple(_table_row(row) for board in boards for row in board.rows)
+        self.rows = tuple(_make_table_row(row) for board in boards for row in board.rows)
         self._unread = {each.name: each.reason for each in unread}
 
     def to_json(self) -> str:
@@ -276,7 +276,7 @@ class LeaderboardTable:
         return format_csv(pd.DataFrame(lines, columns=heads, dtype=object))
 
 
-def _table_row(row: BoardRow) -> LeaderboardRow:
+def _make_table_row(row: BoardRow) -> LeaderboardRow:
     report, entry = row.report, row.entry
     first, last = row.rank or (None, None)
     return LeaderboardRow(

@@ -42,11 +42,11 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
     """
     path = Path(report).expanduser()
     loaded = Report.load(path)
-    files = [Path(file).expanduser() for file in predictions] or _beside(path, loaded)
+    files = [Path(file).expanduser() for file in predictions] or _find_predictions(path, loaded)
     for file in files:
         if not file.exists():
-            raise OochubError(f"There are no predictions at {file}. {_hint()}")
-    entry = _entry(loaded, files, said)
+            raise OochubError(f"There are no predictions at {file}. {_describe_hint()}")
+    entry = _make_entry(loaded, files, said)
     name = _name(loaded, entry)
     target = Path(folder).expanduser() / name
     with write_whole_folder(target, kind=ENTRY) as draft:
@@ -63,22 +63,22 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
     return target
 
 
-def _beside(path: Path, report: Report) -> list[Path]:
+def _find_predictions(path: Path, report: Report) -> list[Path]:
     names = report.provenance.predictions.file
     if names == "in memory" or "/" in names:
-        raise OochubError(f"{path} was made of predictions in memory. {_hint()}")
+        raise OochubError(f"{path} was made of predictions in memory. {_describe_hint()}")
     whole = path.parent / names
     return [whole] if whole.exists() else [path.parent / name for name in names.split()]
 
 
-def _hint() -> str:
+def _describe_hint() -> str:
     return f"Name the files that the report was made of: {either('predictions=[...]', '--predictions FILE')}."
 
 
-def _entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> LeaderboardEntry:
+def _make_entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> LeaderboardEntry:
     missing = [name for name in _SAID if name not in said]
     if missing:
-        allowed = "; ".join(f"{name}: {_allowed(name)}" for name in missing)
+        allowed = "; ".join(f"{name}: {_list_allowed(name)}" for name in missing)
         given = either(
             f"entry={{{', '.join(f'{name!r}: ...' for name in missing)}}}",
             " ".join(f"--entry {name}=..." for name in missing),
@@ -89,19 +89,19 @@ def _entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> Leade
         "date": datetime.now(UTC).date().isoformat(),
         **{name: str(value) for name, value in said.items()},
     }
-    stored = tuple(_plain(file.name, number) for number, file in enumerate(files))
+    stored = tuple(_make_plain_name(file.name, number) for number, file in enumerate(files))
     check_parameters(LeaderboardEntry, own, kind="field of an entry")
     return LeaderboardEntry(**{**own, "predictions": stored})
 
 
-def _allowed(name: str) -> str:
+def _list_allowed(name: str) -> str:
     from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS
 
     choices: dict[str, Any] = {"track": TRACKS, "selection": RULES, "supervision": SUPERVISIONS}
     return ", ".join(choices[name])
 
 
-def _plain(name: str, number: int) -> str:
+def _make_plain_name(name: str, number: int) -> str:
     """A file's name in an entry: plain, and never that of another file of it."""
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(name).stem).strip("-.")[:80] or "predictions"
     return f"{number}-{stem}.parquet" if number else f"{stem}.parquet"

@@ -142,7 +142,7 @@ def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> It
     ...     print(pairs, sum(isinstance(layer, nn.BatchNorm2d) for layer in network.modules()))
     6 0
     """
-    pairs, logits = _pairs(network, probe)
+    pairs, logits = _find_pairs(network, probe)
     changed: dict[nn.Module, nn.Module] = {norm: nn.Identity() for norm in pairs}
     layers: Any = pairs.items()
     changed |= {convolution: fuse_conv_bn_eval(convolution, norm) for norm, convolution in layers}
@@ -153,16 +153,16 @@ def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> It
         if layer in changed
     ]
     convolutions = {changed.get(layer, layer) for layer in network.modules() if _is_convolution(layer)}
-    places += [(layer, "weight", _channels_last(layer.weight)) for layer in convolutions]
-    with _replaced(places):
-        if _difference(network, probe, logits) <= _ROUNDING:
+    places += [(layer, "weight", _set_channels_last(layer.weight)) for layer in convolutions]
+    with _replace_attributes(places):
+        if _measure_difference(network, probe, logits) <= _ROUNDING:
             yield len(pairs)
             return
     yield 0
 
 
 @contextmanager
-def _replaced(places: Sequence[tuple[nn.Module, str, Any]]) -> Iterator[None]:
+def _replace_attributes(places: Sequence[tuple[nn.Module, str, Any]]) -> Iterator[None]:
     """A block in which each attribute of a layer is another."""
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in places]
     try:
@@ -174,16 +174,18 @@ def _replaced(places: Sequence[tuple[nn.Module, str, Any]]) -> Iterator[None]:
             setattr(owner, name, value)
 
 
-def _channels_last(weight: Any) -> nn.Parameter:
+def _set_channels_last(weight: Any) -> nn.Parameter:
     return nn.Parameter(weight.detach().contiguous(memory_format=torch.channels_last), requires_grad=False)
 
 
-def _difference(network: nn.Module, probe: Mapping[str, torch.Tensor], logits: torch.Tensor) -> float:
+def _measure_difference(network: nn.Module, probe: Mapping[str, torch.Tensor], logits: torch.Tensor) -> float:
     with torch.inference_mode():
         return logit_difference(network(**probe).logits, logits)
 
 
-def _pairs(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> tuple[dict[nn.Module, nn.Module], torch.Tensor]:
+def _find_pairs(
+    network: nn.Module, probe: Mapping[str, torch.Tensor]
+) -> tuple[dict[nn.Module, nn.Module], torch.Tensor]:
     """The convolution of each batch norm that can be folded, and the logits of the probe."""
     calls: Counter[nn.Module] = Counter()
     made: dict[int, tuple[nn.Module, torch.Tensor]] = {}  # outputs by id, kept: so it stays theirs

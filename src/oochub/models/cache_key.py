@@ -49,11 +49,11 @@ def cache_key(
         return None
     about = source.about("")
     content = {
-        "model": [about.id, about.trained_on, source.revision, _files(Path(source.path))],
+        "model": [about.id, about.trained_on, source.revision, _digest_files(Path(source.path))],
         "inputs": [inputs.words(), inputs.settings(), inputs.provenance()],
         "splits": [[name, *_split(part, inputs.column)] for name, part in splits.items()],
-        "settings": {name: _setting(value) for name, value in settings.items()},
-        "code": [mode.__module__, _bytes(Path(inspect.getfile(mode))), _own_code()],
+        "settings": {name: _describe_setting(value) for name, value in settings.items()},
+        "code": [mode.__module__, _hash_bytes(Path(inspect.getfile(mode))), _own_code()],
         "versions": without_when_and_where(provenance()),
     }
     try:
@@ -63,18 +63,18 @@ def cache_key(
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
-def _files(folder: Path) -> dict[str, str]:
+def _digest_files(folder: Path) -> dict[str, str]:
     """Digests of the small files of a model's folder; of a model of the Hub its commit says all."""
-    return {file.name: _bytes(file) for pattern in _READ for file in folder.glob(pattern) if file.is_file()}
+    return {file.name: _hash_bytes(file) for pattern in _READ for file in folder.glob(pattern) if file.is_file()}
 
 
 def _split(part: datasets.Dataset, column: str) -> list[Any]:
     info = part.info
     about = [info.description, info.dataset_name, info.config_name, str(info.version)]
-    return [part._fingerprint, len(part), str(part.features), about, _pictures(part, column)]
+    return [part._fingerprint, len(part), str(part.features), about, _digest_picture_files(part, column)]
 
 
-def _pictures(part: datasets.Dataset, column: str) -> str:
+def _digest_picture_files(part: datasets.Dataset, column: str) -> str:
     """A digest of the state of the files that the pictures of a split lie in; "" where the rows hold their bytes."""
     if not isinstance(part.features.get(column), datasets.Image):
         return ""
@@ -95,12 +95,12 @@ def _state(path: str) -> str:
     return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
-def _setting(value: Any) -> Any:
+def _describe_setting(value: Any) -> Any:
     if isinstance(value, str | Path):
-        return [str(value), _bytes(Path(value).expanduser())] if _is_file(value) else str(value)
+        return [str(value), _hash_bytes(Path(value).expanduser())] if _is_file(value) else str(value)
     if isinstance(value, Mapping):
-        return {str(name): _setting(each) for name, each in value.items()}
-    return [_setting(each) for each in value] if isinstance(value, list | tuple) else value
+        return {str(name): _describe_setting(each) for name, each in value.items()}
+    return [_describe_setting(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _is_file(value: str | Path) -> bool:
@@ -115,8 +115,8 @@ def _own_code() -> str:
     """A digest of the code of ours that answers depend on, which changes more often than its version."""
     folder = Path(__file__).parents[1]
     files = sorted([*folder.glob("*.py"), *(file for room in _ROOMS for file in (folder / room).rglob("*.py"))])
-    return hashlib.sha256("".join(map(_bytes, files)).encode()).hexdigest()
+    return hashlib.sha256("".join(map(_hash_bytes, files)).encode()).hexdigest()
 
 
-def _bytes(file: Path) -> str:
+def _hash_bytes(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()

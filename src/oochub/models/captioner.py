@@ -41,7 +41,9 @@ class Captioner:
             )
         self._source, self._device = source, torch.device(device)
         auto = transformers.AutoModelForImageTextToText
-        self._model = open_pretrained(auto, source, probe=self._probe, words=_WORDS, hint=_HINT).model.to(self._device)
+        self._model = open_pretrained(auto, source, probe=self._make_probe, words=_WORDS, hint=_HINT).model.to(
+            self._device
+        )
 
     @staticmethod
     def check_kind(source: str) -> None:
@@ -69,7 +71,7 @@ class Captioner:
         """
         if not pictures:
             return []
-        return self._said(pictures, num_beams=_BEAMS, do_sample=False, num_return_sequences=1)
+        return self._write_captions(pictures, num_beams=_BEAMS, do_sample=False, num_return_sequences=1)
 
     def sample(self, picture: Image.Image, *, count: int, top_p: float, seed: int) -> list[str]:
         """Several captions of one picture, in RGB, word by word drawn from the most probable ones.
@@ -85,15 +87,17 @@ class Captioner:
         """
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             torch.manual_seed(seed)
-            return self._said([picture], num_beams=1, do_sample=True, top_k=0, top_p=top_p, num_return_sequences=count)
+            return self._write_captions(
+                [picture], num_beams=1, do_sample=True, top_k=0, top_p=top_p, num_return_sequences=count
+            )
 
-    def _said(self, pictures: Sequence[Image.Image], **how: Any) -> list[str]:
+    def _write_captions(self, pictures: Sequence[Image.Image], **how: Any) -> list[str]:
         pixels = self._processor(images=list(pictures), return_tensors="pt").pixel_values.to(self._device)
         with torch.inference_mode():
             tokens = self._model.generate(pixel_values=pixels, max_length=_LONGEST, **how)
         return [caption.strip() for caption in self._tokenizer.batch_decode(tokens, skip_special_tokens=True)]
 
-    def _probe(self) -> dict[str, torch.Tensor]:
+    def _make_probe(self) -> dict[str, torch.Tensor]:
         side = 64
         gray = Image.new("RGB", (side, side), (128, 128, 128))
         inputs: dict[str, Any] = {"pixel_values": self._processor(images=[gray], return_tensors="pt").pixel_values}

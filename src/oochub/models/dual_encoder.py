@@ -195,7 +195,7 @@ class DualEncoder:
             weight = self.scale * self.texts.embeddings(self.model, _TEXTS)
             ours = self.embed_pictures(self.model, inputs) @ weight.T + self.bias
         if own.shape != ours.shape or not torch.allclose(own, ours, rtol=1e-3, atol=1e-3):
-            raise _not_served(self.model)
+            raise _explain_not_served(self.model)
 
 
 def _scale(model: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -205,10 +205,10 @@ def _scale(model: Any) -> tuple[torch.Tensor, torch.Tensor]:
         return own["logit_scale"].exp(), own.get("logit_bias", torch.zeros_like(own["logit_scale"]))
     if "temperature" in own:
         return 1 / own["temperature"], torch.zeros_like(own["temperature"])
-    raise _not_served(model)
+    raise _explain_not_served(model)
 
 
-def _not_served(model: Any) -> OochubError:
+def _explain_not_served(model: Any) -> OochubError:
     return OochubError(
         f"{type(model).__name__} does not answer with scaled cosines of the embeddings of a picture and of texts, so "
         "zero_shot does not serve it. Take a CLIP, SigLIP, ALIGN, AltCLIP, BLIP or Chinese-CLIP model."
@@ -257,7 +257,7 @@ def write_prompts(
     [('a photo of a polar bear.',), ('a photo of an albatross.',)]
     """
     if given is None:
-        return [tuple(_filled(template, name) for template in templates) for name in names]
+        return [tuple(_fill_template(template, name) for template in templates) for name in names]
     for name in given:
         if name not in names:
             raise unknown_name("class of the data set", name, names, "The prompts give texts for each class.")
@@ -266,7 +266,7 @@ def write_prompts(
         raise OochubError(
             f"The prompts have no text for {len(missing)} of {len(names)} classes: {', '.join(missing[:6])}. Add them."
         )
-    return [_texts(given[name], what=f"The prompts of {name!r}") for name in names]
+    return [_check_texts(given[name], what=f"The prompts of {name!r}") for name in names]
 
 
 def read_templates(templates: Templates, *, what: str) -> tuple[str, ...]:
@@ -285,7 +285,7 @@ def read_templates(templates: Templates, *, what: str) -> tuple[str, ...]:
     if isinstance(templates, str) and templates in TEMPLATE_SETS:
         return TEMPLATE_SETS[templates]
     is_file = isinstance(templates, str) and templates.endswith(".txt")
-    texts = _texts(read_lines(str(templates)) if is_file else templates, what=what)
+    texts = _check_texts(read_lines(str(templates)) if is_file else templates, what=what)
     without = [text for text in texts if "{}" not in text]
     if without and what == "templates":
         raise OochubError(
@@ -311,18 +311,18 @@ def read_prompts(source: Any) -> Given:
     return content
 
 
-def _texts(value: Any, *, what: str) -> tuple[str, ...]:
+def _check_texts(value: Any, *, what: str) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Sequence) else ()
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise OochubError(f"{what} must be a text or a list of texts, got {value!r}. Give at least one.")
     return texts
 
 
-def _filled(template: str, name: str) -> str:
-    words = _words(name)
+def _fill_template(template: str, name: str) -> str:
+    words = _convert_to_words(name)
     return _PLACE.sub(lambda place: _ARTICLE.sub(r"\1n ", place[0].replace("{}", words)), template)
 
 
-def _words(name: str) -> str:
+def _convert_to_words(name: str) -> str:
     first = name.split(",")[0].replace("_", " ").strip() or name
     return re.sub(r"(?<=[a-z])\d$", "", _COCO_SUFFIX.sub("", first))

@@ -50,16 +50,21 @@ class Encoder(nn.Module):  # type: ignore[misc]
             raise unknown_name("pooling", pooling, POOLINGS)
         if pooling == "auto" and source.architecture in list_architectures(inputs.auto_model):
             model, unexpected = source.open(inputs.auto_model, inputs)
-            return cls(model, _before(find_head(model, _probe(model, inputs))), "the input of the head", unexpected)
+            return cls(
+                model,
+                _capture_head_input(find_head(model, _make_probe(model, inputs))),
+                "the input of the head",
+                unexpected,
+            )
         if pooling == "auto" and source.architecture in list_architectures("AutoModelForZeroShotImageClassification"):
-            model, unexpected = source.open("AutoModel", inputs, logits=_embedding)
-            return cls(model, _embedding, "image embeddings", unexpected)
+            model, unexpected = source.open("AutoModel", inputs, logits=_embed)
+            return cls(model, _embed, "image embeddings", unexpected)
         for way in ("pooler", "mean") if pooling == "auto" else (pooling,):
             try:
                 model, unexpected = source.open("AutoModel", inputs, logits=_POOLED[way])
                 if source.path is None:
                     with torch.inference_mode():
-                        _POOLED[way](model, _probe(model, inputs))
+                        _POOLED[way](model, _make_probe(model, inputs))
             except OochubError:
                 if (pooling, way) == ("auto", "pooler"):
                     continue  # it has none, or one without weights
@@ -72,13 +77,13 @@ class Encoder(nn.Module):  # type: ignore[misc]
         return self._vectors(self.model, inputs).float()
 
 
-def _probe(model: nn.Module, inputs: Input) -> dict[str, torch.Tensor]:
+def _make_probe(model: nn.Module, inputs: Input) -> dict[str, torch.Tensor]:
     """Inputs of two rows where the model is: an object may lie on a GPU already."""
     device = next(model.parameters()).device
     return {name: values.to(device) for name, values in inputs.probe().items()}
 
 
-def _before(head: Head) -> Answers:
+def _capture_head_input(head: Head) -> Answers:
     """What goes into the head of a classifier."""
 
     def vectors(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -98,13 +103,13 @@ def _before(head: Head) -> Answers:
     return vectors
 
 
-def _embedding(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+def _embed(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     vectors: torch.Tensor = model.get_image_features(**inputs).pooler_output
     return vectors
 
 
 @contextmanager
-def _whole_pictures(config: Any) -> Iterator[None]:
+def _disable_masking(config: Any) -> Iterator[None]:
     """A block in which a masked autoencoder masks nothing."""
     ratio = getattr(config, "mask_ratio", None)
     if ratio is None:
@@ -117,8 +122,8 @@ def _whole_pictures(config: Any) -> Iterator[None]:
         config.mask_ratio = ratio
 
 
-def _field(model: Any, inputs: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
-    with _whole_pictures(model.config):
+def _read_field(model: Any, inputs: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
+    with _disable_masking(model.config):
         values = getattr(model(**inputs), name, None)
     if not isinstance(values, torch.Tensor):
         raise OochubError(
@@ -128,21 +133,21 @@ def _field(model: Any, inputs: Mapping[str, torch.Tensor], name: str) -> torch.T
     return values
 
 
-def _pooler(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    return _field(model, inputs, "pooler_output").flatten(1)
+def _read_pooler(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return _read_field(model, inputs, "pooler_output").flatten(1)
 
 
 def _mean(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """Over the tokens of (b, n, d), the places of (b, d, h, w)."""
-    hidden = _field(model, inputs, "last_hidden_state")
+    hidden = _read_field(model, inputs, "last_hidden_state")
     return hidden.mean(1) if hidden.ndim == 3 else hidden.flatten(2).mean(2) if hidden.ndim > 3 else hidden
 
 
-def _cls(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    hidden = _field(model, inputs, "last_hidden_state")
+def _read_cls(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    hidden = _read_field(model, inputs, "last_hidden_state")
     if hidden.ndim != 3:
         raise OochubError(f"{type(model).__name__} gives places and no tokens, so none of them is cls. Take mean.")
     return hidden[:, 0]
 
 
-_POOLED: dict[str, Answers] = {"pooler": _pooler, "mean": _mean, "cls": _cls}
+_POOLED: dict[str, Answers] = {"pooler": _read_pooler, "mean": _mean, "cls": _read_cls}

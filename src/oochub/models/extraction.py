@@ -127,16 +127,16 @@ def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
     >>> tuple(head.weight.shape)
     (3, 16)
     """
-    with record_calls(model, _linear_layers(model)) as calls, torch.inference_mode():
+    with record_calls(model, _find_linear_layers(model)) as calls, torch.inference_mode():
         logits = model(**probe).logits
     n = len(logits)
     for layer, (_, output) in reversed(calls.items()):
         if output.reshape(n, -1).shape == logits.shape and torch.equal(output.reshape(n, -1), logits):
-            return _checked(Head((layer,), *_parameters(layer)), calls, logits)
+            return _check_head(Head((layer,), *_read_parameters(layer)), calls, logits)
     parts = [layer for layer, (_, output) in calls.items() if output.shape == logits.shape]
     if len(parts) > 1 and torch.allclose(torch.stack([calls[p][1] for p in parts]).mean(0), logits, atol=1e-5):
-        weights, biases = zip(*map(_parameters, parts), strict=True)
-        return _checked(
+        weights, biases = zip(*map(_read_parameters, parts), strict=True)
+        return _check_head(
             Head(tuple(parts), torch.cat(weights, 1) / len(parts), torch.stack(biases).mean(0)), calls, logits
         )
     raise OochubError(
@@ -171,7 +171,7 @@ class record_calls:
             handle.remove()
 
 
-def _linear_layers(model: nn.Module) -> list[nn.Module]:
+def _find_linear_layers(model: nn.Module) -> list[nn.Module]:
     return [
         layer
         for layer in model.modules()
@@ -179,13 +179,13 @@ def _linear_layers(model: nn.Module) -> list[nn.Module]:
     ]
 
 
-def _parameters(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _read_parameters(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
     weight: torch.Tensor = layer.weight.detach().flatten(1)
     bias = torch.zeros(len(weight), device=weight.device) if layer.bias is None else layer.bias.detach()
     return weight, bias
 
 
-def _checked(head: Head, calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]], logits: torch.Tensor) -> Head:
+def _check_head(head: Head, calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]], logits: torch.Tensor) -> Head:
     rebuilt = take_features(head, calls) @ head.weight.T + head.bias
     error = (rebuilt - logits).abs().max().item()
     if error > 1e-4 * max(1.0, logits.abs().max().item()):
@@ -211,23 +211,23 @@ class Extraction:
 
     def __call__(self, batch: InputBatch) -> dict[str, torch.Tensor]:
         """float32 (b, ...) on the CPU, by the name of the column, in the order of `VECTORS`."""
-        columns = self._columns(batch.inputs)
+        columns = self._extract_columns(batch.inputs)
         if batch.zoomed is not None:
-            columns |= {f"zoom_{name}": values for name, values in self._columns(batch.zoomed).items()}
+            columns |= {f"zoom_{name}": values for name, values in self._extract_columns(batch.zoomed).items()}
         return {name: columns[name] for name in VECTORS if name in columns}
 
-    def _columns(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    def _extract_columns(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         columns = {}
         with torch.inference_mode(), record_calls(self._network, self._head.layers if self._head else ()) as calls:
-            columns["logits"] = self._logits(inputs)
+            columns["logits"] = self._compute_logits(inputs)
             if self._head:
                 columns["features"] = take_features(self._head, calls).float().cpu()
         if self._perturbation is not None:
             perturbed = self._perturbation(self._network, inputs.get("pixel_values"))
             with torch.inference_mode():
-                columns["odin_logits"] = self._logits({**inputs, "pixel_values": perturbed})
+                columns["odin_logits"] = self._compute_logits({**inputs, "pixel_values": perturbed})
         return columns
 
-    def _logits(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    def _compute_logits(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         logits: torch.Tensor = self._network(**inputs).logits
         return logits.float().cpu()

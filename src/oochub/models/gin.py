@@ -60,7 +60,7 @@ class GinForGraphClassification(PreTrainedModel):  # type: ignore[misc]
         self.virtual_node = nn.Parameter(torch.zeros(width))
         self.layers = nn.ModuleList(_Layer(config.edge_sizes, width) for _ in range(config.num_layers))
         self.virtual_layers = nn.ModuleList(
-            nn.Sequential(_mlp(width), nn.BatchNorm1d(width), nn.ReLU()) for _ in range(config.num_layers - 1)
+            nn.Sequential(_make_mlp(width), nn.BatchNorm1d(width), nn.ReLU()) for _ in range(config.num_layers - 1)
         )
         self.classifier = nn.Linear(width, config.num_labels)
         self.post_init()
@@ -102,7 +102,7 @@ class _Layer(nn.Module):  # type: ignore[misc]
         super().__init__()
         self.edge_embedding = _Sum(edge_sizes, width)
         self.eps = nn.Parameter(torch.zeros(1))
-        self.mlp, self.norm = _mlp(width), nn.BatchNorm1d(width)
+        self.mlp, self.norm = _make_mlp(width), nn.BatchNorm1d(width)
 
     def forward(self, hidden: Tensor, source: Tensor, target: Tensor, kinds: Tensor) -> Tensor:
         messages = (hidden[source] + self.edge_embedding(kinds)).relu()
@@ -120,7 +120,7 @@ class _Sum(nn.Module):  # type: ignore[misc]
         return torch.stack([each(numbers[:, place]) for place, each in enumerate(self.of)]).sum(0)
 
 
-def _mlp(width: int) -> nn.Sequential:
+def _make_mlp(width: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(width, 2 * width), nn.BatchNorm1d(2 * width), nn.ReLU(), nn.Linear(2 * width, width))
 
 

@@ -143,7 +143,7 @@ def read_label_map(given: Any) -> dict[str, list[str | int]]:
     {'cat': ['tabby'], 'dog': ['beagle', 7]}
     """
     if isinstance(given, Mapping):
-        return _checked(given, "label_map")
+        return _check_content(given, "label_map")
     if not isinstance(given, str | Path):
         raise OochubError(f"label_map is a mapping, or a path of a file: {_FORMS}; got {type(given).__name__}.")
     path = Path(given).expanduser()
@@ -151,13 +151,13 @@ def read_label_map(given: Any) -> dict[str, list[str | int]]:
         content = parse_json(read_text(path), name=str(path))
         if not isinstance(content, Mapping):
             raise OochubError(f"{path} is no label map: {_FORMS}.")
-        return _checked(content, str(path))
+        return _check_content(content, str(path))
     if path.suffix.lower() == ".csv":
-        return _checked(_lines(path), str(path))
+        return _check_content(_read_lines(path), str(path))
     raise OochubError(f"A label map is a .csv or .json file, got {path.name}: {_FORMS}.")
 
 
-def _lines(path: Path) -> dict[str, list[str]]:
+def _read_lines(path: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     reader = csv.reader(read_text(path).splitlines(), skipinitialspace=True, strict=True)
     try:
@@ -174,7 +174,7 @@ def _lines(path: Path) -> dict[str, list[str]]:
     return found
 
 
-def _checked(content: Mapping[Any, Any], what: str) -> dict[str, list[str | int]]:
+def _check_content(content: Mapping[Any, Any], what: str) -> dict[str, list[str | int]]:
     if not content:
         raise OochubError(f"{what} is empty. A label map is {_FORMS}.")
     checked: dict[str, list[str | int]] = {}

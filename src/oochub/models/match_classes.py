@@ -73,7 +73,7 @@ def match_classes(
     unknown = [name for name in wanted if name not in found and name not in ambiguous]
     too_few = len(found) < min(2, len(wanted))
     if ambiguous or (unknown and (not restrict or too_few)):
-        raise _unmatched(unknown, ambiguous, own, wanted, can_restrict)
+        raise _raise_unmatched(unknown, ambiguous, own, wanted, can_restrict)
     _check_disjoint(found, own)
     return LabelMap(own, tuple(found.values()), tuple(unknown))
 
@@ -99,13 +99,13 @@ class _Names:
         """What a class of the data set may be, in words, to (outputs, rule)."""
         if self._are_own:
             return {name: ((self._own.index(name),), "name")}
-        return self._meanings(self._wnids[self._wanted.index(name)] or name)
+        return self._list_meanings(self._wnids[self._wanted.index(name)] or name)
 
     def listed(self, name: str, several: Sequence[str | int]) -> tuple[int, ...]:
         """The outputs that a file gives for a class."""
         outputs: set[int] = set()
         for one in several:
-            numbers = self._meant(one)
+            numbers = self._resolve(one)
             if not numbers:
                 firsts = [name.split(",")[0] for name in self._own]
                 hint = f"The label map gives it for {name}."
@@ -113,11 +113,11 @@ class _Names:
             outputs.update(numbers)
         return tuple(sorted(outputs))
 
-    def _meant(self, one: str | int) -> Sequence[int]:
+    def _resolve(self, one: str | int) -> Sequence[int]:
         if isinstance(one, str):
             if self._own.count(one) == 1:
                 return [self._own.index(one)]
-            meanings = self._meanings(one)
+            meanings = self._list_meanings(one)
             if len(meanings) > 1:
                 wnid = "a wnid, or " if any(self._imagenet.wnids) else ""
                 raise OochubError(
@@ -128,19 +128,20 @@ class _Names:
                 return next((outputs for outputs, _ in meanings.values()), ())
         return [int(one)] if 0 <= int(one) < len(self._own) else []
 
-    def _meanings(self, name: str) -> dict[str, tuple[tuple[int, ...], str]]:
+    def _list_meanings(self, name: str) -> dict[str, tuple[tuple[int, ...], str]]:
         """What a name may mean, in words, to (outputs, rule)."""
         senses = self._imagenet.senses(name)
         if senses:
             return {
-                self._imagenet.sense(wnid): (outputs, self._rule(wnid, outputs)) for wnid, outputs in senses.items()
+                self._imagenet.sense(wnid): (outputs, self._name_rule(wnid, outputs))
+                for wnid, outputs in senses.items()
             }
-        return {list_outputs([k], self._own): ((k,), "name") for k in self._called(name)}
+        return {list_outputs([k], self._own): ((k,), "name") for k in self._find_by_name(name)}
 
-    def _rule(self, wnid: str, outputs: tuple[int, ...]) -> str:
+    def _name_rule(self, wnid: str, outputs: tuple[int, ...]) -> str:
         return "synonym" if len(outputs) == 1 and self._imagenet.wnids[outputs[0]] == wnid else "WordNet"
 
-    def _called(self, name: str) -> list[int]:
+    def _find_by_name(self, name: str) -> list[int]:
         """The outputs of that very name, else those that share a word with it."""
         equal = [k for k, own in enumerate(self._own) if own == name]
         return equal or sorted({k for word in class_words(name) for k in self._words.get(word, ())})
@@ -156,11 +157,11 @@ def _check_disjoint(found: Mapping[str, Answering], own: tuple[str, ...]) -> Non
         classes = sorted({" and ".join(names) for names in shared.values()})
         raise OochubError(
             f"An output of the model can answer for one class, and {'; '.join(classes)} share "
-            f"{list_outputs(list(shared), own)}. What you can do: {_file()}."
+            f"{list_outputs(list(shared), own)}. What you can do: {_read_file()}."
         )
 
 
-def _unmatched(
+def _raise_unmatched(
     unknown: list[str],
     ambiguous: Mapping[str, str],
     own: tuple[str, ...],
@@ -170,12 +171,12 @@ def _unmatched(
     absent = [name for name in unknown if ABSENCE.fullmatch(name)]
     problems = []
     if unknown:
-        listed = [f"{name}{_near(name, own)}" for name in unknown]
+        listed = [f"{name}{_find_near(name, own)}" for name in unknown]
         problems.append(f"The model does not know {len(unknown):,} of these: {'; '.join(listed)}.")
     if absent:
         problems.append(f"{absent[0]} is the absence of a thing, which no class of a classifier says.")
     problems += [f"{name} may be {senses}." for name, senses in ambiguous.items()]
-    ways = [_file()]
+    ways = [_read_file()]
     if can_restrict and unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
         ways.append(
             f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {either('restrict=True', '--restrict')}"
@@ -190,14 +191,14 @@ def _unmatched(
     )
 
 
-def _near(name: str, own: tuple[str, ...]) -> str:
+def _find_near(name: str, own: tuple[str, ...]) -> str:
     parts = {part.strip() for each in own for part in each.split(",")}
     near = [part for part in sorted(parts) if name.casefold() in part.casefold()][:2]
     near += get_close_matches(name, sorted(parts - {*near}), n=2, cutoff=0.75)
     return f" (near: {', '.join(near)})" if near else ""
 
 
-def _file() -> str:
+def _read_file() -> str:
     return (
         f"name classes of the model for them (ImageNet's by wnid too) in {either('label_map=', '--label-map FILE')}, "
         'JSON {"data class": ["model class", ...]} or CSV'
@@ -234,7 +235,7 @@ class ImagenetOutputs:
             classes = self.names[before:]
             if len(classes) == len(IMAGENET_1K_WNIDS):
                 known = zip(classes, IMAGENET_1K_WNIDS, IMAGENET_1K_NAMES, strict=True)
-                fitting = [class_words(name) & _words(wnid, listed) for name, wnid, listed in known]
+                fitting = [class_words(name) & _list_words(wnid, listed) for name, wnid, listed in known]
                 if sum(map(bool, fitting)) > len(classes) / 2:  # another thousand classes agree at no place
                     return (None,) * before + IMAGENET_1K_WNIDS
         return (None,) * len(self.names)
@@ -292,12 +293,12 @@ class ImagenetOutputs:
         """A word to the concepts that bear it."""
         concepts: dict[str, list[str]] = defaultdict(list)
         for wnid in self._below:
-            for word in _words(wnid):
+            for word in _list_words(wnid):
                 concepts[word].append(wnid)
         return concepts
 
 
-def _words(wnid: str, *more: str) -> frozenset[str]:
+def _list_words(wnid: str, *more: str) -> frozenset[str]:
     return frozenset().union(*map(class_words, (*load_wordnet_facts().lemmas[wnid], *more)))
 
 
@@ -307,8 +308,8 @@ def class_words(name: str) -> frozenset[str]:
     >>> sorted(class_words("Polar_bear")), sorted(class_words("hotdog, hot dog"))
     (['polarbear'], ['hotdog', 'hotdog,hotdog'])
     """
-    return frozenset(filter(None, (_plain(name), *map(_plain, name.split(",")))))
+    return frozenset(filter(None, (_normalize_name(name), *map(_normalize_name, name.split(",")))))
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[\s_-]+", "", unicodedata.normalize("NFKC", name).casefold())

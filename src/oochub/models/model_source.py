@@ -71,13 +71,13 @@ class ModelSource:
         Raises:
             OochubError: A recipe that is none.
         """
-        return None if self.path is None else _training_record(Path(fetch_model_folder(self.path)) / "recipe.json")
+        return None if self.path is None else _read_training_record(Path(fetch_model_folder(self.path)) / "recipe.json")
 
     @cached_property
     def revision(self) -> str | None:
         """A digest of the weights of a folder or object, or the commit of a copy of the Hub's; None if not known."""
         if self.path is None:
-            return _digest(self.given.state_dict())
+            return _digest_state(self.given.state_dict())
         folder = Path(self.path)
         if not folder.is_dir():
             copy = Path(fetch_model_folder(self.path))
@@ -103,7 +103,7 @@ class ModelSource:
         folder = Path(self.path)
         name = folder.name if folder.is_absolute() else str(self.given)
         card = Path(fetch_model_folder(self.path)) / "README.md"
-        return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_trained_on(card))
+        return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_read_trained_on(card))
 
     def inputs(self, dataset: Any, *, processor: Any = None, preprocessing: str = "fused", **changes: Any) -> Input:
         """How the rows of a data set become what the model is called with.
@@ -194,7 +194,7 @@ def choose_input(dataset: Any, model: str | None) -> type[Input]:
     return suitable[0] if suitable else kinds[0]
 
 
-def _digest(state: Mapping[str, torch.Tensor]) -> str:
+def _digest_state(state: Mapping[str, torch.Tensor]) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(state.items()):
         digest.update(name.encode())
@@ -208,7 +208,7 @@ _CARD = 10**6  # characters that are looked at: YAML is read slowly
 _LONGEST, _MOST = 200, 100  # characters of a name, names
 
 
-def _trained_on(card: Path) -> tuple[str, ...] | None:
+def _read_trained_on(card: Path) -> tuple[str, ...] | None:
     """The data sets that a model card names in its metadata, under `datasets` or `trained_on`, in their order.
 
     A card is no input of a computation: one that is broken says nothing, and the model is used all the same.
@@ -219,7 +219,7 @@ def _trained_on(card: Path) -> tuple[str, ...] | None:
     Returns:
         The names, 100 at most; None where there is no card, or where it does not say.
 
-    >>> _trained_on(Path("nowhere/README.md")) is None
+    >>> _read_trained_on(Path("nowhere/README.md")) is None
     True
     """
     import yaml
@@ -232,11 +232,11 @@ def _trained_on(card: Path) -> tuple[str, ...] | None:
     except (OochubError, yaml.YAMLError, ValueError, RecursionError):  # ValueError: a day that no calendar has
         return None
     fields = content if isinstance(content, dict) else {}
-    names = dict.fromkeys(name for field in _CARD_FIELDS for name in _card_names(fields.get(field)))
+    names = dict.fromkeys(name for field in _CARD_FIELDS for name in _list_card_names(fields.get(field)))
     return tuple(names)[:_MOST] or None
 
 
-def _card_names(value: Any) -> list[str]:
+def _list_card_names(value: Any) -> list[str]:
     given = value if isinstance(value, list) else [value]
     return [each.strip() for each in given if isinstance(each, str) and 0 < len(each.strip()) <= _LONGEST]
 
@@ -280,7 +280,7 @@ class _Recipe:
     model: _Model = optional(_Model())
 
 
-def _training_record(recipe: Path) -> Training | None:
+def _read_training_record(recipe: Path) -> Training | None:
     """What a report says of the training; None where there is no recipe: `oochub train` did not make the model.
 
     Args:
@@ -289,7 +289,7 @@ def _training_record(recipe: Path) -> Training | None:
     Raises:
         OochubError: The file is no recipe; a field that is missing or of another type is named.
 
-    >>> _training_record(Path("nowhere/recipe.json")) is None
+    >>> _read_training_record(Path("nowhere/recipe.json")) is None
     True
     """
     if not recipe.exists():

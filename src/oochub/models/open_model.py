@@ -93,21 +93,21 @@ def open_pretrained(
         if not key.endswith(_UNREAD)
     }
     if changes is not None and (missing or mismatched):
-        shapes = _shapes(auto, read_model_config(source))
+        shapes = _compute_shapes(auto, read_model_config(source))
         mismatched = {key: both for key, both in mismatched.items() if shapes.get(key) != both[0]}
         head = _head(auto, model, {*missing, *mismatched})
         missing, mismatched = missing - head, {key: both for key, both in mismatched.items() if key not in head}
     with torch.enable_grad(), model_load_errors(source, words=words, hint=hint):
         answers: torch.Tensor = getattr(model(**probe()), logits) if isinstance(logits, str) else logits(model, probe())
-    unused = set() if whole else _unused(model, answers, {*missing, *mismatched})
+    unused = set() if whole else _find_unused(model, answers, {*missing, *mismatched})
     unexpected = tuple(sorted(loading["unexpected_keys"]))
     _refuse(sorted(missing - unused), {k: v for k, v in mismatched.items() if k not in unused}, unexpected, source)
     if not answers.isfinite().all():
         raise OochubError(f"{source} gives outputs that are not finite: its weights are damaged. Get the file again.")
     if unexpected:
         warnings.warn(
-            f"{source}: {_listed(unexpected, 'weight')} of the file have no place in {type(model).__name__} and were "
-            "left out. That is as it should be where it was taken from a larger model.",
+            f"{source}: {_format_names(unexpected, 'weight')} of the file have no place in {type(model).__name__} and "
+            "were left out. That is as it should be where it was taken from a larger model.",
             OochubWarning,
             stacklevel=2,
         )
@@ -152,9 +152,9 @@ def _refuse(
     if not missing and not mismatched:
         return
     shapes = [f"{key} is {given} in the file, {wanted} in the model" for key, (given, wanted) in mismatched.items()]
-    faults = [f"{_listed(missing, 'weight')} missing"] if missing else []
+    faults = [f"{_format_names(missing, 'weight')} missing"] if missing else []
     faults += [f"{len(shapes)} of another shape ({'; '.join(shapes[:_SHOWN])})"] if shapes else []
-    others = f" The file has {_listed(unexpected, 'weight')} that the model does not know." if unexpected else ""
+    others = f" The file has {_format_names(unexpected, 'weight')} that the model does not know." if unexpected else ""
     raise OochubError(
         f"The weights of {source} do not fit its config: {' and '.join(faults)}. Without them its outputs would be "
         f"random.{others} Get the file again; a model without a head for its classes gets one by "
@@ -162,13 +162,13 @@ def _refuse(
     )
 
 
-def _listed(names: Collection[str], noun: str) -> str:
+def _format_names(names: Collection[str], noun: str) -> str:
     """2 weights (a.weight, a.bias)."""
     shown = ", ".join(sorted(names)[:_SHOWN])
     return f"{len(names)} {noun}{'s' if len(names) > 1 else ''} ({shown}{', ...' if len(names) > _SHOWN else ''})"
 
 
-def _unused(model: Any, answers: torch.Tensor, keys: Collection[str]) -> set[str]:
+def _find_unused(model: Any, answers: torch.Tensor, keys: Collection[str]) -> set[str]:
     """Those of the parameters that the logits do not depend on."""
     parameters = {key: parameter for key, parameter in model.named_parameters() if key in keys}
     if not parameters:
@@ -183,12 +183,12 @@ def _head(auto: Any, model: Any, keys: Collection[str]) -> set[str]:
         return {key for key in keys if not key.startswith(f"{model.base_model_prefix}.")}
     more = copy.deepcopy(model.config)
     more.num_labels += 1
-    shapes, others = _shapes(auto, model.config), _shapes(auto, more)
+    shapes, others = _compute_shapes(auto, model.config), _compute_shapes(auto, more)
     layers = {key.rpartition(".")[0] for key in shapes if shapes[key] != others[key]}
     return {key for key in keys if key.rpartition(".")[0] in layers}
 
 
-def _shapes(auto: Any, config: Any) -> dict[str, tuple[int, ...]]:
+def _compute_shapes(auto: Any, config: Any) -> dict[str, tuple[int, ...]]:
     """The shape of every weight of a model of this config; it takes no memory."""
     with torch.device("meta"):
         return {key: tuple(weight.shape) for key, weight in auto.from_config(config).state_dict().items()}

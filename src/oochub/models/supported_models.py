@@ -61,12 +61,14 @@ def list_supported_models() -> list[SupportedModel]:
     >>> [each.reason for each in list_supported_models() if each.model_type == "pp_lcnet"]
     ['head: its output has no logits']
     """
-    modes = {name: _types(catalog.get("mode", name).auto_models) for name in catalog.names("mode")}
-    every = _types((*_AUTO_MODELS, _ENCODERS))
-    return [_served(model_type, [name for name, types in modes.items() if model_type in types]) for model_type in every]
+    modes = {name: _list_types(catalog.get("mode", name).auto_models) for name in catalog.names("mode")}
+    every = _list_types((*_AUTO_MODELS, _ENCODERS))
+    return [
+        _list_served(model_type, [name for name, types in modes.items() if model_type in types]) for model_type in every
+    ]
 
 
-def _served(model_type: str, modes: list[str]) -> SupportedModel:
+def _list_served(model_type: str, modes: list[str]) -> SupportedModel:
     refused = {mode: _NOT_SERVED[mode, model_type] for mode in modes if (mode, model_type) in _NOT_SERVED}
     served = tuple(mode for mode in modes if mode not in refused)
     reasons = [f"{mode}: {why}" for mode, why in refused.items()]
@@ -86,7 +88,7 @@ def _needs_torchvision(model_type: str) -> bool:
     return "pil" not in backends and not is_torchvision_available()
 
 
-def _types(auto_models: Iterable[str]) -> list[str]:
+def _list_types(auto_models: Iterable[str]) -> list[str]:
     """The types of pictures that these classes of transformers open."""
     import transformers
     from transformers.models.auto import modeling_auto

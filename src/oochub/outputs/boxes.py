@@ -43,7 +43,7 @@ class Boxes(Output):
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
         """Lists of boxes, one of nan where there is no truth."""
         known = [None] * rows if values is None else values
-        return _column("boxes", [_UNKNOWN if row is None else row for row in known], _BOXES)
+        return _read_column("boxes", [_UNKNOWN if row is None else row for row in known], _BOXES)
 
     def class_names(self, dataset: Any) -> list[str] | None:
         """Of the column `categories`; without names one, "object"."""
@@ -74,7 +74,7 @@ class Boxes(Output):
 
     def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[Any]:
         """Tuples of boxes (n,)."""
-        return _rows(table.column(self.label_column))
+        return _convert_rows(table.column(self.label_column))
 
     def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows whose boxes are known (n,)."""
@@ -82,8 +82,8 @@ class Boxes(Output):
 
     def prediction(self, predictions: PredictedRows) -> NDArray[Any]:
         """The boxes with a score above 0.5 (n,)."""
-        found, scores = (_rows(predictions.rows.column(name)) for name in self.columns)
-        return _objects(
+        found, scores = (_convert_rows(predictions.rows.column(name)) for name in self.columns)
+        return _pack_objects(
             tuple(box for box, score in zip(*row, strict=True) if score > _THRESHOLD)
             for row in zip(found, scores, strict=True)
         )
@@ -99,7 +99,7 @@ class Boxes(Output):
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label = predictions.label
-        found, scores = (_rows(predictions.rows.column(name)) for name in self.columns)
+        found, scores = (_convert_rows(predictions.rows.column(name)) for name in self.columns)
         known = self.known(label)
         loss = np.full(len(label), math.nan)
         loss[known] = 1 - detection_accuracies(found[known], scores[known], label[known])
@@ -148,8 +148,8 @@ class Boxes(Output):
             )
         boxes = [row[row[:, 4] >= 0] for row in outputs.reshape(len(outputs), -1, 5)]
         return {
-            "detected_boxes": _column("detected_boxes", [row[:, :4].tolist() for row in boxes], _BOXES),
-            "scores": _column("scores", [row[:, 4].tolist() for row in boxes], _SCORES),
+            "detected_boxes": _read_column("detected_boxes", [row[:, :4].tolist() for row in boxes], _BOXES),
+            "scores": _read_column("scores", [row[:, 4].tolist() for row in boxes], _SCORES),
         }
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
@@ -158,7 +158,9 @@ class Boxes(Output):
             return None
         try:
             kinds = zip(self.columns, (_BOXES, _SCORES), strict=True)
-            return {name: _column(name, columns.values(name).to_pylist(), kind, columns.ids) for name, kind in kinds}
+            return {
+                name: _read_column(name, columns.values(name).to_pylist(), kind, columns.ids) for name, kind in kinds
+            }
         except OochubError as error:
             columns.problems.append(str(error).removesuffix("."))
             return None
@@ -168,7 +170,7 @@ class Boxes(Output):
         return math.nan
 
 
-def _column(name: str, values: Sequence[Any], kind: pa.DataType, ids: Sequence[str] | None = None) -> pa.Array:
+def _read_column(name: str, values: Sequence[Any], kind: pa.DataType, ids: Sequence[str] | None = None) -> pa.Array:
     """Rows as an Arrow array; an error names the first that is wrong, by its id where there are ids."""
     try:
         return pa.array(values, kind)
@@ -183,14 +185,14 @@ def _column(name: str, values: Sequence[Any], kind: pa.DataType, ids: Sequence[s
         raise
 
 
-def _rows(column: Any) -> NDArray[Any]:
+def _convert_rows(column: Any) -> NDArray[Any]:
     """A column of lists as tuples (n,), of lists of lists as tuples of tuples."""
-    return _objects(
+    return _pack_objects(
         tuple(tuple(each) if isinstance(each, list) else each for each in row) for row in column.to_pylist()
     )
 
 
-def _objects(rows: Any) -> NDArray[Any]:
+def _pack_objects(rows: Any) -> NDArray[Any]:
     listed = list(rows)
     array = np.empty(len(listed), object)
     array[:] = listed

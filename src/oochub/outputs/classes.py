@@ -144,13 +144,13 @@ class Classes(Output):
         if columns.have("logits", "logit_"):
             logits = columns.matrix("logits", "logit_", class_names)
         elif single is not None and len(class_names) == 2 and not columns.is_list(single):
-            logits = _logits_of_one(columns, single)
+            logits = _make_binary_logits(columns, single)
         elif columns.have("probability", "probability_"):
             numbers = columns.matrix("probability", "probability_", class_names)
             probability = None if numbers is None else columns.within_0_and_1(numbers, "probability", of_one=True)
             logits = None if probability is None else np.log(probability)
         elif any(columns.have(name) for name in class_names):
-            logits = _named_logits(columns, class_names)
+            logits = _find_named_logits(columns, class_names)
         else:
             return None
         if logits is not None and columns.have("prediction"):
@@ -189,7 +189,7 @@ class Classes(Output):
         return 1 / len(predictions.class_names)
 
 
-def _logits_of_one(columns: GivenColumns, name: str) -> NDArray[np.float64] | None:
+def _make_binary_logits(columns: GivenColumns, name: str) -> NDArray[np.float64] | None:
     """(0, logit p) of the probability p of the second of two classes."""
     numbers = columns.numbers(name)
     probability = None if numbers is None else columns.within_0_and_1(numbers, name)
@@ -198,7 +198,7 @@ def _logits_of_one(columns: GivenColumns, name: str) -> NDArray[np.float64] | No
     return np.stack([np.zeros(len(probability)), np.log(probability) - np.log1p(-probability)], axis=1)
 
 
-def _named_logits(columns: GivenColumns, class_names: Sequence[str]) -> NDArray[np.float64] | None:
+def _find_named_logits(columns: GivenColumns, class_names: Sequence[str]) -> NDArray[np.float64] | None:
     """Logits of columns that bear the classes' names alone; probabilities would be taken for logits in silence."""
     logits = columns.matrix("logits", "", class_names)
     if logits is not None and ((logits >= 0).all() and (np.abs(logits.sum(axis=1) - 1) < 1e-3).all()):

@@ -140,8 +140,8 @@ class Labels(Output):
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:
         """The labels that hold, and those that the model says hold, a few by name."""
         return Answer(
-            label=_named(arrays["label"][row] == 1, class_names),
-            predicted=_named(arrays["prediction"][row] == 1, class_names),
+            label=_list_names(arrays["label"][row] == 1, class_names),
+            predicted=_list_names(arrays["prediction"][row] == 1, class_names),
             probability=float("nan"),
             mistake="labels",
         )
@@ -168,7 +168,7 @@ class Labels(Output):
         return float(np.mean(shares)) if shares else float("nan")
 
 
-def _named(there: NDArray[np.bool_], class_names: Sequence[str]) -> str:
+def _list_names(there: NDArray[np.bool_], class_names: Sequence[str]) -> str:
     names = [class_names[k] for k in np.flatnonzero(there).tolist()]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return ", ".join(names[:_SHOWN]) + more or "none"

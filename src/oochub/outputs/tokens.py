@@ -56,7 +56,7 @@ class Tokens(Output):
         """See `Output.check`."""
         lengths = []
         for name, lowest in (("tokens", _MASKED), ("predicted_tokens", _NONE)):
-            column = _whole_lists(table, name)
+            column = _read_lists(table, name)
             flat, rows = column.flatten().to_numpy(zero_copy_only=False), pc.list_parent_indices(column).to_numpy()
             wrong = ((flat < 0) & (flat != lowest)) | (flat > _LARGEST)
             if wrong.any():
@@ -77,7 +77,7 @@ class Tokens(Output):
 
     def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[np.int32]:
         """Numbers of tokens (n, t), -100 where nobody asks or a row has ended."""
-        return _matrix(_whole_lists(table, "tokens"), _MASKED)
+        return _pad_lists(_read_lists(table, "tokens"), _MASKED)
 
     def known(self, label: NDArray[Any]) -> NDArray[np.bool_]:
         """Rows with a token that is asked for (n,)."""
@@ -87,7 +87,7 @@ class Tokens(Output):
     def prediction(self, predictions: PredictedRows) -> NDArray[np.int32]:
         """The tokens that the model says (n, t), -1 where a row has ended."""
         width = predictions.label.shape[1]
-        return _matrix(_whole_lists(predictions.rows.light, "predicted_tokens"), _NONE, width)
+        return _pad_lists(_read_lists(predictions.rows.light, "predicted_tokens"), _NONE, width)
 
     def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """There are too many tokens to keep the probability of each.
@@ -120,7 +120,7 @@ class Tokens(Output):
         Raises:
             OochubError: Kinds that are not as many as the tokens, no whole numbers, or of no kind.
         """
-        kinds, tokens = _whole_lists(table, "kinds"), _whole_lists(table, "tokens")
+        kinds, tokens = _read_lists(table, "kinds"), _read_lists(table, "tokens")
         differ = kinds.value_lengths().to_numpy() != tokens.value_lengths().to_numpy()
         if differ.any():
             row = int(np.argmax(differ))
@@ -133,7 +133,7 @@ class Tokens(Output):
             row = int(pc.list_parent_indices(kinds)[int(np.argmax(wrong))].as_py())
             allowed = ", ".join(f"{number} ({name})" for number, name in enumerate(TOKEN_KINDS))
             raise OochubError(f"Row {row}: kinds are {allowed} or {_NONE} where nobody asks, got {flat[wrong][0]}.")
-        return _matrix(kinds, _NONE).astype(np.int8)
+        return _pad_lists(kinds, _NONE).astype(np.int8)
 
     def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Rows with a wrong token (n,)."""
@@ -163,7 +163,7 @@ class Tokens(Output):
         first = max(0, int(np.argmax(label[asked] != said[asked])) - _BEFORE)
         line = "… " if first else ""
         for place in asked[first:]:
-            true, answer = (_text(int(numbers[place]), vocabulary) for numbers in (label, said))
+            true, answer = (_decode_token(int(numbers[place]), vocabulary) for numbers in (label, said))
             line += true if label[place] == said[place] else f" ⟦{true.strip()}, said {answer.strip()}⟧ "
             if len(line) > _LONGEST_LINE:
                 line += " …"
@@ -193,7 +193,7 @@ class Tokens(Output):
         return float("nan")
 
 
-def _text(number: int, vocabulary: Sequence[str]) -> str:
+def _decode_token(number: int, vocabulary: Sequence[str]) -> str:
     """The text of a token, with the spaces around it; its number where that is not known."""
     text = vocabulary[number] if 0 <= number < len(vocabulary) else f" {number}"
     return text.replace("\n", " ⏎ ")
@@ -207,7 +207,7 @@ def _is_whole(flat: pa.Array) -> bool:
     return bool(((numbers % 1 == 0) & (np.abs(numbers) < 2**31)).all())
 
 
-def _whole_lists(table: pa.Table, name: str) -> pa.ListArray:
+def _read_lists(table: pa.Table, name: str) -> pa.ListArray:
     """A column of lists of whole numbers."""
     column = table.column(name).combine_chunks()
     if not pa.types.is_integer(getattr(column.type, "value_type", pa.null())) or pa.types.is_dictionary(column.type):
@@ -220,7 +220,7 @@ def _whole_lists(table: pa.Table, name: str) -> pa.ListArray:
     return column
 
 
-def _matrix(column: pa.ListArray, filling: int, width: int = 0) -> NDArray[np.int32]:
+def _pad_lists(column: pa.ListArray, filling: int, width: int = 0) -> NDArray[np.int32]:
     """Lists as the rows of a matrix (n, longest, at least `width`)."""
     lengths = column.value_lengths().to_numpy()
     places = np.arange(max(width, int(lengths.max(initial=0))))

@@ -37,7 +37,7 @@ def convert_arrays(
     _check_texts(benchmark=benchmark, config=config, model=model, **{f"column {name!r}": name for name in given})
     given = {name: values for name, values in given.items() if values is not None}
     given = {name: list(values) if isinstance(values, Iterator) else values for name, values in given.items()}
-    names = None if class_names is None else _names(class_names)
+    names = None if class_names is None else _check_names(class_names)
     arrays = {name: coerce_column(name, values) for name, values in given.items()}
     n = len(next(iter(arrays.values()))) if arrays else 0
     ids = coerce_text_column("example_id", range(n) if example_id is None else example_id)
@@ -46,14 +46,14 @@ def convert_arrays(
     lengths = {name: len(values) for name, values in rows.items()}
     if not arrays or len(set(lengths.values())) != 1:
         shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) if arrays else "no array"
-        turned = _turned(arrays)
+        turned = _advise_transpose(arrays)
         raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.{turned}")
     kind = kind or output_of_columns(list(given))
     label = rows.get("label")
     if label is not None and pa.types.is_dictionary(label.type):
         label = rows["label"] = label.dictionary_decode() if isinstance(label, pa.Array) else label.cast(pa.string())
     if names is not None and label is not None and _is_text(label.type):
-        rows["label"] = _class_numbers(label, names)
+        rows["label"] = _number_classes(label, names)
     if "labels" in arrays and "logits" in arrays:
         _check_doubtful(arrays["labels"])
     table = pa.table(rows)
@@ -61,7 +61,7 @@ def convert_arrays(
         kind=kind,
         benchmark=benchmark,
         config=config or "default",
-        notes=_notes(given.get("logits"), arrays.get("logits")),
+        notes=_note_rounding(given.get("logits"), arrays.get("logits")),
         model=PredictedBy(id=model),
         class_names=tuple(output_of(kind).numbered_names(table) if names is None else names),
         rows=row_counts(table.column("split")),
@@ -78,9 +78,9 @@ def convert_frame(
         OochubError: No frame, a column twice or missing, class names in another order than the columns of logits, and
             as `convert_arrays`.
     """
-    columns = _columns(frame)
+    columns = _read_columns(frame)
     names: Any
-    several = [logits] if isinstance(logits, str) else _names(logits, name="logits")
+    several = [logits] if isinstance(logits, str) else _check_names(logits, name="logits")
     is_several = not isinstance(logits, str)
     if is_several and len(set(several)) < len(several):
         twice = next(name for name in several if several.count(name) > 1)
@@ -93,9 +93,11 @@ def convert_frame(
         raise OochubError(f"The frame has no column {', '.join(missing)}, only {', '.join(columns)}.")
     taken = [columns.pop(name) for name in several if name in columns]
     if is_several:
-        names = several if class_names is None else _names(class_names)
+        names = several if class_names is None else _check_names(class_names)
         _check_order(several, names)
-        columns["logits"] = np.stack([_numbers(name, each) for name, each in zip(several, taken, strict=True)], axis=1)
+        columns["logits"] = np.stack(
+            [_read_numbers(name, each) for name, each in zip(several, taken, strict=True)], axis=1
+        )
     else:
         names = class_names
         columns |= {"logits": taken[0]} if taken else {}
@@ -103,7 +105,7 @@ def convert_frame(
     return convert_arrays(columns, example_id=ids, split=split, class_names=names, **named)
 
 
-def _columns(frame: Any) -> dict[str, Any]:
+def _read_columns(frame: Any) -> dict[str, Any]:
     """The columns of a frame by name."""
     if not isinstance(frame, pd.DataFrame):
         if not hasattr(frame, "__arrow_c_stream__") or not hasattr(frame, "columns"):
@@ -122,7 +124,7 @@ def _columns(frame: Any) -> dict[str, Any]:
     return {name: frame.column(k) if is_arrow else frame.iloc[:, k] for k, name in enumerate(names)}
 
 
-def _numbers(name: str, values: Any) -> Any:
+def _read_numbers(name: str, values: Any) -> Any:
     """A column of logits (n,); one that holds text, truths or nothing in a row is an error."""
     column = coerce_column(name, values)
     is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
@@ -145,7 +147,7 @@ def _check_order(columns: Sequence[str], names: Sequence[str]) -> None:
             )
 
 
-def _names(names: Any, *, name: str = "class_names") -> list[str]:
+def _check_names(names: Any, *, name: str = "class_names") -> list[str]:
     """Names in their order, as text."""
     if isinstance(names, str | bytes | AbstractSet | Mapping) or not isinstance(names, Iterable):
         why = "a set has no order" if isinstance(names, AbstractSet) else "a name for each class, in order"
@@ -169,7 +171,7 @@ def _check_texts(**texts: Any) -> None:
             ) from None
 
 
-def _turned(arrays: Mapping[str, pa.Array]) -> str:
+def _advise_transpose(arrays: Mapping[str, pa.Array]) -> str:
     """What to do where logits are (c, n)."""
     logits, others = arrays.get("logits"), [len(each) for name, each in arrays.items() if name not in VECTORS]
     if logits is None or not len(logits) or not others:
@@ -179,7 +181,7 @@ def _turned(arrays: Mapping[str, pa.Array]) -> str:
     return " The logits look as if classes were rows: give logits.T." if is_turned else ""
 
 
-def _class_numbers(label: pa.Array, names: Sequence[str]) -> pa.Array:
+def _number_classes(label: pa.Array, names: Sequence[str]) -> pa.Array:
     """The numbers of the classes that text means; null where there is none."""
     known = label.drop_null()
     numbers = dict(zip(known.to_pylist(), class_numbers(known.to_pylist(), names).tolist(), strict=True))
@@ -203,7 +205,7 @@ def _check_doubtful(labels: pa.Array) -> None:
         )
 
 
-def _notes(logits: Any, kept: pa.Array | None) -> tuple[str, ...]:
+def _note_rounding(logits: Any, kept: pa.Array | None) -> tuple[str, ...]:
     """That the largest logit of some rows is another one in float32, which predictions hold."""
     inner = getattr(getattr(kept, "type", None), "value_type", None)
     if kept is None or not len(kept) or inner is None or not pa.types.is_floating(inner) or kept.null_count:

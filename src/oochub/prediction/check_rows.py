@@ -35,7 +35,7 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     Raises:
         OochubError: What is missing, doubled or not allowed; the first bad row is named.
     """
-    required, table = _required(metadata), rows.light
+    required, table = _list_required(metadata), rows.light
     check_name_length("the names of columns", rows.column_names)
     missing = [name for name in required if name not in rows.column_names]
     if missing:
@@ -105,11 +105,11 @@ def _check_each_once(keys: pa.Table) -> None:
 def _check_not_swapped(ids: pa.ChunkedArray, splits: Mapping[str, int]) -> None:
     """That ids and splits are not in each other's column: fewer ids than splits of one row, or ids that name splits."""
     n = len(ids)
-    is_named, is_single = _names_split(ids[0].as_py()), len(splits) > _FEW and 2 * len(splits) > n
+    is_named, is_single = _is_split_name(ids[0].as_py()), len(splits) > _FEW and 2 * len(splits) > n
     if not is_named and not is_single:
         return
     found = pc.unique(ids).to_pylist()
-    is_named = all(map(_names_split, found)) and not any(map(_names_split, splits))
+    is_named = all(map(_is_split_name, found)) and not any(map(_is_split_name, splits))
     if is_named or (is_single and len(found) < len(splits)):
         raise OochubError(
             f"split has {len(splits):,} values in {n:,} rows, and example_id {len(found):,}: were the two columns "
@@ -118,7 +118,7 @@ def _check_not_swapped(ids: pa.ChunkedArray, splits: Mapping[str, int]) -> None:
         )
 
 
-def _names_split(name: str) -> bool:
+def _is_split_name(name: str) -> bool:
     return _OF_SPLITS.fullmatch(name) is not None
 
 
@@ -143,7 +143,7 @@ def check_blocks(rows: StoredRows, metadata: Metadata, more: Sequence[str] = ())
     Raises:
         OochubError: See `check_answers`.
     """
-    output, required = output_of(metadata.kind), _required(metadata)
+    output, required = output_of(metadata.kind), _list_required(metadata)
     own = [name for name in rows.column_names if name in {*required, *more} - {"split"}]
     for block in rows.blocks(own):
         _check_nulls(block, required)
@@ -151,7 +151,7 @@ def check_blocks(rows: StoredRows, metadata: Metadata, more: Sequence[str] = ())
         yield block
 
 
-def _required(metadata: Metadata) -> tuple[str, ...]:
+def _list_required(metadata: Metadata) -> tuple[str, ...]:
     output = output_of(metadata.kind)
     return (*_ROW, output.label_column, *output.columns)
 
@@ -241,7 +241,7 @@ def _digest_of_texts(rows: StoredRows, names: Sequence[str]) -> "hashlib._Hash":
         digest.update(b", [" if number else b"[[")
         light = rows.light.select([name])
         for start in range(0, len(light), _TOGETHER):
-            digest.update(b", " * bool(start) + _json(light.slice(start, _TOGETHER).column(0)))
+            digest.update(b", " * bool(start) + _encode_json(light.slice(start, _TOGETHER).column(0)))
         digest.update(b"]")
     digest.update(b"]")
     return digest
@@ -258,7 +258,7 @@ def _digest_light(digest: "hashlib._Hash", rows: StoredRows, names: Sequence[str
             digest.update(column.to_numpy().tobytes())
 
 
-def _json(column: pa.ChunkedArray) -> bytes:
+def _encode_json(column: pa.ChunkedArray) -> bytes:
     """The values as `json.dumps` writes them, one after the other; whole numbers and plain text without Python."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)

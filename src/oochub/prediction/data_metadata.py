@@ -47,13 +47,13 @@ def describe_data(
     """
     record = BuildRecord.of(info)
     return Metadata(
-        benchmark=record.benchmark if record else _benchmark_name(info),
+        benchmark=record.benchmark if record else _find_benchmark_name(info),
         config=record.config if record else info.config_name or "default",
         version=record.version if record else str(info.version or "0.0.0"),
         notes=(*(record.notes if record else ()), *notes),
-        facts=_facts(record, info, kind, class_names),
+        facts=_collect_facts(record, info, kind, class_names),
         kind=kind.name,
-        fingerprint=_fingerprint(
+        fingerprint=_hash_columns(
             rows.light.drop_columns([name for name in kind.columns if name in rows.light.column_names])
         ),
         model=model,
@@ -64,7 +64,7 @@ def describe_data(
     )
 
 
-def _fingerprint(columns: pa.Table) -> str:
+def _hash_columns(columns: pa.Table) -> str:
     """A digest of columns, some thousand rows at a time."""
     digest = hashlib.sha256()
     for start in range(0, len(columns), _TOGETHER):
@@ -73,7 +73,7 @@ def _fingerprint(columns: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _facts(record: BuildRecord | None, info: Any, kind: Output, class_names: Sequence[str]) -> BuildFacts:
+def _collect_facts(record: BuildRecord | None, info: Any, kind: Output, class_names: Sequence[str]) -> BuildFacts:
     """Those of the build; its class numbers are those of the classes that are answered for."""
     facts = record.facts if record else BuildFacts()
     names = getattr((info.features or {}).get(kind.label_column), "names", None)
@@ -84,7 +84,7 @@ def _facts(record: BuildRecord | None, info: Any, kind: Output, class_names: Seq
     return replace(facts, present_classes=tuple(number for number in present if number is not None))
 
 
-def _benchmark_name(info: Any) -> str | None:
+def _find_benchmark_name(info: Any) -> str | None:
     """The benchmark of a Parquet repository by its folder's name; None for someone's own data."""
     name = str(info.dataset_name or "")
     return name if name in catalog.names("benchmark") else None

@@ -75,7 +75,7 @@ def extract_parts(
     done: set[int] = set()
     seen = 0
     with tqdm(total=total, desc=f"Predicting {name}", unit=f" {unit}s", disable=True if is_quiet else None) as bar:
-        for batch in _timed(read(part, broken=broken if skip_broken else None), bar):
+        for batch in _time_batches(read(part, broken=broken if skip_broken else None), bar):
             outputs = extraction(batch)
             count = len(outputs["logits"])
             places = range(seen, seen + count) if batch.rows is None else batch.rows
@@ -90,9 +90,9 @@ def extract_parts(
     if held.rows:
         yield held.part(name, part, mode, part_rows, broken, origin)
         done.add(held.rows[0] // part_rows)
-    lost = {_origin(row, origin) // part_rows for row in broken} - done
+    lost = {_find_origin(row, origin) // part_rows for row in broken} - done
     for number in sorted(lost):
-        yield ExtractedPart(number, None, [], _broken_of(number, part_rows, broken, origin))
+        yield ExtractedPart(number, None, [], _select_broken(number, part_rows, broken, origin))
 
 
 class _Held:
@@ -114,12 +114,12 @@ class _Held:
         self, split: str, part: Any, mode: Mode, part_rows: int, broken: list[BrokenRow], origin: Any
     ) -> ExtractedPart:
         number = self.rows[0] // part_rows
-        matrices = {key: _joined(self._vectors.pop(key)) for key in list(self._vectors)}  # none twice
-        table = _table(split, part, self._columns, matrices, mode, self.rows)
-        return ExtractedPart(number, table, self.rows, _broken_of(number, part_rows, broken, origin))
+        matrices = {key: _join_batches(self._vectors.pop(key)) for key in list(self._vectors)}  # none twice
+        table = _build_table(split, part, self._columns, matrices, mode, self.rows)
+        return ExtractedPart(number, table, self.rows, _select_broken(number, part_rows, broken, origin))
 
 
-def _joined(vectors: list[torch.Tensor]) -> np.ndarray[Any, Any]:
+def _join_batches(vectors: list[torch.Tensor]) -> np.ndarray[Any, Any]:
     """Batches (b, k) after each other; after the end of narrower ones stands -1."""
     width = max(each.shape[1] for each in vectors)
     wide = [each if each.shape[1] == width else pad(each, (0, width - each.shape[1]), value=-1) for each in vectors]
@@ -127,17 +127,17 @@ def _joined(vectors: list[torch.Tensor]) -> np.ndarray[Any, Any]:
     return together
 
 
-def _origin(row: BrokenRow, origin: Any) -> int:
+def _find_origin(row: BrokenRow, origin: Any) -> int:
     return row.row if origin is None else int(origin[row.row])
 
 
-def _broken_of(number: int, part_rows: int, broken: list[BrokenRow], origin: Any) -> list[BrokenRow]:
+def _select_broken(number: int, part_rows: int, broken: list[BrokenRow], origin: Any) -> list[BrokenRow]:
     """The broken rows of a part; those of the next may have been seen already."""
-    rows = [row._replace(row=_origin(row, origin)) for row in broken]
+    rows = [row._replace(row=_find_origin(row, origin)) for row in broken]
     return [row for row in rows if row.row // part_rows == number]
 
 
-def _timed(batches: Iterator[InputBatch], bar: Any) -> Iterator[InputBatch]:
+def _time_batches(batches: Iterator[InputBatch], bar: Any) -> Iterator[InputBatch]:
     """The batches; the bar says which share of the time went into waiting for them."""
     started, waited = perf_counter(), 0.0
     while True:
@@ -151,7 +151,7 @@ def _timed(batches: Iterator[InputBatch], bar: Any) -> Iterator[InputBatch]:
         yield batch
 
 
-def _table(
+def _build_table(
     split: str,
     part: Any,
     columns: dict[str, list[Any]],
@@ -164,7 +164,9 @@ def _table(
     arrays: dict[str, Any] = {
         "example_id": pa.array([str(name) for name in ids]),
         "split": pa.array([split] * n),
-        kind.label_column: kind.truth(_truth(columns.pop(kind.label_column, None), part, mode), n, mode.class_names),
+        kind.label_column: kind.truth(
+            _read_truth(columns.pop(kind.label_column, None), part, mode), n, mode.class_names
+        ),
         **kind.store(mode.finish(vectors["logits"], columns)),
         **{key: vector_array(matrix) for key, matrix in vectors.items() if key != "logits"},
     }
@@ -178,7 +180,7 @@ def _table(
     return pa.table(arrays)
 
 
-def _truth(values: list[Any] | None, part: Any, mode: Mode) -> list[Any] | None:
+def _read_truth(values: list[Any] | None, part: Any, mode: Mode) -> list[Any] | None:
     """The truth of rows; where classes are left out, in the numbers of those that are answered for."""
     if values is None or not mode.left_out:
         return values

@@ -58,7 +58,7 @@ class LazyColumns:
         """All rows of a table, or of the columns of a schema in a Parquet file with so many rows."""
         if isinstance(source, pa.Table):
             return cls([_Segment(source, len(source))], source.schema)
-        segment = _Segment(source, int(length or 0), identity=_identity(source))
+        segment = _Segment(source, int(length or 0), identity=_identify_file(source))
         return cls([segment], schema or pa.schema([]))
 
     @classmethod
@@ -106,7 +106,7 @@ class LazyColumns:
         """
         schema, lengths = pa.schema([self.schema.field(name) for name in names]), dict[str, int]()
         for segment in self._segments:
-            for start, table in _blocks(segment, names):
+            for start, table in _iterate_blocks(segment, names):
                 present = table.column_names
                 named = {field.name: pa.nulls(len(table), field.type) for field in schema if field.name not in present}
                 named |= {name: table.column(name).cast(schema.field(name).type) for name in present}
@@ -132,20 +132,20 @@ def _check_lengths(block: pa.Table, lengths: dict[str, int], source: Path | pa.T
             raise OochubError(f"{place}{name} must be lists of one length, a number or more a row, {shown}.")
 
 
-def _blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
+def _iterate_blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
     """Blocks of a segment's source with the number of their first row; those without a chosen row are passed over.
 
     Of the names, each has those that the source has.
     """
     if isinstance(segment.source, pa.Table):
         table = segment.source.select([name for name in names if name in segment.source.column_names])
-        together = _together(table.nbytes, len(table))
+        together = _count_rows_of_block(table.nbytes, len(table))
         for first in range(0, len(table), together):
             yield first, table.slice(first, together)
         return
     try:
         with pq.ParquetFile(segment.source, page_checksum_verification=True, buffer_size=_BUFFER) as file:
-            if _identity(segment.source) != segment.identity:
+            if _identify_file(segment.source) != segment.identity:
                 raise OochubError(
                     f"{segment.source} was replaced since it was opened, so its logits and features are those of other "
                     "rows. Load the predictions again; save what was chosen of them under another name."
@@ -156,7 +156,7 @@ def _blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.T
                 group = file.metadata.row_group(number)
                 stop = start + group.num_rows
                 if segment.rows is None or np.diff(np.searchsorted(segment.rows, (start, stop)))[0]:
-                    first, together = start, _together(group.total_byte_size, group.num_rows)
+                    first, together = start, _count_rows_of_block(group.total_byte_size, group.num_rows)
                     for batch in file.iter_batches(together, row_groups=[number], columns=present):
                         batch.validate(full=True)
                         yield first, pa.Table.from_batches([batch])
@@ -169,12 +169,12 @@ def _blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.T
         ) from error
 
 
-def _identity(file: Path) -> str:
+def _identify_file(file: Path) -> str:
     """What tells a file from another one of its name: its seal, else where it lies on the disk and its size."""
     about = file.stat()
     return seal_of(file) or f"{about.st_dev} {about.st_ino} {about.st_size}"
 
 
-def _together(size: int, rows: int) -> int:
+def _count_rows_of_block(size: int, rows: int) -> int:
     """Rows of a block, where so many have so many bytes."""
     return max(1, min(_MOST, _BYTES * rows // max(1, size)))

@@ -40,12 +40,12 @@ def make_notebook_table(
         lines.append(f"<thead><tr>{''.join(cells)}</tr></thead>")
     lines.append("<tbody>")
     for row in rows:
-        lines.append(f"<tr>{''.join(_cell(text, side) for text, side in zip(row, sides, strict=False))}</tr>")
+        lines.append(f"<tr>{''.join(_format_cell(text, side) for text, side in zip(row, sides, strict=False))}</tr>")
     below = (f'<div style="{_SMALL}">{escape(line)}</div>' for line in footnotes)
     return "\n".join([*lines, "</tbody></table>", *below])
 
 
-def _cell(text: str, side: str) -> str:
+def _format_cell(text: str, side: str) -> str:
     value, _, below = text.partition("\n")
     small = f'<div style="{_SMALL}{_WHOLE if len(below) < _SHORT else ""}">{escape(below)}</div>' if below else ""
     return f'<td style="{_CELL.format(side)}">{escape(value)}{small}</td>'

@@ -131,7 +131,7 @@ class Parts:
         if self.folder is not None:
             for file in (*self.folder.glob("part-*.parquet"), *self.folder.glob("_empty-*.json")):
                 number = int(file.stem.rpartition("-")[2])
-                if number not in self._made and (made := _opened(file)) is not None:
+                if number not in self._made and (made := _open_part(file)) is not None:
                     self._made[number] = made
         return set(self._made)
 
@@ -142,11 +142,11 @@ class Parts:
             return
         self.share()
         broken = tuple((row.example, row.fault, row.row) for row in made.broken)
-        about = PartRecord(split=made.split, rows=_spans(made.rows), broken=broken)
+        about = PartRecord(split=made.split, rows=_find_spans(made.rows), broken=broken)
         if made.predictions is not None:
-            replace(made.predictions, part=about).save(self._file(number))
+            replace(made.predictions, part=about).save(self._name_file(number))
             return
-        with write_whole(self._empty(number)) as draft:
+        with write_whole(self._make_empty(number)) as draft:
             draft.write_text(json.dumps(to_json(about)), "utf-8")
 
     def made(self) -> list[MadePart]:
@@ -173,7 +173,7 @@ class Parts:
         listed = []
         for number in sorted(self._made):
             if count := len(self._made[number].rows):
-                file = self._file(number)
+                file = self._name_file(number)
                 listed.append(ListedPart(file=file.name, rows=count, seal=str(seal_of(file))))
         Manifest(
             parts=tuple(listed),
@@ -188,27 +188,27 @@ class Parts:
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _file(self, number: int) -> Path:
+    def _name_file(self, number: int) -> Path:
         assert self.folder is not None  # noqa: S101
         return self.folder / f"part-{number:05d}.parquet"
 
-    def _empty(self, number: int) -> Path:
-        return self._file(number).with_name(f"_empty-{number:05d}.json")
+    def _make_empty(self, number: int) -> Path:
+        return self._name_file(number).with_name(f"_empty-{number:05d}.json")
 
 
-def _spans(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def _find_spans(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
     """Row numbers in order, as the first of each unbroken run and the one after its last."""
     runs = np.split(np.asarray(rows, np.int64), np.flatnonzero(np.diff(rows) != 1) + 1)
     return tuple((int(run[0]), int(run[-1]) + 1) for run in runs if len(run))
 
 
-def _numbers(spans: Sequence[tuple[int, int]]) -> Sequence[int]:
-    """What `_spans` was given; a range where it can be, for a list takes 36 bytes a row."""
+def _expand_spans(spans: Sequence[tuple[int, int]]) -> Sequence[int]:
+    """What `_find_spans` was given; a range where it can be, for a list takes 36 bytes a row."""
     runs = [range(first, stop) for first, stop in spans]
     return runs[0] if len(runs) == 1 else list(chain.from_iterable(runs))
 
 
-def _opened(file: Path) -> MadePart | None:
+def _open_part(file: Path) -> MadePart | None:
     """A part that is whole; None where it is cut short, of other rows or of an earlier form: it is made again."""
     try:
         predictions = None if file.suffix == ".json" else Predictions.load(file)
@@ -218,7 +218,7 @@ def _opened(file: Path) -> MadePart | None:
     count = 0 if predictions is None else len(predictions)
     if about is None or sum(max(0, stop - first) for first, stop in about.rows) != count:
         return None
-    return MadePart(about.split, predictions, _numbers(about.rows), [BrokenRow(*row) for row in about.broken])
+    return MadePart(about.split, predictions, _expand_spans(about.rows), [BrokenRow(*row) for row in about.broken])
 
 
 def _read(file: Path) -> Any:

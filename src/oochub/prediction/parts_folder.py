@@ -70,7 +70,7 @@ class Manifest:
             )
         content = read_json(file)
         check_version(content, _VERSION, what=str(file))
-        if content.pop("seal", None) != _seal_of(content):
+        if content.pop("seal", None) != _compute_seal(content):
             raise OochubError(f"{file} was damaged after it was written: it does not fit its seal. Predict again.")
         listed, there = content.get("parts"), sum(1 for _ in folder.iterdir())
         if isinstance(listed, list) and len(listed) > there:  # before each is looked at
@@ -82,7 +82,7 @@ class Manifest:
     def save(self, folder: Path) -> None:
         """Writes it, sealed, into a folder that nobody else reads."""
         content: dict[str, Any] = to_json(self)
-        (folder / MANIFEST).write_text(json.dumps({**content, "seal": _seal_of(content)}, indent=1), "utf-8")
+        (folder / MANIFEST).write_text(json.dumps({**content, "seal": _compute_seal(content)}, indent=1), "utf-8")
 
     def check_parts(self, folder: Path) -> None:
         """Checks that each part is in the folder, and listed once, before the first is opened.
@@ -96,18 +96,21 @@ class Manifest:
         for part in self.parts:
             if part.file not in names or not (folder / part.file).is_file():
                 raise OochubError(
-                    f"{folder} is not whole: its part {_short(part.file)} is missing. Copy it again, or predict again."
+                    f"{folder} is not whole: its part {_shorten_name(part.file)} is missing. Copy it again, or predict "
+                    "again."
                 )
             if part.file in seen:
-                raise OochubError(f"{folder / MANIFEST} lists the part {_short(part.file)} twice. Predict again.")
+                raise OochubError(
+                    f"{folder / MANIFEST} lists the part {_shorten_name(part.file)} twice. Predict again."
+                )
             seen.add(part.file)
 
 
-def _seal_of(content: Mapping[str, Any]) -> str:
+def _compute_seal(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     return name if len(name) <= _SHOWN else f"{name[:_SHOWN]}..."
 
 
@@ -149,12 +152,12 @@ def load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, p
     if strange:
         raise OochubError(f"{file}: {strange[0]} must not hold {columns[strange[0]].type}. Delete the file.")
     place = np.full(rows, -1)
-    place[_rows(file, some, rows)] = np.arange(len(some))
+    place[_find_rows(file, some, rows)] = np.arange(len(some))
     spread = pa.array(place, mask=place < 0)
     return {name: column.take(spread) for name, column in columns.items()}
 
 
-def _rows(file: Path, some: pa.Table, rows: int) -> NDArray[np.integer]:
+def _find_rows(file: Path, some: pa.Table, rows: int) -> NDArray[np.integer]:
     """The number of the row (k,) that each picture is of."""
     names = some.column_names
     column = some.column("row") if names.count("row") == 1 else pa.chunked_array([pa.nulls(len(some))])

@@ -165,7 +165,7 @@ def predict_splits(
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
     ranks = Ranks.here()
-    cluster = _engine(asked, ranks)
+    cluster = _choose_engine(asked, ranks)
     if not ranks.is_alone and (out is None or str(out) in STREAMS):
         raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
     if asked.features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
@@ -232,7 +232,7 @@ def predict_splits(
     return predictions
 
 
-def _engine(asked: PredictionSettings, ranks: Ranks) -> RayEngine | None:
+def _choose_engine(asked: PredictionSettings, ranks: Ranks) -> RayEngine | None:
     """The cluster that was asked for; None for the processes that are there."""
     if asked.engine == "ray" and not ranks.is_alone:
         raise OochubError(f"torchrun started {ranks.count} processes; Ray starts its own. Take one of both.")

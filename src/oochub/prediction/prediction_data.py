@@ -92,10 +92,10 @@ def check_splits(parts: Mapping[str, Any], *, read: str, reserved: Iterable[str]
                 f"The split {name} has the column {taken[0]!r}, which predictions write themselves. Rename it first: "
                 f'dataset.rename_column("{taken[0]}", "own_{taken[0]}").'
             )
-    return {name: _without_media(part, read) for name, part in parts.items()}
+    return {name: _drop_media(part, read) for name, part in parts.items()}
 
 
-def _without_media(part: Any, read: str) -> Any:
+def _drop_media(part: Any, read: str) -> Any:
     features = (part.features or {}).items()
     media = [name for name, feature in features if isinstance(feature, _MEDIA) and name != read]
     return part.remove_columns(media) if media else part

@@ -190,12 +190,12 @@ class Predictions(WithStoredRows):
         return len(self.rows)
 
     def __repr__(self) -> str:
-        return "\n".join(["<Predictions>", *map(": ".join, self._facts())])
+        return "\n".join(["<Predictions>", *map(": ".join, self._list_facts())])
 
     def _repr_html_(self) -> str:
-        return make_notebook_table(self._facts(), title="Predictions")
+        return make_notebook_table(self._list_facts(), title="Predictions")
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _list_facts(self) -> list[tuple[str, str]]:
         """What the predictions are of, as words and values."""
         known = self.metadata
         data = "/".join(filter(None, (known.benchmark or "own data", known.config)))

@@ -125,13 +125,13 @@ def save_predictions(
     Raises:
         OochubError: It cannot be written.
     """
-    tables = _sealed_tables(rows, metadata, summary=summary, digest=digest, part=part)
+    tables = _iterate_sealed(rows, metadata, summary=summary, digest=digest, part=part)
     if part is not None or is_one_file(rows) or str(path) in STREAMS:
         return write_tables(tables, path, kind=PREDICTIONS)
     path = check_writable(path, kind=PREDICTIONS)
     with write_whole_folder(path) as folder:
         listed = []
-        for number, some in enumerate(_in_parts(tables)):
+        for number, some in enumerate(_iterate_parts(tables)):
             file = write_tables(some, folder / f"part-{number:05d}.parquet")
             count = pq.read_metadata(file).num_rows
             listed.append(ListedPart(file=file.name, rows=count, seal=str(seal_of(file))))
@@ -144,13 +144,13 @@ def is_one_file(rows: StoredRows) -> bool:
     return len(rows) * max(1, rows.width) <= _ONE_FILE
 
 
-def _in_parts(tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
+def _iterate_parts(tables: Iterator[pa.Table]) -> Iterator[Iterator[pa.Table]]:
     """The blocks of each part."""
     for first in tables:
         yield chain([first], islice(tables, _PART_BYTES // max(1, first.nbytes)))
 
 
-def _sealed_tables(
+def _iterate_sealed(
     rows: StoredRows, metadata: Metadata, *, summary: SoftmaxSummary | None, digest: str, part: PartRecord | None
 ) -> Iterator[pa.Table]:
     """What a file holds, a block of rows at a time: the columns in their order, then the summary of the answers."""
@@ -179,8 +179,8 @@ def _open_file(path: Path) -> OpenedPredictions:
     if twice:
         raise OochubError(f"{path} has the column {twice[0]} twice. Drop or rename one.")
     wide = pa.schema([field for field in stored.schema if field.name in VECTORS])
-    sums = _said(_Sums, said.get(_SUMS), f"{path}: what it says of its answers")
-    part = _said(PartRecord, said.get(_PART), f"{path}: what it says of itself as a part")
+    sums = _parse_metadata(_Sums, said.get(_SUMS), f"{path}: what it says of its answers")
+    part = _parse_metadata(PartRecord, said.get(_PART), f"{path}: what it says of itself as a part")
     return OpenedPredictions(
         rows=StoredRows(light, LazyColumns.of(path, wide, len(light)), names),
         metadata=said[_KEY],
@@ -191,7 +191,7 @@ def _open_file(path: Path) -> OpenedPredictions:
     )
 
 
-def _said(kind: type[Any], text: bytes | None, what: str) -> Any:
+def _parse_metadata(kind: type[Any], text: bytes | None, what: str) -> Any:
     """A record of JSON in the metadata of a file; None where there is none."""
     return None if text is None else from_json(kind, parse_json(text, name=what), what=what)
 

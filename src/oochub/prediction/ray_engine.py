@@ -96,7 +96,7 @@ class RayEngine:
         def answered(part: Any, *, broken: list[BrokenRow] | None = None) -> Iterator[InputBatch]:
             import ray
 
-            count, cpus = self._started(device)
+            count, cpus = self._start_actors(device)
             rows = part if "example_id" in part.column_names else select_rows(part, range(len(part)))
             alone = copy.copy(inputs)
             alone.num_workers = 0
@@ -138,7 +138,7 @@ class RayEngine:
         """What a batch of `batches` brings, in the place of an `Extraction`."""
         return dict(batch.inputs)
 
-    def _started(self, device: torch.device) -> tuple[int, int]:
+    def _start_actors(self, device: torch.device) -> tuple[int, int]:
         """The numbers of actors and of CPUs, when the cluster is there."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
@@ -174,7 +174,7 @@ class RayEngine:
 
 
 @lru_cache(maxsize=2)
-def _here(reference: Any) -> Any:
+def _resolve_reference(reference: Any) -> Any:
     """What a reference of Ray stands for, read once in each process."""
     import ray
 
@@ -183,7 +183,7 @@ def _here(reference: Any) -> Any:
 
 def _read(row: dict[str, Any], *, job: list[Any]) -> dict[str, Any]:
     """The rows of one pass, from a number on, in a task."""
-    inputs, rows, batch_size, zoom, skips = _here(job[0])
+    inputs, rows, batch_size, zoom, skips = _resolve_reference(job[0])
     first = row["item"]
     some = rows.select(range(first, min(first + batch_size, len(rows))))
     broken: list[BrokenRow] = []
@@ -202,7 +202,7 @@ class _Answering:
 
     def __init__(self, model: list[Any], device: str, threads: int) -> None:
         torch.set_num_threads(threads)
-        (self._inputs, self._extraction), self._device = _here(model[0]), torch.device(device)
+        (self._inputs, self._extraction), self._device = _resolve_reference(model[0]), torch.device(device)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
         """A pass with the answers in the place of the inputs."""

@@ -70,7 +70,7 @@ class RowsWithContexts:
             rows=rows,
             label=np.asarray(predictions.label[rows], np.int64),
             has=_has(lists.take(pa.array(rows)), facts.names),
-            signs=_signs(facts, predictions.class_names),
+            signs=_compute_signs(facts, predictions.class_names),
         )
 
     def sides(self, number: int) -> NDArray[np.int8]:
@@ -106,11 +106,11 @@ class RowsWithContexts:
         for part in row_blocks(len(self.rows), _TOGETHER):
             some = columns.take(pa.array(self.rows[part]))
             names = zip(*(some.column(name).to_pylist() for name in some.column_names), strict=True)
-            digests[part] = [_digest(f"{split}/{name}") for split, name in names]
+            digests[part] = [_digest_name(f"{split}/{name}") for split, name in names]
         return np.argsort(digests, kind="stable")
 
 
-def _digest(name: str) -> int:
+def _digest_name(name: str) -> int:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
 
@@ -131,7 +131,7 @@ def _has(lists: pa.ListArray, names: tuple[str, ...]) -> NDArray[np.bool_]:
     return has
 
 
-def _signs(facts: FoundContexts, classes: list[str]) -> NDArray[np.int8]:
+def _compute_signs(facts: FoundContexts, classes: list[str]) -> NDArray[np.int8]:
     """By the lift on the rows where that was chosen."""
     counts = [facts.class_counts.get(context, {}) for context in facts.names]
     having = np.array([[of.get(name, 0) for of in counts] for name in classes], np.int64)

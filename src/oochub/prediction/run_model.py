@@ -84,7 +84,7 @@ def run_model(
     is_short = DTYPES[asked.dtype] != torch.float32
     few: Mapping[str, torch.Tensor] = {}
     if asked.features or is_short or asked.compile:
-        first = next(read(_few(some), broken=[] if asked.skip_broken else None), None)
+        first = next(read(_take_few(some), broken=[] if asked.skip_broken else None), None)
         few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
     head = mode.head(few) if asked.features else None
     network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", **computed}
@@ -128,7 +128,7 @@ def run_model(
     parts = Parts(None if is_one else target, layout)
     is_locked = ranks.is_first and parts.folder is not None and target is not None
     with sole_writer(target) if is_locked and target is not None else nullcontext(), engine or nullcontext():
-        complete = _begun(parts, ranks)
+        complete = _begin_parts(parts, ranks)
         first_number, turn, made = 0, 0, []
         for name, part in splits.items():
             length = lengths[name]
@@ -163,12 +163,12 @@ def run_model(
         stored = None
         if head is not None and mode.is_linear:
             stored = StoredHead(weight=head.weight.cpu().numpy(), bias=head.bias.cpu().numpy())
-        predictions = _finished(parts, said, splits, inputs, asked, stored, target)
+        predictions = _finish_parts(parts, said, splits, inputs, asked, stored, target)
     ranks.values(None)
     return predictions
 
 
-def _begun(parts: Parts, ranks: Ranks) -> set[int]:
+def _begin_parts(parts: Parts, ranks: Ranks) -> set[int]:
     """The parts that are there before any process makes one."""
     if ranks.is_first:
         parts.begin()
@@ -192,7 +192,7 @@ def _own_rows(name: str, part: Any, ranks: Ranks) -> Any:
     return split_dataset_by_node(part, ranks.number, ranks.count)
 
 
-def _finished(
+def _finish_parts(
     parts: Parts,
     said: Any,
     splits: Mapping[str, Any],
@@ -206,7 +206,7 @@ def _finished(
         _check_read(name, parts.made(), inputs.unit)
     made, rows, summary = parts.joined()
     broken = {name: [row for each in made if each.split == name for row in each.broken] for name in splits}
-    unread = [_unread(name, several, inputs.unit) for name, several in broken.items() if several]
+    unread = [_describe_unread(name, several, inputs.unit) for name, several in broken.items() if several]
     predictions = Predictions(rows, said(rows, unread), stored_head=stored).remember(summary=summary)
     pictures = None
     if asked.images:
@@ -244,14 +244,14 @@ def _check_read(name: str, made: Sequence[MadePart], unit: str) -> None:
     raise OochubError(f"The split {name} has no example.")
 
 
-def _unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
+def _describe_unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
     several = "" if len(broken) == 1 else "s"
     names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
     verb = "is" if len(broken) == 1 else "are"
     return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} left out: {names}"
 
 
-def _few(part: Any) -> Any:
+def _take_few(part: Any) -> Any:
     return part.select(range(min(_FEW, len(part)))) if isinstance(part, datasets.Dataset) else part.take(_FEW)
 
 
@@ -303,8 +303,8 @@ def _make_thumbnails(
     kind, split, count = predictions.output, predictions.split, len(predictions)
     pictures: list[bytes | None] = [None] * count
     lines: list[str | None] = [None] * count
-    mistakes = _worst_mistakes(predictions)
-    shown = np.union1d(mistakes, _of_contexts(predictions))
+    mistakes = _find_worst_mistakes(predictions)
+    shown = np.union1d(mistakes, _select_context_rows(predictions))
     for name, part in parts.items():
         own = shown[split[shown] == name]
         if isinstance(part, datasets.Dataset) and len(own):
@@ -322,7 +322,7 @@ def _make_thumbnails(
     return table.append_column("thumbnail_text", pa.array(lines, pa.string())) if has_lines else table
 
 
-def _worst_mistakes(predictions: Predictions) -> NDArray[np.int64]:
+def _find_worst_mistakes(predictions: Predictions) -> NDArray[np.int64]:
     """The numbers of the rows with the highest loss, a few of each split and group."""
     kind, label = predictions.output, predictions.label
     is_wrong = kind.known(label) & kind.wrong({"label": label, "prediction": predictions.prediction})
@@ -335,7 +335,7 @@ def _worst_mistakes(predictions: Predictions) -> NDArray[np.int64]:
     return np.flatnonzero(is_wrong)[choose_shown_rows(arrays["loss"], mistake, wrong.split, group)]
 
 
-def _of_contexts(predictions: Predictions) -> NDArray[np.int64]:
+def _select_context_rows(predictions: Predictions) -> NDArray[np.int64]:
     """The numbers of the rows that a page shows beside findings about contexts."""
     tested = RowsWithContexts.of(predictions)
     several = [] if tested is None else [row for k in range(len(tested.facts.names)) for row in tested.shown(k)]

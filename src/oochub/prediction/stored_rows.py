@@ -69,9 +69,9 @@ class StoredRows:
     @cached_property
     def table(self) -> pa.Table:
         """All columns; those that lie in files are read."""
-        columns = _named(decode_text(self.light))
+        columns = _get_columns(decode_text(self.light))
         if self.lazy.names:
-            columns |= _named(self.lazy.read(self.lazy.names))
+            columns |= _get_columns(self.lazy.read(self.lazy.names))
         return pa.table({name: columns[name] for name in self.column_names})
 
     def column(self, name: str) -> pa.ChunkedArray:
@@ -101,7 +101,7 @@ class StoredRows:
         for block in self.lazy.blocks(wide):
             if start + len(block) > len(light):
                 raise OochubError(f"{wide[0]} has more rows than the {len(light)} of other columns. Make it again.")
-            columns = {**_named(decode_text(light.slice(start, len(block)))), **_named(block)}
+            columns = {**_get_columns(decode_text(light.slice(start, len(block)))), **_get_columns(block)}
             yield pa.table({name: columns[name] for name in names})
             start += len(block)
             del block, columns
@@ -183,7 +183,7 @@ class WithStoredRows:
             start = rows.stop
 
 
-def _named(table: pa.Table) -> dict[str, pa.ChunkedArray]:
+def _get_columns(table: pa.Table) -> dict[str, pa.ChunkedArray]:
     return dict(zip(table.column_names, table.columns, strict=True))
 
 
@@ -193,7 +193,7 @@ def decode_text(table: pa.Table) -> pa.Table:
     >>> decode_text(join_text([pa.table({"split": ["test"] * 8})])).schema.field("split").type
     DataType(string)
     """
-    return _with_text(table, table.column_names)
+    return _decode_texts(table, table.column_names)
 
 
 def join_text(tables: Iterable[pa.Table]) -> pa.Table:
@@ -210,11 +210,11 @@ def join_text(tables: Iterable[pa.Table]) -> pa.Table:
     """
     coded = []
     for table in tables:
-        coded.append(_with_codes(table))
+        coded.append(_encode_texts(table))
         del table
         pa.default_memory_pool().release_unused()
     texts = {field.name for table in coded for field in table.schema if not _is_coded(field)}
-    alike = [_with_text(table, texts) for table in coded]
+    alike = [_decode_texts(table, texts) for table in coded]
     is_same = all(table.schema == alike[0].schema for table in alike)
     joined = pa.concat_tables(alike, promote_options="none" if is_same else "permissive").unify_dictionaries()
     del coded, alike
@@ -230,23 +230,23 @@ def join_text(tables: Iterable[pa.Table]) -> pa.Table:
     return joined
 
 
-def _with_codes(table: pa.Table) -> pa.Table:
+def _encode_texts(table: pa.Table) -> pa.Table:
     """The table with text of few names as codes of four bytes."""
     for place, field in enumerate(table.schema):
         column = table.column(place)
         if _is_coded(field):
             table = table.set_column(
-                place, _coded(_text(field)), column.cast(pa.dictionary(_CODES[-1], field.type.value_type))
+                place, _make_coded(_is_text(field)), column.cast(pa.dictionary(_CODES[-1], field.type.value_type))
             )
         elif (pa.types.is_string(field.type) or pa.types.is_large_string(field.type)) and _has_few_names(column):
-            table = table.set_column(place, _coded(field), pc.dictionary_encode(column))
+            table = table.set_column(place, _make_coded(field), pc.dictionary_encode(column))
     return table
 
 
-def _with_text(table: pa.Table, names: Collection[str]) -> pa.Table:
+def _decode_texts(table: pa.Table, names: Collection[str]) -> pa.Table:
     for place, field in enumerate(table.schema):
         if field.name in names and _is_coded(field):
-            text = _text(field)
+            text = _is_text(field)
             table = table.set_column(place, text, table.column(place).cast(text.type))
     return table
 
@@ -261,10 +261,10 @@ def _is_coded(field: pa.Field) -> bool:
     return _MARK.items() <= (field.metadata or {}).items()
 
 
-def _coded(field: pa.Field) -> pa.Field:
+def _make_coded(field: pa.Field) -> pa.Field:
     return field.with_type(pa.dictionary(_CODES[-1], field.type)).with_metadata({**(field.metadata or {}), **_MARK})
 
 
-def _text(field: pa.Field) -> pa.Field:
+def _is_text(field: pa.Field) -> pa.Field:
     said = {key: value for key, value in field.metadata.items() if key not in _MARK}
     return field.with_type(field.type.value_type).with_metadata(said or None)

@@ -47,7 +47,7 @@ def program(work: Callable[[], object]) -> None:
             sys.stderr.write(f"{_STOPPED[code]}. Nothing is half-written; the same command starts or goes on again.\n")
             sys.exit(code)
         if isinstance(end, OochubError):
-            sys.stderr.write(f"Error: {_shown(str(end))}\n")
+            sys.stderr.write(f"Error: {_escape_controls(str(end))}\n")
             sys.exit(2)
         if any(map(_is_full_disk, causes(end))):
             sys.stderr.write(
@@ -66,7 +66,7 @@ def _is_full_disk(error: BaseException) -> bool:
     return getattr(error, "errno", None) in _FULL or any(words in str(error) for words in _WORDS)
 
 
-def _shown(text: str) -> str:
+def _escape_controls(text: str) -> str:
     """The text without what would steer a terminal: names in it come from files of others."""
     return "".join(sign if sign.isprintable() or sign in "\n\t\xa0" else "\ufffd" for sign in text)
 
@@ -126,7 +126,7 @@ class StopSignals:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for number in _ASKING:
             signal.signal(number, signal.SIG_DFL if self.code is None else self._end)
-        sys.unraisablehook = self._hook if self.code is None else _silent
+        sys.unraisablehook = self._hook if self.code is None else _ignore_error
         self._process = 0
 
     def _forked(self) -> None:
@@ -134,7 +134,7 @@ class StopSignals:
             self._is_forked = True
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            sys.unraisablehook = _silent  # of what its parent takes away when it stops
+            sys.unraisablehook = _ignore_error  # of what its parent takes away when it stops
             threading.Thread(target=_end_with, args=(self._process,), daemon=True).start()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
@@ -156,7 +156,7 @@ class StopSignals:
             signal.setitimer(signal.ITIMER_REAL, _AT_ONCE, _PATIENCE)
 
 
-def _silent(unraisable: Any) -> None:
+def _ignore_error(unraisable: Any) -> None:
     pass
 
 

@@ -295,7 +295,7 @@ def read_graphs(
         raise OochubError(f"The column {column!r} must hold structs of {', '.join(_GRAPH_FIELDS)}, got {kind}.")
     if rows.null_count:
         raise OochubError(f"{names[int(np.argmax(rows.is_null()))]}: there is no graph. Drop the row.")
-    nodes, edges, features = (_lists(rows, name, names) for name in _GRAPH_FIELDS)
+    nodes, edges, features = (_read_lists(rows, name, names) for name in _GRAPH_FIELDS)
     for number, (own, pairs, kinds) in enumerate(zip(nodes, edges, features, strict=True)):
         fault = ""
         if not len(own):
@@ -309,7 +309,7 @@ def read_graphs(
     return nodes, edges, features
 
 
-def _lists(rows: pa.StructArray, name: str, names: Sequence[str]) -> list[NDArray[Any]]:
+def _read_lists(rows: pa.StructArray, name: str, names: Sequence[str]) -> list[NDArray[Any]]:
     """A field of each row, int64 (m, d)."""
     outer = rows.field(name)
     if not pa.types.is_nested(outer.type):

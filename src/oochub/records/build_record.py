@@ -256,7 +256,7 @@ class BuildRecord:
         if line.startswith(_MARKER):
             return from_json(cls, json.loads(line.removeprefix(_MARKER)), what="the build record of this data set")
         feature = (info.features or {}).get(BUILD_COLUMN)
-        content = _content(getattr(feature, "id", None))
+        content = _parse_content(getattr(feature, "id", None))
         return (
             None if content is None else from_json(cls, content, what=f"the build record in the column {BUILD_COLUMN}")
         )
@@ -288,7 +288,7 @@ def without_build_column(data: Any) -> Any:
     if hasattr(data, "select_columns") and hasattr(data, "num_rows"):  # streams are not read before they are used
         texts = data.select_columns(BUILD_COLUMN).with_format("arrow")[:].column(BUILD_COLUMN).unique().to_pylist()
     if record is None and len(texts) == 1:
-        record = _of_text(texts[0])
+        record = _parse_column(texts[0])
     elif record is not None and (others := [text for text in texts if text != record.text]):
         raise OochubError(
             f"These rows are not of the build that their features name: the column {BUILD_COLUMN!r} holds "
@@ -301,7 +301,7 @@ def without_build_column(data: Any) -> Any:
     return bare
 
 
-def _content(text: Any) -> dict[str, Any] | None:
+def _parse_content(text: Any) -> dict[str, Any] | None:
     """The JSON of a record, or of a row's column; None for what is somebody else's."""
     try:
         content = json.loads(text) if isinstance(text, str) else None
@@ -310,9 +310,9 @@ def _content(text: Any) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and {"benchmark", "config", "version"} <= set(content) else None
 
 
-def _of_text(text: Any) -> BuildRecord | None:
+def _parse_column(text: Any) -> BuildRecord | None:
     """What a row's column alone tells, where the features lost the facts."""
-    content = _content(text)
+    content = _parse_content(text)
     if content is None or set(content) != _TEXT:
         return None
     content["notes"] = [*content["notes"], _LOST]
@@ -348,12 +348,12 @@ def presence_class(names: Sequence[str], facts: BuildFacts) -> PresenceClass | N
         return None
     for absent, present in ((0, 1), (1, 0)):
         no = ABSENCE.fullmatch(names[absent].strip())
-        if no and _plain(no["thing"]) == _plain(names[present]):
+        if no and _normalize_name(no["thing"]) == _normalize_name(names[present]):
             return PresenceClass(names[present], present)
     return None if facts.object is None else PresenceClass(facts.object, 1)
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return re.sub(r"[ _-]+", " ", name).strip().casefold()
 
 
@@ -376,10 +376,10 @@ def unpack_samples(data: Any) -> Any:
     inner, pictures = features.get(_JSON), [name for name in features if name != _JSON]
     if not isinstance(inner, dict) or BUILD_COLUMN not in inner or len(pictures) > 1:
         return data
-    return _unpacked(data, pictures)
+    return _unpack(data, pictures)
 
 
-def _unpacked(part: Any, pictures: list[str]) -> Any:
+def _unpack(part: Any, pictures: list[str]) -> Any:
     from datasets import Dataset, Features, Image
 
     inner = dict(part.features[_JSON])
@@ -392,10 +392,10 @@ def _unpacked(part: Any, pictures: list[str]) -> Any:
     for name in pictures:  # decoded, they would be encoded anew by who asks for their bytes
         inner[_IMAGE] = Image(decode=False)
         part = part.cast_column(name, Image(decode=False))
-    return part.map(_row, remove_columns=[_JSON, *pictures], features=Features(inner))
+    return part.map(_read_row, remove_columns=[_JSON, *pictures], features=Features(inner))
 
 
-def _row(sample: Mapping[str, Any]) -> dict[str, Any]:
+def _read_row(sample: Mapping[str, Any]) -> dict[str, Any]:
     row = dict(sample[_JSON])
     for name in sample:
         if name != _JSON:

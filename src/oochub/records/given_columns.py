@@ -58,14 +58,14 @@ class GivenColumns:
         column = self.table.column(name).combine_chunks()
         if _is_text(column.type) and len(column) and str(column[0].as_py()).lstrip().startswith("["):
             try:
-                return _parsed(column)
+                return _parse_lists(column)
             except (ValueError, TypeError, RecursionError, OverflowError, pa.ArrowException):
                 return column
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
     def numbers(self, name: str) -> Floats | None:
         """A number a row (n,), float64; None where something is wrong with it."""
-        return self._finite(self._floats(name, self.values(name)), name)
+        return self._check_finite(self._read_floats(name, self.values(name)), name)
 
     def matrix(self, name: str, prefix: str, class_names: Sequence[str]) -> Floats | None:
         """A number a row and class (n, c): lists in the column `name`, else columns that begin with `prefix`.
@@ -79,16 +79,16 @@ class GivenColumns:
             float64, None where something is wrong with it.
         """
         if name in self.table.column_names:
-            return self._lists(name, len(class_names))
+            return self._read_lists(name, len(class_names))
         present = [other for other in self.table.column_names if prefix and other.startswith(prefix)]
         wanted = [f"{prefix}{each}" for each in class_names]
         strange = [other for other in present if other not in wanted]
         missing = [each for each in wanted if each not in self.table.column_names]
         others = [other for other in self.table.column_names if other not in wanted]
         if strange:
-            self.problems.append(f"no class is meant by the {_columns(strange, wanted)}")
+            self.problems.append(f"no class is meant by the {_describe_columns(strange, wanted)}")
         if missing:
-            self.problems.append(f"of {len(wanted)} classes these have no column: {_near(missing, others)}")
+            self.problems.append(f"of {len(wanted)} classes these have no column: {_find_near(missing, others)}")
         if strange or missing:
             return None
         parts = [self.numbers(each) for each in wanted]
@@ -125,7 +125,7 @@ class GivenColumns:
             rows = f"{count:,} rows have" if count > 1 else "1 row has"
             self.problems.append(f"{rows} {what}, first {self.ids[int(np.argmax(wrong))]}")
 
-    def _lists(self, name: str, width: int) -> Floats | None:
+    def _read_lists(self, name: str, width: int) -> Floats | None:
         column = self.values(name)
         if not _is_list(column.type):
             self.problems.append(
@@ -137,10 +137,10 @@ class GivenColumns:
         if (lengths != width).any():
             self.rows_are(lengths != width, f"{name} of another length than {width}, the number of classes")
             return None
-        flat = self._floats(name, column.flatten())
-        return self._finite(None if flat is None else flat.reshape(-1, width), name)
+        flat = self._read_floats(name, column.flatten())
+        return self._check_finite(None if flat is None else flat.reshape(-1, width), name)
 
-    def _floats(self, name: str, column: pa.Array) -> Floats | None:
+    def _read_floats(self, name: str, column: pa.Array) -> Floats | None:
         kind = column.type
         if pa.types.is_null(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
             floats: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -150,7 +150,7 @@ class GivenColumns:
         self.problems.append(f"{name} must hold numbers, got {found}")
         return None
 
-    def _finite(self, values: Floats | None, name: str) -> Floats | None:
+    def _check_finite(self, values: Floats | None, name: str) -> Floats | None:
         broken = np.zeros(0) if values is None else ~(np.abs(values) <= _LARGEST).reshape(len(values), -1)
         if not broken.any():
             return values
@@ -158,7 +158,7 @@ class GivenColumns:
         return None
 
 
-def _parsed(column: pa.Array) -> pa.Array:
+def _parse_lists(column: pa.Array) -> pa.Array:
     """Lists of their JSON; whole numbers become floats where other rows have these."""
     parts = [column[row : row + _ROWS].to_pylist() for row in range(0, len(column), _ROWS)]
     lists = [pa.array(json.loads(f"[{','.join(part)}]")) for part in parts]
@@ -182,11 +182,11 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _columns(names: Sequence[str], allowed: Sequence[str]) -> str:
-    return f"column{'s' if len(names) > 1 else ''} {_near(names, allowed)}"
+def _describe_columns(names: Sequence[str], allowed: Sequence[str]) -> str:
+    return f"column{'s' if len(names) > 1 else ''} {_find_near(names, allowed)}"
 
 
-def _near(names: Sequence[str], allowed: Sequence[str]) -> str:
+def _find_near(names: Sequence[str], allowed: Sequence[str]) -> str:
     """The first names, each with the nearest that is allowed."""
     shown = []
     for name in names[:_LISTED]:

@@ -231,7 +231,7 @@ def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
     strange = [number for number in metadata.facts.present_classes or () if not 0 <= number < len(names)]
     if strange:
         raise OochubError(f"facts.present_classes must be of 0..{len(names) - 1}, got {strange[0]}. Predict again.")
-    return replace(metadata, class_names=_distinct(names))
+    return replace(metadata, class_names=_make_distinct(names))
 
 
 def check_name_length(place: str, names: Iterable[str]) -> None:
@@ -252,16 +252,16 @@ def check_name_length(place: str, names: Iterable[str]) -> None:
         )
 
 
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+def _make_distinct(names: Sequence[str]) -> tuple[str, ...]:
     """The names; those of several classes get their number, as ImageNet's two cranes do in many models.
 
-    >>> _distinct(["crane", "tench", "crane"])
+    >>> _make_distinct(["crane", "tench", "crane"])
     ('crane (0)', 'tench', 'crane (2)')
     """
     counts = Counter(names)
     if max(counts.values()) == 1:
         return tuple(names)
-    return _distinct([f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)])
+    return _make_distinct([f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)])
 
 
 def row_counts(split: Iterable[str] | pa.ChunkedArray) -> dict[str, int]:

@@ -247,23 +247,23 @@ def coerce_array(name: str, values: Any) -> NDArray[Any] | pa.Array | pa.Chunked
     oochub.errors.OochubError: label is masked in 1 of 2 rows, first row 1: got a MaskedArray of int64 (2,). Leave \
 these rows out, or fill them in.
     """
-    array = values if _is_arrow(values) else _unwrapped(name, values)
+    array = values if _is_arrow(values) else _unwrap(name, values)
     if isinstance(array, np.ndarray):
-        array = _plain(name, array, values)
+        array = _normalize_array(name, array, values)
     if isinstance(array, list):
         _check_rows(name, array, values)
-        array = _listed(name, array, values)
+        array = _convert_list(name, array, values)
     return array
 
 
-def _unwrapped(name: str, values: Any) -> Any:
+def _unwrap(name: str, values: Any) -> Any:
     """NumPy, Arrow, or a list of rows."""
-    unfit = _unfit(values)
+    unfit = _explain_unfit(values)
     if unfit is not None:
-        raise OochubError(f"{name} must be an array with a row an example, got {_got(values)}: {unfit}.")
+        raise OochubError(f"{name} must be an array with a row an example, got {_describe_given(values)}: {unfit}.")
     try:
         if hasattr(values, "detach") and hasattr(values, "cpu"):
-            return _of_tensor(values)
+            return _convert_tensor(values)
         if isinstance(values, pd.Series | pd.Index):
             values = values.array
         if isinstance(values, pd.api.extensions.ExtensionArray):
@@ -279,14 +279,14 @@ def _unwrapped(name: str, values: Any) -> Any:
             return np.asarray(values)
         rows = list(values)
     except _FAULTS as error:
-        raise _no_column(name, values, error) from None
-    return [_of_tensor(row) if hasattr(row, "detach") and hasattr(row, "cpu") else row for row in rows]
+        raise _explain_no_column(name, values, error) from None
+    return [_convert_tensor(row) if hasattr(row, "detach") and hasattr(row, "cpu") else row for row in rows]
 
 
 _FAULTS = (pa.ArrowException, TypeError, ValueError, RuntimeError, OverflowError, MemoryError)
 
 
-def _unfit(values: Any) -> str | None:
+def _explain_unfit(values: Any) -> str | None:
     """Why something is no array at all; None where it may be one."""
     if isinstance(values, AbstractSet) and not isinstance(values, Mapping):
         return "a set has no order. Give a list"
@@ -304,31 +304,31 @@ def _unfit(values: Any) -> str | None:
     return None
 
 
-def _plain(name: str, array: NDArray[Any], values: Any) -> Any:
+def _normalize_array(name: str, array: NDArray[Any], values: Any) -> Any:
     """The array in the machine's byte order; a list of its rows where they are objects or text."""
     if np.ma.isMaskedArray(array):
         masked = np.ma.getmaskarray(array).reshape(len(array), -1).any(axis=1)
         if masked.any():
             raise OochubError(
                 f"{name} is masked in {int(masked.sum()):,} of {len(array):,} rows, first row "
-                f"{int(np.argmax(masked))}: got {_got(values)}. Leave these rows out, or fill them in."
+                f"{int(np.argmax(masked))}: got {_describe_given(values)}. Leave these rows out, or fill them in."
             )
         array = np.asarray(array.data)
     if array.ndim == 0 or array.dtype.names is not None or array.dtype.kind in "cV":
         kinds = {"c": "complex numbers are none that a model says or a row has", "V": "name one field of its records"}
         why = kinds.get(array.dtype.kind, "that is one value. Give one for each row")
-        raise OochubError(f"{name} must be an array with a row an example, got {_got(values)}: {why}.")
+        raise OochubError(f"{name} must be an array with a row an example, got {_describe_given(values)}: {why}.")
     if array.dtype.kind in "OSU":  # Arrow ends bytes of "S" at a zero
         try:
             return list(array.tolist())
         except UnicodeError as error:
-            raise _no_column(name, values, error) from None
+            raise _explain_no_column(name, values, error) from None
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         array = array.astype(np.float64)
     return np.asarray(array).astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _of_tensor(tensor: Any) -> NDArray[Any]:
+def _convert_tensor(tensor: Any) -> NDArray[Any]:
     """A tensor of torch: floats that NumPy does not know become float32, which holds each of them."""
     known = ("torch.float16", "torch.float32", "torch.float64")
     plain = tensor.detach().cpu()
@@ -343,32 +343,33 @@ def _check_rows(name: str, rows: list[Any], values: Any) -> None:
     for number, row in enumerate(rows):
         if isinstance(row, AbstractSet) and not isinstance(row, Mapping):
             raise OochubError(
-                f"{name} holds a set in row {number}, and a set has no order: got {_got(values)}. Give lists."
+                f"{name} holds a set in row {number}, and a set has no order: got {_describe_given(values)}. Give "
+                "lists."
             )
         if row is np.ma.masked or (np.ma.isMaskedArray(row) and np.ma.getmaskarray(row).any()):
             raise OochubError(
-                f"{name} is masked in row {number}: got {_got(values)}. Leave the row out, or fill it in."
+                f"{name} is masked in row {number}: got {_describe_given(values)}. Leave the row out, or fill it in."
             )
 
 
-def _listed(name: str, rows: list[Any], values: Any) -> pa.Array:
+def _convert_list(name: str, rows: list[Any], values: Any) -> pa.Array:
     """Rows of Python as Arrow, which takes values of one type alone; of NA and NaT as null."""
     have_text = any(isinstance(row, str) for row in rows)  # a missing one is then nan in pandas
-    rows = [_plain_row(row, have_text=have_text) for row in rows]
+    rows = [_normalize_row(row, have_text=have_text) for row in rows]
     try:
         array = pa.array(rows)
     except _FAULTS as error:
         first = next((number for number in range(len(rows)) if not _holds(rows[number])), None)
-        raise _no_column(name, values, error, row=first) from None
+        raise _explain_no_column(name, values, error, row=first) from None
     inner = getattr(array.type, "value_type", array.type)
     is_number = pa.types.is_integer(inner) or pa.types.is_floating(inner)
     wrong = next((number for number, row in enumerate(rows) if _has_truth(row)), None) if is_number else None
     if wrong is not None:
-        raise OochubError(f"{name} holds numbers, and {_short(rows[wrong])} in row {wrong}. Give values of one type.")
+        raise OochubError(f"{name} holds numbers, and {_shorten(rows[wrong])} in row {wrong}. Give values of one type.")
     return array
 
 
-def _plain_row(row: Any, *, have_text: bool) -> Any:
+def _normalize_row(row: Any, *, have_text: bool) -> Any:
     """The row as Arrow reads it: NA and NaT as None, a matrix as lists."""
     if row is pd.NA or row is pd.NaT or (have_text and isinstance(row, float) and row != row):
         return None
@@ -395,18 +396,19 @@ def _is_arrow(values: Any) -> bool:
     return isinstance(values, pa.Array | pa.ChunkedArray)
 
 
-def _no_column(name: str, values: Any, error: BaseException, row: int | None = None) -> OochubError:
+def _explain_no_column(name: str, values: Any, error: BaseException, row: int | None = None) -> OochubError:
     place = "" if row is None else f" in row {row}"
     why = str(error).partition("\n")[0].rstrip(".")
     return OochubError(
-        f"{name} cannot become a column{place}: {why}; got {_got(values)}. Give an array with a row an example."
+        f"{name} cannot become a column{place}: {why}; got {_describe_given(values)}. Give an array with a row an "
+        "example."
     )
 
 
-def _got(values: Any) -> str:
+def _describe_given(values: Any) -> str:
     """Its type, what it holds and its shape, in words.
 
-    >>> _got(np.zeros((2, 3))), _got(["a", "b"]), _got({"a"})
+    >>> _describe_given(np.zeros((2, 3))), _describe_given(["a", "b"]), _describe_given({"a"})
     ('a ndarray of float64 (2, 3)', "a list of 2, first 'a'", 'a set of 1')
     """
     kind = f"a {type(values).__name__}"
@@ -414,12 +416,12 @@ def _got(values: Any) -> str:
     if dtype is not None and shape is not None:
         return f"{kind} of {dtype} {tuple(shape)}"
     if isinstance(values, str | bytes | bytearray) or not hasattr(values, "__len__"):
-        return f"{kind}, {_short(values)}" if isinstance(values, str | int | float | bytes) else kind
+        return f"{kind}, {_shorten(values)}" if isinstance(values, str | int | float | bytes) else kind
     is_listed = isinstance(values, list | tuple) and len(values)
-    return f"{kind} of {len(values):,}" + (f", first {_short(values[0])}" if is_listed else "")
+    return f"{kind} of {len(values):,}" + (f", first {_shorten(values[0])}" if is_listed else "")
 
 
-def _short(value: Any) -> str:
+def _shorten(value: Any) -> str:
     text = repr(value[:_SHOWN] if isinstance(value, str | bytes) else value)
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -43,7 +43,7 @@ def check_parameters(function: Callable[..., Any], given: Mapping[str, Any], *, 
             raise unknown_name(kind, name, parameters)
         kinds = kinds_of(parameters[name].annotation)
         if not any(_fits(value, each) for each in kinds):
-            wanted = " or ".join(_words(each) for each in kinds).rstrip(",")
+            wanted = " or ".join(_name_kind(each) for each in kinds).rstrip(",")
             raise OochubError(f"The {kind} {name} must be {wanted}, got {value!r}.")
 
 
@@ -130,12 +130,12 @@ def _fits(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) if kind in _WORDS else True
 
 
-def _words(kind: Any) -> str:
+def _name_kind(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return f"one of {', '.join(map(str, get_args(kind)))}"
     if get_origin(kind) in (Sequence, tuple):
         count = f" of {len(get_args(kind))}" if get_origin(kind) is tuple else ""
-        return f"a list{count}, each {_words(get_args(kind)[0])},"
+        return f"a list{count}, each {_name_kind(get_args(kind)[0])},"
     return _WORDS[kind]
 
 

@@ -33,10 +33,10 @@ def provenance(**fields: Any) -> dict[str, Any]:
     return {
         "oochub": version("oochub"),
         "python": platform.python_version(),
-        "packages": dict(_versions()),
+        "packages": dict(_read_versions()),
         **fields,
         "when": {"created": datetime.now(UTC).isoformat(timespec="seconds")},
-        "where": {"platform": f"{platform.system()}-{platform.machine()}", "device": _device()},
+        "where": {"platform": f"{platform.system()}-{platform.machine()}", "device": _describe_device()},
     }
 
 
@@ -52,7 +52,7 @@ def without_when_and_where(record: Any) -> Any:
 
 
 @cache
-def _versions() -> dict[str, str]:
+def _read_versions() -> dict[str, str]:
     """Of packages whose files are read for it, so that a sweep of a thousand reports asks once."""
     versions = {}
     for package in _PACKAGES:
@@ -63,6 +63,6 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-def _device() -> str:
+def _describe_device() -> str:
     torch = sys.modules.get("torch")  # never imported for this: scoring needs no torch
     return "cuda" if torch is not None and torch.cuda.is_available() else "cpu"

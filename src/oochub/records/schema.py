@@ -145,7 +145,7 @@ def check_version(content: Any, known: int, *, what: str, absent: int | None = N
     oochub.errors.OochubError: car.json: made by a newer oochub (schema version 2, this one reads 1). Update oochub.
     """
     if not isinstance(content, Mapping):
-        raise _wrong(what, "", "an object", content)
+        raise _raise_wrong_value(what, "", "an object", content)
     version = content.get("schema_version", absent)
     if type(version) is int and version > known:
         raise OochubError(
@@ -169,21 +169,21 @@ def _read(kind: Any, value: Any, what: str, place: str) -> Any:
     if origin is Literal:
         if value in arguments and type(value) in {type(each) for each in arguments}:
             return value
-        raise _wrong(what, place, f"one of {', '.join(map(str, arguments))}", value)
+        raise _raise_wrong_value(what, place, f"one of {', '.join(map(str, arguments))}", value)
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise _wrong(what, place, "a list", value)
+            raise _raise_wrong_value(what, place, "a list", value)
         if arguments[-1] is not Ellipsis:
             if len(value) != len(arguments):
-                raise _wrong(what, place, f"a list of {len(arguments)}", value)
+                raise _raise_wrong_value(what, place, f"a list of {len(arguments)}", value)
             pairs = enumerate(zip(arguments, value, strict=True))
             return tuple(_read(inner, item, what, f"{place}[{k}]") for k, (inner, item) in pairs)
         return tuple(_read(arguments[0], item, what, f"{place}[{k}]") for k, item in enumerate(value))
     if origin is not None and issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
-            raise _wrong(what, place, "an object", value)
+            raise _raise_wrong_value(what, place, "an object", value)
         return {
-            _read(arguments[0], str(key), what, place): _read(arguments[1], item, what, _below(place, str(key)))
+            _read(arguments[0], str(key), what, place): _read(arguments[1], item, what, _join_place(place, str(key)))
             for key, item in value.items()
         }
     if kind is Estimate:
@@ -192,19 +192,19 @@ def _read(kind: Any, value: Any, what: str, place: str) -> Any:
         return math.nan
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         if abs(value) > sys.float_info.max:  # infinity, or a whole number that no float holds
-            raise _wrong(what, place, "a finite number", value)
+            raise _raise_wrong_value(what, place, "a finite number", value)
         return float(value)
     if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
         return value
-    raise _wrong(what, place, _WORDS.get(kind, kind.__name__), value)
+    raise _raise_wrong_value(what, place, _WORDS.get(kind, kind.__name__), value)
 
 
 def _read_record(kind: Any, value: Any, what: str, place: str) -> Any:
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
-        raise _wrong(what, place, "an object", value)
-    hints = _hints(kind)
+        raise _raise_wrong_value(what, place, "an object", value)
+    hints = _read_hints(kind)
     arguments: dict[str, Any] = {}
     for each in fields(kind):
         if each.name == _FLAT and hints[each.name] is Estimate:
@@ -213,9 +213,9 @@ def _read_record(kind: Any, value: Any, what: str, place: str) -> Any:
             names = {field.name for field in fields(kind)} - {each.name}
             arguments[each.name] = {name: item for name, item in value.items() if name not in names}
         elif each.name in value:
-            arguments[each.name] = _read(hints[each.name], value[each.name], what, _below(place, each.name))
+            arguments[each.name] = _read(hints[each.name], value[each.name], what, _join_place(place, each.name))
         elif each.default is MISSING and each.default_factory is MISSING:
-            raise OochubError(f"{what}: the field {_below(place, each.name)} is missing. Make the file again.")
+            raise OochubError(f"{what}: the field {_join_place(place, each.name)} is missing. Make the file again.")
     return kind(**arguments)
 
 
@@ -240,7 +240,7 @@ def _read_limited(kind: Any, bounds: Bounds | AtMost, value: Any, what: str, pla
         return _read(kind, value, what, place)
     number = _read(kind, value, what, place)
     if number < bounds.low - _ROUNDING or number > bounds.high + _ROUNDING:
-        raise _wrong(what, place, bounds.words(value), value)
+        raise _raise_wrong_value(what, place, bounds.words(value), value)
     return number
 
 
@@ -248,28 +248,28 @@ def _read_estimate(value: Any, what: str, place: str) -> Estimate:
     if isinstance(value, Estimate):
         return value
     if not isinstance(value, Mapping):
-        raise _wrong(what, place, _WORDS[Estimate], value)
+        raise _raise_wrong_value(what, place, _WORDS[Estimate], value)
     hints = {"value": float | None, "low": float | None, "high": float | None, "n": Count, "method": str}
     content = {}
     for name, kind in (*hints.items(), ("reason", str | None)):
         if name not in value:
-            raise OochubError(f"{what}: the field {_below(place, name)} is missing. Make the file again.")
-        content[name] = _read(kind, value[name], what, _below(place, name))
+            raise OochubError(f"{what}: the field {_join_place(place, name)} is missing. Make the file again.")
+        content[name] = _read(kind, value[name], what, _join_place(place, name))
     if None not in (content["low"], content["high"]) and content["low"] > content["high"]:
-        raise _wrong(what, _below(place, "low"), f"at most high, {content['high']:g}", content["low"])
+        raise _raise_wrong_value(what, _join_place(place, "low"), f"at most high, {content['high']:g}", content["low"])
     return Estimate.from_dict(content)
 
 
 @cache
-def _hints(kind: Any) -> dict[str, Any]:
+def _read_hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def _below(place: str, name: str) -> str:
+def _join_place(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _wrong(what: str, place: str, wanted: str, value: Any) -> OochubError:
+def _raise_wrong_value(what: str, place: str, wanted: str, value: Any) -> OochubError:
     shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
     return OochubError(
         f"{what}: {place or 'the content'} must be {wanted}, got {shown}. Make the file again, or mend the field."

@@ -41,9 +41,9 @@ class Rows:
         >>> hard.mask({"split": np.array(["test", "test"]), "challenge": np.array(["easy", "hard_positive"])})
         array([False,  True])
         """
-        selected = _among(columns["split"], (self.split,))
+        selected = _is_among(columns["split"], (self.split,))
         for column, allowed in self.where.items():
-            selected &= _among(columns[column], allowed)
+            selected &= _is_among(columns[column], allowed)
         return selected
 
     @property
@@ -57,18 +57,18 @@ class Rows:
         return f"split {self.split}{''.join(conditions)}"
 
 
-def _among(column: Any, allowed: Sequence[str]) -> NDArray[np.bool_]:
+def _is_among(column: Any, allowed: Sequence[str]) -> NDArray[np.bool_]:
     among: NDArray[np.bool_] = column.isin(allowed) if hasattr(column, "codes") else np.isin(column, allowed)
     return among
 
 
-def _of_codes(codes: NDArray[Any], names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+def _group_by_codes(codes: NDArray[Any], names: Sequence[str], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(names)))[:-1]
     return {name: of for name, of in zip(names, np.split(rows[order], ends), strict=True) if len(of)}
 
 
-def _of_lists(values: NDArray[Any], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+def _group_by_lists(values: NDArray[Any], rows: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
     numbers: dict[str, int] = {}  # a number a name: the names themselves, as an array, take the memory of the rows
     counts = np.zeros(len(values), dtype=np.int64)
 
@@ -82,7 +82,7 @@ def _of_lists(values: NDArray[Any], rows: NDArray[np.int64]) -> dict[str, NDArra
     codes = np.fromiter(numbered(), dtype=np.int32)
     names = sorted(numbers)
     rank = np.argsort([numbers[name] for name in names])
-    return _of_codes(rank[codes], names, np.repeat(rows, counts)) if names else {}
+    return _group_by_codes(rank[codes], names, np.repeat(rows, counts)) if names else {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,10 +112,10 @@ class GroupsOfRows(Rows):
         """
         rows, column = np.flatnonzero(self.mask(columns)), columns[self.column]
         if hasattr(column, "codes"):
-            return _of_codes(column.codes[rows], column.categories.tolist(), rows)
+            return _group_by_codes(column.codes[rows], column.categories.tolist(), rows)
         values = np.asarray(column)[rows]
         if values.dtype == object:  # lists, or names of which some are missing
-            return _of_lists(values, rows)
+            return _group_by_lists(values, rows)
         order = np.argsort(values, kind="stable")
         names, first = np.unique(values[order], return_index=True)
         parts = np.split(rows[order], first[1:])  # one empty part where there is no name at all

@@ -72,7 +72,10 @@ class Table:
         from rich.text import Text
 
         every = list(range(1, len(self.heads)))
-        grids = [self._grid(columns, split=width is not None) for columns in (self._parts(width) if width else [every])]
+        grids = [
+            self._draw_grid(columns, split=width is not None)
+            for columns in (self._split_columns(width) if width else [every])
+        ]
         return [*grids, *(Text(line, "dim") for line in self.footnotes)]
 
     def to_markdown(self, below: str = "") -> str:
@@ -85,7 +88,7 @@ class Table:
         rules = ["---" if k == 0 else "---:" for k in range(len(self.heads))]
         lines = [[markdown_text(head) for head in self.heads], rules]
         for i, row in enumerate(self.rows):
-            cells = [_joined(text, below, markdown_text) for text in row]
+            cells = [_join_lines(text, below, markdown_text) for text in row]
             lines.append([f"**{cell}**" if (i, k) in self.bold else cell for k, cell in enumerate(cells)])
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
         return "\n\n".join([table, *map(markdown_text, self.footnotes)])
@@ -106,16 +109,18 @@ class Table:
         lines += [
             rf"\begin{{tabular}}{{l{'r' * (len(self.heads) - 1)}}}",
             r"\toprule",
-            *self._latex_heads(),
+            *self._format_latex_heads(),
             r"\midrule",
         ]
         for i, row in enumerate(self.rows):
             lines += [r"\midrule"] if i == self.rule else []
-            cells = [_joined(text, below, latex_text) for text in row]
-            lines.append(_latex_row([rf"\textbf{{{c}}}" if (i, k) in self.bold else c for k, c in enumerate(cells)]))
+            cells = [_join_lines(text, below, latex_text) for text in row]
+            lines.append(
+                _format_latex_row([rf"\textbf{{{c}}}" if (i, k) in self.bold else c for k, c in enumerate(cells)])
+            )
             second = [latex_text(text.partition("\n")[2]) for text in row]
             if any(second) and not below:
-                lines.append(_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in second]))
+                lines.append(_format_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in second]))
         lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(whole)}}}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
@@ -133,26 +138,26 @@ class Table:
 
         return pd.DataFrame(list(self.records), columns=columns)
 
-    def _latex_heads(self) -> Iterator[str]:
+    def _format_latex_heads(self) -> Iterator[str]:
         measured, last = len(self.heads) - self.reported, len(self.heads)
         if self.reported:
             spans = {"measured": measured - 1, "reported": self.reported}
-            yield _latex_row(["", *(rf"\multicolumn{{{span}}}{{c}}{{{name}}}" for name, span in spans.items())])
+            yield _format_latex_row(["", *(rf"\multicolumn{{{span}}}{{c}}{{{name}}}" for name, span in spans.items())])
             yield rf"\cmidrule(lr){{2-{measured}}} \cmidrule(lr){{{measured + 1}-{last}}}"
         heads = [
             re.sub(r"\s*\(reported\)(?=\n|$)", "", head) if k >= measured else head for k, head in enumerate(self.heads)
         ]
         lines = [head.split("\n") for head in heads]
         for number in range(max(map(len, lines))):
-            yield _latex_row([latex_text(head[number]) if number < len(head) else "" for head in lines])
+            yield _format_latex_row([latex_text(head[number]) if number < len(head) else "" for head in lines])
 
-    def _parts(self, width: int) -> Iterator[list[int]]:
+    def _split_columns(self, width: int) -> Iterator[list[int]]:
         """The numbers of the columns that fit beside each other, without the first."""
         first = max(len(text) for text in (self.heads[0], *(row[0] for row in self.rows)))
         part: list[int] = []
         room = width - first
         for k in range(1, len(self.heads)):
-            needed = self._width(k) + 2
+            needed = self._measure_width(k) + 2
             if part and needed > room:
                 yield part
                 part, room = [], width - first
@@ -160,13 +165,13 @@ class Table:
             room -= needed
         yield part
 
-    def _width(self, column: int) -> int:
+    def _measure_width(self, column: int) -> int:
         """The longest line of a cell, or word of the head; a head with line feeds breaks nowhere else."""
         head = self.heads[column]
         lines = [line for row in self.rows for line in row[column].split("\n")]
         return max(map(len, [*(head.split("\n") if "\n" in head else head.split()), *lines]), default=1)
 
-    def _grid(self, columns: Sequence[int], *, split: bool) -> "Grid":
+    def _draw_grid(self, columns: Sequence[int], *, split: bool) -> "Grid":
         from rich.table import Table as Grid
         from rich.text import Text
 
@@ -176,7 +181,7 @@ class Table:
                 Text(self.heads[k]),
                 justify="left" if k in self.left else "right",
                 no_wrap=split and k == 0,
-                min_width=self._width(k) if split else None,
+                min_width=self._measure_width(k) if split else None,
             )
         has_intervals = any("\n" in cell for row in self.rows for cell in row)
         for i, row in enumerate(self.rows):
@@ -208,10 +213,10 @@ def latex_text(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def _format_latex_row(cells: Sequence[str]) -> str:
     return f"{' & '.join(cells)} \\\\"
 
 
-def _joined(text: str, below: str, escaped: Callable[[str], str]) -> str:
+def _join_lines(text: str, below: str, escaped: Callable[[str], str]) -> str:
     value, _, second = text.partition("\n")
     return f"{escaped(value)}{below.format(escaped(second)) if second else ''}"

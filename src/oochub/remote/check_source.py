@@ -44,7 +44,7 @@ def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str]
             return
         first, slash, rest = typed.partition("/")
         meant_first = [f"{name}{slash}{rest}" for name in get_close_matches(first, also)]
-        near = [*meant_first, *get_close_matches(typed, _beside(typed))][:2]
+        near = [*meant_first, *get_close_matches(typed, _list_near_folders(typed))][:2]
     except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a null character, an unknown home
         raise OochubError(f"No {kind} at {typed!r}: {error}. {hint}") from None
     here = f"No {kind} at {typed}: there is no such {_PLACES[kind]}"
@@ -65,7 +65,7 @@ def _is_path(name: str) -> bool:
     return name.startswith(("/", "./", "../", "~", ".")) or "/" in rest or (bool(rest) and Path(first).is_dir())
 
 
-def _beside(name: str) -> list[str]:
+def _list_near_folders(name: str) -> list[str]:
     """The folders that stand where the name would."""
     folder = Path(name).expanduser().parent
     inside = sorted(folder.iterdir()) if folder.is_dir() else []

@@ -41,7 +41,7 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
-    wanted = {"allow_patterns": list(patterns), "ignore_patterns": list(without), "tqdm_class": _late_bar()}
+    wanted = {"allow_patterns": list(patterns), "ignore_patterns": list(without), "tqdm_class": _make_late_bar()}
     blobs = Path(HF_HUB_CACHE, f"{repo_type}s--{name.replace('/', '--')}", "blobs")
     known = {path.name for path in blobs.glob("*")}
     try:
@@ -60,7 +60,12 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
         real = path.resolve()
         if not any(real.is_relative_to(cache) for cache in caches):
             raise OochubError(f"{path} is a link out of the Hub's cache, so it is not read. Delete {folder}.")
-        if real.is_file() and real.name not in known and _SHA256.fullmatch(real.name) and _digest(real) != real.name:
+        if (
+            real.is_file()
+            and real.name not in known
+            and _SHA256.fullmatch(real.name)
+            and _digest_file(real) != real.name
+        ):
             real.unlink()
             raise OochubError(
                 f"{path.relative_to(folder)} of {name} came damaged: it has not the digest that the Hub names. Try "
@@ -69,12 +74,12 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
     return folder
 
 
-def _digest(path: Path) -> str:
+def _digest_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _late_bar() -> Any:
+def _make_late_bar() -> Any:
     from huggingface_hub.utils import tqdm
 
     class LateBar(tqdm):  # type: ignore[misc]
@@ -114,11 +119,11 @@ def fetch_model_folder(source: str) -> str:
         return source
     from huggingface_hub import constants, get_token
 
-    return _fetched(source, constants.ENDPOINT, get_token())
+    return _fetch_once(source, constants.ENDPOINT, get_token())
 
 
 @cache
-def _fetched(name: str, endpoint: str, token: str | None) -> str:
+def _fetch_once(name: str, endpoint: str, token: str | None) -> str:
     """Asked once a process: a job reads one commit, whatever is pushed meanwhile."""
     from huggingface_hub.errors import HFValidationError
 

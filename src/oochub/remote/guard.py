@@ -77,14 +77,15 @@ def _check_request(request: Any) -> None:
 
     if (token := get_token()) and token in str(request.url):  # its client would write it into a log
         raise OochubError(
-            f"The server at {_shown(constants.ENDPOINT)} puts the token of the Hub into an address, so nothing was "
-            "asked there. Check HF_ENDPOINT."
+            f"The server at {_hide_login(constants.ENDPOINT)} puts the token of the Hub into an address, so nothing "
+            "was asked there. Check HF_ENDPOINT."
         )
-    own = {_origin(each) for each in (constants.ENDPOINT, "https://huggingface.co", "https://hf.co")}
-    if "authorization" in request.headers and _origin(str(request.url)) not in own:
+    own = {_parse_origin(each) for each in (constants.ENDPOINT, "https://huggingface.co", "https://hf.co")}
+    if "authorization" in request.headers and _parse_origin(str(request.url)) not in own:
         raise OochubError(
-            f"The server at {_shown(constants.ENDPOINT)} wants the token of the Hub to be sent to "
-            f"{_shown(str(request.url))}, so nothing was asked there. Check HF_ENDPOINT; what is public needs no token."
+            f"The server at {_hide_login(constants.ENDPOINT)} wants the token of the Hub to be sent to "
+            f"{_hide_login(str(request.url))}, so nothing was asked there. Check HF_ENDPOINT; what is public needs no "
+            "token."
         )
     limits = request.extensions.get("timeout") or {}
     allowed = {name: _PATIENCE if limits.get(name) is None else limits[name] for name in ("connect", "read", "write")}
@@ -99,8 +100,8 @@ def _check_answer(response: Any, pages: Counter[str]) -> None:
         value = response.headers.get(name)
         if value is not None and not _NAME.fullmatch(value):
             raise OochubError(
-                f"The server at {_shown(str(response.url))} names a file or a commit {value[:60]!r} ({name}), which "
-                "leads out of the cache. Nothing was written; check HF_ENDPOINT and the name."
+                f"The server at {_hide_login(str(response.url))} names a file or a commit {value[:60]!r} ({name}), "
+                "which leads out of the cache. Nothing was written; check HF_ENDPOINT and the name."
             )
     for name in _WAITS:
         if any(int(number) > _LONGEST_WAIT for number in re.findall(r"\d{1,18}", response.headers.get(name, ""))):
@@ -109,12 +110,12 @@ def _check_answer(response: Any, pages: Counter[str]) -> None:
     pages[path] = pages[path] + 1 if "next" in response.links else 0
     if pages[path] > _PAGES:
         raise OochubError(
-            f"The list at {_shown(str(response.url))}{path} has no end: {_PAGES:,} pages came. Check the name."
+            f"The list at {_hide_login(str(response.url))}{path} has no end: {_PAGES:,} pages came. Check the name."
         )
-    response.stream = _timed(response)
+    response.stream = _limit_time(response)
 
 
-def _timed(response: Any) -> Any:
+def _limit_time(response: Any) -> Any:
     """The body as it comes; slower than any connection it is an error that passes."""
     library = import_module(type(response).__module__.partition(".")[0])  # httpx or httpx2, as the version has it
     stream = response.stream
@@ -135,7 +136,7 @@ def _timed(response: Any) -> Any:
     return Timed()
 
 
-def _origin(url: str) -> tuple[str, str, int | None]:
+def _parse_origin(url: str) -> tuple[str, str, int | None]:
     try:
         parts = urlsplit(url)
         return parts.scheme, (parts.hostname or "").lower(), parts.port or {"https": 443, "http": 80}.get(parts.scheme)
@@ -143,9 +144,9 @@ def _origin(url: str) -> tuple[str, str, int | None]:
         return "", url, None
 
 
-def _shown(url: str) -> str:
+def _hide_login(url: str) -> str:
     """The server of an address, without what may stand before its name."""
-    scheme, host, port = _origin(url)
+    scheme, host, port = _parse_origin(url)
     return f"{scheme}://{host}:{port}"
 
 

@@ -76,10 +76,10 @@ def explain_refusals(to: str, *, token: str | None) -> Iterator[None]:
     except OochubError:
         raise
     except (unreached, OSError, RuntimeError, *ODD_ANSWERS) as error:  # RuntimeError: of a file's upload
-        raise _refusal(error, to, token) from None  # the chain may show what the server sent back
+        raise _make_refusal(error, to, token) from None  # the chain may show what the server sent back
 
 
-def _refusal(error: BaseException, to: str, token: str | None) -> Refusal:
+def _make_refusal(error: BaseException, to: str, token: str | None) -> Refusal:
     from huggingface_hub.errors import HfHubHTTPError
 
     chain = list(causes(error))

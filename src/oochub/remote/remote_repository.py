@@ -95,7 +95,7 @@ class RemoteRepository:
         """Whether it has this file with this content."""
         there = self.files.get(path)
         size = len(content) if isinstance(content, bytes) else content.stat().st_size
-        return there is not None and there.size == size and there.digest == _digest(content, there.is_large)
+        return there is not None and there.size == size and there.digest == _digest_content(content, there.is_large)
 
     def text(self, path: str) -> str | None:
         """The text of a file at this commit; None where there is no such file.
@@ -116,7 +116,7 @@ class RemoteRepository:
             raise OochubError(f"{path} of {self.name} on the Hub is no text in UTF-8. Correct or remove it.") from None
 
 
-def _digest(content: bytes | Path, is_large: bool) -> str:
+def _digest_content(content: bytes | Path, is_large: bool) -> str:
     """Of a large file the SHA-256; else what git names it by, which takes the whole of a small file."""
     if not is_large:
         data = content if isinstance(content, bytes) else content.read_bytes()

@@ -149,7 +149,7 @@ class Pictures(Input):
 
     def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
         """See `Input.fetch`; with a folder, all pictures are decoded once into a memory-mapped file in it."""
-        fused = self._trained_on()
+        fused = self._describe_training()
         if cache_dir is not None:
             return _Cached(cache_pixels(dataset, fused, cache_dir=cache_dir))
         present = [name for name in ("example_id", "image") if name in dataset.column_names]
@@ -175,7 +175,7 @@ class Pictures(Input):
     ) -> Iterator[InputBatch]:
         """See `Input.batches`."""
         if self._fused is None:
-            yield from self._by_processor(part, batch_size, device, zoom, broken)
+            yield from self._run_processor(part, batch_size, device, zoom, broken)
             return
         for batch in self.pack_batches(part, batch_size=batch_size, zoom=zoom, broken=broken):
             yield self.unpack_batch(batch, device)
@@ -208,7 +208,7 @@ class Pictures(Input):
         """See `Input.settle`: the fused path where it is as good as the processor, else that."""
         if self._is_settled or self._fused is None:
             return False
-        check = check_fused(self._fused, self._processed, network, part, batch_size=batch_size, device=device)
+        check = check_fused(self._fused, self._process, network, part, batch_size=batch_size, device=device)
         self._is_settled, self._check = True, check
         if not check.holds:
             self._fused = None
@@ -222,7 +222,7 @@ class Pictures(Input):
         if self._fused is not None:
             return {"pixel_values": torch.randn(2, 3, *self._fused.size, generator=generator)}
         noise = torch.randint(256, (2, _THUMBNAIL, _THUMBNAIL, 3), dtype=torch.uint8, generator=generator).numpy()
-        return _stacked([self._processed(Image.fromarray(pixels)) for pixels in noise])
+        return _stack([self._process(Image.fromarray(pixels)) for pixels in noise])
 
     def settings(self) -> dict[str, Any]:
         """See `Input.settings`: the image processor's own record."""
@@ -248,14 +248,14 @@ class Pictures(Input):
     def thumbnails(self, part: Any, rows: Sequence[int]) -> list[bytes | None]:
         """See `Input.thumbnails`: at most 224 pixels wide and high."""
         pictures = keep_encoded(part.select_columns(["image"]))
-        return [_thumbnail(pictures[row]["image"], f"row {row}") for row in rows]
+        return [_make_thumbnail(pictures[row]["image"], f"row {row}") for row in rows]
 
-    def _trained_on(self) -> Preprocessing:
+    def _describe_training(self) -> Preprocessing:
         if self._fused is None:
             raise OochubError('preprocessing="processor" is for prediction alone. Train with "fused".')
         return self._fused
 
-    def _by_processor(
+    def _run_processor(
         self,
         part: Any,
         batch_size: int,
@@ -266,16 +266,16 @@ class Pictures(Input):
         def make(data: bytes, where: str) -> list[Mapping[str, "torch.Tensor"]]:
             picture = decode(data, where)
             seen = [picture] if zoom is None else [picture, _zoom_in(picture, zoom)]
-            return [self._processed(each) for each in seen]
+            return [self._process(each) for each in seen]
 
         read = map_images(part, make, batch_size=batch_size, num_workers=self.num_workers, broken=broken)
         for batch in read:
-            for few in _alike(batch.made):
-                plain, *large = (_stacked(list(each), device) for each in zip(*batch.made[few], strict=True))
+            for few in _split_by_shape(batch.made):
+                plain, *large = (_stack(list(each), device) for each in zip(*batch.made[few], strict=True))
                 own = {name: values[few] for name, values in batch.columns.items()}
                 yield InputBatch(plain, own, large[0] if large else None, batch.rows[few])
 
-    def _processed(self, picture: Any) -> Mapping[str, "torch.Tensor"]:
+    def _process(self, picture: Any) -> Mapping[str, "torch.Tensor"]:
         """All that the model is called with for one picture; in a batch, processors pad pictures to the largest."""
         import torch
 
@@ -283,14 +283,14 @@ class Pictures(Input):
         return {name: each for name, each in values if isinstance(each, torch.Tensor)}  # EoMT's also lists patches
 
 
-def _alike(made: list[list[Mapping[str, "torch.Tensor"]]]) -> list[slice]:
+def _split_by_shape(made: list[list[Mapping[str, "torch.Tensor"]]]) -> list[slice]:
     """The rows in order, cut where a shape changes: some processors keep the shape of a picture."""
     shapes = [[value.shape for each in row for value in each.values()] for row in made]
     cuts = [row for row in range(1, len(shapes)) if shapes[row] != shapes[row - 1]]
     return [slice(start, end) for start, end in pairwise([0, *cuts, len(shapes)])]
 
 
-def _stacked(
+def _stack(
     inputs: list[Mapping[str, "torch.Tensor"]], device: "torch.device | str" = "cpu"
 ) -> dict[str, "torch.Tensor"]:
     import torch
@@ -298,7 +298,7 @@ def _stacked(
     return {name: torch.cat([each[name] for each in inputs]).to(device) for name in inputs[0]}
 
 
-def _thumbnail(stored: Mapping[str, Any], where: str) -> bytes:
+def _make_thumbnail(stored: Mapping[str, Any], where: str) -> bytes:
     picture = decode(picture_bytes(stored, where), where)
     picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
     file = io.BytesIO()

@@ -40,10 +40,10 @@ def augment_images(pixels: Tensor, kind: str, *, generator: torch.Generator) -> 
     """
     parts = split_augmentation(kind)
     if "flip" in parts or "shift" in parts:
-        pixels = _moved(pixels, parts, generator)
+        pixels = _flip_and_shift(pixels, parts, generator)
     if "crop" in parts:
-        pixels = _cropped(pixels, generator)
-    return _colored(pixels, generator) if "color" in parts else pixels
+        pixels = _crop(pixels, generator)
+    return _jitter_colors(pixels, generator) if "color" in parts else pixels
 
 
 def split_augmentation(kind: str) -> list[str]:
@@ -62,7 +62,7 @@ def split_augmentation(kind: str) -> list[str]:
     return parts
 
 
-def _moved(pixels: Tensor, parts: list[str], generator: torch.Generator) -> Tensor:
+def _flip_and_shift(pixels: Tensor, parts: list[str], generator: torch.Generator) -> Tensor:
     count, height, width, _ = pixels.shape
     picture = torch.arange(count).view(-1, 1).to(pixels.device)
     columns = torch.arange(width).expand(count, width)
@@ -79,7 +79,7 @@ def _moved(pixels: Tensor, parts: list[str], generator: torch.Generator) -> Tens
     return pixels.reshape(count, height * width, -1)[picture, source.to(pixels.device)].view(pixels.shape)
 
 
-def _cropped(pixels: Tensor, generator: torch.Generator) -> Tensor:
+def _crop(pixels: Tensor, generator: torch.Generator) -> Tensor:
     count = len(pixels)
     area = _SCALE[0] + (_SCALE[1] - _SCALE[0]) * torch.rand(count, generator=generator)
     lowest, highest = math.log(_RATIO[0]), math.log(_RATIO[1])
@@ -91,18 +91,18 @@ def _cropped(pixels: Tensor, generator: torch.Generator) -> Tensor:
     values = pixels.permute(0, 3, 1, 2).float()
     grid = functional.affine_grid(boxes.to(pixels.device), list(values.shape), align_corners=False)
     crops = functional.grid_sample(values, grid, mode="bilinear", padding_mode="border", align_corners=False)
-    return _whole(crops).permute(0, 2, 3, 1)
+    return _round_to_uint8(crops).permute(0, 2, 3, 1)
 
 
-def _colored(pixels: Tensor, generator: torch.Generator) -> Tensor:
+def _jitter_colors(pixels: Tensor, generator: torch.Generator) -> Tensor:
     factors = 1 - _JITTER + 2 * _JITTER * torch.rand(3, len(pixels), 1, 1, 1, generator=generator)
     brightness, contrast, saturation = factors.to(pixels.device)
     gray = torch.tensor(_GRAY, device=pixels.device)
     values = (pixels * brightness).clamp(0, 255)
     mean = (values @ gray).mean((1, 2), keepdim=True).unsqueeze(3)
     values = mean.lerp(values, contrast).clamp(0, 255)
-    return _whole((values @ gray).unsqueeze(3).lerp(values, saturation))
+    return _round_to_uint8((values @ gray).unsqueeze(3).lerp(values, saturation))
 
 
-def _whole(values: Tensor) -> Tensor:
+def _round_to_uint8(values: Tensor) -> Tensor:
     return values.round().clamp(0, 255).to(torch.uint8)

@@ -49,7 +49,7 @@ def load_image_processor(source: str) -> Any:
         ) from error
     stated, _ = processor.get_image_processor_dict(place)
     needed = [name for step, names in _NEEDED.items() if getattr(processor, step, False) for name in names]
-    missing = [name for name in needed if _known(processor, name) and stated.get(name) is None]
+    missing = [name for name in needed if _has_number(processor, name) and stated.get(name) is None]
     if missing:
         raise OochubError(
             f"The image processor of {source} does not say {', '.join(missing)}, and {type(processor).__name__} would "
@@ -73,47 +73,47 @@ def check_image_processor(processor: Any) -> None:
     """
     for step in (*_NEEDED, "do_rescale"):
         if getattr(processor, step, None) not in (None, True, False):
-            raise _wrong(step, "true or false", getattr(processor, step))
+            raise _raise_wrong_value(step, "true or false", getattr(processor, step))
     if getattr(processor, "do_normalize", False):
-        if not _numbers(processor.image_mean):
-            raise _wrong("image_mean", "finite numbers", processor.image_mean)
-        if not _numbers(processor.image_std, above=0):
-            raise _wrong("image_std", "finite numbers above 0", processor.image_std)
+        if not _read_numbers(processor.image_mean):
+            raise _raise_wrong_value("image_mean", "finite numbers", processor.image_mean)
+        if not _read_numbers(processor.image_std, above=0):
+            raise _raise_wrong_value("image_std", "finite numbers above 0", processor.image_std)
         for name in ("image_mean", "image_std"):
             value = getattr(processor, name)
             if isinstance(value, list | tuple) and len(value) != _CHANNELS:
                 raise OochubError(
                     f"{name} of the image processor is of {len(value)} channels, pictures have {_CHANNELS}. {_NEXT}"
                 )
-    if getattr(processor, "do_rescale", False) and not _numbers(processor.rescale_factor, above=0):
-        raise _wrong("rescale_factor", "a finite number above 0", processor.rescale_factor)
+    if getattr(processor, "do_rescale", False) and not _read_numbers(processor.rescale_factor, above=0):
+        raise _raise_wrong_value("rescale_factor", "a finite number above 0", processor.rescale_factor)
     if getattr(processor, "do_resize", False) and processor.resample not in tuple(Image.Resampling):
-        raise _wrong("resample", "a filter of Pillow, 0 to 5", processor.resample)
+        raise _raise_wrong_value("resample", "a filter of Pillow, 0 to 5", processor.resample)
     for step, name in (("do_resize", "size"), ("do_center_crop", "crop_size")):
-        if getattr(processor, step, False) and _known(processor, name):
+        if getattr(processor, step, False) and _has_number(processor, name):
             size = getattr(processor, name)
             sides = (
                 [size] if isinstance(size, int) else [side for side in dict(size or {}).values() if side is not None]
             )
             if not sides or not all(type(side) is int and 1 <= side <= _LARGEST for side in sides):
-                raise _wrong(name, f"whole numbers of pixels from 1 to {_LARGEST}", size)
+                raise _raise_wrong_value(name, f"whole numbers of pixels from 1 to {_LARGEST}", size)
     for name in ("patch_size", "max_num_patches"):
         if isinstance(getattr(type(processor), name, None), int):
             number = getattr(processor, name)
             if type(number) is not int or not 1 <= number <= _LARGEST:
-                raise _wrong(name, f"a whole number from 1 to {_LARGEST}", number)
+                raise _raise_wrong_value(name, f"a whole number from 1 to {_LARGEST}", number)
 
 
-def _known(processor: Any, name: str) -> bool:
+def _has_number(processor: Any, name: str) -> bool:
     """Whether processors of this class have such a number at all."""
     return getattr(type(processor), name, None) is not None
 
 
-def _numbers(value: Any, *, above: float = -math.inf) -> bool:
+def _read_numbers(value: Any, *, above: float = -math.inf) -> bool:
     values = value if isinstance(value, list | tuple) else [value]
     numbers = [each for each in values if isinstance(each, int | float) and not isinstance(each, bool)]
     return bool(values) and len(numbers) == len(values) and all(above < each < math.inf for each in numbers)
 
 
-def _wrong(name: str, allowed: str, value: Any) -> OochubError:
+def _raise_wrong_value(name: str, allowed: str, value: Any) -> OochubError:
     return OochubError(f"{name} of the image processor must be {allowed}, got {value}. {_NEXT}")

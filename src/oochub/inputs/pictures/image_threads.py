@@ -63,10 +63,10 @@ def map_images(
     Raises:
         OochubError: A picture that cannot be read; its split and example are named.
     """
-    workers = _cores() if num_workers is None else num_workers
+    workers = _count_cores() if num_workers is None else num_workers
     first, of = 0, f"split {part.split}, " if part.split else ""
     ahead = 1 + math.ceil(workers * _TASK / batch_size)  # batches, so that each thread has a task of the next ones
-    for tasks in _in_order(_tasks(part, batch_size), partial(_map_task, make=make, of=of), workers, ahead):
+    for tasks in _run_in_order(_make_tasks(part, batch_size), partial(_map_task, make=make, of=of), workers, ahead):
         columns: dict[str, Any] = {}
         made: list[Any] = []
         for own, results in tasks:
@@ -89,12 +89,12 @@ def map_images(
         first += len(made)
 
 
-def _cores() -> int:
+def _count_cores() -> int:
     """Those that this process may use, where the system says so."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _tasks(part: Any, batch_size: int) -> Iterator[list[_Task]]:
+def _make_tasks(part: Any, batch_size: int) -> Iterator[list[_Task]]:
     """Of each batch in order, the tasks that make it."""
     from datasets import Dataset
 
@@ -129,7 +129,7 @@ def _map_task(task: _Task, *, make: Callable[[bytes, str], Any], of: str) -> tup
     return columns, made
 
 
-def _in_order(
+def _run_in_order(
     batches: Iterable[list[_Task]], do: Callable[[_Task], Any], workers: int, ahead: int
 ) -> Iterator[list[Any]]:
     """What threads did of the tasks of each batch, with a few batches ahead of the one that is asked for."""

@@ -94,9 +94,9 @@ class Preprocessing:
         if not isinstance(processor, PilBackend | TorchvisionBackend):
             raise OochubError(f"{type(processor).__name__} is no image processor that we know. {_USE_PROCESSOR}")
         name = type(processor).__name__.removesuffix("Pil").removesuffix("Fast").removesuffix("ImageProcessor")
-        resize, crop = _geometry(name, processor)
+        resize, crop = _read_geometry(name, processor)
         own = (processor.image_mean, processor.image_std) if processor.do_normalize else (0.0, 1.0)
-        mean, std = map(_triple, own)
+        mean, std = map(_parse_triple, own)
         return cls(
             resize=resize,
             crop=crop,
@@ -117,13 +117,13 @@ class Preprocessing:
         Raises:
             OochubError: See `decode`.
         """
-        original, picture = _opened(data, where, self._draft_size)
+        original, picture = _open_image(data, where, self._draft_size)
         return self.fitted(picture, original)
 
     def fitted(self, picture: Image.Image, original: tuple[int, int] | None = None) -> NDArray[np.uint8]:
         """`pixels` of a picture that is decoded; `original` is its (height, width) before `draft` shrank it."""
         original_height, original_width = original or (picture.height, picture.width)
-        height, width = self._resized(original_height, original_width)
+        height, width = self._compute_resized_size(original_height, original_width)
         crop_height, crop_width = self.size
         top, left = (height - crop_height) // 2, (width - crop_width) // 2
         resample = Image.Resampling(self.resample)
@@ -153,7 +153,7 @@ class Preprocessing:
     def _draft_size(self) -> int | None:
         return (self.resize if isinstance(self.resize, int) else max(self.resize)) if self.draft else None
 
-    def _resized(self, height: int, width: int) -> tuple[int, int]:
+    def _compute_resized_size(self, height: int, width: int) -> tuple[int, int]:
         if not isinstance(self.resize, int):
             return self.resize
         if width <= height:
@@ -177,7 +177,7 @@ def decode(data: bytes, where: str) -> Image.Image:
     >>> decode(file.getvalue(), "row 0").getpixel((0, 0))
     (7, 7, 7)
     """
-    return _opened(data, where, None)[1]
+    return _open_image(data, where, None)[1]
 
 
 def normalize(batch: "torch.Tensor", preprocessing: Preprocessing) -> "torch.Tensor":
@@ -198,7 +198,7 @@ def normalize(batch: "torch.Tensor", preprocessing: Preprocessing) -> "torch.Ten
     """
     import torch
 
-    return _normalized(batch, preprocessing, torch.empty(batch.shape, dtype=torch.float32, device=batch.device))
+    return _normalize_batch(batch, preprocessing, torch.empty(batch.shape, dtype=torch.float32, device=batch.device))
 
 
 class Normalizer:
@@ -222,28 +222,28 @@ class Normalizer:
 
         if self._memory is None or len(self._memory) < len(batch) or self._memory.device != batch.device:
             self._memory = torch.empty(batch.shape, dtype=torch.float32, device=batch.device)
-        return _normalized(batch, self._preprocessing, self._memory[: len(batch)])
+        return _normalize_batch(batch, self._preprocessing, self._memory[: len(batch)])
 
 
-def _normalized(batch: "torch.Tensor", preprocessing: Preprocessing, out: "torch.Tensor") -> "torch.Tensor":
+def _normalize_batch(batch: "torch.Tensor", preprocessing: Preprocessing, out: "torch.Tensor") -> "torch.Tensor":
     import torch
 
     count, height, width, channels = batch.shape
-    factor, shift = _factor_and_shift(preprocessing, width, str(batch.device))
+    factor, shift = _compute_factor_and_shift(preprocessing, width, str(batch.device))
     rows = out.view(count * height, width * channels)
     rows.copy_(batch.reshape(rows.shape))  # a product of mixed types would take five times as long
     torch.addcmul(shift, rows, factor, out=rows)
     return out.permute(0, 3, 1, 2)
 
 
-def _geometry(name: str, processor: Any) -> tuple[int | tuple[int, int], tuple[int, int] | None]:
+def _read_geometry(name: str, processor: Any) -> tuple[int | tuple[int, int], tuple[int, int] | None]:
     """`resize` and `crop` of a processor whose class is `name`; see `Preprocessing`."""
     size = {key: value for key, value in dict(processor.size or {}).items() if value}
     crop = _pair(processor.crop_size) if processor.do_center_crop else None
     if name == "ConvNext" and processor.do_resize and not crop and set(size) == {"shortest_edge"}:
         edge = int(size["shortest_edge"])
         return (int(edge / processor.crop_pct), (edge, edge)) if edge < 384 else ((edge, edge), None)
-    plain = name in _SAME_FOR_PICTURES or not _overridden(processor)
+    plain = name in _SAME_FOR_PICTURES or not _refuse_overridden(processor)
     if processor.do_resize and not processor.do_pad and (plain or name == "Levit"):
         if set(size) == {"height", "width"}:
             return _pair(size), crop
@@ -256,7 +256,7 @@ def _geometry(name: str, processor: Any) -> tuple[int | tuple[int, int], tuple[i
     )
 
 
-def _overridden(processor: Any) -> bool:
+def _refuse_overridden(processor: Any) -> bool:
     from transformers.image_processing_backends import PilBackend, TorchvisionBackend
 
     backend = PilBackend if isinstance(processor, PilBackend) else TorchvisionBackend
@@ -268,12 +268,12 @@ def _pair(size: Any) -> tuple[int, int]:
     return int(size["height"]), int(size["width"])
 
 
-def _triple(value: float | Sequence[float]) -> tuple[float, float, float]:
+def _parse_triple(value: float | Sequence[float]) -> tuple[float, float, float]:
     red, green, blue = [value] * 3 if isinstance(value, (int, float)) else value
     return float(red), float(green), float(blue)
 
 
-def _opened(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int], Image.Image]:
+def _open_image(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int], Image.Image]:
     """(height, width) of the upright original, and the upright RGB picture, maybe shrunk by `draft`."""
     picture = open_picture(data, name=where)
     try:
@@ -296,7 +296,9 @@ def _opened(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int]
 
 
 @lru_cache(maxsize=16)
-def _factor_and_shift(preprocessing: Preprocessing, width: int, device: str) -> tuple["torch.Tensor", "torch.Tensor"]:
+def _compute_factor_and_shift(
+    preprocessing: Preprocessing, width: int, device: str
+) -> tuple["torch.Tensor", "torch.Tensor"]:
     import torch
 
     std = np.array(preprocessing.std)
@@ -363,7 +365,7 @@ def check_fused(
     """
     import torch
 
-    pictures = list(islice(_pictures(part), _PICTURES))
+    pictures = list(islice(_read_first_pictures(part), _PICTURES))
     noise = np.random.default_rng(0)
     every = pictures + [
         Image.fromarray(noise.integers(0, 256, (height, width, 3), np.uint8)) for width, height in _NOISE
@@ -387,7 +389,7 @@ def check_fused(
     )
 
 
-def _pictures(part: Any) -> Iterator[Image.Image]:
+def _read_first_pictures(part: Any) -> Iterator[Image.Image]:
     """Those of the first rows that can be read; one of each shape comes before a second of the same."""
     shapes: dict[tuple[int, int], int] = {}
     found: list[tuple[int, bytes]] = []

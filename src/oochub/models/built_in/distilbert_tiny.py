@@ -42,10 +42,10 @@ class DistilbertTiny(BuiltInModel):
         known = Tokenizer(WordLevel(unk_token=special["unk_token"]))
         known.normalizer, known.pre_tokenizer = BertNormalizer(), BertPreTokenizer()
         trainer = WordLevelTrainer(vocab_size=_WORDS, special_tokens=[*special.values()], show_progress=False)
-        known.train_from_iterator(_texts(dataset), trainer)
+        known.train_from_iterator(_iterate_texts(dataset), trainer)
         return PreTrainedTokenizerFast(tokenizer_object=known, model_max_length=_LENGTH, **special)
 
 
-def _texts(dataset: Any) -> Iterator[list[str]]:
+def _iterate_texts(dataset: Any) -> Iterator[list[str]]:
     for part in dataset.select_columns(["text"]).with_format(None).iter(_READ_TOGETHER):
         yield [text for text in part["text"] if text]

@@ -59,14 +59,14 @@ class HeadMode(Mode):
         restrict: bool = False,
     ) -> None:
         given = None if label_map is None else read_label_map(label_map)
-        self.kind = _kind(source.config, data.part)
+        self.kind = _find_kind(source.config, data.part)
         says_tokens = inputs.auto_model == "AutoModelForCausalLM"
         if says_tokens != (self.kind.name == "tokens"):
             what, truth = ("tokens", self.kind.name) if says_tokens else ("no tokens", "tokens")
             raise OochubError(
                 f"A model of {inputs.words()} answers with {what}, and the rows have {truth}. Take another."
             )
-        self._map = _label_map(source.config, data.part, self.kind, given, restrict)
+        self._map = _make_label_map(source.config, data.part, self.kind, given, restrict)
         model, unexpected = source.open(inputs.auto_model, inputs)
         self._model = model.to(data.device)
         self.class_names, self.left_out = self._map.class_names, self._map.left_out
@@ -107,7 +107,7 @@ class _Mapped(nn.Module):  # type: ignore[misc]
         )
 
 
-def _kind(config: Any, part: Any) -> Output:
+def _find_kind(config: Any, part: Any) -> Output:
     """The kind of output: that of the data set's truth, else of the model's config."""
     name = output_of_features(part.features or {})
     if name is None:
@@ -117,7 +117,7 @@ def _kind(config: Any, part: Any) -> Output:
     return output_of(name)
 
 
-def _label_map(
+def _make_label_map(
     config: Any, part: Any, kind: Output, given: Mapping[str, Sequence[str | int]] | None, restrict: bool
 ) -> LabelMap:
     """Which outputs answer for the classes of the data set; of a number, for its column."""

@@ -53,9 +53,9 @@ class LinearProbeMode(Mode):
     rank: ClassVar[int] = 9
 
     def __init__(self, source: ModelSource, inputs: Input, data: PredictedData, *, pooling: str = "auto") -> None:
-        self.class_names = _class_names(inputs, data)
+        self.class_names = _find_class_names(inputs, data)
         encoder = Encoder.open(source, inputs, pooling=pooling).to(data.device).eval()
-        train = _stored_features(encoder, source, inputs, data, _TRAIN)
+        train = _read_or_extract(encoder, source, inputs, data, _TRAIN)
         missing = [name for k, name in enumerate(self.class_names) if not (train.label == k).any()]
         if missing:
             raise OochubError(
@@ -64,9 +64,9 @@ class LinearProbeMode(Mode):
             )
         held_out = None
         if _VALIDATION in data.splits:
-            rows = _stored_features(encoder, source, inputs, data, _VALIDATION)
+            rows = _read_or_extract(encoder, source, inputs, data, _VALIDATION)
             held_out = rows if len(rows.label) else None
-        probe = _logistic_regression(*train, classes=len(self.class_names), validation=held_out)
+        probe = _fit_logistic_regression(*train, classes=len(self.class_names), validation=held_out)
         self.kind = output_of("classes")
         self.network = _Probed(encoder, probe.weight, probe.bias).to(data.device).eval()
         self.about, self.training = source.about("linear_probe"), source.training
@@ -100,7 +100,7 @@ class _Probed(nn.Module):  # type: ignore[misc]
         return ImageClassifierOutput(logits=self.head(self.encoder(**inputs)))
 
 
-def _class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
+def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     """The classes, after a look at what can be known before the weights are opened."""
     if inputs.words() == "texts":
         raise OochubError('The mode linear_probe reads pictures and arrays. A model of texts takes mode "head".')
@@ -153,7 +153,7 @@ class _LabelledFeatures(NamedTuple):
     label: NDArray[np.int64]
 
 
-def _stored_features(
+def _read_or_extract(
     encoder: Encoder, source: ModelSource, inputs: Input, data: PredictedData, split: str
 ) -> _LabelledFeatures:
     """What an encoder sees of a split, from the cache where it was seen before.
@@ -185,7 +185,7 @@ def _stored_features(
                 return _LabelledFeatures(**stored.arrays)
         except (OSError, OochubError):  # none, or one that is not whole: it is made again
             pass
-    made = _extracted(encoder, inputs, data, part, split)
+    made = _extract_features(encoder, inputs, data, part, split)
     if file is not None:
         try:
             with write_whole(file) as draft:
@@ -197,7 +197,7 @@ def _stored_features(
     return made
 
 
-def _extracted(encoder: Encoder, inputs: Input, data: PredictedData, part: Any, split: str) -> _LabelledFeatures:
+def _extract_features(encoder: Encoder, inputs: Input, data: PredictedData, part: Any, split: str) -> _LabelledFeatures:
     features, labels = [], []
     broken: list[BrokenRow] | None = [] if data.skip_broken else None
     total = len(part) if hasattr(part, "__len__") else None
@@ -242,7 +242,7 @@ class _FittedProbe:
     has_converged: bool
 
 
-def _logistic_regression(
+def _fit_logistic_regression(
     features: NDArray[np.float32],
     label: NDArray[np.int64],
     *,
@@ -268,20 +268,20 @@ def _logistic_regression(
 
     >>> features = np.array([[0.0], [1.0], [10.0], [11.0]] * 5, dtype=np.float32)
     >>> label = np.array([0, 0, 1, 1] * 5)
-    >>> probe = _logistic_regression(features, label, classes=2, validation=(features, label))
+    >>> probe = _fit_logistic_regression(features, label, classes=2, validation=(features, label))
     >>> ((features @ probe.weight.T + probe.bias).argmax(1) == label).all(), probe.accuracy
     (np.True_, 1.0)
     """
     if validation is None:
-        held = _held_out(label, classes)
-        fits = _fits(features[~held], label[~held], classes)
+        held = _hold_out(label, classes)
+        fits = _iterate_fits(features[~held], label[~held], classes)
         on = (features[held], label[held])
     else:
-        fits, on = _fits(features, label, classes), validation
+        fits, on = _iterate_fits(features, label, classes), validation
     likelihoods = [_log_likelihood(*fit[:2], *on) for fit in fits]
     best = int(np.argmax(likelihoods))
     if validation is None:
-        weight, bias, has_converged = _fits(features, label, classes, grid=_GRID[best : best + 1])[0]
+        weight, bias, has_converged = _iterate_fits(features, label, classes, grid=_GRID[best : best + 1])[0]
         chosen_on_weight, chosen_on_bias, _ = fits[best]
     else:
         weight, bias, has_converged = fits[best]
@@ -297,7 +297,7 @@ def _logistic_regression(
     )
 
 
-def _held_out(label: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
+def _hold_out(label: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
     held, generator = np.zeros(len(label), dtype=bool), np.random.default_rng(0)
     for number in range(classes):
         rows = np.flatnonzero(label == number)
@@ -310,7 +310,7 @@ def _held_out(label: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
     return held
 
 
-def _fits(
+def _iterate_fits(
     features: NDArray[np.float32], label: NDArray[np.int64], classes: int, grid: tuple[float, ...] = _GRID
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64], bool]]:
     """(weight, bias, whether it converged) for each C, on raw features."""

@@ -73,12 +73,12 @@ class PresenceMode(Mode):
         names = self.kind.class_names(data.part) if self.kind.label_column in features else None
         self.class_names = tuple(names or ())
         record = BuildRecord.of(data.part.info)
-        thing = None if self.kind.name in ("labels", "boxes") else _thing(self.class_names, record)
+        thing = None if self.kind.name in ("labels", "boxes") else _find_thing(self.class_names, record)
         config = source.config
         own = [str(config.id2label[number]) for number in range(config.num_labels)]
         asked = self.class_names if thing is None else (thing.name,)
         found = match_classes(own, asked, given=given, can_restrict=False)
-        model, unexpected = source.open(auto, inputs, logits=_answers, whole=True)
+        model, unexpected = source.open(auto, inputs, logits=_get_answers, whole=True)
         model = model.to(data.device)
         if self.kind.name == "boxes":
             check_whole_images(inputs.processor)
@@ -129,7 +129,7 @@ class _Present(nn.Module):  # type: ignore[misc]
         self.model, self._outputs, self._present = model, outputs, present
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        scores = _scores(_answers(self.model, inputs).double(), self.model.config.num_labels)
+        scores = _scores(_get_answers(self.model, inputs).double(), self.model.config.num_labels)
         largest = torch.stack([scores[:, :, list(own)].amax((1, 2)) for own in self._outputs], 1)
         logits = largest.clamp(_LEAST, 1 - _LEAST).logit()
         if self._present is not None:
@@ -151,7 +151,7 @@ class _Drawn(nn.Module):  # type: ignore[misc]
         return ImageClassifierOutput(logits=drawn.flatten(1))
 
 
-def _answers(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+def _get_answers(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """Logits of proposals (b, n, c), or of pixels (b, c, height, width)."""
     output = model(**inputs)
     logits: torch.Tensor = output["class_queries_logits" if "class_queries_logits" in output else "logits"]
@@ -166,7 +166,7 @@ def _scores(logits: torch.Tensor, classes: int) -> torch.Tensor:
     return logits.softmax(-1)[..., :-1] if logits.shape[-1] == classes + 1 else logits.sigmoid()
 
 
-def _thing(names: Sequence[str], record: BuildRecord | None) -> PresenceClass:
+def _find_thing(names: Sequence[str], record: BuildRecord | None) -> PresenceClass:
     thing = presence_class(names, record.facts if record else BuildFacts())
     if thing is None:
         raise OochubError(

@@ -73,10 +73,10 @@ class ZeroShotMode(Mode):
     ) -> None:
         DualEncoder.check_kind(source, mode="zero_shot")
         record = BuildRecord.of(data.part.info)
-        used = _templates(record) if templates is None else read_templates(templates, what="templates")
+        used = _find_templates(record) if templates is None else read_templates(templates, what="templates")
         absent = read_templates(negatives, what="negatives")
         given = None if prompts is None else read_prompts(prompts)
-        self.kind, self.class_names = _classes(data.part, given)
+        self.kind, self.class_names = _find_classes(data.part, given)
         thing = presence_class(self.class_names, record.facts if record else BuildFacts())
         if given is not None or thing is None:
             texts = write_prompts(self.class_names, used, given=given)
@@ -93,7 +93,9 @@ class ZeroShotMode(Mode):
         self.network = _Cosines(encoder.model, encoder.scale * weight, bias).eval()
         unexpected = encoder.unexpected
         self.about, self.training = source.about("zero_shot"), source.training
-        self.details = _details(texts, against) | ({"unexpected_weights": list(unexpected)} if unexpected else {})
+        self.details = _summarize_texts(texts, against) | (
+            {"unexpected_weights": list(unexpected)} if unexpected else {}
+        )
         if (thing is not None and given is None) or against:
             self.notes = (
                 f"that a thing is absent is read from texts that do not name it ({'; '.join(absent)}): the threshold "
@@ -115,7 +117,7 @@ class _Cosines(nn.Module):  # type: ignore[misc]
         return ImageClassifierOutput(logits=self.head(DualEncoder.embed_pictures(self.model, inputs)))
 
 
-def _templates(record: BuildRecord | None) -> tuple[str, ...]:
+def _find_templates(record: BuildRecord | None) -> tuple[str, ...]:
     """Those of the benchmark, where it is one that is known here."""
     if record is None or record.benchmark not in catalog.names("benchmark"):
         return TEMPLATE_SETS["photo"]
@@ -123,7 +125,7 @@ def _templates(record: BuildRecord | None) -> tuple[str, ...]:
     return templates
 
 
-def _classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
+def _find_classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
     """The kind of output and the names of the classes or labels."""
     features = part.features or {}
     kind = output_of(output_of_features(features) or "classes")
@@ -139,7 +141,7 @@ def _classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
     return kind, tuple(names)
 
 
-def _details(texts: Sequence[Sequence[str]], against: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _summarize_texts(texts: Sequence[Sequence[str]], against: Sequence[Sequence[str]]) -> dict[str, Any]:
     """The texts, or their digest where there are many."""
     every = [list(own) for own in (*texts, *against)]
     if sum(map(len, every)) <= _SHOWN:
