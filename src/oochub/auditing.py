@@ -1,6 +1,7 @@
 """From a model and data to the report in one call: predict, evaluate, report, each step kept and reused."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -174,17 +175,16 @@ def audit_source(
         place = {"split": split, "data_dir": data.data_dir, "resamples": intervals.resamples}
         return replace(report, background=altered.run(model, loaded, predictions, how, asked, **place))
 
-    if folder is None:
-        predictions = predict_splits(model, loaded, how, asked)
-        return probed(_evaluate(predictions, predictions, intervals), predictions)
-    with sole_writer(folder):
-        predictions = predict_splits(model, loaded, how, asked, out=folder / "predictions.parquet")
-        kept = _read_kept_report(folder / "report.json", predictions, intervals)
-        report = _evaluate(predictions, folder / "predictions.parquet", intervals) if kept is None else kept
+    file = None if folder is None else folder / "predictions.parquet"
+    with nullcontext() if folder is None else sole_writer(folder):
+        predictions = predict_splits(model, loaded, how, asked, out=file)
+        kept = None if folder is None else _read_kept_report(folder / "report.json", predictions, intervals)
+        report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept
         report = probed(report, predictions)
-        if kept is None or to_json(report) != to_json(kept):
-            report.save(folder / "report.json")
-        report.to_html(folder / "report.html")
+        if folder is not None:
+            if kept is None or to_json(report) != to_json(kept):
+                report.save(folder / "report.json")
+            report.to_html(folder / "report.html")
     return report
 
 

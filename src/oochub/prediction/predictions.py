@@ -82,10 +82,10 @@ class Predictions(WithStoredRows):
         Truth and answers are checked, sealed or not, and whatever follows from them is computed from them.
         """
         path = Path(path).expanduser()
-        opened = open_predictions(path)
+        opened, head = open_predictions(path), head_file(path)
         try:
             known = read_metadata(opened.metadata, opened.rows.column_names)
-            loaded = cls(opened.rows, known, opened.integrity, head_file(path), opened.part)
+            loaded = cls(opened.rows, known, opened.integrity, head, opened.part)
             facts = read_answer_facts(loaded.rows, loaded.metadata, sealed=opened.digest)
         except OochubError as error:
             raise error if str(path) in str(error) else OochubError(f"{path}: {error}") from None
