@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from parsed_page import ParsedPage
 from PIL import Image
+from rich.console import Console
 from test_model_line import made, models
 
 import oochub
 from oochub.evaluation.compare import _compare_predictions as paired_comparison
+from oochub.report import wording
 from oochub.report.comparison import comparison
 
 ATTACK = "</style><script>alert(1)</script><img src=https://evil.example/x onerror=alert(2)>\"' onload='x' {{ 7*7 }}"
@@ -147,6 +149,30 @@ def test_reports_without_sides_are_a_page_without_charts():
         html = comparison(given, slice="all", metric=metric).to_html()
         assert 'id="line"' not in html and 'id="gaps"' in html
     assert "ECE" in comparison(models(), metric=["ece", "auc"]).to_html().partition('id="line"')[2]
+
+
+@pytest.mark.parametrize("more", [{"group": ["sea", "land"] * 120, "challenge": False}, {}])
+def test_each_form_shows_each_finding_or_names_it(more):
+    """Planted fault: groups that are not among the findings of the terminal."""
+    report = pair(**more)
+    assert report.flips and len(report.metrics) > 1 and bool(report.groups) == bool(more)
+    console = Console(width=300, file=io.StringIO())
+    console.print(report.to_terminal())
+    forms = {"terminal": console.file.getvalue(), "notebook": report._repr_html_()}
+    forms |= {"markdown": report.to_markdown(), "latex": report.to_latex()}
+    for name, text in forms.items():
+        left_out = next(line for line in text.splitlines() if "Not shown here:" in line)
+        assert "examples that flip" in left_out, name
+        for metric, about in report.metrics.items():
+            assert about.title in text or f"{wording.in_sentence(about.title)} on each slice" in left_out, (
+                name,
+                metric,
+            )
+        assert ("on each group" in text) == bool(more), name
+    assert "each slice" not in next(line for line in forms["markdown"].splitlines() if "Not shown here:" in line)
+    assert report.to_pandas().attrs["left_out"] == ["the examples that flip"]
+    nothing = replace(report, flips=())
+    assert "Not shown here" not in nothing.to_markdown() + nothing.to_latex()
 
 
 def test_a_comparison_is_a_few_lines_at_the_prompt_and_small_tables_in_a_notebook():

@@ -1,7 +1,7 @@
 """A comparison of two models in words and tables: closed sentences, the terminal, Markdown, LaTeX, a data frame."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.prediction.notebook_table import make_notebook_table
 from oochub.records.report_records import ComparedNumber, ComparedRows
@@ -30,16 +30,44 @@ _FRAME = [
 ]
 
 
-def slice_tables(report: "PairedReport") -> list[Table]:
-    """A table for each metric that a slice has, a row for each slice; the primary metric first, with the gap."""
-    return [_table(report, metric, report.slices) for metric in metrics(report)]
+class _Finding(NamedTuple):
+    """A finding of a comparison: how a form names it that leaves it out, and its table; None where it is pictures.
+
+    The terminal and a notebook show those that are `first`: the main metric on the slices, and the groups.
+    """
+
+    name: str
+    table: Table | None
+    first: bool
 
 
-def group_table(report: "PairedReport") -> Table | None:
-    """The groups with the largest differences; None without groups."""
-    if not report.groups:
-        return None
-    return _table(report, report.group_metric, shown_groups(report))
+def _findings(report: "PairedReport") -> list[_Finding]:
+    """A table for each metric that a slice has, the primary one first and with the gap; the groups; the flips."""
+    found = [
+        _Finding(
+            f"{wording.in_sentence(wording.name(report.metrics[metric].title, 40))} on each slice",
+            _table(report, metric, report.slices),
+            metric == report.main_metric,
+        )
+        for metric in metrics(report)
+    ]
+    if report.groups:
+        found.append(_Finding("the groups", _table(report, report.group_metric, shown_groups(report)), True))
+    return [*found, *([_Finding("the examples that flip", None, False)] if report.flips else [])]
+
+
+def _tables(report: "PairedReport", *, short: bool = False) -> tuple[list[Table], list[str]]:
+    """The tables that a form of text shows, and the sentence that names the findings that it leaves out.
+
+    Args:
+        report: Any comparison.
+        short: Only the first findings, as in the terminal.
+    """
+    found = _findings(report)
+    shown = [each.table for each in found if each.table is not None and (each.first or not short)]
+    names = [each.name for each in found if each.table is None or (short and not each.first)]
+    silent = f"Not shown here: {wording.listed(names)} (report.to_html() and --html show all)."
+    return shown, [silent] if names else []
 
 
 def metrics(report: "PairedReport") -> list[str]:
@@ -60,18 +88,18 @@ def shown_groups(report: "PairedReport") -> list[ComparedRows]:
 
 
 def terminal(report: "PairedReport", width: int) -> "Group":
-    """The headline, the table of the main metric with the gap, the groups and the notes."""
+    """The headline, the table of the main metric with the gap, the groups, what is left out, and the notes."""
     from rich.console import Group
     from rich.text import Text
 
     parts: list[Any] = [Text(paired_headline(report), style="bold")]
     parts += [Text(line) for line in _sentences(report)] + [Text()]
-    groups = group_table(report)
-    for table in (*slice_tables(report)[:1], *([groups] if groups else [])):
+    tables, left_out = _tables(report, short=True)
+    for table in tables:
         parts.append(Text(table.title, style="bold"))
         for grid in table.to_terminal(width):
             parts += [grid, Text()]
-    parts += [Text(line) for line in (CAVEAT, *_notes(report))]
+    parts += [Text(CAVEAT), *(Text(line, style="dim") for line in left_out), *map(Text, _notes(report))]
     return Group(*parts)
 
 
@@ -79,19 +107,22 @@ def to_markdown(report: "PairedReport") -> str:
     """The same in Markdown, with a table for each metric."""
     lines = [f"**{markdown_text(paired_headline(report))}**", ""]
     lines += [f"{markdown_text(line)}\n" for line in _sentences(report)]
-    for table in _tables(report):
+    tables, left_out = _tables(report)
+    for table in tables:
         lines += [f"**{markdown_text(table.title)}**", "", table.to_markdown(), ""]
-    lines += [f"{markdown_text(line)}\n" for line in (CAVEAT, *_notes(report))]
+    lines += [f"{markdown_text(line)}\n" for line in (CAVEAT, *left_out, *_notes(report))]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def to_latex(report: "PairedReport") -> str:
-    """The tables in LaTeX."""
+    """The tables in LaTeX; what is left out is named in a comment."""
     said = " ".join((*_sentences(report), CAVEAT, *_notes(report)))
-    return "\n".join(
+    tables, left_out = _tables(report)
+    made = [
         table.to_latex(f"{table.title}. {said if number == 0 else CAVEAT}", small=True)
-        for number, table in enumerate(_tables(report))
-    )
+        for number, table in enumerate(tables)
+    ]
+    return "\n".join([*made, *(f"% {line}\n" for line in left_out)])
 
 
 def short_text(report: "PairedReport") -> str:
@@ -104,35 +135,25 @@ def short_text(report: "PairedReport") -> str:
 
 
 def notebook_html(report: "PairedReport") -> str:
-    """The headline, the table of the main metric with the gap, and the groups; escaped HTML for a notebook."""
-    headline, said = paired_headline(report), _sentences(report)
-    groups = group_table(report)
-    parts = [
-        make_notebook_table(
-            table.rows,
-            heads=table.heads,
-            title=headline,
-            sentences=(*said, table.title),
-            footnotes=table.footnotes,
+    """The headline, the table of the main metric with the gap, the groups, and what is left out; escaped HTML."""
+    tables, left_out = _tables(report, short=True)
+    parts = []
+    for number, table in enumerate(tables):
+        title, said = (table.title, []) if number else (paired_headline(report), [*_sentences(report), table.title])
+        parts.append(
+            make_notebook_table(table.rows, heads=table.heads, title=title, sentences=said, footnotes=table.footnotes)
         )
-        for table in slice_tables(report)[:1]
-    ]
-    parts += [_notebook_groups(groups)] if groups else []
-    return "\n".join([*parts, make_notebook_table([[line] for line in (CAVEAT, *_notes(report))])])
-
-
-def _notebook_groups(groups: Table) -> str:
-    return make_notebook_table(groups.rows, heads=groups.heads, title=groups.title, footnotes=groups.footnotes)
+    return "\n".join([*parts, make_notebook_table([[line] for line in (CAVEAT, *left_out, *_notes(report))])])
 
 
 def to_frame(report: "PairedReport") -> "pd.DataFrame":
-    """One row a number at full precision; the gap stands as the slice "gap", a group as "group NAME"."""
-    return Table(heads=(), rows=(), records=tuple(_records(report))).to_frame(_FRAME)
+    """One row a number at full precision; the gap stands as the slice "gap", a group as "group NAME".
 
-
-def _tables(report: "PairedReport") -> list[Table]:
-    groups = group_table(report)
-    return [*slice_tables(report), *([groups] if groups else [])]
+    `attrs` names in `left_out` the findings that have no numbers.
+    """
+    frame = Table(heads=(), rows=(), records=tuple(_records(report))).to_frame(_FRAME)
+    frame.attrs["left_out"] = [each.name for each in _findings(report) if each.table is None]
+    return frame
 
 
 def _sentences(report: "PairedReport") -> list[str]:
