@@ -80,4 +80,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, "__version__"})
+    """What is public, and how the module describes itself: none of the names that it imports for its own use."""
+    own = {name for name in globals() if name.startswith("__") and name.endswith("__")}
+    return sorted({*own, *__all__, "__version__"})

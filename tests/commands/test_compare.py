@@ -1,10 +1,12 @@
 """`oochub compare` as its user types it: two predictions, reports, folders of them, and what must not be mixed."""
 
+import io
 import json
 
 import numpy as np
 import pytest
 from parsed_page import ParsedPage
+from rich.console import Console
 
 import oochub
 from oochub.cli import main
@@ -70,6 +72,35 @@ def test_a_folder_of_reports_is_a_page(run, files, tmp_path):
     assert code == 0 and "AUC" in out, err
     words = ParsedPage((tmp_path / "all.html").read_text()).words
     assert "2 models on custom/default" in words and "2 models; a line is fitted from 5 on." in words
+
+
+def test_best_is_a_word_if_bold_cannot_be_seen(run, files, tmp_path):
+    """Of 300 rows out of context DRO is right more often by far, so that one cell of the row is the best.
+
+    In a pipe it says so, in a terminal and in files it is bold.
+    Planted faults seen: the word in a terminal too; in the cell of the other method.
+    """
+    code, out, err = run(files / "reports", "--markdown", tmp_path / "all.md")
+    (head,) = [line for line in out.splitlines() if line.startswith("Task")]
+    (row,) = [line for line in out.splitlines() if line.startswith("default")]
+    assert code == 0 and row.count("best") == 1, err
+    assert head.split() == ["Task", "dro", "erm"] and row.split()[1] == "best"
+    assert '"best": the interval overlaps that of the best in the row.' in out and "Bold" not in out
+    assert "Bold: the" in (text := (tmp_path / "all.md").read_text()) and '"best"' not in text and "**" in text
+    compared = oochub.compare(files / "reports")
+    seen = Console(file=io.StringIO(), force_terminal=True, width=100)
+    seen.print(compared.to_terminal(width=100))
+    assert "Bold: the interval" in seen.file.getvalue() and " best " not in seen.file.getvalue().split("Bold")[0]
+
+
+def test_clear_is_a_word_if_bold_cannot_be_seen(run, files):
+    """Of two predictions the differences that are clear among all say so in a pipe, as many as are bold in Markdown."""
+    pair = [files / "erm.parquet", files / "dro.parquet"]
+    _, out, _ = run(*pair)
+    text, _, caveat = out.partition("A difference is B minus A")
+    first, *_ = paired_comparison(*pair).to_markdown().split("\n\n**", 1)[1].split("\n\n**")
+    bold = sum("| **" in line for line in first.splitlines())
+    assert text.count("clear +") == bold > 0 and '"clear": it holds among all' in caveat and "Bold" not in out
 
 
 def test_what_is_not_compared(run, files, tmp_path):

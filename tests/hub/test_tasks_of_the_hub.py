@@ -36,13 +36,24 @@ def test_every_config_has_tasks_of_its_own(name: str) -> None:
     """
     benchmark, configs = oochub.get("benchmark", name), get_dataset_config_names(name)
     content = yaml.safe_load(_format_eval_yaml(benchmark, configs) or "")
-    assert {"name", "description", "evaluation_framework", "tasks"} == set(content)
+    assert {"name", "description", "tasks"} == set(content)
     ids = [task["id"] for task in content["tasks"]]
     assert len(ids) == len(set(ids)) >= len(configs)
     declared = [benchmark.of(config) for config in configs]
     sides = {split for each in declared for split in (each.in_context.split, each.out_of_context.split)}
     assert {task["split"] for task in content["tasks"]} == sides
     assert {task["config"] for task in content["tasks"]} <= set(configs)
+
+
+def test_a_framework_is_named_only_if_it_is_asked_for() -> None:
+    """The Hub has a closed list of frameworks, and oochub is not on it: such a file is marked as invalid.
+
+    Planted fault seen: the name of this package by default.
+    """
+    benchmark = oochub.get("benchmark", "spawrious")
+    without = yaml.safe_load(_format_eval_yaml(benchmark, ["o2o_hard"]) or "")
+    content = yaml.safe_load(_format_eval_yaml(benchmark, ["o2o_hard"], framework="inspect-ai") or "")
+    assert content.pop("evaluation_framework") == "inspect-ai" and content == without
 
 
 @pytest.mark.parametrize(("name", "content"), [("nooch", nooch_report()), ("spawrious", spawrious_report())])

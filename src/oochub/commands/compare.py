@@ -61,5 +61,5 @@ def compare(
         with write_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(text, "utf-8")
     if not as_json:
-        out_console.print(compared.to_terminal(width=out_console.width))
+        out_console.print(compared.to_terminal(width=out_console.width, shows_bold=out_console.is_terminal))
     print_result({name: str(path) for name, path in outputs.items()} | numbers, as_json)

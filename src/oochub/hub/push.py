@@ -15,6 +15,7 @@ from oochub.storage.artifacts import REPORT
 
 _METRIC = "metric:"
 _OF_BENCHMARKS = ("configs", "data_dir", "options", "num_proc", "out")
+_OF_DATA = ("without_images", "evaluation_framework")
 _OF_RESULTS = ("dataset", "evidence", "pull_request")
 _FLAGS = {name: about.flag_alone for kind in (DataSettings, HubSettings) for name, about in options_of(kind).items()}
 
@@ -36,6 +37,7 @@ def push(
     revision: str | None = None,
     overwrite: bool = False,
     dry_run: bool = False,
+    evaluation_framework: str | None = None,
     dataset: str | None = None,
     evidence: str | None = None,
     pull_request: bool = False,
@@ -68,6 +70,8 @@ def push(
         revision: A branch, made where it is not there; default main.
         overwrite: Replace files that somebody else put into the repository.
         dry_run: Only say which files would change; needs no token.
+        evaluation_framework: Benchmarks only: name the framework in eval.yaml; default none. The Hub marks eval.yaml as
+            invalid if it does not know the name, and it does not know oochub yet.
         dataset: Of results: the data set on the Hub, where the report does not say.
         evidence: Of results: the page that says where they come from. Without one it is the data set's.
         pull_request: Of results: open a pull request, as for a model of others.
@@ -110,6 +114,7 @@ def push_source(
         from oochub.hub.leaderboard_repository import push_entry
 
         unread = ("to", "revision", "private", "overwrite", "data_dir", *_OF_RESULTS, "configs", "out", "options")
+        unread += ("evaluation_framework",)
         refuse(unread, "An entry is sent to a leaderboard")
         said = dict(asked.entry or {})
         return push_entry(source, asked.leaderboard, predictions=asked.predictions, dry_run=asked.dry_run, **said)
@@ -122,7 +127,7 @@ def push_source(
     if _is_site(source):
         from oochub.hub.leaderboard_repository import push_site
 
-        refuse((*_OF_BENCHMARKS, *_OF_RESULTS, "without_images"), f"{source} is a site")
+        refuse((*_OF_BENCHMARKS, *_OF_RESULTS, *_OF_DATA), f"{source} is a site")
         return push_site(source, to, **common)
     kind = _detect_kind(source)
     if kind != "benchmark":
@@ -130,24 +135,25 @@ def push_source(
     if kind == "report":
         from oochub.hub.push_results import push_results
 
-        refuse(("without_images", "private", "overwrite"), f"{source} is a report")
+        refuse((*_OF_DATA, "private", "overwrite"), f"{source} is a report")
         results: dict[str, Any] = {name: getattr(asked, name) for name in _OF_RESULTS}
         return push_results(source, to, revision=asked.revision, dry_run=asked.dry_run, **results)
     refuse(_OF_RESULTS, f"{source} is no report")
     if kind == "metric":
         from oochub.hub.push_metric import push_metric
 
-        refuse(("without_images",), f"{source} is a metric")
+        refuse(_OF_DATA, f"{source} is a metric")
         return push_metric(source.removeprefix(_METRIC), to, **common)
     if kind == "model":
         from oochub.hub.push_model import push_model
 
-        refuse(("without_images",), f"{source} is a model")
+        refuse(_OF_DATA, f"{source} is a model")
         return push_model(source, to, **common)
     from oochub.hub.push_repository import push_repository
 
     build: dict[str, Any] = {"configs": list(asked.configs), "data_dir": data.data_dir, "options": data.options}
-    build |= {"num_proc": asked.num_proc, "out": out, "without_images": asked.without_images}
+    build |= {"num_proc": asked.num_proc, "out": out}
+    build |= {name: getattr(asked, name) for name in _OF_DATA}
     return push_repository(source, to, **build, **common)
 
 

@@ -52,6 +52,7 @@ def push_repository(
     revision: str | None = None,
     overwrite: bool = False,
     dry_run: bool = False,
+    evaluation_framework: str | None = None,
 ) -> Pushed:
     """Builds a benchmark, or takes a built repository, and makes the Hub hold it, in one commit.
 
@@ -72,6 +73,7 @@ def push_repository(
         revision: A branch; None is main.
         overwrite: Replace what somebody else put there.
         dry_run: Only say what would change.
+        evaluation_framework: The name of a framework in `eval.yaml`; None leaves the key out.
 
     Raises:
         OochubError: An unknown name, missing raw data, a folder that is no repository; what `upload` raises.
@@ -104,7 +106,7 @@ def push_repository(
             revision=revision,
             delete=sorted({pattern for card in cards for each in card.folders.values() for pattern in each}),
             dry_run=dry_run,
-            fitted=partial(_merge_with_remote, cards, records, left_out),
+            fitted=partial(_merge_with_remote, cards, records, left_out, evaluation_framework),
             known_by=RECORDS,
             overwrite=overwrite,
         )
@@ -225,7 +227,11 @@ def _list_paths(folder: Path, card: RepositoryCard) -> list[str]:
 
 
 def _merge_with_remote(
-    cards: Sequence[RepositoryCard], records: Mapping[str, Any], left_out: Mapping[str, str], remote: RemoteRepository
+    cards: Sequence[RepositoryCard],
+    records: Mapping[str, Any],
+    left_out: Mapping[str, str],
+    framework: str | None,
+    remote: RemoteRepository,
 ) -> dict[str, bytes]:
     """The card, the records and the tasks, with those of other configs that are there already."""
     there = remote.text(RECORDS)
@@ -244,11 +250,12 @@ def _merge_with_remote(
     texts = {_CARD: str(card), RECORDS: json.dumps(merged, indent=1, ensure_ascii=False) + "\n"}
     benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
     if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):
-        texts[_TASKS] = _format_eval_yaml(catalog.get("benchmark", name), sorted(card.files)) or ""
+        declared = catalog.get("benchmark", name)
+        texts[_TASKS] = _format_eval_yaml(declared, sorted(card.files), framework=framework) or ""
     return {path: text.encode() for path, text in texts.items() if text}
 
 
-def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str]) -> str | None:
+def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework: str | None = None) -> str | None:
     """The text of `eval.yaml`: a task for each config, split and number that a leaderboard can rank.
 
     A leaderboard of the Hub ranks by higher is better, so error rates, NLL, ECE and their like are no tasks; they
@@ -256,11 +263,13 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str]) -> str | Non
     the comparison, so that the gap can be read. A config that holds many tasks at once, as `nooch/all`, has none of its
     own. What `oochub push report.json` writes into a model's repository has the same ids (`oochub.hub.push_results`).
 
-    The file makes a repository no leaderboard by itself: whether it becomes one the Hub decides.
+    The file alone does not make a repository a leaderboard: the Hub shows one for the benchmarks on its allow-list.
 
     Args:
         benchmark: The declaration.
         configs: Those that the repository holds.
+        framework: Value of `evaluation_framework`; None leaves the key out. The Hub has a closed list of frameworks
+            and marks the file as invalid if the name is not on it.
 
     Returns:
         YAML; None where no config has a task.
@@ -288,7 +297,7 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str]) -> str | Non
     content = {
         "name": benchmark.title,
         "description": benchmark.summary,
-        "evaluation_framework": "oochub",
+        **({} if framework is None else {"evaluation_framework": framework}),
         "tasks": tasks,
     }
     return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120))

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,6 +62,14 @@ class Table:
     records: tuple[Mapping[str, Any], ...] = ()
     footnotes: tuple[str, ...] = ()
     beside: bool = False
+
+    def without_bold(self, word: str) -> "Table":
+        """The same with a word before each cell that is bold, for where bold cannot be seen."""
+        rows = (
+            tuple(f"{word} {cell}" if (i, k) in self.bold else cell for k, cell in enumerate(row))
+            for i, row in enumerate(self.rows)
+        )
+        return replace(self, rows=tuple(rows), bold=frozenset())
 
     def to_terminal(self, width: int | None = None) -> "list[Grid | Text]":
         """The table for a terminal and its footnotes, as renderables of rich, in which names are plain text.

@@ -59,17 +59,19 @@ class Comparison:
     metric: str | None = None
     rows: str = "tasks"
 
-    def to_terminal(self, *, width: int = 100) -> "Group":
+    def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
         """The tables for a terminal; one wider than it is printed in several, column after column.
 
         Args:
             width: Characters in a line.
+            shows_bold: Whether bold can be seen; False writes "best" in these cells, as for a pipe or a file.
         """
         from rich.console import Group
         from rich.text import Text
 
         parts: list[RenderableType] = []
-        for text, lines in self._texts():
+        for each in self._texts():
+            text, lines = each if shows_bold else _say_best(each)
             parts.append(Text(text.title, style="bold"))
             for grid in text.to_terminal(width):
                 parts += [grid, Text()]
@@ -230,6 +232,9 @@ def _check_versions(runs: Sequence[ComparedRun]) -> None:
             )
 
 
+_BOLD = "Bold"
+"""With what the caption says which cells are bold."""
+
 _ROWS = ("tasks", "methods")
 """What a row of a table is; the other is a column."""
 
@@ -276,6 +281,12 @@ def _comparison_text(tables: Sequence[ComparisonTable], *, rows: str = "tasks") 
     return _ComparisonText(text, (_caption(tables, rows), *_notes(tables)))
 
 
+def _say_best(given: _ComparisonText) -> _ComparisonText:
+    """The same with the word "best" before the cells that are bold, for where bold cannot be seen."""
+    text, (caption, *notes) = given
+    return _ComparisonText(text.without_bold("best"), (caption.replace(f" {_BOLD}: the", ' "best": the', 1), *notes))
+
+
 def _heading(tables: Sequence[ComparisonTable]) -> str:
     table = tables[0]
     unit = format_numbers.unit_of(table.metric, table.unit)
@@ -298,7 +309,7 @@ def _caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     caption = caption[0].upper() + caption[1:]
     if any(table.bold for table in tables):
         among = "column" if rows == "methods" else "row and slice" if len(tables) > 1 else "row"
-        caption += f" Bold: the {' or '.join(rules)} overlaps that of the best in the {among}."
+        caption += f" {_BOLD}: the {' or '.join(rules)} overlaps that of the best in the {among}."
     if any(are_folds([row for row in table.rows if row != AVERAGE]) for table in tables):
         caption += " Average: over the folds, with their standard deviation (ddof 1)."
     elif any(AVERAGE in table.rows for table in tables):

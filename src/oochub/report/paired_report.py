@@ -109,15 +109,16 @@ class PairedReport:
         """`to_pandas` as text."""
         return format_csv(self.to_pandas())
 
-    def to_terminal(self, *, width: int = 100) -> "Group":
+    def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
         """The tables of the main metric and of the groups for a terminal, as a renderable of rich.
 
         Args:
             width: Characters in a line; a table wider than it is printed in several, column after column.
+            shows_bold: Whether bold can be seen; False writes "clear" in these cells, as for a pipe or a file.
         """
         from oochub.report.paired_tables import terminal
 
-        return terminal(self, width)
+        return terminal(self, width, shows_bold=shows_bold)
 
     def to_markdown(self) -> str:
         """The tables in Markdown; ends in a line feed."""

@@ -87,7 +87,7 @@ def shown_groups(report: "PairedReport") -> list[ComparedRows]:
     return sorted(report.groups, key=size)[:_LISTED_GROUPS]
 
 
-def terminal(report: "PairedReport", width: int) -> "Group":
+def terminal(report: "PairedReport", width: int, *, shows_bold: bool = True) -> "Group":
     """The headline, the table of the main metric with the gap, the groups, what is left out, and the notes."""
     from rich.console import Group
     from rich.text import Text
@@ -97,9 +97,10 @@ def terminal(report: "PairedReport", width: int) -> "Group":
     tables, left_out = _tables(report, short=True)
     for table in tables:
         parts.append(Text(table.title, style="bold"))
-        for grid in table.to_terminal(width):
+        for grid in (table if shows_bold else table.without_bold("clear")).to_terminal(width):
             parts += [grid, Text()]
-    parts += [Text(CAVEAT), *(Text(line, style="dim") for line in left_out), *map(Text, _notes(report))]
+    caveat = CAVEAT if shows_bold else CAVEAT.replace("Bold:", '"clear":')
+    parts += [Text(caveat), *(Text(line, style="dim") for line in left_out), *map(Text, _notes(report))]
     return Group(*parts)
 
 

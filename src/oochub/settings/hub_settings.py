@@ -91,6 +91,13 @@ class HubSettings(Settings):
     dry_run: bool = option(
         False, help="Only say which files would change; needs no token.", panel=_PANEL, flag="--dry-run"
     )
+    evaluation_framework: str | None = option(
+        None,
+        help="Benchmarks only: name the framework in eval.yaml; default none.",
+        more="The Hub marks eval.yaml as invalid if it does not know the name, and it does not know oochub yet.",
+        panel=_PANEL,
+        metavar="NAME",
+    )
     dataset: str | None = option(
         None,
         help="Of results: the data set on the Hub, where the report does not say.",
