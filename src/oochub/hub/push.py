@@ -114,8 +114,7 @@ def push_source(
         from oochub.hub.leaderboard_repository import push_entry
 
         unread = ("to", "revision", "private", "overwrite", "data_dir", *_OF_RESULTS, "configs", "out", "options")
-        unread += ("evaluation_framework",)
-        refuse(unread, "An entry is sent to a leaderboard")
+        refuse((*unread, "evaluation_framework"), "An entry is sent to a leaderboard")
         said = dict(asked.entry or {})
         return push_entry(source, asked.leaderboard, predictions=asked.predictions, dry_run=asked.dry_run, **said)
     refuse(("predictions", "entry"), "No leaderboard is named to send an entry to")
