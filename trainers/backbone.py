@@ -74,13 +74,13 @@ def open_backbone(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         if made is not None:
-            return _from_scratch(made, labels, kind, dataset, image_size)
-        plain = partial(_whole, size=image_size) if boxes else None
-        model, processor = _loaded(name, labels, kind, dataset, plain=plain, pretrained=pretrained)
-    return model, processor if image_size is None else _squeezing(model, processor, image_size)
+            return _make_from_scratch(made, labels, kind, dataset, image_size)
+        plain = partial(_make_whole_processor, size=image_size) if boxes else None
+        model, processor = _load_pretrained(name, labels, kind, dataset, plain=plain, pretrained=pretrained)
+    return model, processor if image_size is None else _make_squeezing_processor(model, processor, image_size)
 
 
-def _from_scratch(
+def _make_from_scratch(
     made: type[BuiltInModel], labels: dict[str, Any], kind: type[Input], dataset: Any, image_size: int | None
 ) -> tuple[Any, Any]:
     import transformers
@@ -94,7 +94,7 @@ def _from_scratch(
     return getattr(transformers, auto).from_config(config), processor
 
 
-def _loaded(
+def _load_pretrained(
     name: str,
     labels: dict[str, Any],
     kind: type[Input],
@@ -139,22 +139,22 @@ def _check_input(network: Any, name: str, inputs: Input) -> None:
         )
 
 
-def _squeezing(model: Any, processor: Any, size: int) -> Any:
+def _make_squeezing_processor(model: Any, processor: Any, size: int) -> Any:
     """An image processor that squeezes whole pictures to a square and then does as the model's own."""
     own = getattr(model.config, "image_size", size)
     if own not in (size, [size, size], (size, size)):
         raise OochubError(f"{type(model).__name__} takes pictures of {own} pixels and no other. Leave image_size out.")
-    return _plain(processor, {"height": size, "width": size})
+    return _make_plain_processor(processor, {"height": size, "width": size})
 
 
-def _whole(processor: Any, *, size: int | None) -> Any:
+def _make_whole_processor(processor: Any, *, size: int | None) -> Any:
     """The image processor of a detector without padding: it squeezes whole pictures to its size, or `size`."""
     if size is None:
         check_whole_images(processor)
-    return _plain(processor, {side: size or processor.size[side] for side in ("height", "width")})
+    return _make_plain_processor(processor, {side: size or processor.size[side] for side in ("height", "width")})
 
 
-def _plain(processor: Any, size: dict[str, int]) -> Any:
+def _make_plain_processor(processor: Any, size: dict[str, int]) -> Any:
     from transformers import ViTImageProcessorPil
 
     return ViTImageProcessorPil(

@@ -68,7 +68,7 @@ def fit_linear_probe(
     samplers: dict[int, EpochSampler] = {}
     for number, probe in enumerate(probes):
         try:
-            samplers[number] = _prepared(probe, train, task, outputs)
+            samplers[number] = _prepare_sampler(probe, train, task, outputs)
         except OochubError as error:
             heads[number] = FittedHead((), 0, None, [], str(error))
     stacks = group_by(samplers, lambda i: (len(samplers[i]), *(getattr(probes[i].args, name) for name in _STACKED)))
@@ -77,7 +77,9 @@ def fit_linear_probe(
         for members in stacks.values():
             ours = [probes[number] for number in members]
             stack = HeadStack(train, features, ours, [samplers[i] for i in members], outputs=outputs, hidden=hidden)
-            judge = (_validation(evaluation[0], ours[0].args, task, outputs), evaluation[1]) if evaluation else None
+            judge = (
+                (_make_validation(evaluation[0], ours[0].args, task, outputs), evaluation[1]) if evaluation else None
+            )
             heads |= dict(zip(members, stack.fit(judge, bar), strict=True))
     return [heads[number] for number in range(len(probes))]
 
@@ -104,7 +106,7 @@ def check_stackable(objective: Objective, args: RobustTrainingArguments) -> None
         raise OochubError("Heads take whole batches: leave gradient_accumulation_steps at 1.")
 
 
-def _prepared(probe: Probe, train: Examples, task: Task, outputs: int) -> EpochSampler:
+def _prepare_sampler(probe: Probe, train: Examples, task: Task, outputs: int) -> EpochSampler:
     """The sampler of a run, whose objective now knows the training set."""
     objective, args = probe.objective, probe.args
     check_stackable(objective, args)
@@ -128,7 +130,7 @@ def _prepared(probe: Probe, train: Examples, task: Task, outputs: int) -> EpochS
     )
 
 
-def _validation(rows: Examples, args: RobustTrainingArguments, task: Task, outputs: int) -> Validation:
+def _make_validation(rows: Examples, args: RobustTrainingArguments, task: Task, outputs: int) -> Validation:
     chosen: dict[str, Any] = {name: getattr(args, name) for name in ("metric_for_best_model", "greater_is_better")}
     column = args.environment_column
     return Validation(rows, problem_type=task.problem_type, classes=outputs, environment_column=column, **chosen)

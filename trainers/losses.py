@@ -47,7 +47,7 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
         losses = functional.binary_cross_entropy_with_logits(logits, label.nan_to_num(), reduction="none")
         return (losses * known).sum(1) / known.sum(1).clamp(min=1)
     if label.ndim == logits.ndim == 3:
-        return _box_losses(logits, label)
+        return _compute_box_losses(logits, label)
     if logits.shape == (len(label), 1, *label.shape[1:]):
         return (logits[:, 0] - label).square()
     raise OochubError(
@@ -75,7 +75,7 @@ _COSTS = {"class_cost": 1.0, "bbox_cost": 5.0, "giou_cost": 2.0}  # of a match
 _BOX_WEIGHT, _GIOU_WEIGHT, _NO_OBJECT = 5.0, 2.0, 0.1
 
 
-def _box_losses(logits: Tensor, label: Tensor) -> Tensor:
+def _compute_box_losses(logits: Tensor, label: Tensor) -> Tensor:
     """Each true box is matched with one of the model's; the loss is that of the pairs, and of the others "no object".
 
     The loss of a picture is the one that transformers gives for it alone: cross entropy over classes and "no object",
@@ -94,7 +94,7 @@ def _box_losses(logits: Tensor, label: Tensor) -> Tensor:
 
     >>> there, not_there = torch.tensor([9.0, 0, 0.5, 0.5, 1, 1]), torch.tensor([0, 9.0, 0.5, 0.5, 1, 1])
     >>> true = torch.tensor([[0.0, 0.5, 0.5, 1, 1], [torch.nan] * 5])
-    >>> _box_losses(torch.stack([there, not_there])[None], true[None]).round(decimals=3)
+    >>> _compute_box_losses(torch.stack([there, not_there])[None], true[None]).round(decimals=3)
     tensor([0.])
     """
     from transformers.loss.loss_for_object_detection import HungarianMatcher
@@ -105,10 +105,10 @@ def _box_losses(logits: Tensor, label: Tensor) -> Tensor:
     truth = [rows[~rows[:, 0].isnan()] for rows in label.to(logits)]
     targets = [{"class_labels": rows[:, 0].long(), "boxes": rows[:, 1:]} for rows in truth]
     pairs = HungarianMatcher(**_COSTS)({"logits": classes, "pred_boxes": boxes}, targets)
-    return torch.stack([_picture(*each) for each in zip(classes, boxes, truth, pairs, strict=True)])
+    return torch.stack([_compute_picture_loss(*each) for each in zip(classes, boxes, truth, pairs, strict=True)])
 
 
-def _picture(classes: Tensor, boxes: Tensor, truth: Tensor, pairs: tuple[Tensor, Tensor]) -> Tensor:
+def _compute_picture_loss(classes: Tensor, boxes: Tensor, truth: Tensor, pairs: tuple[Tensor, Tensor]) -> Tensor:
     from transformers.image_transforms import center_to_corners_format
     from transformers.loss.loss_for_object_detection import generalized_box_iou
 

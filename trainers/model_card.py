@@ -30,7 +30,7 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
     environments = ", ".join(f"{each} ({count:,})" for each, count in data["environments"].items() if count)
     kind = "text" if "Sequence" in model["architecture"] else "image"
     tag = "text-generation" if data["problem_type"] == "next_token" else f"{kind}-classification"
-    results = {name: f"{value:.4g}" for name, value in _flat(recipe["selection"]["numbers"]).items()}
+    results = {name: f"{value:.4g}" for name, value in _flatten_numbers(recipe["selection"]["numbers"]).items()}
     given = [citation for citation in citations if citation]
     lines = [
         "---",
@@ -43,27 +43,28 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
         f"# {model['architecture']} trained with {objective['name']} on {name}",
         "",
         "## Data",
-        f"{name}, version {data['version']}: {rows}. {_labels(data)}",
+        f"{name}, version {data['version']}: {rows}. {_list_labels(data)}",
         *(f"Note: {note}." for note in data["notes"]),
         *([f"Training environments, column `{data['environment_column']}`: {environments}."] if environments else []),
-        *_found(data),
+        *_describe_found(data),
         "",
         "## Training",
-        _table({"objective": objective["name"], **objective["hyperparameters"], **recipe["arguments"]}),
+        _build_table({"objective": objective["name"], **objective["hyperparameters"], **recipe["arguments"]}),
         "",
         f"The kept weights are those of {recipe['selection']['rule']}.",
-        *_special(recipe["arguments"]),
+        *_describe_special(recipe["arguments"]),
         "",
-        *(["## Results", "On the validation split.", "", _table(results, head="number"), ""] if results else []),
+        *(["## Results", "On the validation split.", "", _build_table(results, head="number"), ""] if results else []),
         "## Versions",
-        ", ".join(["oochub " + recipe["provenance"]["oochub"], *_versions(recipe["provenance"]["packages"])]) + ".",
+        ", ".join(["oochub " + recipe["provenance"]["oochub"], *_list_versions(recipe["provenance"]["packages"])])
+        + ".",
     ]
     if given:
         lines += ["", "## Citations", *(f"```\n{citation.strip()}\n```" for citation in given)]
     return "\n".join(lines) + "\n"
 
 
-def _labels(data: Mapping[str, Any]) -> str:
+def _list_labels(data: Mapping[str, Any]) -> str:
     names, kind = data["classes"], data["problem_type"]
     if kind == "regression":
         return "It predicts a number."
@@ -73,7 +74,7 @@ def _labels(data: Mapping[str, Any]) -> str:
     return f"Labels, of which a row may have several: {shown}." if kind.startswith("multi") else f"Classes: {shown}."
 
 
-def _found(data: Mapping[str, Any]) -> list[str]:
+def _describe_found(data: Mapping[str, Any]) -> list[str]:
     """What whoever reads the card must know of environments that nobody labelled."""
     found = data["found_environments"]
     if found is None:
@@ -88,7 +89,7 @@ def _found(data: Mapping[str, Any]) -> list[str]:
     return [f"They are contexts that a program found, by {by}; {checked}."]
 
 
-def _special(arguments: Mapping[str, Any]) -> list[str]:
+def _describe_special(arguments: Mapping[str, Any]) -> list[str]:
     """What whoever opens the folder must know of options that change the network."""
     notes = []
     if arguments.get("affine_after_blocks"):
@@ -98,7 +99,7 @@ def _special(arguments: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _flat(numbers: Mapping[str, Any]) -> dict[str, float]:
+def _flatten_numbers(numbers: Mapping[str, Any]) -> dict[str, float]:
     """The numbers with those of each environment one by one."""
     flat: dict[str, float] = {}
     for name, value in numbers.items():
@@ -110,9 +111,9 @@ def _flat(numbers: Mapping[str, Any]) -> dict[str, float]:
     return flat
 
 
-def _table(values: Mapping[str, Any], *, head: str = "setting") -> str:
+def _build_table(values: Mapping[str, Any], *, head: str = "setting") -> str:
     return "\n".join([f"| {head} | value |", "|---|---|", *(f"| {key} | {value} |" for key, value in values.items())])
 
 
-def _versions(packages: Mapping[str, str]) -> list[str]:
+def _list_versions(packages: Mapping[str, str]) -> list[str]:
     return [f"{name} {version}" for name, version in packages.items()]

@@ -183,7 +183,7 @@ def environment_means(values: Tensor, environment: Tensor, environments: int) ->
     zeros = values.new_zeros(environments, *values.shape[1:])
     sums, count = (zeros.scatter_add(0, environment, each) for each in (values, torch.ones_like(values)))
     if torch.distributed.is_available() and torch.distributed.is_initialized():
-        sums, count = _over_processes(torch.stack([sums, count]))
+        sums, count = _sum_over_processes(torch.stack([sums, count]))
         count = count.detach()
     return EnvironmentMeans(sums / count.clamp(min=1), count)
 
@@ -221,7 +221,7 @@ def checked_counts(objective: Objective, environment_counts: Any) -> Tensor:
     return counts
 
 
-def _over_processes(local: Tensor) -> Tensor:
+def _sum_over_processes(local: Tensor) -> Tensor:
     total = local.detach().clone()
     torch.distributed.all_reduce(total)
     # the value of the total; its gradient is the local part's, undoing the division by DistributedDataParallel

@@ -33,9 +33,9 @@ def settings(
     return {
         "objective": {"name": objective_name(objective), "hyperparameters": objective.hyperparameters},
         "arguments": args.settings,
-        "model": {"architecture": type(model).__name__, "initial_weights": _digest(model.state_dict())},
+        "model": {"architecture": type(model).__name__, "initial_weights": _digest_state(model.state_dict())},
         **inputs.settings(),
-        "data": {split: {"fingerprint": _fingerprint(data), "rows": len(data)} for split, data in splits.items()},
+        "data": {split: {"fingerprint": _hash_dataset(data), "rows": len(data)} for split, data in splits.items()},
         "processes": int(os.environ.get("WORLD_SIZE", "1")),
     }
 
@@ -84,7 +84,7 @@ def make_recipe(
             "version": build.version if build else None,
             "notes": list(build.notes) if build else [],
             "rows": {split: len(data) for split, data in splits.items()},
-            "fingerprints": {split: _fingerprint(data) for split, data in splits.items()},
+            "fingerprints": {split: _hash_dataset(data) for split, data in splits.items()},
             "classes": list(names),
             "problem_type": problem_type,
             "environment_column": environment_column,
@@ -106,15 +106,15 @@ def objective_name(objective: Objective) -> str:
     return type(objective).__module__.rpartition(".")[2]
 
 
-def _fingerprint(dataset: datasets.Dataset) -> str:
+def _hash_dataset(dataset: datasets.Dataset) -> str:
     """A hash of every value of every row; of the pictures only the sizes in bytes enter, so that none is read.
 
     `datasets`' own fingerprint names a file in a cache: it differs between two builds of the same data.
 
     >>> data = datasets.Dataset.from_dict({"label": [0, 1]})
-    >>> _fingerprint(data) == _fingerprint(datasets.Dataset.from_dict({"label": [0, 1]}))
+    >>> _hash_dataset(data) == _hash_dataset(datasets.Dataset.from_dict({"label": [0, 1]}))
     True
-    >>> _fingerprint(data) == _fingerprint(data.select([1, 0]))
+    >>> _hash_dataset(data) == _hash_dataset(data.select([1, 0]))
     False
     """
     digest = hashlib.sha256(repr(sorted(dataset.features)).encode())
@@ -132,7 +132,7 @@ def _fingerprint(dataset: datasets.Dataset) -> str:
     return digest.hexdigest()[:40]
 
 
-def _digest(state: Mapping[str, Any]) -> str:
+def _digest_state(state: Mapping[str, Any]) -> str:
     digest = hashlib.sha256()
     for name, tensor in sorted(state.items()):
         digest.update(name.encode())

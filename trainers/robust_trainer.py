@@ -110,7 +110,7 @@ class RobustTrainer:
 
             model = with_affine(model)
         self.model, self.args, self.objective, self._held_out = model, args, objective, held_out
-        self._inputs = _inputs(
+        self._inputs = _make_inputs(
             args,
             image_processor=image_processor,
             tokenizer=tokenizer,
@@ -120,23 +120,23 @@ class RobustTrainer:
         self._callbacks = tuple(callbacks)
         Callbacks(self._callbacks, args=args, main=True)  # something else is said now
         check_config(self._inputs, model.config)
-        self._column = environment_column or args.environment_column or _environment_column(train_dataset)
+        self._column = environment_column or args.environment_column or _find_environment_column(train_dataset)
         self._splits = {"train": train_dataset} | ({} if eval_dataset is None else {"validation": eval_dataset})
         self._task = find_task(train_dataset)
-        self._names = _names(model, self._task)
-        self._train = self._examples("train", self._column)
+        self._names = _find_class_names(model, self._task)
+        self._train = self._read_examples("train", self._column)
         if self._task.problem_type != TOKENS:
             model.config.problem_type = None if self._task.problem_type == BOXES else self._task.problem_type
             model.config.id2label = dict(enumerate(self._names))
             model.config.label2id = {name: number for number, name in enumerate(self._names)}
-        evaluation = None if eval_dataset is None else self._examples("validation", None)
+        evaluation = None if eval_dataset is None else self._read_examples("validation", None)
         if self._task.problem_type == TOKENS:
             splits = {"train": self._train} | ({} if evaluation is None else {"validation": evaluation})
             check_tokens(objective, model, args, splits)
         wanted = args.auxiliary_column
         auxiliary = None if wanted is None else read_auxiliary(train_dataset, wanted, args.auxiliary_weight)
         self._data = TrainingData(
-            self._train, evaluation, self._validated_by(evaluation, tuple(metrics), compute_metrics), auxiliary
+            self._train, evaluation, self._make_validation(evaluation, tuple(metrics), compute_metrics), auxiliary
         )
         self._environments = self._train.counts(self._train.environment, len(self._train.environment_names))
         classes = self._task.problem_type == CLASSES
@@ -208,7 +208,7 @@ class RobustTrainer:
             problem_type=self._task.problem_type,
             environment_column=self._column,
             environments=dict(zip(names, self._environments, strict=True)) if self._column else {},
-            selection=_kept_epoch(progress, self._data.validation, self._held_out),
+            selection=_describe_kept_epoch(progress, self._data.validation, self._held_out),
         )
         with self._folder.finish(content, progress.history) as draft:
             state = save_apart(state, self._data.auxiliary, self.args.auxiliary_column, draft / AUXILIARY_HEAD)
@@ -218,7 +218,7 @@ class RobustTrainer:
             (draft / "README.md").write_text(write_model_card(content, citations=citations), "utf-8")
         self._folder.clear()
 
-    def _examples(self, split: str, environment_column: str | None) -> Examples:
+    def _read_examples(self, split: str, environment_column: str | None) -> Examples:
         return Examples(
             self._splits[split],
             self._inputs,
@@ -228,7 +228,7 @@ class RobustTrainer:
             environment_column=environment_column,
         )
 
-    def _validated_by(
+    def _make_validation(
         self, evaluation: Examples | None, metrics: tuple[str, ...], compute_metrics: Any
     ) -> Validation | None:
         args = self.args
@@ -248,7 +248,7 @@ class RobustTrainer:
         return None
 
 
-def _inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
+def _make_inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
     given = {name: each for name, each in processors.items() if each is not None}
     if len(given) != 1:
         raise OochubError(
@@ -263,11 +263,11 @@ def _inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
     return inputs
 
 
-def _environment_column(dataset: Any) -> str | None:
+def _find_environment_column(dataset: Any) -> str | None:
     return "environment" if "environment" in (dataset.column_names or []) else None
 
 
-def _names(model: Any, task: Task) -> list[str]:
+def _find_class_names(model: Any, task: Task) -> list[str]:
     """The data set's names where the model has as many outputs, else the model's own; of tokens their column."""
     names = task.names
     if task.problem_type == TOKENS:
@@ -285,7 +285,9 @@ def _check_tracker(name: str) -> None:
         raise OochubError(f"report_to={name!r} needs its package, which is not installed: pip install {name}.")
 
 
-def _kept_epoch(progress: Progress, validation: Validation | None, held_out: HeldOut | None = None) -> dict[str, Any]:
+def _describe_kept_epoch(
+    progress: Progress, validation: Validation | None, held_out: HeldOut | None = None
+) -> dict[str, Any]:
     """How the kept weights were chosen, and their numbers on the rows that chose.
 
     Args:

@@ -88,7 +88,7 @@ class TrainingStep:
             environment: Of the rows (n,): with `separate`, each environment's rows are a batch of their own.
         """
         if environment is None or not self._separate:
-            with self._features() as seen:
+            with self._capture_features() as seen:
                 said = self._model(**inputs)
             boxes = getattr(said, "pred_boxes", None)
             logits = said.logits if boxes is None else torch.cat([said.logits, boxes], -1)
@@ -124,7 +124,7 @@ class TrainingStep:
                     raise rows
                 outputs = self.outputs(inputs.ready(rows, augment="none", generator=still))
                 if rows["label"].dtype == torch.int32:  # of tokens the logits would be too many to keep
-                    outputs = Outputs(_token_answers(outputs.logits, rows["label"]), None)
+                    outputs = Outputs(_score_tokens(outputs.logits, rows["label"]), None)
                 parts.append([gather(each).float().cpu() for each in outputs if each is not None])
         logits, *features = (torch.cat(each) for each in zip(*parts, strict=True))
         return Outputs(logits, features[0] if features else None)
@@ -166,7 +166,7 @@ class TrainingStep:
         forget(self._optimizer)
 
     @contextmanager
-    def _features(self) -> Iterator[dict[nn.Module, Tensor]]:
+    def _capture_features(self) -> Iterator[dict[nn.Module, Tensor]]:
         """Fills a dict with the inputs of the head's layers, after dropout, while the block runs."""
         seen: dict[nn.Module, Tensor] = {}
 
@@ -183,5 +183,5 @@ class TrainingStep:
                 handle.remove()
 
 
-def _token_answers(logits: Tensor, label: Tensor) -> Tensor:
+def _score_tokens(logits: Tensor, label: Tensor) -> Tensor:
     return torch.stack([logits.argmax(-1).float(), token_losses(logits.float(), label)], dim=-1)

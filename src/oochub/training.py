@@ -114,12 +114,12 @@ def train_source(
         OochubError: See `train`.
     """
     check_writable(out, kind=RUN)
-    method = _objective(asked.objective, asked.hyperparameters or {})
+    method = _make_objective(asked.objective, asked.hyperparameters or {})
     named = f"{source}/{data.config}" if data.config else source
     declared = declaration_of(named) if is_benchmark(source) else None
     if asked.hold_out and declared is not None:
         check_hold_out(declared, None, source=source)
-    _arguments(out, {**DEFAULTS, **asked.of_trainer}, asked.overwrite)  # checked before the data are read
+    _make_arguments(out, {**DEFAULTS, **asked.of_trainer}, asked.overwrite)  # checked before the data are read
 
     from oochub.models.built_in_model import check_built_in, find_built_in, list_model_names
     from oochub.models.model_source import choose_input
@@ -165,9 +165,11 @@ def train_source(
     environment_column = column if known else None
     can_change = "augment" in kind.changes and output_of_features(train.features) != "boxes"
     defaults = DEFAULTS if can_change else {**DEFAULTS, "augment": "none"}
-    settings = _arguments(out, {**defaults, **asked.of_trainer}, asked.overwrite)
+    settings = _make_arguments(out, {**defaults, **asked.of_trainer}, asked.overwrite)
     if asked.leave_out is not None:
-        splits = _without({"train": train, validation: splits[validation]}, environment_column, asked.leave_out)
+        splits = _drop_environment(
+            {"train": train, validation: splits[validation]}, environment_column, asked.leave_out
+        )
         train = splits["train"]
     chooses, held_out = splits[validation], None
     if asked.hold_out:
@@ -176,7 +178,7 @@ def train_source(
     task = find_task(train)
     network, processor = open_backbone(
         model,
-        class_names=task.names or _numbers(train),
+        class_names=task.names or _number_classes(train),
         problem_type=task.problem_type,
         image_size=asked.image_size,
         pretrained=asked.pretrained,
@@ -204,12 +206,12 @@ def train_source(
     }
 
 
-def _numbers(train: Any) -> list[str]:
+def _number_classes(train: Any) -> list[str]:
     """Names of classes that are whole numbers: the numbers from 0 to the largest."""
     return [str(number) for number in range(max(train["label"][:], default=-1) + 1)]
 
 
-def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:
+def _drop_environment(data: Any, name: str | None, environment: str) -> dict[str, Any]:
     from oochub.trainers.rows.examples import read_column
 
     if name is None:
@@ -220,13 +222,13 @@ def _without(data: Any, name: str | None, environment: str) -> dict[str, Any]:
     return {split: data[split].select((values != environment).nonzero()[0]) for split, values in environments.items()}
 
 
-def _objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
+def _make_objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
     kind = catalog.get("objective", name)
     check_parameters(kind, hyperparameters, kind=f"hyperparameter of {name}")
     return kind(**hyperparameters)
 
 
-def _arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) -> Any:
+def _make_arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) -> Any:
     from oochub.trainers.arguments import RobustTrainingArguments
 
     allowed = [field.name for field in fields(RobustTrainingArguments)]

@@ -204,7 +204,7 @@ def markdown(results: Mapping[Row, list[Report]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _as_json(reports: list[Report]) -> dict[str, Any]:
+def _convert_to_json(reports: list[Report]) -> dict[str, Any]:
     means = SideMeans.of(reports)
     names = ("in", "out", "gap", "all", "accuracy_in", "accuracy_out")
     numbers = {name: mean._asdict() for name, mean in zip(names, means, strict=True)}
@@ -236,7 +236,7 @@ def _run_row(row: Row, seed: int, folder: Path) -> Report:
     return run(row, folder, seed=seed)
 
 
-def _one_thread() -> None:
+def _limit_to_one_thread() -> None:
     end_with_parent()
     import torch
     from transformers.utils import logging
@@ -260,13 +260,13 @@ def main(
     worlds = {world_of(row): row for row in TABLE}
     results: dict[Row, list[Report]] = {}
     # One thread each: two small trainings side by side are faster than one with two threads after the other.
-    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_one_thread) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_limit_to_one_thread) as pool:
         renders = pool.map(_render_row, worlds.values(), [folder] * len(worlds))
         list(tqdm(renders, total=len(worlds), desc="Worlds", unit="world", disable=None))
         reports = pool.map(_run_row, *zip(*jobs, strict=True), [folder] * len(jobs))
         for (row, _), report in zip(jobs, tqdm(reports, total=len(jobs), desc="Trainings", disable=None), strict=True):
             results.setdefault(row, []).append(report)
-    numbers = [{**asdict(row), "title": row.title, **_as_json(reports)} for row, reports in results.items()]
+    numbers = [{**asdict(row), "title": row.title, **_convert_to_json(reports)} for row, reports in results.items()]
     with write_whole(out.with_suffix(".json")) as draft:
         draft.write_text(json.dumps({"seeds": seeds, "rows": numbers}, indent=1) + "\n", "utf-8")
     with write_whole(out) as draft:

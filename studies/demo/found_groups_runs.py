@@ -126,12 +126,12 @@ def rows_of(
             source, environments, wrong, k = task, "group" if method.groups == "true" else None, WrongGroups(*_NAN), 0
             if method.groups == "found":
                 place = folder / "found" / f"{task.replace('/', '-')}-{seed}-{method.k or 'silhouette'}"
-                found = _found(task, raw, folder / "runs" / erm.id, place, method.k)
-                source, environments, wrong, k = str(place), FOUND, _wrong(found), _clusters(found)
+                found = _find_clusters(task, raw, folder / "runs" / erm.id, place, method.k)
+                source, environments, wrong, k = str(place), FOUND, _measure_wrong(found), _describe_clusters(found)
             run = _run(source, title, method, seed, common, environments=environments)
             result = measure(run, folder / "runs" / run.id, data_dir=str(raw) if source == task else None)
             row = {"task": task, "method": title, "objective": method.objective, "groups": method.groups, "k": k}
-            row |= {"settings": json.dumps(method.fixed), "seed": seed, **_numbers(result)}
+            row |= {"settings": json.dumps(method.fixed), "seed": seed, **_collect_numbers(result)}
             row |= {"wrong_groups": wrong.matched, "mixed_groups": wrong.mixed}
             with write_whole(file) as draft:
                 draft.write_text(json.dumps(row), "utf-8")
@@ -156,7 +156,7 @@ def _run(
     )
 
 
-def _found(task: str, raw: Path, model: Path, place: Path, k: int | None) -> datasets.DatasetDict:
+def _find_clusters(task: str, raw: Path, model: Path, place: Path, k: int | None) -> datasets.DatasetDict:
     """The data with the clusters of the training split by what the model sees."""
     if not place.is_dir():
         way = way_of("clusters", {"model": str(model), "k": k, "region": "picture"})
@@ -164,18 +164,18 @@ def _found(task: str, raw: Path, model: Path, place: Path, k: int | None) -> dat
     return load(place)
 
 
-def _wrong(found: datasets.DatasetDict) -> WrongGroups:
+def _measure_wrong(found: datasets.DatasetDict) -> WrongGroups:
     train = context_environments(found, FOUND, needed=["train"]).data["train"]
     return wrong_groups(np.array(train["group"][:]), np.array(train[FOUND][:]))
 
 
-def _clusters(found: datasets.DatasetDict) -> int:
+def _describe_clusters(found: datasets.DatasetDict) -> int:
     record = BuildRecord.of(found["train"].info)
     assert record is not None and record.facts.found_contexts is not None  # noqa: S101 contexts() wrote it
     return int(record.facts.found_contexts.settings["k"])
 
 
-def _numbers(result: RunResult) -> dict[str, float | int | None]:
+def _collect_numbers(result: RunResult) -> dict[str, float | int | None]:
     names = {"worst_group": "all/worst_group.accuracy", "average": "all/accuracy"}
     return {f"{name}{end}": result.numbers[f"{of}{end}"] for name, of in names.items() for end in _ENDS}
 

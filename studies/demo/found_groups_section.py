@@ -22,11 +22,11 @@ def found_groups_section(table: pd.DataFrame, about: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     lines = [_PREFACE.format(runs=len(table), versions=versions)]
     for task in dict.fromkeys(table["task"]):
-        lines += [*_world(table[table["task"] == task], task, about["label_alone"][task]), ""]
+        lines += [*_describe_world(table[table["task"] == task], task, about["label_alone"][task]), ""]
     return "\n".join(lines)
 
 
-def _world(table: pd.DataFrame, task: str, label_alone: float) -> list[str]:
+def _describe_world(table: pd.DataFrame, task: str, label_alone: float) -> list[str]:
     of = {title: table[table["method"] == title] for title in METHODS}
     erm = of["ERM"].set_index("seed")["worst_group"]
     beats: dict[str, list[str]] = {given: [] for given in _GIVEN}
@@ -41,9 +41,9 @@ def _world(table: pd.DataFrame, task: str, label_alone: float) -> list[str]:
         is_found = given == "found"
         cells = [
             f"**{title}**" if title == "ERM" else title,
-            _each(runs["k"], "d") if is_found else format_numbers.ABSENT,
-            _each(100 * runs["wrong_groups"], ".1f") if is_found else format_numbers.ABSENT,
-            _each(100 * runs["mixed_groups"], ".1f") if is_found else format_numbers.ABSENT,
+            _format_each(runs["k"], "d") if is_found else format_numbers.ABSENT,
+            _format_each(100 * runs["wrong_groups"], ".1f") if is_found else format_numbers.ABSENT,
+            _format_each(100 * runs["mixed_groups"], ".1f") if is_found else format_numbers.ABSENT,
             worst.text(),
             average.text(),
             f"{ahead} of {len(runs)}" if verdict else format_numbers.ABSENT,
@@ -64,7 +64,7 @@ def _world(table: pd.DataFrame, task: str, label_alone: float) -> list[str]:
     ]
 
 
-def _each(values: pd.Series, form: str) -> str:
+def _format_each(values: pd.Series, form: str) -> str:
     return ", ".join(format(value, form) for value in values)
 
 

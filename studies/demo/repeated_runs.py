@@ -85,7 +85,7 @@ def row_of(run: Run, place: RunPlace, raw: Path, folder: Path) -> dict[str, Any]
         try:  # torch reads these when it is imported, so a process of its own is begun with them
             os.environ.update({"OMP_NUM_THREADS": str(place.threads), **_LIMITS[place.instructions]})
             with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), end_with_parent) as process:
-                numbers = process.submit(_measured, run, folder / "runs" / stem, str(raw), place.threads).result()
+                numbers = process.submit(_measure_run, run, folder / "runs" / stem, str(raw), place.threads).result()
         finally:
             os.environ.clear()
             os.environ.update(before)
@@ -97,7 +97,7 @@ def row_of(run: Run, place: RunPlace, raw: Path, folder: Path) -> dict[str, Any]
     return row
 
 
-def _measured(run: Run, folder: Path, raw: str, threads: int) -> dict[str, Any]:
+def _measure_run(run: Run, folder: Path, raw: str, threads: int) -> dict[str, Any]:
     import torch
 
     torch.set_num_threads(threads)

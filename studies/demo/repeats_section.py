@@ -25,7 +25,7 @@ def repeats_section(repeats: pd.DataFrame, table: pd.DataFrame, about: dict[str,
     again = [_pair(rows) for _, rows in placed.groupby(["task", "method"], sort=False)]
     same = sum(first == second for first, second in again)
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
-    head = ["world", "method", *map(_words, places), "range", f"range of seeds {_seeds(table)}"]
+    head = ["world", "method", *map(_describe_place, places), "range", f"range of seeds {_list_seeds(table)}"]
     lines = [
         _PREFACE.format(runs=len(placed), seed=SEED, same=same, of=len(again), versions=versions),
         f"| {' | '.join(head)} |",
@@ -35,7 +35,7 @@ def repeats_section(repeats: pd.DataFrame, table: pd.DataFrame, about: dict[str,
         task, method = map(str, key)
         at = rows.set_index(_PLACE)["out_of_context"]
         seeds = table[(table["task"] == task) & (table["method"] == method)]["out_of_context"]
-        cells = [TASKS[task][0], method, *(_cell(at, place) for place in places)]
+        cells = [TASKS[task][0], method, *(_format_cell(at, place) for place in places)]
         lines.append(f"| {' | '.join([*cells, *(format_numbers.fraction(np.ptp(each)) for each in (at, seeds))])} |")
     return "\n".join(lines) + "\n"
 
@@ -55,7 +55,7 @@ def steps_sentence(repeats: pd.DataFrame) -> str:
     )
 
 
-def _cell(at: "pd.Series[float]", place: tuple[int, str, int]) -> str:
+def _format_cell(at: "pd.Series[float]", place: tuple[int, str, int]) -> str:
     return format_numbers.fraction(at.loc[place]) if place in at.index else format_numbers.ABSENT
 
 
@@ -67,14 +67,14 @@ def _pair(rows: pd.DataFrame) -> tuple[float, float]:
     return float(one), float(two)
 
 
-def _words(place: tuple[int, str, int]) -> str:
+def _describe_place(place: tuple[int, str, int]) -> str:
     threads, instructions, time = place
     words = f"{threads} thread{'s' if threads > 1 else ''}"
     words += "" if instructions == "all" else f", {instructions}"
     return f"{words}, again" if time > 1 else words
 
 
-def _seeds(table: pd.DataFrame) -> str:
+def _list_seeds(table: pd.DataFrame) -> str:
     return ", ".join(map(str, sorted(table["seed"].unique())))
 
 

@@ -43,20 +43,22 @@ def page(table: pd.DataFrame, about: dict[str, Any], jtt: str = "", more: Iterab
     named = ", ".join(map(str, seeds))
     lines = [_PREFACE.format(runs=len(table), count=len(seeds), seeds=named, versions=versions, jtt=jtt)]
     tasks = [task for task in TASKS if (table["task"] == task).any()]
-    lines += [_summary(table, tasks), f"![{_ALT}](figures/results.png)\n"]
-    lines += [_section(table, task, about["not_run"]) for task in tasks]
+    lines += [_write_summary(table, tasks), f"![{_ALT}](figures/results.png)\n"]
+    lines += [_write_section(table, task, about["not_run"]) for task in tasks]
     return "\n".join([*lines, *more])
 
 
-def _summary(table: pd.DataFrame, tasks: list[str]) -> str:
+def _write_summary(table: pd.DataFrame, tasks: list[str]) -> str:
     lines = ["## What it shows\n"]
     for task in tasks:
         won = [result for result in method_results(table, task) if result.against == BEATS]
         oracle = [result for result in won if result.source == ORACLE]
         others = [result for result in won if result.source != ORACLE]
-        lines.append(f"- **{TASKS[task][0]}**: with groups, {_names(oracle)} beat ERM; without, {_names(others)}.")
+        lines.append(
+            f"- **{TASKS[task][0]}**: with groups, {_name_methods(oracle)} beat ERM; without, {_name_methods(others)}."
+        )
     if "nooch/ce_car" in tasks:
-        lines.append(f"- {_pairs(method_results(table, 'nooch/ce_car'))}")
+        lines.append(f"- {_write_pairs(method_results(table, 'nooch/ce_car'))}")
     every = [result for task in tasks for result in method_results(table, task)]
     titles = dict.fromkeys(result.title for result in every if result.against)
     never = [title for title in titles if not any(result.against == BEATS for result in every if result.title == title)]
@@ -64,7 +66,7 @@ def _summary(table: pd.DataFrame, tasks: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pairs(results: list[MethodResult]) -> str:
+def _write_pairs(results: list[MethodResult]) -> str:
     """NOOCH's finding, method by method: those by environment against those by label."""
     by_title = {result.title: result for result in results}
     by_environment = [by_title[title] for title in BY_ENVIRONMENT if title in by_title]
@@ -74,7 +76,8 @@ def _pairs(results: list[MethodResult]) -> str:
     apart = sum(result.outside.low > other.outside.high for result, other in pairs)
     text = (
         f"**NOOCH's finding**, that environment methods are better on AUC-hard than label-based ones: of the "
-        f"{len(pairs)} pairs of its suite's methods ({_names(by_environment)}, against {_names(by_label)}) the "
+        f"{len(pairs)} pairs of its suite's methods ({_name_methods(by_environment)}, against "
+        f"{_name_methods(by_label)}) the "
         f"environment method is ahead in {above}, in {apart} of them with intervals that do not overlap."
     )
     behind = [
@@ -83,7 +86,7 @@ def _pairs(results: list[MethodResult]) -> str:
     return f"{text} It is not in {len(behind)}: {'; '.join(behind)}." if behind else text
 
 
-def _section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> str:
+def _write_section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> str:
     results, rows = method_results(table, task), table[table["task"] == task]
     metric = _METRICS[rows["metric"].iloc[0]]
     inside, outside = (f"{int(rows[f'{side}.n'].iloc[0]):,}" for side in ("in_context", "out_of_context"))
@@ -96,27 +99,28 @@ def _section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> str:
     ]
     for result in results:
         name = f"**{result.title}**" if not result.against else result.title
-        cells = [name, result.source, _words(result.settings), result.inside.text(), result.outside.text()]
+        cells = [name, result.source, _describe_settings(result.settings), result.inside.text(), result.outside.text()]
         ahead = f"{result.ahead} of {rows['seed'].nunique()}" if result.against else format_numbers.ABSENT
         lines.append(
             f"| {' | '.join([*cells, result.gap.text(signed=True), ahead, result.against or format_numbers.ABSENT])} |"
         )
     lines.append("")
     for verdict, words in ((BEATS, "Helped"), (SAME, "Did not help, no difference from ERM shown"), (WORSE, "Hurt")):
-        lines.append(f"- {words}: {_names([result for result in results if result.against == verdict])}.")
+        lines.append(f"- {words}: {_name_methods([result for result in results if result.against == verdict])}.")
     lines.append(
-        f"- Worse than ERM in context: {_names([result for result in results if result.against_inside == WORSE])}."
+        "- Worse than ERM in context: "
+        f"{_name_methods([result for result in results if result.against_inside == WORSE])}."
     )
     if left := [title for of_task, title in not_run if of_task == task]:
         lines.append(f"- In the recipe and not run: {'; '.join(left)}.")
     return "\n".join(lines) + "\n"
 
 
-def _names(results: Iterable[MethodResult]) -> str:
+def _name_methods(results: Iterable[MethodResult]) -> str:
     return "; ".join(result.title for result in results) or "none"
 
 
-def _words(settings: dict[str, Any]) -> str:
+def _describe_settings(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value}" for name, value in settings.items()) or format_numbers.ABSENT
 
 
@@ -154,7 +158,7 @@ gives another number.
 """
 
 
-def _stored(file: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _read_stored(file: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The rows of a table of runs, and what its metadata says."""
     stored = read_parquet(file).table
     return stored.to_pandas(), json.loads(stored.schema.metadata[KEY])
@@ -168,7 +172,7 @@ def main(
     repeats: Annotated[Path, typer.Option(help="The table of runs done again elsewhere.")] = REPEATS,
 ) -> None:
     """Writes the page and the picture."""
-    (runs, about), (found_runs, found_about), (again, again_about) = map(_stored, (table, found, repeats))
+    (runs, about), (found_runs, found_about), (again, again_about) = map(_read_stored, (table, found, repeats))
     more = [repeats_section(again, runs, again_about), found_groups_section(found_runs, found_about)]
     with write_whole(out) as draft:
         draft.write_text(page(runs, about, steps_sentence(again), more), "utf-8")

@@ -117,13 +117,13 @@ def method_results(table: pd.DataFrame, task: str) -> list[MethodResult]:
                 gap=interval(rows, "gap"),
                 against="" if title == "ERM" else against(outside, interval(erm, "out_of_context")),
                 against_inside="" if title == "ERM" else against(inside, interval(erm, "in_context")),
-                ahead=_ahead(rows, erm),
+                ahead=_count_ahead(rows, erm),
             )
         )
     return sorted(results, key=lambda result: -result.outside.mean)
 
 
-def _ahead(rows: pd.DataFrame, erm: pd.DataFrame) -> int:
+def _count_ahead(rows: pd.DataFrame, erm: pd.DataFrame) -> int:
     """On how many seeds a method is better out of context than ERM is on the same seed."""
     of_seed = erm.set_index("seed")["out_of_context"]
     return int((rows["out_of_context"].to_numpy() > of_seed.loc[rows["seed"]].to_numpy()).sum())

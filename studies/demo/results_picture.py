@@ -31,8 +31,10 @@ def draw(table: pd.DataFrame, target: Path) -> None:
     )
     most = int(table.groupby("task")["method"].nunique().max())
     for ax, task in zip(panels[0], tasks, strict=True):
-        _panel(ax, method_results(table, task), most, f"{TASKS[task][0]} (toy)\n{_OUT[task.partition('/')[0]]} × 100")
-    marks = [Line2D([], [], label=f"given {source}", **_style(source)) for source in _COLORS]
+        _draw_panel(
+            ax, method_results(table, task), most, f"{TASKS[task][0]} (toy)\n{_OUT[task.partition('/')[0]]} × 100"
+        )
+    marks = [Line2D([], [], label=f"given {source}", **_choose_style(source)) for source in _COLORS]
     figure.legend(handles=marks, loc="outside lower left", ncols=3, frameon=False)
     note = "mean of the seeds with its 95% interval; band and line: ERM"
     figure.text(0.99, 0.012, note, ha="right", va="bottom", fontsize=8, color=theme.LIGHT["ink2"])
@@ -41,12 +43,12 @@ def draw(table: pd.DataFrame, target: Path) -> None:
     pyplot.close(figure)
 
 
-def _panel(ax: Axes, results: list[MethodResult], most: int, title: str) -> None:
+def _draw_panel(ax: Axes, results: list[MethodResult], most: int, title: str) -> None:
     erm = next(result.outside for result in results if not result.against)
     ax.axvspan(100 * erm.low, 100 * erm.high, color=theme.LIGHT["grid"], zorder=0)
     ax.axvline(100 * erm.mean, color=theme.LIGHT["ink2"], linewidth=1, zorder=1)
     for y, result in enumerate(reversed(results)):
-        style = _style(result.source)
+        style = _choose_style(result.source)
         ax.plot([100 * result.outside.low, 100 * result.outside.high], [y, y], zorder=2, **style | {"marker": ""})
         ax.plot(100 * result.outside.mean, y, zorder=3, **style)
     ax.set_yticks(range(len(results)), [result.title for result in reversed(results)])
@@ -59,7 +61,7 @@ def _panel(ax: Axes, results: list[MethodResult], most: int, title: str) -> None
     ax.tick_params(length=0)
 
 
-def _style(source: str) -> dict[str, Any]:
+def _choose_style(source: str) -> dict[str, Any]:
     return {
         "color": _COLORS[source],
         "marker": _MARKS[source],

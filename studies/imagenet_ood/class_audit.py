@@ -55,7 +55,7 @@ def class_audit(
     'n03483316 hand blower < n02855089 blower'
     """
     names = _order(order)
-    wnids = _candidates(candidates)
+    wnids = _read_candidates(candidates)
     tree = load_wordnet_facts() if wordnet is None else read_wordnet(wordnet)
     unknown = [wnid for wnid in wnids if wnid not in tree]
     if unknown:
@@ -84,7 +84,7 @@ def _order(order: str | Sequence[str]) -> tuple[str, ...]:
     return names
 
 
-def _candidates(candidates: str | Path | Iterable[str]) -> list[str]:
+def _read_candidates(candidates: str | Path | Iterable[str]) -> list[str]:
     if candidates in _POOLS:
         return list(list_imagenet_21k_p(str(candidates)))
     if isinstance(candidates, str | Path):

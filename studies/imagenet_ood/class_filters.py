@@ -129,7 +129,7 @@ def covariate_shift(wnid: str, classes: ClassPool) -> str:
 
 def sister_classes(wnid: str, classes: ClassPool) -> str:
     """Removes what shares no direct hypernym with a class of ImageNet-1K (Appendix H)."""
-    return _alone(wnid, classes.tree.hypernyms[wnid], classes.parents, classes)
+    return _is_alone(wnid, classes.tree.hypernyms[wnid], classes.parents, classes)
 
 
 def sister_classes_in_pool(wnid: str, classes: ClassPool) -> str:
@@ -137,10 +137,10 @@ def sister_classes_in_pool(wnid: str, classes: ClassPool) -> str:
 
     This reading comes nearest to the paper's 13,831 pairs of sisters (13,992), and to its 2,874 classes (2,421).
     """
-    return _alone(wnid, classes.above_in_pool(wnid), classes.parents_in_pool, classes)
+    return _is_alone(wnid, classes.above_in_pool(wnid), classes.parents_in_pool, classes)
 
 
-def _alone(wnid: str, above: Iterable[str], parents: frozenset[str], classes: ClassPool) -> str:
+def _is_alone(wnid: str, above: Iterable[str], parents: frozenset[str], classes: ClassPool) -> str:
     if not parents.isdisjoint(above):
         return ""
     return f"{classes.words([wnid])} < {classes.words(above, ' and ') or 'nothing'}: no sister in ImageNet-1K"

@@ -92,14 +92,14 @@ class DetectionTable:
         from rich.text import Text
 
         parts: list[RenderableType] = [Text(self._heading, style="bold")]
-        for text in map(_text_table, self.blocks):
+        for text in map(_build_text_table, self.blocks):
             parts += [Text(f"\n{text.title}"), *text.to_terminal(width)]
         return Group(*parts, Text(), *map(Text, self._after), Text())
 
     def to_markdown(self) -> str:
         """Title, grids, caption and notes in Markdown; ends in a line feed."""
         lines = [f"## {markdown_text(self._heading)}", ""]
-        for text in map(_text_table, self.blocks):
+        for text in map(_build_text_table, self.blocks):
             lines += [f"**{markdown_text(text.title)}**", "", text.to_markdown(" {}"), ""]
         lines += [f"{markdown_text(line)}\n" for line in self._after]
         return "\n".join(lines).rstrip() + "\n"
@@ -107,7 +107,7 @@ class DetectionTable:
     def to_latex(self) -> str:
         r"""A LaTeX table for each grid; they need `\usepackage{booktabs}`."""
         tables = []
-        for text in map(_text_table, self.blocks):
+        for text in map(_build_text_table, self.blocks):
             caption = " ".join([f"{self._heading}: {text.title}.", *self._after])
             tables.append(text.to_latex(caption, small=True, below=" {}"))
         return "\n".join(tables)
@@ -152,11 +152,11 @@ def caption(name: str, cells: Sequence[Cell]) -> str:
     return ". ".join(sentences) + "."
 
 
-def _text_table(block: ModelBlock) -> Table:
+def _build_text_table(block: ModelBlock) -> Table:
     return Table(
         title=block.title,
-        heads=(block.head, *map(_lines, block.columns)),
-        rows=tuple((label, *map(_below, row)) for label, row in block.rows),
+        heads=(block.head, *map(_write_head, block.columns)),
+        rows=tuple((label, *map(_break_cell, row)) for label, row in block.rows),
         bold=frozenset(
             (i, k)
             for i, (_, row) in enumerate(block.rows)
@@ -167,7 +167,7 @@ def _text_table(block: ModelBlock) -> Table:
     )
 
 
-def _lines(head: str) -> str:
+def _write_head(head: str) -> str:
     for mark in (" / ", " vs. "):
         first, between, second = head.partition(mark)
         if between:
@@ -175,7 +175,7 @@ def _lines(head: str) -> str:
     return head.replace(" from ", "\nfrom ")
 
 
-def _below(entry: Entry | None) -> str:
+def _break_cell(entry: Entry | None) -> str:
     """A mean and its spread stay on one line; an interval goes below its value."""
     if entry is None:
         return format_numbers.ABSENT

@@ -28,19 +28,19 @@ def detection_tables(
         failed: Models that are missing, with their errors.
     """
     notes = [f"{name} failed and is in no cell: {error}" for name, error in (failed or {}).items()]
-    return tuple(_table(name, frame, plan, reported, notes) for name in plan.tables)
+    return tuple(_build_table(name, frame, plan, reported, notes) for name in plan.tables)
 
 
-def _table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, notes: Sequence[str]) -> DetectionTable:
+def _build_table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, notes: Sequence[str]) -> DetectionTable:
     part = frame[frame["seed"].notna()] if name == "random" else frame[frame["seed"].isna()]
-    blocks = tuple(_blocks(name, part, plan, reported))
+    blocks = tuple(_build_blocks(name, part, plan, reported))
     entries = [entry for block in blocks for _, row in block.rows for entry in row if entry is not None]
     measured = [entry for entry in entries if not entry.reported]
     reasons = list(
         dict.fromkeys(str(entry.cell.reason) for entry in measured if entry.cell.reason and math.isnan(entry.cell.mean))
     )
     remarks = [f"n/a: {reason}" for reason in reasons]
-    printed = _reported(name) if reported else None
+    printed = _read_reported(name) if reported else None
     if printed is not None:
         has_reported = any(entry.reported for entry in entries)
         remarks.append(str(printed) if has_reported else "the paper has no number of these sets and detectors")
@@ -48,17 +48,17 @@ def _table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, notes: 
         name=name,
         title=TABLES[name].title,
         blocks=blocks,
-        caption=_caption(name, measured, plan),
+        caption=_write_caption(name, measured, plan),
         notes=(*notes, *remarks),
-        frame=_frame(name, blocks),
+        frame=_make_frame(name, blocks),
     )
 
 
-def _blocks(name: str, part: "pd.DataFrame", plan: Plan, reported: bool) -> Iterator[ModelBlock]:
-    detectors, printed = plan.tables[name][0], _reported(name) if reported else None
+def _build_blocks(name: str, part: "pd.DataFrame", plan: Plan, reported: bool) -> Iterator[ModelBlock]:
+    detectors, printed = plan.tables[name][0], _read_reported(name) if reported else None
     for architecture in dict.fromkeys(part["model"]) if name == "random" else [""]:
         of = part[part["model"] == architecture] if architecture else part
-        for title, columns in _grids(name, plan):
+        for title, columns in _list_grids(name, plan):
             rows = [[measured_cell(name, of, key, pair, metric) for _, pair, metric in columns] for key in detectors]
             heads = [head for head, _, _ in columns]
             if name.isdigit():
@@ -76,7 +76,7 @@ def _blocks(name: str, part: "pd.DataFrame", plan: Plan, reported: bool) -> Iter
             )
 
 
-def _grids(name: str, plan: Plan) -> Iterator[tuple[str, list[tuple[str, Pair, str]]]]:
+def _list_grids(name: str, plan: Plan) -> Iterator[tuple[str, list[tuple[str, Pair, str]]]]:
     """The title of each grid of a table, and its columns: head, pair and metric."""
     metrics, pairs = TABLES[name].metrics, plan.tables[name][1]
     if name in ("4", "gain"):
@@ -89,7 +89,7 @@ def _grids(name: str, plan: Plan) -> Iterator[tuple[str, list[tuple[str, Pair, s
         yield f"{title}, {unit}", [(" / ".join(pair), pair, metric) for pair in pairs]
 
 
-def _reported(name: str) -> "_Printed | None":
+def _read_reported(name: str) -> "_Printed | None":
     """The paper's numbers of a table by (metric, set out of distribution)."""
     if not name.isdigit():
         return None
@@ -107,12 +107,12 @@ class _Printed(dict[tuple[str, str], ReportedNumbers]):
         return str(next(each for each in self.values() if each.values))
 
 
-def _caption(name: str, measured: Sequence[Entry], plan: Plan) -> str:
+def _write_caption(name: str, measured: Sequence[Entry], plan: Plan) -> str:
     right = " An answer is right among the classes of its set." if plan.classes == "present" else ""
     return caption(name, [entry.cell for entry in measured]) + right
 
 
-def _frame(name: str, blocks: Sequence[ModelBlock]) -> "pd.DataFrame":
+def _make_frame(name: str, blocks: Sequence[ModelBlock]) -> "pd.DataFrame":
     import pandas as pd
 
     records = [

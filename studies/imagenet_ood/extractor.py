@@ -74,7 +74,7 @@ class Extractor:
     ) -> None:
         self._folder, self._data_dir, self._batch_size = folder, data_dir, batch_size
         self._tell, self._on_rows = tell or (lambda words: None), on_rows or (lambda rows: None)
-        self._load = cache(self._loaded)
+        self._load = cache(self._read)
         self._raw_state = cache(self._read_raw_state)
         self._model_state = cache(model_state)
         self.made: list[tuple[str, str, str]] = []
@@ -97,7 +97,7 @@ class Extractor:
         OochubError: The model cannot be loaded, or its classes are not those of the sets.
         """
         wanted = list(wanted)
-        reasons = {item: self._stale(model, item) for item in wanted}
+        reasons = {item: self._explain_stale(model, item) for item in wanted}
         todo = {item: why for item, why in reasons.items() if why is not None}
         self.kept += len(wanted) - len(todo)
         if todo and model.seed is not None:
@@ -109,7 +109,7 @@ class Extractor:
         elif todo:
             folder = Path(model.source).expanduser()
             self._predict_all(model, str(folder.absolute()) if folder.is_dir() else model.source, todo)
-        return {item.name: self._file(model, item) for item in wanted}
+        return {item.name: self._name_file(model, item) for item in wanted}
 
     def state(self, model: StudiedModel, item: SetFile) -> dict[str, Any]:
         """What a file of predictions depends on."""
@@ -140,7 +140,7 @@ class Extractor:
         if item.rows is not None and item.rows < len(part[item.split]):
             rows = np.sort(np.random.default_rng(0).permutation(len(part[item.split]))[: item.rows])
             part = datasets.DatasetDict({item.split: part[item.split].select(rows)})
-        file = self._file(model, item)
+        file = self._name_file(model, item)
         _note(file).unlink(missing_ok=True)
         predict(
             source,
@@ -157,9 +157,9 @@ class Extractor:
         with write_whole(_note(file)) as draft:
             draft.write_text(json.dumps(self.state(model, item), indent=1, sort_keys=True) + "\n", "utf-8")
 
-    def _stale(self, model: StudiedModel, item: SetFile) -> str | None:
+    def _explain_stale(self, model: StudiedModel, item: SetFile) -> str | None:
         """Why a file has to be made; None where it stands."""
-        file = self._file(model, item)
+        file = self._name_file(model, item)
         if not file.exists():
             return "it was not made yet"
         try:
@@ -175,10 +175,10 @@ class Extractor:
             now["odin"] = before.get("odin")
         return next((_WORDS[key] for key in now if now[key] != before.get(key)), None)
 
-    def _file(self, model: StudiedModel, item: SetFile) -> Path:
+    def _name_file(self, model: StudiedModel, item: SetFile) -> Path:
         return self._folder / model.name / f"{item.name}.parquet"
 
-    def _loaded(self, name: str) -> datasets.DatasetDict:
+    def _read(self, name: str) -> datasets.DatasetDict:
         return load(name, data_dir=self._place(name))
 
     def _place(self, name: str) -> str | None:

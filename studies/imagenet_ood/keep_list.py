@@ -49,9 +49,9 @@ def keep_list(ood: Predictions, decisions: Decisions) -> list[str]:
     verdicts = {key: decision.decision for key, decision in decisions.items()}
     column = "file_name" if "file_name" in ood.column_names else "example_id"
     rows = zip(ood.column("example_id").tolist(), class_ids(ood), ood.column(column).tolist(), strict=True)
-    return [name for example, of_class, name in rows if _stays(verdicts, example, of_class)]
+    return [name for example, of_class, name in rows if _is_kept(verdicts, example, of_class)]
 
 
-def _stays(verdicts: Mapping[tuple[str, str], str], example: str, of_class: str) -> bool:
+def _is_kept(verdicts: Mapping[tuple[str, str], str], example: str, of_class: str) -> bool:
     own = verdicts.get(("image", example), "open")
     return own == "keep" or (own == "open" and verdicts.get(("class", of_class), "open") == "open")

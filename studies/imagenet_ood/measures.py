@@ -113,14 +113,14 @@ def scores_of(
     if not fitted:
         raise OochubError(f"No detector can score: {'; '.join(f'{key}: {reason}' for key, reason in unfit.items())}")
     del training
-    scores_by_set = {sets[0]: _bare(replace(scored, scores=scores, detectors=fitted))}
+    scores_by_set = {sets[0]: _keep_first_row(replace(scored, scores=scores, detectors=fitted))}
     for name in tqdm(sets[1:], desc="Scoring", unit="set", leave=False, disable=None, delay=2):
         (scored,) = score_sets([Predictions.load(files[name])], list(fitted.values()), classes=classes)
-        scores_by_set[name] = _bare(scored)
+        scores_by_set[name] = _keep_first_row(scored)
     return scores_by_set, unfit
 
 
-def _bare(scored: ScoredSet) -> ScoredSet:
+def _keep_first_row(scored: ScoredSet) -> ScoredSet:
     """With the first row of its predictions alone."""
     part = scored.predictions
     return replace(scored, predictions=part.select(np.arange(len(part)) == 0))
@@ -139,7 +139,7 @@ def unfit_rows(unfit: Mapping[str, str], pairs: Sequence[Pair]) -> list[dict[str
     metrics = dict.fromkeys(metric for table in TABLES.values() for metric in table.metrics)
     names = [*metrics, *(f"{goal}{DIFFERENCE}" for goal in GOALS)]
     return [
-        _row(key, pair, name, Estimate(math.nan, n=0, method="none", reason=f"{key}: {reason}"))
+        _make_row(key, pair, name, Estimate(math.nan, n=0, method="none", reason=f"{key}: {reason}"))
         for key, reason in unfit.items()
         for pair in pairs
         for name in names
@@ -156,7 +156,7 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
     """
     detection = make_detection_rows(list(sets.values()), pairs, classes=classes, without=_SLOW)
     rows = [
-        _row(row.detector, (row.id_set, row.ood_set), metric, estimate)
+        _make_row(row.detector, (row.id_set, row.ood_set), metric, estimate)
         for row in detection
         for metric, estimate in row.metrics.items()
     ]
@@ -164,9 +164,9 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
         scores, is_ood, correct, cluster = join_pair(sets[pair[0]], sets[pair[1]])
         for key in (each for each in scores if each != BASELINE and BASELINE in scores):
             differences = compare_auroc(scores[key], scores[BASELINE], is_ood, correct, cluster=cluster)
-            rows.extend(_row(key, pair, f"{name}{DIFFERENCE}", each) for name, each in differences.items())
+            rows.extend(_make_row(key, pair, f"{name}{DIFFERENCE}", each) for name, each in differences.items())
             share = gain_from_incorrect(scores[key], scores[BASELINE], is_ood, correct)
-            rows.append(_row(key, pair, "gain_from_incorrect", share))
+            rows.append(_make_row(key, pair, "gain_from_incorrect", share))
     return Measured(rows, detection)
 
 
@@ -186,7 +186,7 @@ def random_measures(sets: Mapping[str, SetScores], detectors: Sequence[str], pai
     [0.5, nan]
     """
     rows = []
-    for (inside, outside), key in _every(pairs, detectors):
+    for (inside, outside), key in _iterate_combinations(pairs, detectors):
         first, second = sets[inside], sets[outside]
         score = np.concatenate([first.scores[key], second.scores[key]])
         against = np.repeat([1, 0], [len(first.is_ood), len(second.is_ood)])
@@ -195,18 +195,18 @@ def random_measures(sets: Mapping[str, SetScores], detectors: Sequence[str], pai
         if not right.any():
             reason = "none of the rows happens to be right"
             failure = Estimate(math.nan, n=len(right), method="delong", reason=reason)
-        rows.append(_row(key, (inside, outside), "auroc_new_class", delong(against, score)))
-        rows.append(_row(key, (inside, outside), "auroc_failure", failure))
+        rows.append(_make_row(key, (inside, outside), "auroc_new_class", delong(against, score)))
+        rows.append(_make_row(key, (inside, outside), "auroc_failure", failure))
     return Measured(rows, ())
 
 
-def _row(detector: str, pair: Pair, metric: str, number: Estimate | PairedDifference) -> dict[str, Any]:
+def _make_row(detector: str, pair: Pair, metric: str, number: Estimate | PairedDifference) -> dict[str, Any]:
     estimate, p_value = number if isinstance(number, PairedDifference) else (number, math.nan)
     place = {"detector": detector, "in": pair[0], "out": pair[1], "metric": metric}
     numbers = {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n, "p_value": p_value}
     return {**place, **numbers, "method": estimate.method, "reason": estimate.reason}
 
 
-def _every(pairs: Sequence[Pair], detectors: Sequence[str]) -> Iterator[tuple[Pair, str]]:
+def _iterate_combinations(pairs: Sequence[Pair], detectors: Sequence[str]) -> Iterator[tuple[Pair, str]]:
     every = [(pair, key) for pair in pairs for key in detectors]
     yield from tqdm(every, desc="Random copies", unit="detector", leave=False, disable=None, delay=2)

@@ -54,18 +54,18 @@ def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]
         if path.suffix in _LISTS and not path.exists():
             raise OochubError(f"No list of models at {path}. Write one: a model folder or Hub id a line.")
         if not path.exists() or path.is_dir():
-            return _models([("", str(models))])
+            return _parse_models([("", str(models))])
         lines = [
             (f"line {number}: ", line.partition("#")[0].strip()) for number, line in enumerate(read_lines(path), 1)
         ]
         names = [(where, line) for where, line in lines if line]
         if not names:
             raise OochubError(f"{path} names no model. Write a model folder or Hub id a line; # begins a comment.")
-        return _models(names, f"{path}: ")
+        return _parse_models(names, f"{path}: ")
     named = [("", str(model)) for model in models]
     if not named:
         raise OochubError("There are no models. Give model folders or Hub ids.")
-    return _models(named)
+    return _parse_models(named)
 
 
 def model_state(model: StudiedModel) -> dict[str, Any]:
@@ -75,11 +75,11 @@ def model_state(model: StudiedModel) -> dict[str, Any]:
     """
     folder = Path(model.source).expanduser()
     if not folder.is_dir():
-        state: dict[str, Any] = {"hub": model.source, "commit": _cached_commit(model.source)}
+        state: dict[str, Any] = {"hub": model.source, "commit": _find_cached_commit(model.source)}
     elif model.seed is None:
-        state = {"name": model.name, "files": _digest(folder, _OF_THE_MODEL)}
+        state = {"name": model.name, "files": _digest_folder(folder, _OF_THE_MODEL)}
     else:  # its weights are not read
-        state = {"files": _digest(folder, ("config.json", "preprocessor_config.json"))}
+        state = {"files": _digest_folder(folder, ("config.json", "preprocessor_config.json"))}
     return state | ({} if model.seed is None else {"random_seed": model.seed})
 
 
@@ -103,10 +103,10 @@ def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
     _refuse(wrong)
 
 
-def _models(lines: Iterable[tuple[str, str]], file: str = "") -> list[StudiedModel]:
+def _parse_models(lines: Iterable[tuple[str, str]], file: str = "") -> list[StudiedModel]:
     wrong, models = [], dict[str, StudiedModel]()
     for where, line in lines:
-        fault = _fault(line)
+        fault = _find_fault(line)
         if fault is not None:
             wrong.append(f"{where}{fault}")
             continue
@@ -126,7 +126,7 @@ def _refuse(wrong: list[str], file: str = "") -> None:
         raise OochubError(f"{file}{faults}. Nothing was started; mend or leave out what is named.")
 
 
-def _fault(line: str) -> str | None:
+def _find_fault(line: str) -> str | None:
     try:
         folder = Path(line).expanduser()
         is_folder, is_file = folder.is_dir(), folder.is_file()
@@ -146,20 +146,20 @@ def _name(line: str) -> str:
     return folder.absolute().name if folder.is_dir() else line.strip("/").replace("/", "--")
 
 
-def _digest(folder: Path, patterns: Iterable[str]) -> str:
+def _digest_folder(folder: Path, patterns: Iterable[str]) -> str:
     digest = hashlib.sha256()
-    for file in _files(folder, patterns):
+    for file in _list_files(folder, patterns):
         digest.update(f"{file.name} {file.stat().st_size}\n".encode())
         with file.open("rb") as opened:
             digest.update(hashlib.file_digest(opened, "sha256").digest())
     return digest.hexdigest()
 
 
-def _files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
+def _list_files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
     yield from sorted({file for pattern in patterns for file in folder.glob(pattern)})
 
 
-def _cached_commit(name: str) -> str | None:
+def _find_cached_commit(name: str) -> str | None:
     from huggingface_hub import try_to_load_from_cache
 
     path = try_to_load_from_cache(name, "config.json")

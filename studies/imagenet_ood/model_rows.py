@@ -50,7 +50,7 @@ def model_rows(
     to_predict = [item for item in wanted if own_reference is None or item.name != TRAINING]
     files = extractor.extract(model, to_predict)
     keys, pairs = plan.detectors(random=random), plan.pairs(random=random)
-    now = _content(model, plan, to_predict, extractor, own_reference)
+    now = _describe_content(model, plan, to_predict, extractor, own_reference)
     rows, note = folder / "rows" / f"{model.name}.parquet", folder / "rows" / f"{model.name}.json"
     if rows.is_file() and note.is_file() and _covers(json.loads(note.read_text("utf-8")), now):
         frame: pd.DataFrame = read_parquet(rows).table.to_pandas()
@@ -91,7 +91,7 @@ def model_rows(
     return frame
 
 
-def _content(
+def _describe_content(
     model: StudiedModel, plan: Plan, predicted: Sequence[SetFile], extractor: Extractor, own_reference: Path | None
 ) -> dict[str, Any]:
     """What the rows are made of. A perturbation of ODIN is said by the key of its detector."""

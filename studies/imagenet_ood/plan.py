@@ -180,16 +180,16 @@ def make_plan(
     contents = {}
     for name in names:
         kind = TABLES[name]
-        columns = _pairs_of(name, id_set, set_names, own_pairs)
+        columns = _choose_pairs(name, id_set, set_names, own_pairs)
         rows = [key for key in keys or kind.detectors if not (key == BASELINE and name in ("differences", "gain"))]
         if tables is None and not (columns and rows) and name != "random":
             continue
         if not (columns and rows):
             lacking = "pair of sets" if not columns else f"detector besides {BASELINE}"
-            raise OochubError(f"The table {name} ({kind.title}) has no {lacking}. {_help(name)}")
+            raise OochubError(f"The table {name} ({kind.title}) has no {lacking}. {_explain_set(name)}")
         contents[name] = (tuple(rows), tuple(columns))
     if not contents:
-        raise OochubError(f"These sets make no table. {_help('1')} Give --image-set imagenet_ood, for one.")
+        raise OochubError(f"These sets make no table. {_explain_set('1')} Give --image-set imagenet_ood, for one.")
     plan = Plan(id_set=id_set, tables=contents, random=random, classes=classes)
     _check_odin(plan)
     return plan
@@ -207,20 +207,20 @@ def perturbation(keys: Iterable[str]) -> dict[str, float]:
     return {}
 
 
-def _pairs_of(name: str, id_set: str, sets: list[str] | None, pairs: list[Pair] | None) -> list[Pair]:
+def _choose_pairs(name: str, id_set: str, sets: list[str] | None, pairs: list[Pair] | None) -> list[Pair]:
     if sets is None and pairs is None:
         return [(id_set if inside == _ID else inside, outside) for inside, outside in TABLES[name].pairs]
     if name == "random":
         named = sets if sets is not None else [name for pair in pairs or () for name in pair]
         return [(id_set, name) for name in dict.fromkeys(named) if name != id_set]
-    candidates = pairs if pairs is not None else _between(id_set, sets or [])
+    candidates = pairs if pairs is not None else _pair_sets(id_set, sets or [])
     if name == "2":
         near = [pair for pair in candidates if pair[1] == _OOD] or candidates
         return sorted(near, key=lambda pair: pair[0] != id_set)
     return [pair for pair in candidates if pair[0] == id_set] if name in ("3", "4", "gain") else list(candidates)
 
 
-def _between(id_set: str, sets: list[str]) -> list[Pair]:
+def _pair_sets(id_set: str, sets: list[str]) -> list[Pair]:
     """Covariate shift against ImageNet-OOD (or whatever new classes there are), and ID against all new classes."""
     new = [name for name in sets if _shift(name) == "semantic"]
     near = [_OOD] if _OOD in new else new
@@ -261,7 +261,7 @@ def _check_odin(plan: Plan) -> None:
         )
 
 
-def _help(name: str) -> str:
+def _explain_set(name: str) -> str:
     kind = TABLES[name]
     pairs = ", ".join(":".join(pair) for pair in kind.pairs[:5])
     return f"The paper's has the pairs {pairs} and the detectors {', '.join(kind.detectors)}."

@@ -64,14 +64,14 @@ def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -
             f"{(reference.label < 0).sum():,} of the ID images are outside the label set. Give the OOD predictions "
             "first, and those of the ID images second."
         )
-    features = [_features(predictions, what) for predictions, what in ((ood, "OOD"), (reference, "ID"))]
+    features = [_read_features(predictions, what) for predictions, what in ((ood, "OOD"), (reference, "ID"))]
     index, distance = find_nearest_rows(*features)
-    names = _class_names(reference)
+    names = _read_class_names(reference)
     rows = pd.DataFrame(
         {
             "example_id": ood.column("example_id"),
             "class_id": class_ids(ood),
-            "class_name": _class_names(ood),
+            "class_name": _read_class_names(ood),
             "nearest_id": reference.column("example_id")[index],
             "nearest_class": [names[row] for row in index],
             "distance": distance,
@@ -80,7 +80,7 @@ def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -
     return rows.sort_values("distance", kind="stable").head(top).reset_index(drop=True)
 
 
-def _features(predictions: Predictions, what: str) -> Any:
+def _read_features(predictions: Predictions, what: str) -> Any:
     if predictions.features is None:
         raise OochubError(f"The {what} predictions have no features. Predict again with --features.")
     ids = pd.Series(predictions.column("example_id"))
@@ -90,7 +90,7 @@ def _features(predictions: Predictions, what: str) -> Any:
     return predictions.features
 
 
-def _class_names(predictions: Predictions) -> list[str]:
+def _read_class_names(predictions: Predictions) -> list[str]:
     if "class_name" in predictions.column_names:
         return [name or "" for name in predictions.table.column("class_name").to_pylist()]
     return class_ids(predictions)

@@ -108,10 +108,10 @@ def study(
         id_set=id_set, sets=sets, pairs=pairs, detectors=detectors, tables=tables, random=random, classes=classes
     )
     listed = read_models(models)
-    work = _work(plan, listed)
+    work = _list_work(plan, listed)
     folder = check_writable(out, kind=STUDY)
-    own_reference = _given_reference(reference, listed, plan, reference_rows)
-    largest = {key: getattr(make_detector(key), "k", 0) for key in _keys(plan)}
+    own_reference = _find_given_reference(reference, listed, plan, reference_rows)
+    largest = {key: getattr(make_detector(key), "k", 0) for key in _list_keys(plan)}
 
     def check_k(rows: int) -> None:
         for key, k in largest.items():
@@ -123,7 +123,9 @@ def study(
     is_first = Ranks.here().is_first
     tell = tell if is_first else None
     extractor = Extractor(folder / "predictions", data_dir=data_dir, batch_size=batch_size, tell=tell, on_rows=check_k)
-    wanted = {kind: _wanted(plan, kind, reference if own_reference is None else None, reference_rows) for kind in work}
+    wanted = {
+        kind: _list_wanted(plan, kind, reference if own_reference is None else None, reference_rows) for kind in work
+    }
     for kind in work:
         extractor.check(item for item in wanted[kind] if own_reference is None or item.name != TRAINING)
     check_classes(listed, _CLASSES)
@@ -141,10 +143,10 @@ def study(
                     failed[model.name] = str(error) or type(error).__name__
                     if tell is not None:
                         tell(f"{model.name} failed: {failed[model.name]}")
-        return in_first(lambda: _finished(folder, frames, failed, plan, reported, extractor))
+        return in_first(lambda: _write_study(folder, frames, failed, plan, reported, extractor))
 
 
-def _finished(
+def _write_study(
     folder: Path,
     frames: "list[pd.DataFrame | None]",
     failed: Mapping[str, str],
@@ -170,7 +172,7 @@ def _finished(
     )
 
 
-def _work(plan: Plan, listed: list[StudiedModel]) -> dict[str, list[StudiedModel]]:
+def _list_work(plan: Plan, listed: list[StudiedModel]) -> dict[str, list[StudiedModel]]:
     """Which models are measured how: themselves, or as copies with random weights, once an architecture."""
     architectures: dict[str, StudiedModel] = {}
     for model in listed if plan.random else ():
@@ -182,11 +184,11 @@ def _work(plan: Plan, listed: list[StudiedModel]) -> dict[str, list[StudiedModel
     return {kind: models for kind, models in work.items() if models}
 
 
-def _keys(plan: Plan) -> tuple[str, ...]:
+def _list_keys(plan: Plan) -> tuple[str, ...]:
     return plan.detectors(random=False) + plan.detectors(random=True)
 
 
-def _given_reference(
+def _find_given_reference(
     reference: str | Path | None, listed: list[StudiedModel], plan: Plan, rows: int | None
 ) -> Path | None:
     """A file of predictions to fit on; None where it is to be predicted."""
@@ -204,7 +206,7 @@ def _given_reference(
     return Path(reference)
 
 
-def _wanted(plan: Plan, kind: str, reference: str | Path | None, rows: int | None) -> list[SetFile]:
+def _list_wanted(plan: Plan, kind: str, reference: str | Path | None, rows: int | None) -> list[SetFile]:
     random = kind == "random"
     keys = plan.detectors(random=random)
     files = [

@@ -56,7 +56,9 @@ def measured_cell(name: str, part: "pd.DataFrame", detector: str, pair: Pair, me
     reason = next((str(each) for each, value in zip(rows["reason"], values, strict=True) if math.isnan(value)), None)
     if len(values) == 1:
         low, high = float(rows["low"].iloc[0]), float(rows["high"].iloc[0])
-        cell = Cell(mean=values[0], low=low, high=high, seeds=1, reason=reason or _none(rows["reason"].iloc[0]))
+        cell = Cell(
+            mean=values[0], low=low, high=high, seeds=1, reason=reason or _make_empty_cell(rows["reason"].iloc[0])
+        )
     else:
         sd = statistics.stdev(values) if reason is None else math.nan
         cell = Cell(mean=statistics.fmean(values), sd=sd, seeds=len(values), reason=reason)
@@ -65,7 +67,7 @@ def measured_cell(name: str, part: "pd.DataFrame", detector: str, pair: Pair, me
     )
     if metric == "gain_from_incorrect":
         return _share(cell, rows, part)
-    text, spread = _texts(cell, signed)
+    text, spread = _format_texts(cell, signed)
     return Entry(cell, text, spread, verdicts=None if math.isnan(cell.mean) else verdicts)
 
 
@@ -75,7 +77,7 @@ def _share(cell: Cell, rows: "pd.DataFrame", part: "pd.DataFrame") -> Entry:
     if not decided:
         return Entry(cell, "gain not decided")
     if len(rows) == 1:
-        return Entry(cell, *_texts(cell))
+        return Entry(cell, *_format_texts(cell))
     keys = ["model", "detector", "in", "out"]
     gains = part[part["metric"] == f"auroc_new_class{DIFFERENCE}"]
     both = rows[[*keys, "value"]].merge(gains[[*keys, "value"]], on=keys, suffixes=("", "_gain"))
@@ -85,11 +87,11 @@ def _share(cell: Cell, rows: "pd.DataFrame", part: "pd.DataFrame") -> Entry:
     return Entry(share, format_numbers.fraction(mean), f"; {decided} of {len(rows)} gains decided")
 
 
-def _none(reason: Any) -> str | None:
+def _make_empty_cell(reason: Any) -> str | None:
     return reason if isinstance(reason, str) else None
 
 
-def _texts(cell: Cell, signed: bool = False) -> tuple[str, str]:
+def _format_texts(cell: Cell, signed: bool = False) -> tuple[str, str]:
     """The mean, and its spread in brackets."""
     form = format_numbers.points if signed else format_numbers.fraction
     if math.isnan(cell.mean):

@@ -43,7 +43,7 @@ def difference_verdicts(rows: "pd.DataFrame") -> Verdicts:
     >>> str(difference_verdicts(pd.DataFrame({"low": [0.1, -0.1], "high": [0.2, 0.1]})))
     '1/1/0'
     """
-    return _counted(rows, 0.0, ("better", "undecided", "worse"))
+    return _count_verdicts(rows, 0.0, ("better", "undecided", "worse"))
 
 
 def chance_verdicts(rows: "pd.DataFrame") -> Verdicts:
@@ -53,9 +53,9 @@ def chance_verdicts(rows: "pd.DataFrame") -> Verdicts:
     >>> str(chance_verdicts(pd.DataFrame({"low": [0.6], "high": [0.7]})))
     'above chance'
     """
-    return _counted(rows, 0.5, ("above chance", "undecided", "below chance"))
+    return _count_verdicts(rows, 0.5, ("above chance", "undecided", "below chance"))
 
 
-def _counted(rows: "pd.DataFrame", bar: float, names: tuple[str, str, str]) -> Verdicts:
+def _count_verdicts(rows: "pd.DataFrame", bar: float, names: tuple[str, str, str]) -> Verdicts:
     above, below = int((rows["low"] > bar).sum()), int((rows["high"] < bar).sum())
     return Verdicts(above, len(rows) - above - below, below, names)

@@ -51,7 +51,7 @@ def suite_selection(
     """
     if size < 1 or minimum < 0:
         raise OochubError(f"size is at least 1 and minimum at least 0, got {size} and {minimum}.")
-    ranking = _ranking([losses] if isinstance(losses, pd.DataFrame) else list(losses))
+    ranking = _rank_models([losses] if isinstance(losses, pd.DataFrame) else list(losses))
     known = set(ranking["task"])
     for name in (name for pair in similar for name in pair if similar is not SIMILAR):
         if name not in known:
@@ -64,7 +64,7 @@ def suite_selection(
     reasons = []
     for row in ranking.to_dict("records"):
         task = str(row["task"])
-        reason = _too_few(row, minimum)
+        reason = _explain_too_few(row, minimum)
         near = next((name for name in taken if name in alike.get(task, ())), None)
         if not reason and near:
             reason = f"similar to {near}"
@@ -75,7 +75,7 @@ def suite_selection(
     return ranking.assign(selected=[not reason for reason in reasons], removed_by=reasons)
 
 
-def _too_few(row: Mapping[Any, Any], minimum: int) -> str:
+def _explain_too_few(row: Mapping[Any, Any], minimum: int) -> str:
     if row["gap"] != row["gap"]:
         return "no hard example"
     for side in ("positive", "negative"):
@@ -84,7 +84,7 @@ def _too_few(row: Mapping[Any, Any], minimum: int) -> str:
     return ""
 
 
-def _ranking(models: Sequence[pd.DataFrame]) -> pd.DataFrame:
+def _rank_models(models: Sequence[pd.DataFrame]) -> pd.DataFrame:
     of_all = [table[(table["criterion"] == "ce") & (table["side"] == "all")].set_index("task") for table in models]
     if not models or not all(len(table) for table in of_all):
         raise OochubError("The losses hold no task by the co-occurrence criterion. Make them with measure_task_losses.")

@@ -164,26 +164,26 @@ def verify_nooch(
     for task, by_split in published.items():
         criterion, name = NoochTask.parse(task)
         chosen = list(PUBLISHED_CONTEXTS[name]) if contexts == "published" else contexts_of[name]
-        rows = _hard_rows(images, task, chosen, beta)
+        rows = _find_hard_rows(images, task, chosen, beta)
         counted = criterion == "ce" or encoder == PAPER_ENCODER
         for split, sides in by_split.items():
             for side in _SIDES:
                 ids = images.table.image_id[rows[split][side]]
-                sets.append(_compared(images, task, split, side, sides[side], ids, counted=counted))
+                sets.append(_compare_rows(images, task, split, side, sides[side], ids, counted=counted))
         if criterion == "ce":
-            counts += _table_2(images, name, rows["test"], complete)
+            counts += _check_table_2(images, name, rows["test"], complete)
     return Verification(
         images=len(images),
         notes=images.notes,
         encoder=encoder,
         sets=sets,
         table_2=counts,
-        contexts=_contexts(contexts_of, alpha, complete=complete),
-        figure_10=_figure_10(images),
+        contexts=_check_contexts(contexts_of, alpha, complete=complete),
+        figure_10=_check_figure_10(images),
     )
 
 
-def _hard_rows(
+def _find_hard_rows(
     images: NoochImages, task: str, contexts: Sequence[str], beta: float
 ) -> dict[str, dict[str, NDArray[np.int64]]]:
     """Rows of the table by split and side; none where the class has no context."""
@@ -199,7 +199,7 @@ def _hard_rows(
     }
 
 
-def _compared(
+def _compare_rows(
     images: NoochImages,
     task: str,
     split: str,
@@ -226,7 +226,7 @@ def _compared(
     )
 
 
-def _table_2(
+def _check_table_2(
     images: NoochImages, name: str, rows: Mapping[str, NDArray[np.int64]], complete: bool
 ) -> list[ComparedCount]:
     positives = int(images.present[images.split["test"], images.column(name)].sum())
@@ -238,7 +238,7 @@ def _table_2(
     ]
 
 
-def _contexts(contexts_of: Mapping[str, Sequence[str]], alpha: float, *, complete: bool) -> list[ComparedCount]:
+def _check_contexts(contexts_of: Mapping[str, Sequence[str]], alpha: float, *, complete: bool) -> list[ComparedCount]:
     return [
         ComparedCount(
             what=f"{name}, alpha {alpha:g}",
@@ -250,7 +250,7 @@ def _contexts(contexts_of: Mapping[str, Sequence[str]], alpha: float, *, complet
     ]
 
 
-def _figure_10(images: NoochImages) -> list[ComparedCount]:
+def _check_figure_10(images: NoochImages) -> list[ComparedCount]:
     table = images.context_table
     return [
         ComparedCount(

@@ -70,11 +70,13 @@ def construct_waterbirds(
         OochubError: What is missing or broken in the folders, too few places; nothing is written then.
     """
     check_writable(out, kind=WATERBIRDS)
-    birds = _birds(_folder(cub, "CUB_200_2011"))
-    masks = _masks(birds, segmentations)
-    scenes = _scenes(_folder(places, "Places365"))
+    birds = _find_birds(_check_folder(cub, "CUB_200_2011"))
+    masks = _find_masks(birds, segmentations)
+    scenes = _find_scenes(_check_folder(places, "Places365"))
     images = cub_images(birds, masks)
-    files = {name: [file for category in of for file in _pictures(scenes, category)] for name, of in CATEGORIES.items()}
+    files = {
+        name: [file for category in of for file in _list_pictures(scenes, category)] for name, of in CATEGORIES.items()
+    }
     rows = waterbird_rows(images, files, seed=seed, species=species)
     counts = Counter(f"{_SPLITS[row.split]}/{_BIRDS[row.y]}/{_PLACES[row.place]}" for row in rows)
     made = Construction(seed=seed, species=species, categories=CATEGORIES, rows=dict(sorted(counts.items())))
@@ -95,14 +97,14 @@ def construct_waterbirds(
     return made
 
 
-def _folder(given: str | Path, what: str) -> Path:
+def _check_folder(given: str | Path, what: str) -> Path:
     path = Path(given).expanduser()
     if not path.is_dir():
         raise OochubError(f"There is no folder of {what} at {path}. Unpack its archive there, or name another folder.")
     return path
 
 
-def _birds(cub: Path) -> Path:
+def _find_birds(cub: Path) -> Path:
     """The folder that holds the lists."""
     found = [path for path in (cub, cub / "CUB_200_2011") if (path / "images.txt").is_file()]
     if not found:
@@ -110,9 +112,9 @@ def _birds(cub: Path) -> Path:
     return found[0]
 
 
-def _masks(birds: Path, given: str | Path | None) -> Path:
+def _find_masks(birds: Path, given: str | Path | None) -> Path:
     if given is not None:
-        return _folder(given, "CUB's segmentations")
+        return _check_folder(given, "CUB's segmentations")
     found = [path for path in (birds / "segmentations", birds.parent / "segmentations") if path.is_dir()]
     if not found:
         raise OochubError(
@@ -122,14 +124,14 @@ def _masks(birds: Path, given: str | Path | None) -> Path:
     return found[0]
 
 
-def _scenes(places: Path) -> Path:
+def _find_scenes(places: Path) -> Path:
     """The folder that holds the folders of letters."""
     return next(
         (path for path in (places, places / "data_large", places / "data_256") if (path / "o").is_dir()), places
     )
 
 
-def _pictures(scenes: Path, category: str) -> list[str]:
+def _list_pictures(scenes: Path, category: str) -> list[str]:
     folder = scenes / category
     names = sorted(path.name for path in folder.glob("*.jpg")) if folder.is_dir() else []
     if not names:

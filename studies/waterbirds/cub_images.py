@@ -47,8 +47,8 @@ def cub_images(folder: Path, segmentations: Path) -> list[CubImage]:
         OochubError: A list that is missing or broken, a file that it names and that is not there, a folder that is no
             species of CUB; file and line are named.
     """
-    table = _table(folder / "images.txt", ("img_id", "img_filename"))
-    split = _table(folder / "train_test_split.txt", ("img_id", "is_training_image"))
+    table = _read_table(folder / "images.txt", ("img_id", "img_filename"))
+    split = _read_table(folder / "train_test_split.txt", ("img_id", "is_training_image"))
     for each in (table, split):
         each.check_unique("img_id")
     table.check_unique("img_filename")
@@ -70,6 +70,6 @@ def cub_images(folder: Path, segmentations: Path) -> list[CubImage]:
     return images
 
 
-def _table(file: Path, columns: tuple[str, str]) -> MetadataTable:
+def _read_table(file: Path, columns: tuple[str, str]) -> MetadataTable:
     rows = ((line, text.split()) for line, text in enumerate(read_lines(file), 1))
     return MetadataTable.of_rows(file, columns, rows, columns)

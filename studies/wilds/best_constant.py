@@ -51,7 +51,7 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
     by_group = "group" in signature(metric).parameters
     group = {"group": predictions.column(declared.group_column)[rows]} if by_group else {}
     if kind == "boxes":
-        return _best_boxes(metric, label, group)
+        return _find_best_boxes(metric, label, group)
     if kind != "classes":
         raise OochubError(
             f"There is no constant predictor of {kind}. One is known of classes, labels, number, boxes and tokens."
@@ -66,7 +66,7 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
     return max(float(next(iter(each.values())) if isinstance(each, dict) else each) for each in numbers)
 
 
-def _best_boxes(metric: Any, label: NDArray[Any], group: dict[str, Any]) -> float:
+def _find_best_boxes(metric: Any, label: NDArray[Any], group: dict[str, Any]) -> float:
     every = sorted({box for boxes in label for box in boxes})
     candidates = every[:: 1 + len(every) // _CANDIDATES]
 

@@ -105,7 +105,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
     """
     if not reports:
         raise OochubError("There are no reports of WILDS. Give paths of report.json.")
-    found = _by_run(reports)
+    found = _group_by_run(reports)
     content: _File = from_json(
         _File, json.loads(catalog.reported_files()["wilds"].read_text("utf-8")), what="reported numbers of WILDS"
     )
@@ -114,13 +114,13 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
     records: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for name in names:
         inside, outside, table = (content.tables[key] for key in (f"1 {name} in", f"1 {name} out", f"2 {name}"))
-        measured = [_measured(found, each, "erm") for each in (inside, outside)]
+        measured = [_make_measured_row(found, each, "erm") for each in (inside, outside)]
         printed = [each.cell("erm") for each in (inside, outside)]
-        words = [_words(number, inside.metric) for number in (*measured, *printed)]
+        words = [_format_number(number, inside.metric) for number in (*measured, *printed)]
         first.append((name, inside.metric, outside.metric, inside.comparison, *words))
-        of_methods = {method: _measured(found, table, method) for method in METHODS}
+        of_methods = {method: _make_measured_row(found, table, method) for method in METHODS}
         theirs = [table.cell(method) for method in METHODS]
-        second.append((name, *(_words(number, table.metric) for number in (*of_methods.values(), *theirs))))
+        second.append((name, *(_format_number(number, table.metric) for number in (*of_methods.values(), *theirs))))
         wanted = official_replicates(name)
         counts = {each.n for each in (*measured, *of_methods.values()) if each}
         short = f"{name}: {'/'.join(map(str, sorted(counts)))} of {wanted} replicates"
@@ -185,7 +185,7 @@ def _record(
     }
 
 
-def _by_run(reports: Sequence[Report]) -> Mapping[tuple[str, str], Mapping[tuple[int, ...], Report]]:
+def _group_by_run(reports: Sequence[Report]) -> Mapping[tuple[str, str], Mapping[tuple[int, ...], Report]]:
     """The reports by config and objective, then by seed."""
     found: dict[tuple[str, str], dict[tuple[int, ...], Report]] = {}
     for number, report in enumerate(reports, 1):
@@ -207,7 +207,7 @@ def _by_run(reports: Sequence[Report]) -> Mapping[tuple[str, str], Mapping[tuple
     return found
 
 
-def _measured(
+def _make_measured_row(
     found: Mapping[tuple[str, str], Mapping[tuple[int, ...], Report]], printed: _Printed, method: str
 ) -> Replicates | None:
     runs = [report for config in printed.rows for report in found.get((config, method), {}).values()]
@@ -217,7 +217,7 @@ def _measured(
     return Replicates.of(values) if values else None
 
 
-def _words(number: Any, metric: str) -> str:
+def _format_number(number: Any, metric: str) -> str:
     if number is None:
         return ""
     unit = "correlation" if metric.startswith("pearson") else "fraction"

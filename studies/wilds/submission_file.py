@@ -100,17 +100,17 @@ class SubmissionFile:
         """
         lines = [(number, line) for number, line in enumerate(read_lines(self.path), start=1) if line.strip()]
         if len(lines) != len(ids):
-            raise OochubError(self._wrong_length(len(lines), ids))
+            raise OochubError(self._explain_wrong_length(len(lines), ids))
         columns: dict[str, Any] = {"example_id": pa.array(list(ids), pa.string())}
         if kind == "boxes":
-            columns |= self._boxes(lines)
+            columns |= self._parse_boxes(lines)
         else:
-            numbers = self._numbers(lines, ids, width={"labels": len(class_names), "tokens": None}.get(kind, 1))
-            columns[_COLUMNS[kind]] = self._column(numbers, lines, kind, class_names)
+            numbers = self._parse_numbers(lines, ids, width={"labels": len(class_names), "tokens": None}.get(kind, 1))
+            columns[_COLUMNS[kind]] = self._build_column(numbers, lines, kind, class_names)
         digest = hashlib.sha256("\n".join(line for _, line in lines).encode()).hexdigest()
         return AnswersFile(name=self.path.name, sha256=digest, table=pa.table(columns))
 
-    def _wrong_length(self, found: int, ids: Sequence[str]) -> str:
+    def _explain_wrong_length(self, found: int, ids: Sequence[str]) -> str:
         if found < len(ids):
             what = f"line {found + 1}, of row {ids[found]} of the raw table, is missing"
         else:
@@ -118,7 +118,9 @@ class SubmissionFile:
         counts = f"{found:,} lines, and the split {self.split} of {self.config} {len(ids):,} rows"
         return f"{self.path} has {counts}: {what}. Write a line a row, in the order of the raw table."
 
-    def _numbers(self, lines: list[tuple[int, str]], ids: Sequence[str], width: int | None) -> NDArray[np.float64]:
+    def _parse_numbers(
+        self, lines: list[tuple[int, str]], ids: Sequence[str], width: int | None
+    ) -> NDArray[np.float64]:
         """The numbers of each line (n, width), all finite."""
         text = "\n".join(line for _, line in lines).translate(_BRACKETS)
         width = width or 1 + text.partition("\n")[0].count(",")
@@ -151,7 +153,7 @@ class SubmissionFile:
                 )
         raise OochubError(f"{self.path} is no table of numbers. Write a line a row, without quotes.")
 
-    def _column(
+    def _build_column(
         self, numbers: NDArray[np.float64], lines: list[tuple[int, str]], kind: str, class_names: Sequence[str]
     ) -> pa.Array:
         """The answers as the kind of output takes them."""
@@ -170,7 +172,7 @@ class SubmissionFile:
             return pa.array(whole[:, 0])
         return pa.FixedSizeListArray.from_arrays(pa.array(whole.ravel()), whole.shape[1])
 
-    def _boxes(self, lines: list[tuple[int, str]]) -> dict[str, pa.Array]:
+    def _parse_boxes(self, lines: list[tuple[int, str]]) -> dict[str, pa.Array]:
         boxes, scores = [], []
         for number, line in lines:
             place = f"{self.path}, line {number}"

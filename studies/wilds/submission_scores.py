@@ -64,24 +64,24 @@ def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str 
     Raises:
         OochubError: No prediction file, two for one split, a line that is wrong; raw data that are missing.
     """
-    files = _files(folder)
-    answered = [(file, _predictions(file, data_dir)) for file in files]
-    numbers = {file: _numbers(predictions) for file, predictions in answered}
+    files = _find_files(folder)
+    answered = [(file, _read_predictions(file, data_dir)) for file in files]
+    numbers = {file: _compute_numbers(predictions) for file, predictions in answered}
     runs: dict[tuple[str, str], list[Predictions]] = defaultdict(list)
     for file, predictions in answered:
         runs[file.config, file.replicate].append(predictions)
-    table = _table(numbers)
+    table = _build_table(numbers)
     with sole_writer(out), write_whole_folder(out, kind=kind) as draft:
         (draft / "reports").mkdir()
         for (config, replicate), parts in runs.items():
             name = config if "_fold_" in config else f"{config}_{replicate.replace(':', '_')}"
             evaluate(parts).save(draft / "reports" / f"{name}.json")
-        (draft / "numbers.csv").write_text(format_csv(_frame(numbers)), "utf-8")
+        (draft / "numbers.csv").write_text(format_csv(_make_frame(numbers)), "utf-8")
         (draft / "scores.csv").write_text(format_csv(table.to_frame()), "utf-8")
     return table
 
 
-def _files(folder: Path) -> list[SubmissionFile]:
+def _find_files(folder: Path) -> list[SubmissionFile]:
     found = sorted(folder.rglob("*_pred.*")) if folder.is_dir() else []
     best = [path for path in found if "_epoch:best_pred." in path.name]
     if not best:
@@ -101,7 +101,7 @@ def _files(folder: Path) -> list[SubmissionFile]:
     return files
 
 
-def _predictions(file: SubmissionFile, data_dir: str | None) -> Predictions:
+def _read_predictions(file: SubmissionFile, data_dir: str | None) -> Predictions:
     data = load(f"wilds/{file.config}", data_dir=data_dir)
     if file.split not in data:
         raise OochubError(f"{file.path}: {file.config} has no split {file.split}, only {', '.join(data)}.")
@@ -113,7 +113,7 @@ def _predictions(file: SubmissionFile, data_dir: str | None) -> Predictions:
     return join_answers(file.answers(ids, kind.name, names), {file.split: rows}, model_name=model)
 
 
-def _numbers(predictions: Predictions) -> list[_Number]:
+def _compute_numbers(predictions: Predictions) -> list[_Number]:
     """Every number of the declared metrics on all rows of a file; the headline first."""
     declared, kind = find_declaration(predictions), predictions.output
     columns = EvaluationColumns(predictions, kind.arrays(predictions))
@@ -125,27 +125,27 @@ def _numbers(predictions: Predictions) -> list[_Number]:
         metric = catalog.get("metric", name)
         check_metric(name, metric, evaluated)
         arrays, options = evaluated.arrays(metric, evaluated.known), evaluated.options(metric)
-        ours = _named(name, metric(**arrays, **options))
+        ours = _flatten_number(name, metric(**arrays, **options))
         has_form = "form" in inspect.signature(metric).parameters
-        as_wilds = _named(name, metric(**arrays, **options, form="wilds")) if has_form else ours
+        as_wilds = _flatten_number(name, metric(**arrays, **options, form="wilds")) if has_form else ours
         numbers += [_Number(metric=each, value=value, wilds=as_wilds[each]) for each, value in ours.items()]
     split, side = str(columns["split"][0]), declared.out_of_context
     column = _WORST.get(str(predictions.metadata.config))
     if column is not None:
         worst = WorstOfGroups(name=f"worst {column.replace('_', ' ')}", split=split, column=column)
-        numbers.append(_of_groups("accuracy", worst, evaluated))
+        numbers.append(_compute_over_groups("accuracy", worst, evaluated))
     if isinstance(side, GroupsOfRows):
-        return [_of_groups(declared.primary_metric, replace(side, split=split), evaluated), *numbers]
+        return [_compute_over_groups(declared.primary_metric, replace(side, split=split), evaluated), *numbers]
     return numbers
 
 
-def _named(name: str, value: Any) -> dict[str, float]:
+def _flatten_number(name: str, value: Any) -> dict[str, float]:
     if not isinstance(value, Mapping):
         return {name: float(value)}
     return {f"{name}.{key}": float(each) for key, each in value.items() if not key.endswith(("_group", "_n"))}
 
 
-def _of_groups(name: str, side: GroupsOfRows, evaluated: EvaluationRows) -> _Number:
+def _compute_over_groups(name: str, side: GroupsOfRows, evaluated: EvaluationRows) -> _Number:
     """A metric's statistic over groups, such as the accuracy of the worst region."""
     metric = catalog.get("metric", name)
     facts, metadata = facts_of(metric), evaluated.predictions.metadata
@@ -157,7 +157,7 @@ def _of_groups(name: str, side: GroupsOfRows, evaluated: EvaluationRows) -> _Num
     return _Number(metric=f"{name}, {side.name}", value=value, wilds=0.0 if is_empty and counts_empty else value)
 
 
-def _frame(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> "pd.DataFrame":
+def _make_frame(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> "pd.DataFrame":
     """A row for each metric of each file."""
     import pandas as pd
 
@@ -170,7 +170,7 @@ def _frame(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> "pd.DataFrame
     )
 
 
-def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> Table:
+def _build_table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> Table:
     """Mean and standard deviation of each metric over the replicates; a row for the headlines alone."""
     gathered: dict[tuple[str, str, str], list[_Number]] = defaultdict(list)
     headlines = set()
@@ -201,7 +201,7 @@ def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> Table:
         rows=tuple(
             (
                 *(str(each[name]) for name in ("data_set", "split", "metric")),
-                *(_text(each[name]) for name in ("mean", "sd", "wilds_mean")),
+                *(_format_value(each[name]) for name in ("mean", "sd", "wilds_mean")),
                 f"{each['replicates']} of {each['official_replicates']}",
             )
             for each in shown
@@ -213,5 +213,5 @@ def _table(numbers: Mapping[SubmissionFile, Sequence[_Number]]) -> Table:
     )
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "n/a" if math.isnan(value) else f"{value:.4f}".replace("-", "\u2212")

@@ -51,12 +51,12 @@ def toy_model(train: Any, folder: Path, *, is_dense: bool = False) -> None:
         config = {**_RESNET, **sizes, "num_channels": train.features["array"].shape[0]}
     elif "image" in columns and "boxes" in columns:
         config = _YOLOS
-        _squares("YolosImageProcessorPil").save_pretrained(folder)
+        _draw_squares("YolosImageProcessorPil").save_pretrained(folder)
     elif "image" in columns:
         config = _DENSENET if is_dense else {**_RESNET, "hidden_sizes": [16, 32, 64], "depths": [1, 1, 1]}
-        _squares("ViTImageProcessorPil").save_pretrained(folder)
+        _draw_squares("ViTImageProcessorPil").save_pretrained(folder)
     elif "text" in columns:
-        tokenizer = _tokenizer(train["text"])
+        tokenizer = _make_tokenizer(train["text"])
         config = {**_DISTILBERT, "vocab_size": len(tokenizer), "max_position_embeddings": _TOKENS}
         tokenizer.save_pretrained(folder)
     elif "graph" in columns:
@@ -70,13 +70,13 @@ def toy_model(train: Any, folder: Path, *, is_dense: bool = False) -> None:
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
 
 
-def _squares(name: str) -> Any:
+def _draw_squares(name: str) -> Any:
     import transformers
 
     return getattr(transformers, name)(size={"height": _SIDE, "width": _SIDE})
 
 
-def _tokenizer(texts: Iterable[str]) -> Any:
+def _make_tokenizer(texts: Iterable[str]) -> Any:
     """Of the most frequent words."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel

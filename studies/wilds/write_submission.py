@@ -34,22 +34,22 @@ def write_submission(
     if not re.fullmatch(r"seed:[0-9]{1,9}", replicate):
         name = either("replicate=", "--replicate")
         raise OochubError(f"{name} is seed:0, seed:1, ..., got {replicate!r}.")
-    checked = [(each, *_checked(each, replicate)) for each in predictions]
+    checked = [(each, *_check_predictions(each, replicate)) for each in predictions]
     written = []
     for each, data_set, run in checked:
         data = load(f"wilds/{each.metadata.config}", data_dir=data_dir)
         for split in dict.fromkeys(each.split.tolist()):
-            rows = _official(each, split, data[split])
+            rows = _order_officially(each, split, data[split])
             suffix = "jsonl" if each.metadata.kind == "boxes" else "csv"
             path = folder / data_set / f"{data_set}_split:{split}_{run}_epoch:best_pred.{suffix}"
             path.parent.mkdir(parents=True, exist_ok=True)
             with write_whole(path) as draft:
-                draft.write_text("".join(f"{line}\n" for line in _lines(each, rows)), "utf-8")
+                draft.write_text("".join(f"{line}\n" for line in _format_lines(each, rows)), "utf-8")
             written.append(path)
     return written
 
 
-def _checked(predictions: Predictions, replicate: str) -> tuple[str, str]:
+def _check_predictions(predictions: Predictions, replicate: str) -> tuple[str, str]:
     """The name of the data set, and the replicate, as WILDS has them."""
     config = str(predictions.metadata.config)
     name, is_fold, fold = config.partition("_fold_")
@@ -61,7 +61,7 @@ def _checked(predictions: Predictions, replicate: str) -> tuple[str, str]:
     return name.replace("_", "-"), f"fold:{fold.upper()}" if is_fold else replicate
 
 
-def _official(predictions: Predictions, split: str, rows: Any) -> np.ndarray:
+def _order_officially(predictions: Predictions, split: str, rows: Any) -> np.ndarray:
     """The row numbers of the predictions in the order of the split."""
     ids = rows.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()
     of_split = np.flatnonzero(predictions.split == split)
@@ -75,7 +75,7 @@ def _official(predictions: Predictions, split: str, rows: Any) -> np.ndarray:
     return np.array([place[each] for each in ids])
 
 
-def _lines(predictions: Predictions, rows: np.ndarray) -> Iterator[str]:
+def _format_lines(predictions: Predictions, rows: np.ndarray) -> Iterator[str]:
     kind = predictions.metadata.kind
     if kind == "boxes":
         boxes, scores = (predictions.rows.column(name).to_pylist() for name in ("detected_boxes", "scores"))

@@ -448,7 +448,7 @@ FAULTS: list[tuple[Rule, str, str, Any, str, Any]] = [
         "check_state",
         lambda _, state, *__, **___: state,
     ),
-    (rule_changed_files, "digest not checked", "react", tensor_file, "_digest", lambda *_: "0"),
+    (rule_changed_files, "digest not checked", "react", tensor_file, "_digest_arrays", lambda *_: "0"),
     (
         rule_finite_scores,
         "scores not looked at",

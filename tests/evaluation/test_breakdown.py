@@ -32,8 +32,8 @@ def _confidence(predictions: oochub.Predictions, rows: np.ndarray) -> tuple[np.n
 def test_the_calibration_error_of_a_side_is_computed_once(predictions, monkeypatch, cluster):
     """Planted faults: computed again where a cluster is declared, and then of single rows; `known` left out."""
     seen = []
-    plain, declared = ece._surplus, evaluation.find_declaration
-    monkeypatch.setattr(ece, "_surplus", lambda *given: seen.append(len(given[0])) or plain(*given))
+    plain, declared = ece._compute_surplus, evaluation.find_declaration
+    monkeypatch.setattr(ece, "_compute_surplus", lambda *given: seen.append(len(given[0])) or plain(*given))
     monkeypatch.setattr(evaluation, "find_declaration", lambda part: replace(declared(part), cluster=cluster))
     report = oochub.evaluate(predictions)
     easy = int((predictions.column("challenge") == "easy").sum())

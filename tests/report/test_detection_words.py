@@ -120,8 +120,8 @@ def test_differences_are_delongs_against_the_best_and_msp():
 )
 def test_each_case_is_planted(strengths, new, failure):
     rows = _rows(strengths)
-    assert new in words._new_class_words(rows)
-    assert failure in words._failure_words(rows)
+    assert new in words._describe_new_classes(rows)
+    assert failure in words._describe_failures(rows)
 
 
 def test_a_lead_is_held_against_all_comparisons_at_once():
@@ -133,8 +133,8 @@ def test_a_lead_is_held_against_all_comparisons_at_once():
             detection_row(name, {"auroc_new_class": {"value": value}}, against_best=against)
             for name, value, against in (("a", 0.9, {}), ("b", 0.8, test), ("c", 0.7, test))
         ]
-        assert words._among_the_best(rows, "auroc_new_class") == ({"a"} if p_value < 0.025 else {"a", "b", "c"})
-        return " leads " in words._new_class_words(rows)
+        assert words._find_among_best(rows, "auroc_new_class") == ({"a"} if p_value < 0.025 else {"a", "b", "c"})
+        return " leads " in words._describe_new_classes(rows)
 
     assert leads(0.02) and not leads(0.03)
 
@@ -142,11 +142,11 @@ def test_a_lead_is_held_against_all_comparisons_at_once():
 def test_without_tests_nothing_is_claimed():
     """A report of before has values only; a lone detector and a missing MSP have no comparison."""
     rows = [replace(row, against_best={}, against_msp={}) for row in _rows({"msp": (1, 1), "vim": (3, 3)})]
-    assert words._new_class_words(rows).endswith("the differences were not tested.")
-    assert words._failure_words(rows) == ""
-    assert words._failure_words(_rows({"energy": (1, 1), "vim": (3, 3)})) == ""
+    assert words._describe_new_classes(rows).endswith("the differences were not tested.")
+    assert words._describe_failures(rows) == ""
+    assert words._describe_failures(_rows({"energy": (1, 1), "vim": (3, 3)})) == ""
     undefined = {"auroc_new_class": {"value": None, "reason": "no such row"}}
-    assert words._new_class_words([detection_row("msp", undefined)]).endswith(": n/a, no such row.")
+    assert words._describe_new_classes([detection_row("msp", undefined)]).endswith(": n/a, no such row.")
 
 
 @pytest.mark.slow
@@ -154,8 +154,8 @@ def test_equal_detectors_are_seldom_told_apart():
     """Six detectors of equal worth: at most about 5% of draws claim a lead, at most 5% a detector that beats MSP."""
     strengths = {name: (1, 1) for name in ("msp", "a", "b", "c", "d", "e")}
     draws = [_rows(strengths, n=100, seed=seed) for seed in range(200)]
-    assert np.mean([" leads " in words._new_class_words(rows) for rows in draws]) <= 0.05
-    assert np.mean([" beat" in words._failure_words(rows).replace("to beat", "") for rows in draws]) <= 0.09
+    assert np.mean([" leads " in words._describe_new_classes(rows) for rows in draws]) <= 0.05
+    assert np.mean([" beat" in words._describe_failures(rows).replace("to beat", "") for rows in draws]) <= 0.09
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(-1, 1)), min_size=2, max_size=6))
@@ -176,10 +176,10 @@ def test_no_claim_without_its_test(cases):
         )
     best = max(rows, key=lambda row: row.metrics["auroc_new_class"])
     p_values = [row.against_best["auroc_new_class"].p_value for row in rows if row is not best]
-    if " leads " in words._new_class_words(rows):
+    if " leads " in words._describe_new_classes(rows):
         assert max(p_values) <= 0.05 / len(p_values)
     above = [row.against_msp["auroc_failure"] for row in rows[1:]]
-    if " beats " in words._failure_words(rows):
+    if " beats " in words._describe_failures(rows):
         assert any(test.estimate > 0 and test.p_value <= 0.05 for test in above)
 
 
@@ -187,11 +187,11 @@ def test_probe_words():
     falls = probe_row("vim", {"value": -0.2, "low": -0.3, "high": -0.1})
     rises = probe_row("knn", {"value": -0.2, "low": -0.3, "high": 0.1})
     msp = probe_row("msp", None)
-    assert words._probe_words([msp, falls, rises]).endswith("among the scores of ood vim falls further than msp.")
-    assert words._probe_words([msp, rises]).endswith("no detector is shown to fall further than msp.")
-    assert words._probe_words([msp]).endswith("1\u202f100 of 1\u202f200 right answers stay as they were.")
+    assert words._describe_probe([msp, falls, rises]).endswith("among the scores of ood vim falls further than msp.")
+    assert words._describe_probe([msp, rises]).endswith("no detector is shown to fall further than msp.")
+    assert words._describe_probe([msp]).endswith("1\u202f100 of 1\u202f200 right answers stay as they were.")
     unknown = probe_row("knn", {"value": None}, factor=None)
-    assert words._probe_words([unknown]) == "After a zoom, 1\u202f100 of 1\u202f200 right answers stay as they were."
+    assert words._describe_probe([unknown]) == "After a zoom, 1\u202f100 of 1\u202f200 right answers stay as they were."
 
 
 def _shown(estimate, key, *, signed=False):
@@ -216,8 +216,8 @@ def test_every_number_is_on_the_page_and_in_markdown():
                 ends = " to ".join(_shown(row[key], end, signed=signed) for end in ("low", "high"))
                 assert f"{_shown(row[key], 'value', signed=signed)}{ends}" in page
                 assert ends in text
-    for pair in words._detection_pairs(reports.read(report)):
-        for sentence in words._findings(pair.rows):
+    for pair in words._group_detection(reports.read(report)):
+        for sentence in words._write_findings(pair.rows):
             assert sentence.replace("_", "\u202f") in page and sentence.replace("_", r"\_") in text
     assert "300 in distribution, 74 of them answered wrong; 200 out of it." in page
 
@@ -234,7 +234,7 @@ def test_the_section_is_left_out_without_detectors_and_the_probe_without_probes(
 
 def test_bold_is_the_best_and_what_its_test_does_not_tell_from_it():
     rows = _rows({"msp": (1, 1), "vim": (1, 1), "knn": (0, 0)})
-    assert words._among_the_best(rows, "auroc_new_class") == {"msp", "vim"}
+    assert words._find_among_best(rows, "auroc_new_class") == {"msp", "vim"}
     page = render_page(detection_report()).partition('id="detection"')[2]
     bold = {name: page.count(f'<th scope="row">{name}</th>') for name in ("max_cosine", "ash_b")}
     assert bold == {"max_cosine": 4, "ash_b": 4}
@@ -248,7 +248,7 @@ def test_marks_stand_where_the_numbers_say():
     Planted fault seen: the colors of the two goals exchanged.
     """
     report = detection_report()
-    pair = words._detection_pairs(reports.read(report))[1]
+    pair = words._group_detection(reports.read(report))[1]
     page = render_page(report).partition("imagenet_1k against far_ood</h3>")[2]
     chart = page.partition("</thead>")[2].partition("</svg></svg></td>")[0]
     for goal, color in (("auroc_new_class", "ood"), ("auroc_failure", "wrong")):

@@ -10,7 +10,7 @@ from parsed_page import ParsedPage
 
 from oochub.records.finding_records import ONE_PLACE
 from oochub.report.report import Report
-from oochub.report.sections.where_errors_go import _confusion_rows, _finding
+from oochub.report.sections.where_errors_go import _list_confusion_rows, _write_finding
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
 
@@ -41,25 +41,25 @@ def told(report, hits, n, *, even=1 / 3, of_answers=0.35, **more):
 )
 def test_more_or_fewer_is_said_where_the_interval_leaves_both_chances(report, hits, n, of_answers, headline):
     """Planted faults seen: the value compared, not its interval; the first chance alone."""
-    assert _finding(told(report, hits, n, of_answers=of_answers)).headline == headline
+    assert _write_finding(told(report, hits, n, of_answers=of_answers)).headline == headline
 
 
 def test_the_numbers_are_in_the_sentence(report):
-    finding = _finding(told(report, 80, 100, n_errors=120))
+    finding = _write_finding(told(report, 80, 100, n_errors=120))
     assert finding.rest == (
         "80 of 100 errors do: 80.0% (95% interval 71.1 to 86.7). By chance it would be 33.3% (to the other classes "
         "alike) or 35.0% (to each as often as answered). 20 more errors cannot tell: their background is that of no "
         "other class, or of every other."
     )
     without = told(report, 80, 100, share=Estimate(0.8, n=100, method="bootstrap", reason="one cluster only"))
-    assert "It is not shown that errors follow the background. 80 of 100 go to" in _finding(without).text
-    assert "80.0% (no interval: one cluster only)" in _finding(without).rest
+    assert "It is not shown that errors follow the background. 80 of 100 go to" in _write_finding(without).text
+    assert "80.0% (no interval: one cluster only)" in _write_finding(without).rest
     usual = replace(report, errors=replace(report.errors, source="usual"))
-    assert "a class whose usual background it is" in _finding(usual).text
+    assert "a class whose usual background it is" in _write_finding(usual).text
 
 
 def test_every_form_says_it_with_the_share_of_each_context(report):
-    finding = _finding(report)
+    finding = _write_finding(report)
     forms = reports.rendered(report)
     forms["page"] = ParsedPage(forms["page"]).words
     for name in ("terminal", "markdown", "page"):
@@ -77,7 +77,7 @@ def test_every_form_says_it_with_the_share_of_each_context(report):
 
 def test_the_matrix_on_the_page_is_the_confusion_of_each_context(report):
     """Planted fault seen: rows divided by all rows of the context, where it holds two classes."""
-    classes, rows = _confusion_rows(report)
+    classes, rows = _list_confusion_rows(report)
     assert classes == list(reports.BREEDS) and len(rows) == 4
     for row in rows:
         breed = classes[row.label]
@@ -92,14 +92,14 @@ def test_the_matrix_on_the_page_is_the_confusion_of_each_context(report):
     first, second = report.errors.contexts[:2]
     both = replace(first, n=400, confusion=first.confusion + second.confusion)
     shared = replace(report, errors=replace(report.errors, contexts=(both,)))
-    assert [(row.n, sum(row.shares)) for row in _confusion_rows(shared)[1]] == [(200, pytest.approx(1))] * 2
+    assert [(row.n, sum(row.shares)) for row in _list_confusion_rows(shared)[1]] == [(200, pytest.approx(1))] * 2
 
 
 @pytest.mark.parametrize("n_errors, reason", [(5, ONE_PLACE), (0, "no errors")])
 def test_a_section_that_has_nothing_to_say_is_left_out(report, n_errors, reason):
     share = Estimate(math.nan, n=0, method="none", reason=reason)
     nothing = told(report, 0, 0, share=share, even=math.nan, of_answers=math.nan, n_errors=n_errors)
-    assert _finding(nothing) is None
+    assert _write_finding(nothing) is None
     for form, text in reports.rendered(nothing).items():
         assert "What the errors say" not in text and (form == "frame" or reason not in text), form
 
@@ -116,7 +116,7 @@ def test_what_is_undefined_is_said_once_and_old_reports_say_nothing(report, tmp_
     content = reports.spawrious_report()
     del content["errors"]
     before = reports.read(content)
-    assert before.errors is None and _finding(before) is None
+    assert before.errors is None and _write_finding(before) is None
     assert not any("What the errors say" in form for form in reports.rendered(before).values())
     assert Report.load(report.save(tmp_path / "r.json")).errors == report.errors
 

@@ -104,7 +104,7 @@ FAULTS = {
     "the gap loses its sign": (numbers, "points", lambda real: lambda value, unit="fraction": real(abs(value), unit)),
     "an interval is another's": (numbers, "interval", lambda real: lambda estimate, unit="fraction": "98.5 to 99.5"),
     "errors are counted as rows": (where_errors_go.format_numbers, "count", lambda real: lambda value: real(value + 1)),
-    "a sentence is new": (verdict, "_level_of_chance", lambda real: lambda report: "Somewhat"),
+    "a sentence is new": (verdict, "_describe_chance", lambda real: lambda report: "Somewhat"),
 }
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 import oochub
 from oochub.stats.estimate import Estimate
-from oochub.stats.gap_under_wrong_contexts import _largest, gap_under_wrong_contexts
+from oochub.stats.gap_under_wrong_contexts import _find_largest, gap_under_wrong_contexts
 from oochub.stats.stratified_gap import StratifiedGap, stratified_gap
 
 
@@ -169,7 +169,7 @@ def test_a_gap_of_shares_is_no_larger_than_one():
 def test_where_all_rows_may_be_on_one_side_nothing_is_known(mean):
     """Planted fault: a division by the rows of the side that has none."""
     any_rate = Estimate(0.5, low=0.0, high=1.0, n=2, method="by hand")
-    assert _largest(mean, mean, 0.5, any_rate, any_rate) == 1
+    assert _find_largest(mean, mean, 0.5, any_rate, any_rate) == 1
 
 
 def test_what_is_not_known_says_so():

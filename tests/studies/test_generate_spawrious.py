@@ -138,7 +138,7 @@ def test_the_layout_and_the_record(made: Path, small: GenerationPlan) -> None:
 
 def test_a_second_run_has_nothing_to_do(made: Path, small: GenerationPlan, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted fault: models that are opened before what is left is known."""
-    monkeypatch.setattr(generation, "_opened", lambda *_: pytest.fail("models were opened"))
+    monkeypatch.setattr(generation, "_open_models", lambda *_: pytest.fail("models were opened"))
     times = {path: path.stat().st_mtime_ns for path in made.rglob("*")}
     record = generate_spawrious(made, small, device="cpu")
     assert record == read_record(made)

@@ -144,12 +144,12 @@ def test_the_runs_are_those_of_the_page(repeats, runs):
 def test_a_run_is_done_at_its_place(tmp_path, monkeypatch):
     """A process of its own gets threads and instructions; a finished run is read; the environment is as before."""
     run, before = runs_again()[0], dict(os.environ)
-    monkeypatch.setattr(repeated_runs, "_measured", _told)
+    monkeypatch.setattr(repeated_runs, "_measure_run", _told)
     row = row_of(run, RunPlace(2, "AVX2", 1), tmp_path, tmp_path)
     assert row["told"] == ["2", "avx2", "AVX2", 2] and (row["threads"], row["instructions"]) == (2, "AVX2")
     assert dict(os.environ) == before
     assert row_of(run, RunPlace(1, "all", 1), tmp_path, tmp_path)["told"] == ["1", None, None, 1]
-    monkeypatch.setattr(repeated_runs, "_measured", None)
+    monkeypatch.setattr(repeated_runs, "_measure_run", None)
     assert row_of(run, RunPlace(2, "AVX2", 1), tmp_path, tmp_path) == row
 
 

@@ -16,7 +16,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predictions import Predictions
 from oochub.studies.wilds.submission_file import SubmissionFile
-from oochub.studies.wilds.submission_scores import _Number, _numbers, _table
+from oochub.studies.wilds.submission_scores import _build_table, _compute_numbers, _Number
 
 KNOWN = ("iwildcam", "ogb_molpcba", "poverty_fold_a")
 FOLDS = ("poverty_fold_a", "poverty_fold_b")
@@ -84,10 +84,10 @@ def test_an_undefined_number_leaves_mean_and_deviation_undefined():
     for fold, value in (("A", math.nan), ("B", 0.5)):
         file = SubmissionFile.of(Path(f"poverty_split:test_fold:{fold}_epoch:best_pred.csv"), FOLDS)
         numbers[file] = [_Number(metric="pearson", value=value, wilds=0.5)]
-    (record,) = _table(numbers).records
+    (record,) = _build_table(numbers).records
     assert math.isnan(record["mean"]) and math.isnan(record["sd"]) and record["replicates"] == 2
     assert (record["wilds_mean"], record["wilds_sd"]) == (0.5, 0.0)
-    assert _table(numbers).rows[0][3:6] == ("n/a", "n/a", "0.5000")
+    assert _build_table(numbers).rows[0][3:6] == ("n/a", "n/a", "0.5000")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_fmow_has_the_worst_region_and_the_worst_year():
         benchmark="wilds",
         config="fmow",
     )
-    numbers = {number.metric: number.value for number in _numbers(predictions)}
+    numbers = {number.metric: number.value for number in _compute_numbers(predictions)}
     assert numbers["accuracy"] == 4 / 8
     assert numbers["accuracy, worst region"] == numbers["worst_group.accuracy"] == 1 / 2  # Africa; Other is 0 / 2
     assert numbers["accuracy, worst year"] == 1 / 5  # 2017; 2016 is 3 / 3

@@ -7,7 +7,7 @@ import torch
 from objective_references import TASKS, made, some_batch
 
 import oochub
-from oochub.trainers.heads.head_stack import _join_objectives, _loss_kind
+from oochub.trainers.heads.head_stack import _describe_loss, _join_objectives
 
 FORMS = (None, "nooch", "wilds", "domainbed", "subpopbench")
 DIFFERENT: dict[str, tuple[float, ...]] = {
@@ -60,7 +60,7 @@ def test_heads_side_by_side_equal_each_alone(name: str, task: str) -> None:
         alone = heads(name, form)
         if not alone:
             continue
-        assert len({_loss_kind(objective, 0) for objective in alone}) == 1
+        assert len({_describe_loss(objective, 0) for objective in alone}) == 1
         joint = _join_objectives(alone)
         for number in range(4):
             batches = [some_batch(task, seed=10 * number + head).tensors()[:3] for head in range(3)]
@@ -84,9 +84,9 @@ def test_heads_side_by_side_equal_each_alone(name: str, task: str) -> None:
 
 def test_objectives_of_another_kind_are_not_joined():
     """Another form, another p of cvar, whose number of rows is one for all heads, and what takes a single head."""
-    kinds = [_loss_kind(made(*each), 0) for each in (("irm",), ("erm",), ("coral",))]
-    kinds += [_loss_kind(made("irm", form="nooch"), 0), _loss_kind(made("cvar", p=0.1), 0)]
-    kinds += [_loss_kind(made("cvar", p=0.2), 0), _loss_kind(made("coral"), 1)]
+    kinds = [_describe_loss(made(*each), 0) for each in (("irm",), ("erm",), ("coral",))]
+    kinds += [_describe_loss(made("irm", form="nooch"), 0), _describe_loss(made("cvar", p=0.1), 0)]
+    kinds += [_describe_loss(made("cvar", p=0.2), 0), _describe_loss(made("coral"), 1)]
     assert len(set(kinds)) == len(kinds)
     one = made("group_dro")
     assert _join_objectives([one]) is one

@@ -70,9 +70,9 @@ def test_every_loss_and_gradient_is_that_of_one_cut(task: str, kind: str) -> Non
 
 def test_cuts_are_uniform_and_independent() -> None:
     """2,000 steps on environments of 4 and 3 rows: each of the 12 pairs of cuts equally often (chi-squared)."""
-    from oochub.trainers.objectives.causirl import _drawn
+    from oochub.trainers.objectives.causirl import _hash_environments
 
-    drawn = torch.stack([_drawn(torch.tensor(step), 2) for step in range(2000)])
+    drawn = torch.stack([_hash_environments(torch.tensor(step), 2) for step in range(2000)])
     assert 0 <= drawn.min() and drawn.max() < 2**32
     cuts = drawn * torch.tensor([4, 3]) >> 32
     counts = torch.bincount(cuts[:, 0] * 3 + cuts[:, 1], minlength=12)

@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 import oochub
 from oochub.models.detector_boxes import draw_boxes
-from oochub.trainers.losses import _box_losses
-from oochub.trainers.rows.targets import _box_targets
+from oochub.trainers.losses import _compute_box_losses
+from oochub.trainers.rows.targets import _read_box_targets
 
 _SIDE = 48
 
@@ -54,7 +54,7 @@ def test_the_loss_of_a_picture_is_that_of_transformers(detector):
         labels = [{"class_labels": own[:, 0].long(), "boxes": own[:, 1:]}]
         expected.append(model(pixel_values=pixels[row : row + 1], labels=labels).loss)
     said = model(pixel_values=pixels)
-    losses = _box_losses(torch.cat([said.logits, said.pred_boxes], -1), truth)
+    losses = _compute_box_losses(torch.cat([said.logits, said.pred_boxes], -1), truth)
     torch.testing.assert_close(losses, torch.stack(expected), atol=1e-4, rtol=1e-4)
     losses.sum().backward()
     assert model.class_labels_classifier.layers[-1].weight.grad.abs().sum() > 0
@@ -96,10 +96,10 @@ def test_the_loss_of_several_classes_is_that_by_hand():
     for row, count in enumerate([0, 1, 4, 8, 3]):
         truth[row, :count, 0] = torch.randint(0, 3, (count,), generator=rng).float()
         truth[row, :count, 1:] = 0.2 + 0.3 * torch.rand(count, 4, generator=rng)
-    losses = _box_losses(logits, truth)
+    losses = _compute_box_losses(logits, truth)
     expected = [_loss_by_hand(*each) for each in zip(logits, truth, strict=True)]
     np.testing.assert_allclose(losses.numpy(), expected, rtol=1e-4)
-    assert _box_losses(logits.index_fill(0, torch.tensor([1]), torch.nan), truth).isnan().all()
+    assert _compute_box_losses(logits.index_fill(0, torch.tensor([1]), torch.nan), truth).isnan().all()
 
 
 def test_boxes_of_a_detector_without_no_object_have_sigmoids():
@@ -126,14 +126,14 @@ def test_drawn_boxes_are_those_of_the_post_processing():
 def test_targets_are_fractions_of_the_picture(raw):
     """Back to pixels they are the boxes of the rows."""
     data = load_dataset("wilds", "globalwheat", data_dir=str(raw("wilds/globalwheat")))["train"]
-    targets = _box_targets(data, split="train")
+    targets = _read_box_targets(data, split="train")
     assert targets.shape == (len(data), max(map(len, data["boxes"])), 5)
     for own, boxes in zip(targets, data["boxes"], strict=True):
         held = own[~own[:, 0].isnan()] * 96
         corners = torch.cat([held[:, 1:3] - held[:, 3:] / 2, held[:, 1:3] + held[:, 3:] / 2], 1)
         torch.testing.assert_close(corners, torch.tensor(boxes).reshape(-1, 4), atol=1e-3, rtol=0)
     with pytest.raises(oochub.OochubError, match=r"it has no column width\. Add the columns width and height"):
-        _box_targets(data.remove_columns("width"), split="train")
+        _read_box_targets(data.remove_columns("width"), split="train")
 
 
 def test_targets_by_hand():
@@ -144,10 +144,10 @@ def test_targets_by_hand():
         "height": [8, 9],
         "categories": [[2, 1], []],
     }
-    targets = _box_targets(Dataset.from_dict(rows), split="train")
+    targets = _read_box_targets(Dataset.from_dict(rows), split="train")
     assert targets[0].tolist() == [[2, 0.25, 0.25, 0.5, 0.5], [1, 0.75, 0.375, 0.5, 0.25]]
     assert targets[1].isnan().all()
-    empty = _box_targets(Dataset.from_dict({"boxes": [[]], "width": [9], "height": [9]}), split="train")
+    empty = _read_box_targets(Dataset.from_dict({"boxes": [[]], "width": [9], "height": [9]}), split="train")
     assert empty.shape == (1, 1, 5) and empty.isnan().all()
 
 
@@ -162,7 +162,7 @@ def test_targets_that_are_wrong_are_said(column, values, words):
     box = [0.0, 0.0, 1.0, 1.0]
     rows = {"boxes": [[box], [box, box]], "categories": [[0], [0, 0]], "width": [9, 9], "height": [9, 9]}
     with pytest.raises(oochub.OochubError, match=words):
-        _box_targets(Dataset.from_dict(rows | {column: values}), split="train")
+        _read_box_targets(Dataset.from_dict(rows | {column: values}), split="train")
 
 
 def test_a_detector_trains_predicts_and_is_scored(detector, raw, tmp_path):

@@ -58,7 +58,7 @@ def read_auxiliary(dataset: Any, name: str, weight: float) -> Auxiliary:
     feature = dataset.features[base]
     inner = getattr(feature, "feature", None)
     if _is(inner, "float") or _is(feature, "float"):
-        return Auxiliary(*_present(_numbers(dataset, base, place, name), name), weight)
+        return Auxiliary(*_check_present(_number_values(dataset, base, place, name), name), weight)
     if inner is not None or not (isinstance(feature, datasets.ClassLabel) or _is(feature, "string", "int", "uint")):
         raise OochubError(
             f"auxiliary_column {name!r} must hold names, whole numbers, numbers or lists of numbers, got {feature}."
@@ -131,7 +131,7 @@ def _is(feature: Any, *kinds: str) -> bool:
     return isinstance(feature, datasets.Value) and feature.dtype.startswith(kinds)
 
 
-def _numbers(dataset: Any, base: str, place: str, name: str) -> NDArray[np.float64]:
+def _number_values(dataset: Any, base: str, place: str, name: str) -> NDArray[np.float64]:
     rows = dataset.select_columns([base]).with_format(None)[:][base]
     if any(row is None for row in rows):
         raise OochubError(f"Some training rows have no {name!r}. Drop them, or choose another auxiliary_column.")
@@ -148,7 +148,7 @@ def _numbers(dataset: Any, base: str, place: str, name: str) -> NDArray[np.float
     return numbers
 
 
-def _present(numbers: NDArray[np.float64], name: str) -> tuple[Tensor, tuple[str, ...]]:
+def _check_present(numbers: NDArray[np.float64], name: str) -> tuple[Tensor, tuple[str, ...]]:
     present = numbers > 0
     _check_different(1 + int(present.any() and not present.all()), name)
     names = (name,) if present.shape[1] == 1 else tuple(f"{name}.{place}" for place in range(present.shape[1]))

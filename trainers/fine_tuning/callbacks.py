@@ -70,7 +70,7 @@ class Callbacks:
                     f"callbacks= takes callbacks as transformers has them, with a method of {', '.join(EVENTS)}; got "
                     f"{each!r}."
                 )
-        self._args = _named_as_there(args, selection)
+        self._args = _convert_arguments(args, selection)
         self._main, self._given, self._control = main, given, TrainerControl()
 
     @property
@@ -106,7 +106,7 @@ class Callbacks:
                 self._control = hear(self._args, state, self._control, **self._given, **given) or self._control
 
 
-def _named_as_there(args: RobustTrainingArguments, selection: Selection | None) -> SimpleNamespace:
+def _convert_arguments(args: RobustTrainingArguments, selection: Selection | None) -> SimpleNamespace:
     """The settings as callbacks of transformers ask for them: an epoch is saved and validated, the best is kept."""
     given = {each.name: getattr(args, each.name) for each in fields(args)}
     given |= {"save_strategy": "epoch", "logging_strategy": "epoch", "eval_strategy": "epoch" if selection else "no"}
@@ -115,7 +115,10 @@ def _named_as_there(args: RobustTrainingArguments, selection: Selection | None) 
 
 
 def _state(progress: Progress, *, main: bool) -> TrainerState:
-    logs = [_numbers(each) | {"epoch": float(each["epoch"]), "step": each["global_step"]} for each in progress.history]
+    logs = [
+        _select_numbers(each) | {"epoch": float(each["epoch"]), "step": each["global_step"]}
+        for each in progress.history
+    ]
     return TrainerState(
         epoch=float(progress.epoch),
         global_step=progress.global_step,
@@ -128,5 +131,5 @@ def _state(progress: Progress, *, main: bool) -> TrainerState:
     )
 
 
-def _numbers(record: Mapping[str, Any]) -> dict[str, float]:
+def _select_numbers(record: Mapping[str, Any]) -> dict[str, float]:
     return {name: value for name, value in record.items() if isinstance(value, float)}

@@ -89,7 +89,7 @@ class Loop:
             keep_first=self._last_stage > 0,
             auxiliary=data.auxiliary,
         )
-        self._eval_batches = data.evaluation and self._loader(data.evaluation, args.per_device_eval_batch_size)
+        self._eval_batches = data.evaluation and self._make_loader(data.evaluation, args.per_device_eval_batch_size)
         objective.to(accelerator.device)
         accelerator.register_for_checkpointing(self._schedule, objective)
         self._trackers = _Trackers(accelerator, args.settings)
@@ -105,19 +105,19 @@ class Loop:
     def run(self) -> Progress:
         """Trains from the last complete checkpoint on, and restores the weights of the best epoch."""
         with deterministic_algorithms(self._args.full_determinism), torch.random.fork_rng(devices=[]):
-            progress = self._resumed()
+            progress = self._resume()
             self._tell("on_train_begin", progress)
             quiet = None if self._accelerator.is_main_process else True
             with tqdm(initial=progress.global_step, unit="step", disable=quiet) as bar:
                 while True:
-                    if not self._stage_done(progress):
+                    if not self._end_stage(progress):
                         bar.total = progress.stage_began + progress.stage_steps
                         bar.set_description(f"epoch {progress.epoch + 1}")
                         self._run_epoch(progress, bar)
                     elif progress.stage == self._last_stage:
                         break
                     else:
-                        self._next_stage(progress)
+                        self._begin_next_stage(progress)
                         if progress.stage_steps:
                             continue
                     bar.set_postfix(self._close_epoch(progress))
@@ -143,19 +143,19 @@ class Loop:
             return None
         return Path(self._args.cache_dir or cache_folder("pixels"))
 
-    def _loader(self, examples: Examples, batch_size: int, sampler: EpochSampler | None = None) -> Any:
+    def _make_loader(self, examples: Examples, batch_size: int, sampler: EpochSampler | None = None) -> Any:
         workers = 0 if self._args.cache == "uint8" else self._args.dataloader_num_workers
-        loader = DataLoader(examples, batch_size, sampler=sampler, num_workers=workers, collate_fn=_as_it_is)
+        loader = DataLoader(examples, batch_size, sampler=sampler, num_workers=workers, collate_fn=_return_unchanged)
         return self._accelerator.prepare(loader)
 
-    def _training_batches(self) -> Any:
+    def _make_stage_loader(self) -> Any:
         """The loader of a stage."""
         args, train = self._args, self._data.train
         own = self._objective.sampler(train.label, train.environment, seed=args.seed)
         sampler = own or choose_sampler(args, train, processes=self._accelerator.num_processes)
-        return self._loader(train, args.per_device_train_batch_size, sampler)
+        return self._make_loader(train, args.per_device_train_batch_size, sampler)
 
-    def _resumed(self) -> Progress:
+    def _resume(self) -> Progress:
         self._accelerator.wait_for_everyone()
         checkpoint = self._folder.last()
         if checkpoint is None:
@@ -163,12 +163,12 @@ class Loop:
             return progress
         self._schedule.begin(checkpoint.progress.stage_steps)  # as long as the saved one
         self._accelerator.load_state(str(checkpoint.folder))
-        self._batches = self._training_batches()
+        self._batches = self._make_stage_loader()
         return checkpoint.progress
 
     def _begin_stage(self, progress: Progress) -> None:
         args = self._args
-        self._batches = self._training_batches()
+        self._batches = self._make_stage_loader()
         epoch = math.ceil(len(self._batches) / args.gradient_accumulation_steps)
         progress.stage_began, progress.stage_steps = (
             progress.global_step,
@@ -184,10 +184,10 @@ class Loop:
         self._schedule.begin(progress.stage_steps, epoch=epoch)
         self._losses = _EpochLosses(len(self._data.train.environment_names), self._accelerator.device)
 
-    def _next_stage(self, progress: Progress) -> None:
+    def _begin_next_stage(self, progress: Progress) -> None:
         """A clean pass over the training rows, what the objective makes of it, and a new beginning."""
         train = self._data.train
-        batches = self._loader(train, self._args.per_device_eval_batch_size)
+        batches = self._make_loader(train, self._args.per_device_eval_batch_size)
         logits, features = self._training.outputs_of_all(batches, train.inputs)
         self._objective.next_stage(CleanPass(logits, features, train.label, train.environment), self._training)
         self._training.forget()
@@ -196,7 +196,7 @@ class Loop:
         progress.best_epoch, progress.best_value, progress.bad_epochs = 0, None, 0
         self._begin_stage(progress)
 
-    def _stage_done(self, progress: Progress) -> bool:
+    def _end_stage(self, progress: Progress) -> bool:
         patience = self._args.early_stopping_patience
         spent = progress.stage == self._last_stage and 0 < patience <= progress.bad_epochs
         return spent or self._tell.stop or progress.global_step >= progress.stage_began + progress.stage_steps
@@ -235,7 +235,7 @@ class Loop:
                 self._schedule.step()
                 bar.update()
                 self._tell("on_step_end", progress)
-                if self._stage_done(progress) or self._tell.stop_epoch:
+                if self._end_stage(progress) or self._tell.stop_epoch:
                     break
                 if args.save_steps and progress.global_step % args.save_steps == 0:
                     self._save_within_epoch(progress)
@@ -306,7 +306,7 @@ class Loop:
         self._accelerator.wait_for_everyone()
 
 
-def _as_it_is(batch: Any) -> Any:
+def _return_unchanged(batch: Any) -> Any:
     return batch
 
 

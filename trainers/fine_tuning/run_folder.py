@@ -87,7 +87,7 @@ class RunFolder:
     @property
     def is_finished(self) -> bool:
         """Whether a run with these settings is complete."""
-        return self._has_recipe and self._earlier_settings() == self._settings
+        return self._has_recipe and self._read_earlier_settings() == self._settings
 
     @property
     def history(self) -> list[dict[str, Any]]:
@@ -121,11 +121,11 @@ class RunFolder:
 
     def begin(self) -> None:
         """Makes the folder ready: settings written, leftovers gone, and with `overwrite` the earlier run too."""
-        if self._earlier_settings() != self._settings:
+        if self._read_earlier_settings() != self._settings:
             self._remove(self._checkpoints)
         self._checkpoints.mkdir(parents=True, exist_ok=True)
         with write_whole(self._checkpoints / _SETTINGS) as draft:
-            draft.write_text(_json(self._settings))
+            draft.write_text(_encode_json(self._settings))
         for name in (*_LAST[::-1], AUXILIARY_HEAD):
             self._remove(self.path / name)
         self._sweep()
@@ -149,7 +149,7 @@ class RunFolder:
         A weight that two names share is stored once, and read back for both: Accelerate's line on it is left out.
         """
         try:
-            with _unsaid("Removed shared tensor", log="accelerate.utils.other"):
+            with _hide_lines("Removed shared tensor", log="accelerate.utils.other"):
                 yield
         except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises RuntimeError on a full disk
             raise OochubError(
@@ -160,7 +160,7 @@ class RunFolder:
     def commit(self, progress: Progress) -> None:
         """Makes a written draft the last checkpoint and removes all others but the best."""
         draft = self.draft_of(progress)
-        (draft / _PROGRESS).write_text(_json(asdict(progress)))
+        (draft / _PROGRESS).write_text(_encode_json(asdict(progress)))
         target = self._checkpoints / self._name(progress)
         self._remove(target)
         draft.replace(target)
@@ -175,8 +175,8 @@ class RunFolder:
         with self.writing():
             draft.mkdir(exist_ok=True)
             yield draft
-            (draft / _LOG).write_text(_json(history))
-            (draft / _RECIPE).write_text(_json({**recipe, "settings": self._settings}))
+            (draft / _LOG).write_text(_encode_json(history))
+            (draft / _RECIPE).write_text(_encode_json({**recipe, "settings": self._settings}))
             names = sorted(file.name for file in draft.iterdir())
             for name in [*(name for name in names if name not in _LAST), *_LAST]:
                 (draft / name).replace(self.path / name)
@@ -218,14 +218,14 @@ class RunFolder:
         for leftover in [*self._checkpoints.glob(".*"), *self.path.glob(".checkpoints*"), *self.path.glob(".draft*")]:
             self._remove(leftover)
 
-    def _earlier_settings(self) -> dict[str, Any] | None:
+    def _read_earlier_settings(self) -> dict[str, Any] | None:
         if self._has_recipe:
             return _record(self.path / _RECIPE, "settings")
         file = self._checkpoints / _SETTINGS
         return _record(file) if file.is_file() else None
 
     def _check(self) -> None:
-        earlier = self._earlier_settings()
+        earlier = self._read_earlier_settings()
         if earlier is None:
             files = self.path.iterdir() if self.path.is_dir() else ()
             foreign = [file.name for file in files if not file.name.lstrip(".").startswith("checkpoints")]
@@ -237,7 +237,7 @@ class RunFolder:
         elif earlier != self._settings and not self._overwrite:
             raise OochubError(
                 f"{self.path} holds a{' finished' if self._has_recipe else 'n unfinished'} run that differs in "
-                f"{_differences(earlier, self._settings)}. Choose another --out, or "
+                f"{_list_differences(earlier, self._settings)}. Choose another --out, or "
                 f"throw it away with {either('overwrite_output_dir=True', '--overwrite')}."
             )
 
@@ -252,32 +252,34 @@ def _record(file: Path, part: str | None = None) -> dict[str, Any]:
     return content
 
 
-def _json(value: Any) -> str:
+def _encode_json(value: Any) -> str:
     return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
-def _differences(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    before, after = _flat(earlier), _flat(now)
+def _list_differences(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    before, after = _flatten(earlier), _flatten(now)
     keys = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
     shown = [f"{key} (there {before.get(key)!r}, now {after.get(key)!r})" for key in keys[:6]]
     return ", ".join(shown) + (f" and {len(keys) - 6} more" if len(keys) > 6 else "")
 
 
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
     if not isinstance(value, Mapping):
         return {prefix: value}
-    return {k: v for key, each in value.items() for k, v in _flat(each, f"{prefix}.{key}" if prefix else key).items()}
+    return {
+        k: v for key, each in value.items() for k, v in _flatten(each, f"{prefix}.{key}" if prefix else key).items()
+    }
 
 
 @contextmanager
-def _unsaid(words: str, *, log: str) -> Iterator[None]:
+def _hide_lines(words: str, *, log: str) -> Iterator[None]:
     """Leaves out the lines with some words, while the block runs; other lines are said.
 
     Args:
         words: Which a line holds.
         log: The name of the logger.
 
-    >>> with _unsaid("shared tensor", log="accelerate"):
+    >>> with _hide_lines("shared tensor", log="accelerate"):
     ...     logging.getLogger("accelerate").warning("Removed shared tensor")
     """
 

@@ -98,10 +98,10 @@ class Validation:
         self._hard = {kind: np.flatnonzero(self._columns.get("challenge", np.array([])) == kind) for kind in _HARD}
         record = BuildRecord.of(dataset.info)
         self._facts = BuildFacts() if record is None else record.facts
-        self._counting = _counting(dataset, record)
-        self._groups = _memberships(dataset, self._columns.get("group"), self._counting)
+        self._counting = _mark_counting(dataset, record)
+        self._groups = _list_memberships(dataset, self._columns.get("group"), self._counting)
         known = environment_column if environment_column in dataset.column_names else None
-        self._environments = _coded(read_column(dataset, known) if known else None)
+        self._environments = _encode_values(read_column(dataset, known) if known else None)
         if problem_type == TOKENS and "kinds" in dataset.column_names:
             kind: Any = output_of("tokens")
             self._columns["kind"] = kind.kinds(dataset.select_columns(["kinds", "tokens"]).with_format("arrow")[:])
@@ -111,7 +111,7 @@ class Validation:
         own = self._own(blank)
         chosen = metric_for_best_model.partition(".")[0]
         self._compute_metrics = compute_metrics
-        own |= self._computed(blank)
+        own |= self._compute_given(blank)
         names = [*dict.fromkeys([*metrics, *([] if metric_for_best_model in own else [chosen])])]
         if chosen == "hard_loss" and chosen not in own:
             raise OochubError(
@@ -122,7 +122,9 @@ class Validation:
         numbers = self.measure(blank)
         if metric_for_best_model not in numbers:
             raise unknown_name("number for metric_for_best_model", metric_for_best_model, numbers)
-        self.selection = Selection(metric_for_best_model, self._direction(metric_for_best_model, greater_is_better))
+        self.selection = Selection(
+            metric_for_best_model, self._find_direction(metric_for_best_model, greater_is_better)
+        )
 
     def measure(self, logits: NDArray[np.float32]) -> dict[str, float]:
         """The numbers of the split, "loss" first.
@@ -130,10 +132,10 @@ class Validation:
         Args:
             logits: (n, classes) in the order of its rows; of tokens (n, t, 2), see `TrainingStep.outputs_of_all`.
         """
-        numbers, arrays = self._own(logits), self._columns | self._predicted(logits)
+        numbers, arrays = self._own(logits), self._columns | self._predict(logits)
         for name, metric in self._metrics.items():
             try:
-                given = _arguments(name, metric, arrays)
+                given = _choose_arguments(name, metric, arrays)
                 if "group" in given and self._counting is not None:
                     given = {key: values[self._counting] for key, values in given.items()}
                 value = metric(**given, **self._facts.options_of(metric))
@@ -144,10 +146,10 @@ class Validation:
                     f"The metric {name!r} cannot be computed: labels here are of the kind {self._type}. {error}"
                 ) from error
             if isinstance(value, Mapping):
-                numbers |= {f"{name}.{key}": float(value[key]) for key in _keys(metric, value)}
+                numbers |= {f"{name}.{key}": float(value[key]) for key in _list_keys(metric, value)}
             else:
                 numbers[name] = float(value)
-        computed = self._computed(logits)
+        computed = self._compute_given(logits)
         if twice := [name for name in computed if name in numbers]:
             raise OochubError(f"compute_metrics gives {twice[0]!r}, a number that there is already. Call it otherwise.")
         return numbers | computed
@@ -157,11 +159,11 @@ class Validation:
         if self._environments is None or self._type != CLASSES:
             return None
         codes, names = self._environments
-        return dict(zip(map(str, names), _means(self._correct(logits), codes).tolist(), strict=True))
+        return dict(zip(map(str, names), _average_by_code(self._correct(logits), codes).tolist(), strict=True))
 
     def _own(self, logits: NDArray[np.float32]) -> dict[str, float]:
         """The numbers that need no metric of the hub."""
-        losses = self._losses(logits)
+        losses = self._compute_losses(logits)
         numbers = {"loss": float(losses.mean())}
         hard = {f"{kind}_loss": float(losses[rows].mean()) for kind, rows in self._hard.items() if len(rows)}
         if hard:
@@ -170,10 +172,12 @@ class Validation:
             correct = self._correct(logits)
             numbers["accuracy"] = float(correct.mean())
             if self._groups is not None:
-                numbers["worst_group.accuracy"] = float(_means(correct[self._groups.row], self._groups.code).min())
+                numbers["worst_group.accuracy"] = float(
+                    _average_by_code(correct[self._groups.row], self._groups.code).min()
+                )
         return numbers
 
-    def _computed(self, logits: NDArray[np.float32]) -> dict[str, float]:
+    def _compute_given(self, logits: NDArray[np.float32]) -> dict[str, float]:
         """What `compute_metrics` gives."""
         if self._compute_metrics is None:
             return {}
@@ -184,17 +188,17 @@ class Validation:
             raise OochubError(f"compute_metrics returns a dict of numbers by name, got {given!r}.")
         return {name.removeprefix("eval_"): float(value) for name, value in given.items()}
 
-    def _losses(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    def _compute_losses(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
         if self._type == TOKENS:
             asked = (self._columns["label"] >= 0).sum(axis=1)
             means: NDArray[np.float64] = logits[..., 1].sum(axis=1, dtype=np.float64) / np.maximum(asked, 1)
             return means
-        return np.asarray(example_losses(torch.from_numpy(logits).double(), _double(self._label)))
+        return np.asarray(example_losses(torch.from_numpy(logits).double(), _double_label(self._label)))
 
     def _correct(self, logits: NDArray[np.float32]) -> NDArray[np.bool_]:
         return np.asarray(logits.argmax(axis=1) == self._columns["label"])
 
-    def _predicted(self, logits: NDArray[np.float32]) -> dict[str, Any]:
+    def _predict(self, logits: NDArray[np.float32]) -> dict[str, Any]:
         """What metrics compare with the labels."""
         doubles = torch.from_numpy(logits).double()
         if self._type == LABELS:
@@ -202,13 +206,13 @@ class Validation:
         if self._type == TOKENS:
             return {"prediction": logits[..., 0].astype(np.int64)}
         if self._type == BOXES:
-            return _boxes(doubles, self._label.double())
+            return _match_boxes(doubles, self._label.double())
         if self._type != CLASSES:
             return {"prediction": logits[:, 0]}
         arrays = {"prediction": logits.argmax(axis=1), "probability": doubles.softmax(1).numpy()}
         return arrays | ({"score": arrays["probability"][:, 1]} if self._binary else {})
 
-    def _direction(self, name: str, given: bool | None) -> bool:
+    def _find_direction(self, name: str, given: bool | None) -> bool:
         if given is not None or (name.endswith("loss") and name not in self._metrics):
             return bool(given)
         if name in _HIGHER:
@@ -221,7 +225,7 @@ class Validation:
         return facts.direction == "higher"
 
 
-def _boxes(said: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
+def _match_boxes(said: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
     """What metrics of boxes get, in fractions of the pictures: the overlap of boxes is that of pixels."""
     classes = said.shape[-1] - 5
     drawn = draw_boxes(said[..., :-4], said[..., -4:], range(classes), classes=classes).numpy()
@@ -241,7 +245,7 @@ class _Memberships(NamedTuple):
     code: NDArray[np.intp]
 
 
-def _counting(dataset: Any, record: BuildRecord | None) -> NDArray[np.bool_] | None:
+def _mark_counting(dataset: Any, record: BuildRecord | None) -> NDArray[np.bool_] | None:
     """Which rows (n,) are of groups that the benchmark's headline is of; None where all are, or none is."""
     if record is None or record.benchmark not in catalog.names("benchmark"):
         return None
@@ -252,7 +256,7 @@ def _counting(dataset: Any, record: BuildRecord | None) -> NDArray[np.bool_] | N
     return counting if counting is not None and counting.any() else None
 
 
-def _memberships(dataset: Any, group: Any, counting: NDArray[np.bool_] | None) -> _Memberships | None:
+def _list_memberships(dataset: Any, group: Any, counting: NDArray[np.bool_] | None) -> _Memberships | None:
     """Of the groups of rows that count, one each; else of the column "groups"; None without either."""
     if group is None and "groups" in dataset.column_names:
         lists = dataset.select_columns(["groups"]).with_format("arrow")[:].column("groups").combine_chunks()
@@ -261,11 +265,11 @@ def _memberships(dataset: Any, group: Any, counting: NDArray[np.bool_] | None) -
         row = np.arange(len(dataset))
     if counting is not None and group is not None:
         row, group = row[counting[row]], np.asarray(group)[counting[row]]
-    coded = _coded(group)
+    coded = _encode_values(group)
     return _Memberships(row, coded[0]) if coded and len(row) else None
 
 
-def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
+def _encode_values(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
     """Codes of the values and their names; no value is a value of its own."""
     if values is None:
         return None
@@ -273,21 +277,21 @@ def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]] | None:
     return codes.ravel(), names
 
 
-def _means(values: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.float64]:
+def _average_by_code(values: NDArray[Any], codes: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.bincount(codes, values) / np.bincount(codes)
 
 
-def _double(label: torch.Tensor) -> torch.Tensor:
+def _double_label(label: torch.Tensor) -> torch.Tensor:
     return label.double() if label.is_floating_point() else label
 
 
-def _keys(metric: Any, value: Mapping[str, Any]) -> list[str]:
+def _list_keys(metric: Any, value: Mapping[str, Any]) -> list[str]:
     facts = facts_of(metric)
     known = facts.keys if facts and facts.keys else value
     return [key for key in known if isinstance(value.get(key), float | int)]
 
 
-def _arguments(name: str, metric: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
+def _choose_arguments(name: str, metric: Any, arrays: Mapping[str, Any]) -> dict[str, Any]:
     parameters = signature(metric).parameters
     needed = [key for key, parameter in parameters.items() if parameter.default is Parameter.empty]
     missing = [key for key in needed if key not in arrays]

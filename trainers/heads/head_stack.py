@@ -59,9 +59,9 @@ class _HeadOptimizer:
     ) -> None:
         self._parameters, self._kind, self._done = list(parameters), args[0].optim, 0
         device = self._parameters[0].device
-        shapes = {_shape(each): each for each in args}
-        courses = {shape: _course(each, steps, epoch) for shape, each in shapes.items()}
-        rates = [(courses[_shape(each)] * torch.tensor([each.learning_rate, 1.0]))[:, None] for each in args]
+        shapes = {_get_shape(each): each for each in args}
+        courses = {shape: _plan_course(each, steps, epoch) for shape, each in shapes.items()}
+        rates = [(courses[_get_shape(each)] * torch.tensor([each.learning_rate, 1.0]))[:, None] for each in args]
         self._courses = torch.cat(rates, dim=1).to(device)  # (steps, heads, 2): rate, momentum
         self._decay = torch.tensor([each.weight_decay for each in args]).to(device)
         self._clip = args[0].max_grad_norm
@@ -76,7 +76,7 @@ class _HeadOptimizer:
         with torch.no_grad():
             self._clip_gradients()
             for number, parameter in enumerate(self._parameters):
-                of_head = (_wide(each, parameter) for each in (rate, momentum, self._decay, self._age))
+                of_head = (_widen(each, parameter) for each in (rate, momentum, self._decay, self._age))
                 self._move(parameter, self._first[number], self._second[number], *of_head)
                 parameter.grad = None
 
@@ -118,32 +118,32 @@ class _HeadOptimizer:
         gradients = [each.grad for each in self._parameters if each.grad is not None]
         norm = torch.stack([each.flatten(1).norm(dim=1) for each in gradients]).norm(dim=0)
         for each in gradients:
-            each.mul_(_wide((self._clip / (norm + 1e-6)).clamp(max=1.0), each))
+            each.mul_(_widen((self._clip / (norm + 1e-6)).clamp(max=1.0), each))
 
 
-def _wide(values: Tensor, like: Tensor) -> Tensor:
+def _widen(values: Tensor, like: Tensor) -> Tensor:
     return values.view(-1, *[1] * (like.ndim - 1))
 
 
-def _shape(args: RobustTrainingArguments) -> tuple[str, float, float, float]:
+def _get_shape(args: RobustTrainingArguments) -> tuple[str, float, float, float]:
     return args.lr_scheduler_type, args.warmup_ratio, args.lr_decay, args.momentum
 
 
-def _course(args: RobustTrainingArguments, steps: int, epoch: int) -> Tensor:
+def _plan_course(args: RobustTrainingArguments, steps: int, epoch: int) -> Tensor:
     """Rate, for a learning rate of 1, and momentum (Adam: first beta) of each step, (steps, 2); by torch itself."""
     optimizer = make_optimizer(nn.Linear(1, 1), unit := replace(args, learning_rate=1.0))
     if args.lr_scheduler_type == "constant" and not args.warmup_ratio:
-        return torch.tensor([_rate_and_momentum(optimizer)]).repeat(steps, 1)
+        return torch.tensor([_get_rate_and_momentum(optimizer)]).repeat(steps, 1)
     schedule, pairs = Schedule(optimizer, unit), []
     schedule.begin(steps, epoch=epoch)
     for _ in range(steps):
-        pairs.append(_rate_and_momentum(optimizer))
+        pairs.append(_get_rate_and_momentum(optimizer))
         optimizer.step()  # moves nothing; a schedule wants to be second
         schedule.step()
     return torch.tensor(pairs)
 
 
-def _rate_and_momentum(optimizer: torch.optim.Optimizer) -> tuple[float, float]:
+def _get_rate_and_momentum(optimizer: torch.optim.Optimizer) -> tuple[float, float]:
     group = optimizer.param_groups[0]
     return group["lr"], group["momentum"] if "momentum" in group else group["betas"][0]
 
@@ -152,7 +152,7 @@ def _join_objectives(objectives: Sequence[Objective], *, device: torch.device | 
     """One objective that takes heads side by side, as a last dimension; the objective itself of a single head.
 
     Args:
-        objectives: Of the heads, prepared and of one `_loss_kind`; they stay as they are.
+        objectives: Of the heads, prepared and of one `_describe_loss`; they stay as they are.
         device: Where they are.
 
     >>> from oochub.trainers.objectives.focal import Focal
@@ -173,13 +173,13 @@ def _join_objectives(objectives: Sequence[Objective], *, device: torch.device | 
     return joint
 
 
-def _loss_kind(objective: Objective, head: int) -> Hashable:
+def _describe_loss(objective: Objective, head: int) -> Hashable:
     """What objectives have in common that can be joined; one that takes a single head has nothing.
 
     >>> from oochub.trainers.objectives.irm import Irm
-    >>> _loss_kind(Irm(penalty_weight=1.0), 0) == _loss_kind(Irm(penalty_weight=2.0), 1)
+    >>> _describe_loss(Irm(penalty_weight=1.0), 0) == _describe_loss(Irm(penalty_weight=2.0), 1)
     True
-    >>> _loss_kind(Irm(form="nooch"), 0) == _loss_kind(Irm(), 1)
+    >>> _describe_loss(Irm(form="nooch"), 0) == _describe_loss(Irm(), 1)
     False
     """
     if objective.side_by_side is None:
@@ -216,7 +216,7 @@ class HeadStack:
         self._device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self._features = features.to(self._device)
         self._label, self._environment = train.label.to(self._device), train.environment.to(self._device)
-        streams = sorted(group_by(range(len(probes)), lambda run: _stream(probes[run])).values(), key=len)
+        streams = sorted(group_by(range(len(probes)), lambda run: _get_stream(probes[run])).values(), key=len)
         self._runs = [run for members in streams for run in members]  # their numbers, stream after stream
         self._probes = [probes[run] for run in self._runs]
         self._seeds = [probes[members[0]].args.seed for members in streams]
@@ -225,7 +225,7 @@ class HeadStack:
         self._heads = [sum(map(len, alike)) for alike in group_by(streams, len).values()]
         self._args, self._rows, self._done = probes[0].args, len(samplers[0]), 0
         widths = [features.shape[1], *([hidden] if hidden else []), outputs]
-        networks = [_fresh(probe.args.seed, widths) for probe in self._probes]
+        networks = [_make_fresh_heads(probe.args.seed, widths) for probe in self._probes]
         of_layers = zip(*networks, strict=True)
         layers = [[[each.weight for each in layer], [each.bias for each in layer]] for layer in of_layers]
         parts = [[torch.stack(part).detach().to(self._device).requires_grad_() for part in layer] for layer in layers]
@@ -235,7 +235,7 @@ class HeadStack:
             flat, [probe.args for probe in self._probes], steps=self._steps, epoch=self._epoch
         )
         objectives = [probe.objective.to(self._device).train() for probe in self._probes]
-        alike = list(group_by(range(len(objectives)), lambda head: _loss_kind(objectives[head], head)).values())
+        alike = list(group_by(range(len(objectives)), lambda head: _describe_loss(objectives[head], head)).values())
         self._losses = [_join_objectives([objectives[head] for head in heads], device=self._device) for heads in alike]
         self._sizes = [len(heads) for heads in alike]
         self._by_loss = torch.tensor([head for heads in alike for head in heads]).to(self._device)
@@ -283,11 +283,11 @@ class HeadStack:
             for head in self._restarts.get(self._done, []) if self._done else []:
                 self._optimizer.forget(head)
             rows = order[:, start : start + size]
-            self._loss(rows, self._dropped(self._features[rows], epoch, step)).backward()
+            self._compute_loss(rows, self._drop_out(self._features[rows], epoch, step)).backward()
             self._optimizer.step()
             self._done += 1
 
-    def _loss(self, rows: Tensor, features: Tensor) -> Tensor:
+    def _compute_loss(self, rows: Tensor, features: Tensor) -> Tensor:
         """The sum of the losses of all heads, of row numbers (streams, n) and their features (streams, n, d)."""
         split = (
             [*zip(weight.split(self._heads), bias.split(self._heads), strict=True)] for weight, bias in self._layers
@@ -300,7 +300,7 @@ class HeadStack:
         losses = zip(self._losses, *(part.split(self._sizes, -1) for part in batch), strict=True)
         return torch.stack([loss(*(part.squeeze(-1) for part in of)).sum() for loss, *of in losses]).sum()
 
-    def _dropped(self, features: Tensor, epoch: int, step: int) -> Tensor:
+    def _drop_out(self, features: Tensor, epoch: int, step: int) -> Tensor:
         """The features after dropout, drawn for the place in the run."""
         if not (share := self._args.dropout):
             return features
@@ -334,17 +334,17 @@ def group_by(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key,
     return groups
 
 
-def _stream(probe: Probe) -> Hashable:
+def _get_stream(probe: Probe) -> Hashable:
     """What decides the rows of the batches."""
     own = type(probe.objective).sampler is not Objective.sampler
-    return (*(getattr(probe.args, name) for name in _ORDER), _named(probe.objective) if own else None)
+    return (*(getattr(probe.args, name) for name in _ORDER), _name_objective(probe.objective) if own else None)
 
 
-def _named(objective: Objective) -> Hashable:
+def _name_objective(objective: Objective) -> Hashable:
     return objective_name(objective), json.dumps(objective.hyperparameters, sort_keys=True)
 
 
-def _fresh(seed: int, widths: Sequence[int]) -> list[nn.Linear]:
+def _make_fresh_heads(seed: int, widths: Sequence[int]) -> list[nn.Linear]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return [nn.Linear(inside, outside) for inside, outside in pairwise(widths)]

@@ -37,8 +37,8 @@ class Aligned(Penalized):
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         losses = example_losses(logits, label)
-        loss = losses.mean() if self.form else mean_over_present(self._means(losses, environment))
-        size = self._size(environment)
+        loss = losses.mean() if self.form else mean_over_present(self._average_by_environment(losses, environment))
+        size = self._count_environments(environment)
         if features is not None and features.ndim == 3 and features.shape[:2] == label.shape:  # tokens: each is a row
             features, environment = features.flatten(0, 1), torch.where(label < 0, -1, environment[:, None]).flatten()
         rows, group = gather_rows(checked_features(self, features)), gather_rows(environment)
@@ -77,7 +77,7 @@ def mean_distance(features: Tensor, group: Tensor, groups: int, *, kind: Kind, l
         member = group[:, None] == torch.arange(groups, device=group.device)
         count = member.sum(0)
         average = member / count.clamp(min=1).to(features.dtype)  # (n, groups): average.T @ rows are the means
-        inner = _coral(features, average, count) if kind == "coral" else _mmd(features, average)
+        inner = _compute_coral(features, average, count) if kind == "coral" else _compute_mmd(features, average)
         kept = count >= least_rows
         inner = inner * (kept[:, None] & kept)
         k = kept.sum()
@@ -100,7 +100,7 @@ def checked_features(objective: Objective, features: Tensor | None) -> Tensor:
     return features
 
 
-def _coral(features: Tensor, average: Tensor, count: Tensor) -> Tensor:
+def _compute_coral(features: Tensor, average: Tensor, count: Tensor) -> Tensor:
     means = average.T @ features
     centered = features - (average > 0).to(features.dtype) @ means
     # tr(C_i C_j) = sum over rows a of i and b of j of (x_a . x_b)^2 / ((n_i - 1)(n_j - 1))
@@ -109,7 +109,7 @@ def _coral(features: Tensor, average: Tensor, count: Tensor) -> Tensor:
     return (means @ means.T) / width + unbiased.T @ (centered @ centered.T / width).square() @ unbiased
 
 
-def _mmd(features: Tensor, average: Tensor) -> Tensor:
+def _compute_mmd(features: Tensor, average: Tensor) -> Tensor:
     products = features @ features.T
     norms = products.diagonal()
     distances = (norms[:, None] + norms - 2 * products).clamp(min=0)

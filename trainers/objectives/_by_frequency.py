@@ -34,7 +34,7 @@ class Resampled(Objective):
         """The mean loss; see `Objective.forward`."""
         return example_losses(logits, label).mean(0)
 
-    def _draws(self, kind: Tensor, seed: int) -> EpochSampler:
+    def _seed_draws(self, kind: Tensor, seed: int) -> EpochSampler:
         return WeightedSampler(power_weights(kind, self.alpha), seed=seed)
 
 

@@ -36,7 +36,7 @@ class Mixing(Objective):
         """The mean loss of the rows, of which `label` may be `Mixed`; see `Objective.forward`."""
         return mixed_losses(logits, label).mean()
 
-    def _weights(self, count: int, draws: Any, like: Tensor) -> Tensor:
+    def _draw_weights(self, count: int, draws: Any, like: Tensor) -> Tensor:
         """Weights of the rows themselves, float32 (count,), one draw each."""
         drawn = draws.beta(self.alpha, self.alpha, count) if self.alpha else [1.0] * count
         return torch.as_tensor(drawn, dtype=torch.float32).to(like.device)

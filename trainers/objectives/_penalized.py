@@ -50,15 +50,15 @@ class Penalized(Objective):
     def _sum(self, loss: Tensor, penalty: Tensor) -> Tensor:
         return loss.add(penalty, alpha=self.penalty_weight)
 
-    def _size(self, environment: Tensor) -> int:
+    def _count_environments(self, environment: Tensor) -> int:
         if self._environments:
             return self._environments
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             checked_counts(self, None)  # the processes would not agree: an error that names prepare()
         return int(environment.max()) + 1
 
-    def _means(self, values: Tensor, environment: Tensor) -> EnvironmentMeans:
-        return environment_means(values, environment, self._size(environment))
+    def _average_by_environment(self, values: Tensor, environment: Tensor) -> EnvironmentMeans:
+        return environment_means(values, environment, self._count_environments(environment))
 
 
 class Annealed(Penalized):

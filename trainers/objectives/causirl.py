@@ -66,18 +66,18 @@ class Causirl(Penalized):
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
     ) -> tuple[Tensor, Tensor]:
         features = checked_features(self, features)
-        loss = mean_over_present(self._means(example_losses(logits, label), environment))
+        loss = mean_over_present(self._average_by_environment(example_losses(logits, label), environment))
         rows, environment = gather_rows(features), gather_rows(environment)
-        size = self._size(environment)
+        size = self._count_environments(environment)
         count = functional.one_hot(environment, size).sum(0)
-        cut = _drawn(self.step, size) * count >> 32
+        cut = _hash_environments(self.step, size) * count >> 32
         second = position_in_environment(environment, size) >= cut[environment]
         if self.training:
             self.step += 1
         return loss, mean_distance(rows, second.long(), 2, kind=self.distance, least_rows=2)
 
 
-def _drawn(step: Tensor, environments: int) -> Tensor:
+def _hash_environments(step: Tensor, environments: int) -> Tensor:
     """A number in 0, ..., 2^32 - 1 for each environment: a hash of it and the step, so that no device is waited for."""
     mixed = (step * 0x9E3779B1 + torch.arange(1, environments + 1, device=step.device)) & 0xFFFFFFFF
     for _ in range(2):

@@ -72,11 +72,11 @@ class Focal(Objective):
         if self.form:
             if not self.weights.numel():
                 checked_class_counts(self, None)
-            return (self.weights.gather(0, label) * self._focused(example_losses(logits, label))).mean(0)
+            return (self.weights.gather(0, label) * self._focus(example_losses(logits, label))).mean(0)
         if not label.is_floating_point():
-            return self._focused(example_losses(logits, label)).mean(0)
+            return self._focus(example_losses(logits, label)).mean(0)
         each = example_losses(logits.reshape(-1, 1), label.reshape(-1, 1)).view_as(label)  # 0 where not known
-        return (self._focused(each).sum(1) / (~label.isnan()).sum(1).clamp(min=1)).mean(0)
+        return (self._focus(each).sum(1) / (~label.isnan()).sum(1).clamp(min=1)).mean(0)
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Refuses labels without probabilities; see `Objective.examine`."""
@@ -91,7 +91,7 @@ class Focal(Objective):
                 "Use erm, cvar or group_dro for regression."
             )
 
-    def _focused(self, losses: Tensor) -> Tensor:
+    def _focus(self, losses: Tensor) -> Tensor:
         """(1 - q)^gamma x loss with q = exp(-loss)."""
         tiny = torch.finfo(losses.dtype).tiny  # the power has no gradient at 0, where q is 1
         return (-torch.expm1(-losses)).clamp(min=tiny) ** self.gamma * losses

@@ -71,8 +71,8 @@ class Irm(Annealed):
     def _terms(
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        losses, slopes = _losses_and_slopes(logits, label)
-        size = self._size(environment)
+        losses, slopes = _compute_losses_and_slopes(logits, label)
+        size = self._count_environments(environment)
         halves = self.form in ("domainbed", "wilds")
         odd_row = position_in_environment(environment, size) % 2 if halves else 0
         # one sum for losses, slopes of even rows (of all, where there are no halves) and slopes of odd rows
@@ -87,7 +87,7 @@ class Irm(Annealed):
         return mean_over_present(risks), mean_over_present(squares)
 
 
-def _losses_and_slopes(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
+def _compute_losses_and_slopes(logits: Tensor, label: Tensor) -> tuple[Tensor, Tensor]:
     """The loss of each row and its derivative by a factor of the row's logits, at 1; (n,) each."""
     if label.dtype == torch.int32 and label.shape == logits.shape[:-1]:  # tokens, those below 0 left out
         log_p, asked = functional.log_softmax(logits, -1), label >= 0

@@ -86,15 +86,15 @@ class Lisa(Mixing):
         if draws.random() >= self.p_select:
             alike, unlike = unlike, alike
         if self.form:
-            return self._in_blocks(batch, alike.cpu().numpy(), unlike.cpu().numpy(), draws)
+            return self._permute_in_blocks(batch, alike.cpu().numpy(), unlike.cpu().numpy(), draws)
         may = (alike[:, None] == alike) & (unlike[:, None] != unlike)
         # the largest of random keys: a draw among the partners, without asking the device for anything
         keys = torch.as_tensor(draws.random(may.shape), dtype=torch.float32).to(may.device) + 1
         partner = (keys * may).argmax(1)
-        weight = self._weights(len(may), draws, may).where(may.any(1), 1.0)
+        weight = self._draw_weights(len(may), draws, may).where(may.any(1), 1.0)
         return mix_pairs(batch, torch.arange(len(may)), partner, weight)
 
-    def _in_blocks(
+    def _permute_in_blocks(
         self, batch: Batch, alike: np.ndarray[Any, Any], unlike: np.ndarray[Any, Any], draws: np.random.Generator
     ) -> Batch:
         blocks = []
@@ -111,7 +111,7 @@ class Lisa(Mixing):
                 length = min(len(parts[first]), len(parts[second]))
                 pairs_of_rows = np.concatenate([pairs_of_rows, [parts[first][:length], parts[second][:length]]], axis=1)
         first, second = pairs_of_rows[:, draws.permutation(pairs_of_rows.shape[1])[:count]]
-        return mix_pairs(batch, first, second, self._weights(count, draws, batch.row))
+        return mix_pairs(batch, first, second, self._draw_weights(count, draws, batch.row))
 
     def forward(
         self, logits: Tensor, label: Tensor | Mixed, environment: Tensor | None = None, features: Tensor | None = None

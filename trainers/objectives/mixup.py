@@ -69,11 +69,11 @@ class Mixup(Mixing):
         """The batch with its rows mixed; see `Objective.change`."""
         count = len(batch.row)
         if not self.form:
-            weight = self._weights(1, draws, batch.row).expand(count)
+            weight = self._draw_weights(1, draws, batch.row).expand(count)
             return mix_pairs(batch, range(count), draws.permutation(count), weight)
         environment = batch.environment.cpu().numpy()
         rows = [np.flatnonzero(environment == part) for part in draws.permutation(np.unique(environment))]
-        weights = self._weights(len(rows), draws, batch.row)
+        weights = self._draw_weights(len(rows), draws, batch.row)
         lengths = [min(len(part), len(following)) for part, following in zip(rows, rows[1:] + rows[:1], strict=True)]
         first = [part[:length] for part, length in zip(rows, lengths, strict=True)]
         second = [part[:length] for part, length in zip(rows[1:] + rows[:1], lengths, strict=True)]

@@ -35,4 +35,4 @@ class Undersample(Resampled):
 
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """Draws by class; see `Objective.sampler`."""
-        return self._draws(label, seed)
+        return self._seed_draws(label, seed)

@@ -38,7 +38,7 @@ class UndersampleEnvironments(Resampled):
 
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """Draws by environment; see `Objective.sampler`."""
-        return self._draws(environment, seed)
+        return self._seed_draws(environment, seed)
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None

@@ -52,7 +52,7 @@ class Vrex(Annealed):
     def _terms(
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        risk, count = self._means(example_losses(logits, label), environment)
+        risk, count = self._average_by_environment(example_losses(logits, label), environment)
         share = shares_of_present(count)
         mean = torch.linalg.vecdot(share, risk, dim=0)
         return mean, torch.linalg.vecdot(share, (risk - mean).square(), dim=0)

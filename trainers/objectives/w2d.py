@@ -47,7 +47,7 @@ def _find_map(model: Any, probe: Mapping[str, Tensor]) -> str:
 
     def record(module: nn.Module, inputs: Any, output: Any) -> None:
         outputs.pop(names[module], None)  # the order is that of the last calls
-        if isinstance(output, Tensor) and output.requires_grad and _positions(output) > 1:
+        if isinstance(output, Tensor) and output.requires_grad and _find_positions(output) > 1:
             outputs[names[module]] = output
 
     training = model.training
@@ -117,7 +117,7 @@ class _Tail:
         answers = {**self._kept, self._layer: changed}
         own = [(module, vars(module).get("forward")) for module in answers]  # None: that of its class
         for module, answer in answers.items():
-            vars(module)["forward"] = _answering(answer)
+            vars(module)["forward"] = _make_answering(answer)
         try:
             logits: Tensor = self._model(**inputs).logits
         finally:
@@ -138,11 +138,11 @@ class _Tail:
         return tokens - patches if tokens > patches else 0
 
 
-def _answering(answer: Any) -> Callable[..., Any]:
+def _make_answering(answer: Any) -> Callable[..., Any]:
     return lambda *args, **kwargs: answer
 
 
-def _positions(output: Tensor) -> int:
+def _find_positions(output: Tensor) -> int:
     if output.ndim == 3 and output.shape[2] > 1:  # (n, channels, 1) is a mean, no map
         return int(output.shape[1])
     return int(output.shape[2] * output.shape[3]) if output.ndim == 4 else 0
@@ -226,7 +226,7 @@ class W2d(Objective):
         """A step on the hard rows, made harder; see `Objective.take_step`."""
         assert isinstance(batch.label, Tensor)  # noqa: S101  nothing mixes here
         if training.done <= 1 - self.last_share:
-            batch = batch.take(self._hardest(batch, training))
+            batch = batch.take(self._select_hardest(batch, training))
         tail = _Tail(training.module, self._map)
         with tail.recording():
             training.outputs(batch.inputs)
@@ -244,7 +244,7 @@ class W2d(Objective):
         """The mean loss; see `Objective.forward`."""
         return example_losses(logits, label).mean()
 
-    def _hardest(self, batch: Batch, training: TrainingStep) -> Tensor:
+    def _select_hardest(self, batch: Batch, training: TrainingStep) -> Tensor:
         assert isinstance(batch.label, Tensor)  # noqa: S101  nothing mixes here
         training.module.train(self.form == "authors")
         with torch.no_grad():

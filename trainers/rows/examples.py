@@ -53,7 +53,7 @@ class Examples(Dataset[dict[str, torch.Tensor]]):  # type: ignore[misc]
             _check_lengths(dataset, split, [inputs.column, task.column])
         self.dataset, self.inputs, self._of_tokens = dataset, inputs, task.problem_type == TOKENS
         self.label = read_targets(dataset, task, split=split, names=names)
-        codes, self.environment_names = _environments(dataset, split, environment_column)
+        codes, self.environment_names = _read_environments(dataset, split, environment_column)
         self.environment = torch.from_numpy(codes)
         self._fetch: Fetch | None = None
 
@@ -125,7 +125,7 @@ def _check_lengths(dataset: Any, split: str, names: list[str]) -> None:
         )
 
 
-def _environments(dataset: Any, split: str, name: str | None) -> tuple[NDArray[np.int64], list[str]]:
+def _read_environments(dataset: Any, split: str, name: str | None) -> tuple[NDArray[np.int64], list[str]]:
     if name is None:
         return np.zeros(len(dataset), np.int64), ["all"]
     values = read_column(dataset, name)

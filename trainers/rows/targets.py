@@ -72,7 +72,7 @@ def read_targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) 
     Returns:
         int64 (n,) classes; float32 (n, k), 1 where a label holds, 0 where not, nan where it is unknown; or float32
         (n,) numbers; int32 (n, t) tokens, -100 where nobody asks or a row has ended; or float32 (n, m, 5) boxes, see
-        `_box_targets`.
+        `_read_box_targets`.
 
     Raises:
         OochubError: Labels that are not the model's classes, or numbers that are not finite.
@@ -96,7 +96,7 @@ def read_targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) 
     if task.problem_type == NUMBER and len(names) != 1:
         raise OochubError(f"A number needs one output, and the model has {len(names)}. Make it with num_labels=1.")
     if task.problem_type == BOXES:
-        return _box_targets(dataset, split=split)
+        return _read_box_targets(dataset, split=split)
     if task.problem_type == LABELS:
         table = dataset.select_columns(["labels"]).with_format("arrow")[:]
         try:
@@ -112,10 +112,10 @@ def read_targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) 
         if not np.isfinite(values).all():
             raise OochubError(f"Labels of the {split} set must be finite numbers. Drop the rows without one.")
         return torch.from_numpy(values.astype(np.float32))
-    return torch.from_numpy(_classes(values, split, len(names)))
+    return torch.from_numpy(_check_classes(values, split, len(names)))
 
 
-def _classes(values: NDArray[Any], split: str, classes: int) -> NDArray[np.int64]:
+def _check_classes(values: NDArray[Any], split: str, classes: int) -> NDArray[np.int64]:
     if values.dtype.kind not in "iu" or values.ndim != 1:
         raise OochubError(
             f"Labels of the {split} set must be class numbers, got {values.dtype} of shape {values.shape}."
@@ -132,7 +132,7 @@ def _classes(values: NDArray[Any], split: str, classes: int) -> NDArray[np.int64
 _NEEDED = ("width", "height")
 
 
-def _box_targets(dataset: Any, *, split: str) -> torch.Tensor:
+def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
     """Classes and boxes of the pictures, filled up with nan.
 
     Args:
@@ -149,7 +149,7 @@ def _box_targets(dataset: Any, *, split: str) -> torch.Tensor:
 
     >>> from datasets import Dataset
     >>> data = Dataset.from_dict({"boxes": [[[0, 0, 8, 4]], []], "width": [16, 16], "height": [8, 8]})
-    >>> _box_targets(data, split="train")[:, 0].tolist()
+    >>> _read_box_targets(data, split="train")[:, 0].tolist()
     [[0.0, 0.25, 0.25, 0.5, 0.5], [nan, nan, nan, nan, nan]]
     """
     missing = [name for name in _NEEDED if name not in dataset.column_names]

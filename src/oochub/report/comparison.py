@@ -70,7 +70,7 @@ class Comparison:
         from rich.text import Text
 
         parts: list[RenderableType] = []
-        for each in self._texts():
+        for each in self._format_texts():
             text, lines = each if shows_bold else _say_best(each)
             parts.append(Text(text.title, style="bold"))
             for grid in text.to_terminal(width):
@@ -85,13 +85,13 @@ class Comparison:
             Columns benchmark, config ("Average" for the mean over configs), metric, slice, method, reported (bool),
             mean, sd, low, high (float, nan where there is none), seeds (int), bold (bool), reason (str or missing).
         """
-        records = [record for text, _ in self._texts() for record in text.records]
+        records = [record for text, _ in self._format_texts() for record in text.records]
         return Table(heads=(), rows=(), records=tuple(records)).to_frame(_FRAME)
 
     def to_markdown(self) -> str:
         """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""
         lines: list[str] = []
-        for text, said in self._texts():
+        for text, said in self._format_texts():
             lines += [f"**{markdown_text(text.title)}**", "", text.to_markdown(), ""]
             lines += [f"{markdown_text(line)}\n" for line in said]
         return "\n".join(lines).rstrip() + "\n"
@@ -99,7 +99,7 @@ class Comparison:
     def to_latex(self) -> str:
         r"""The tables in LaTeX, reported columns under a head of their own; they need `\usepackage{booktabs}`."""
         return "\n".join(
-            text.to_latex(" ".join([f"{text.title}.", *lines]), small=True) for text, lines in self._texts()
+            text.to_latex(" ".join([f"{text.title}.", *lines]), small=True) for text, lines in self._format_texts()
         )
 
     def to_csv(self) -> str:
@@ -114,11 +114,11 @@ class Comparison:
         """
         from oochub.report.comparison_page import comparison_page
 
-        return comparison_page(self.reports, self._texts(), metric=self.metric)
+        return comparison_page(self.reports, self._format_texts(), metric=self.metric)
 
-    def _texts(self) -> list[_ComparisonText]:
+    def _format_texts(self) -> list[_ComparisonText]:
         of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric, table.rows))
-        return [_comparison_text(list(tables), rows=self.rows) for _, tables in of_metric]
+        return [_format_comparison(list(tables), rows=self.rows) for _, tables in of_metric]
 
 
 def comparison(
@@ -175,7 +175,7 @@ def comparison(
         raise unknown_name("kind of rows", rows, _ROWS)
     metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
     slices = [slice] if slice is None or isinstance(slice, str) else list(dict.fromkeys(slice))
-    parts = [[run for run in runs if _data_set(run) == each] for each in dict.fromkeys(map(_data_set, runs))]
+    parts = [[run for run in runs if _name_data_set(run) == each] for each in dict.fromkeys(map(_name_data_set, runs))]
     tables = [
         comparison_table(part, metric=name, slice=each, reported=reported or table is not None, table=table)
         for name in metrics
@@ -203,7 +203,7 @@ def _run(given: Report | str | Path, number: int) -> ComparedRun:
     )
 
 
-def _data_set(run: ComparedRun) -> tuple[str, str]:
+def _name_data_set(run: ComparedRun) -> tuple[str, str]:
     """Those of one benchmark stand in one table, but for data sets of their own titles and headlines, as in WILDS."""
     return run.benchmark, run.report.benchmark.title
 
@@ -223,7 +223,7 @@ def _check_seeds(runs: Sequence[ComparedRun]) -> None:
 def _check_versions(runs: Sequence[ComparedRun]) -> None:
     seen: dict[tuple[str, str], ComparedRun] = {}
     for run in runs:
-        other = seen.setdefault(_data_set(run), run)
+        other = seen.setdefault(_name_data_set(run), run)
         versions = [each.report.benchmark.version for each in (other, run)]
         if versions[0] != versions[1]:
             raise OochubError(
@@ -247,7 +247,7 @@ class _Place(NamedTuple):
     column: Column
 
 
-def _comparison_text(tables: Sequence[ComparisonTable], *, rows: str = "tasks") -> _ComparisonText:
+def _format_comparison(tables: Sequence[ComparisonTable], *, rows: str = "tasks") -> _ComparisonText:
     """One table of text from those of one benchmark and metric, a column for each slice.
 
     Args:
@@ -269,16 +269,16 @@ def _comparison_text(tables: Sequence[ComparisonTable], *, rows: str = "tasks") 
     limits = Footnotes()
     cells = {(i, k): place for i, (_, places) in enumerate(lines) for k, place in enumerate(places, 1)}
     text = Table(
-        title=_heading(tables),
+        title=_format_heading(tables),
         heads=("Task" if rows == "tasks" else "Method", *heads),
         rows=tuple((name, *(_number(place, limits) for place in places)) for name, places in lines),
         footnotes=limits.lines,
         bold=frozenset(where for where, place in cells.items() if (place.task, place.column) in place.table.bold),
         reported=sum(column.reported for _, column in beside) if rows == "tasks" else 0,
         rule=rule,
-        records=tuple(record for table in tables for record in _records(table)),
+        records=tuple(record for table in tables for record in _make_records(table)),
     )
-    return _ComparisonText(text, (_caption(tables, rows), *_notes(tables)))
+    return _ComparisonText(text, (_format_caption(tables, rows), *_collect_notes(tables)))
 
 
 def _say_best(given: _ComparisonText) -> _ComparisonText:
@@ -287,7 +287,7 @@ def _say_best(given: _ComparisonText) -> _ComparisonText:
     return _ComparisonText(text.without_bold("best"), (caption.replace(f" {_BOLD}: the", ' "best": the', 1), *notes))
 
 
-def _heading(tables: Sequence[ComparisonTable]) -> str:
+def _format_heading(tables: Sequence[ComparisonTable]) -> str:
     table = tables[0]
     unit = format_numbers.unit_of(table.metric, table.unit)
     better = f" {format_numbers.arrow(table.direction)}" if table.direction in ("higher", "lower") else ""
@@ -295,12 +295,12 @@ def _heading(tables: Sequence[ComparisonTable]) -> str:
     return f"{wording.name(table.title, 40)} {unit}{better}, {where}, {wording.name(table.benchmark)}"
 
 
-def _caption(tables: Sequence[ComparisonTable], rows: str) -> str:
-    measured = [cell for table in tables for cell in _measured(table)]
+def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
+    measured = [cell for table in tables for cell in _describe_measured(table)]
     many = sorted({cell.seeds for cell in measured if cell.seeds > 1})
     sentences, rules = [], []
     if many:
-        sentences.append(f"mean (standard deviation, ddof 1) over {_range(many)} seeds")
+        sentences.append(f"mean (standard deviation, ddof 1) over {_format_range(many)} seeds")
         rules.append("mean ± standard deviation")
     if any(cell.seeds == 1 for cell in measured):
         sentences.append("of a single run its 95% interval over test images, low to high")
@@ -323,15 +323,15 @@ def _caption(tables: Sequence[ComparisonTable], rows: str) -> str:
     return " ".join([caption, *said]).rstrip()
 
 
-def _measured(table: ComparisonTable) -> list[Cell]:
+def _describe_measured(table: ComparisonTable) -> list[Cell]:
     return [cell for (row, column), cell in table.cells.items() if row != AVERAGE and not column.reported]
 
 
-def _range(counts: Sequence[int]) -> str:
+def _format_range(counts: Sequence[int]) -> str:
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
-def _notes(tables: Sequence[ComparisonTable]) -> list[str]:
+def _collect_notes(tables: Sequence[ComparisonTable]) -> list[str]:
     notes = dict.fromkeys(note for table in tables for note in table.notes)
     return [f"Note: {format_numbers.counts_in_text(wording.name(note, 400))}." for note in notes]
 
@@ -355,7 +355,7 @@ def _number(place: _Place, limits: Footnotes) -> str:
     return f"{text}, n={cell.seeds}" if 1 < cell.seeds < most and task != AVERAGE else text
 
 
-def _records(table: ComparisonTable) -> Iterator[Mapping[str, Any]]:
+def _make_records(table: ComparisonTable) -> Iterator[Mapping[str, Any]]:
     for row in table.rows:
         for column in table.columns:
             if (row, column) in table.cells:
@@ -389,10 +389,12 @@ def compared_files(sources: Sequence[Predictions | Report | str | Path]) -> Comp
     predictions: list[Predictions | Path] = []
     others: list[Report | Path] = []
     for source in sources:
-        if isinstance(source, Predictions) or (isinstance(source, str | Path) and _is_of_predictions(_path(source))):
-            predictions.append(source if isinstance(source, Predictions) else _path(source))
+        if isinstance(source, Predictions) or (
+            isinstance(source, str | Path) and _is_of_predictions(_parse_path(source))
+        ):
+            predictions.append(source if isinstance(source, Predictions) else _parse_path(source))
         elif isinstance(source, Report | str | Path):
-            others.append(source if isinstance(source, Report) else _path(source))
+            others.append(source if isinstance(source, Report) else _parse_path(source))
         else:
             raise OochubError(
                 f"Reports or predictions are compared, or the paths of such files, got a {type(source).__name__}. "
@@ -402,8 +404,8 @@ def compared_files(sources: Sequence[Predictions | Report | str | Path]) -> Comp
         named = predictions[0] if isinstance(predictions[0], Path) else "PREDICTIONS"
         made = either("oochub.evaluate(predictions)", f"oochub evaluate {named} --out report.json")
         raise OochubError(
-            f"Predictions are compared with predictions, reports with reports, got {_words(predictions[0])} and "
-            f"{_words(others[0])}. Make a report of the predictions: {made}."
+            f"Predictions are compared with predictions, reports with reports, got {_describe_given(predictions[0])} "
+            f"and {_describe_given(others[0])}. Make a report of the predictions: {made}."
         )
     if predictions and len(predictions) != 2:
         raise OochubError(
@@ -413,12 +415,12 @@ def compared_files(sources: Sequence[Predictions | Report | str | Path]) -> Comp
     reports = [
         report
         for each in others
-        for report in (_reports_in(each) if isinstance(each, Path) and each.is_dir() else [each])
+        for report in (_find_reports(each) if isinstance(each, Path) and each.is_dir() else [each])
     ]
     return ComparedFiles(tuple(reports), tuple(predictions))
 
 
-def _path(source: str | Path) -> Path:
+def _parse_path(source: str | Path) -> Path:
     return Path(source).expanduser()
 
 
@@ -427,11 +429,11 @@ def _is_of_predictions(path: Path) -> bool:
     return is_named and (not path.is_dir() or PREDICTIONS.recognizes(path))  # or one of parts
 
 
-def _words(given: Any) -> str:
+def _describe_given(given: Any) -> str:
     return str(given) if isinstance(given, Path) else "a report" if isinstance(given, Report) else "predictions"
 
 
-def _reports_in(folder: Path) -> list[Path]:
+def _find_reports(folder: Path) -> list[Path]:
     found = [path for path in sorted(folder.rglob("*.json")) if path.is_file() and REPORT.recognizes(path)]
     if not found:
         raise OochubError(

@@ -113,12 +113,12 @@ def comparison_page(
     return self_contained_page(
         "comparison.html.jinja",
         advice=f"It has {len(matrix.models)} models on {len(matrix.benchmarks)} data sets: compare fewer at once.",
-        headline=_headline(matrix),
+        headline=_write_headline(matrix),
         lead=lines[0].sentence if len(lines) == 1 else "",
-        matrix=_matrix(matrix),
-        charts=[_chart(line, drawing) for line, drawing in charts],
+        matrix=_draw_matrix(matrix),
+        charts=[_draw_chart(line, drawing) for line, drawing in charts],
         left_out=max(len(lines) - _CHARTS, 0),
-        tables=[_table(table, notes) for table, notes in tables],
+        tables=[_build_table(table, notes) for table, notes in tables],
         oochub=wording.name(reports[0].provenance.oochub, 40),
         files=len(reports),
     )
@@ -131,13 +131,13 @@ def _has_point(report: Report, metric: str | None) -> bool:
     return all(part is not None and not format_numbers.is_undefined(part.metrics.get(key)) for part in parts)
 
 
-def _headline(matrix: GapMatrix) -> str:
+def _write_headline(matrix: GapMatrix) -> str:
     models, places = len(matrix.models), len(matrix.benchmarks)
     on = wording.name(matrix.benchmarks[0]) if places == 1 else f"{places} data sets"
     return f"{models} model{'s' if models != 1 else ''} on {on}"
 
 
-def _matrix(matrix: GapMatrix) -> dict[str, Any]:
+def _draw_matrix(matrix: GapMatrix) -> dict[str, Any]:
     body, width, limits = [], theme.heat_width(cell.lost for cell in matrix.cells.values()), Footnotes()
     for model in matrix.models:
         cells: list[dict[str, str] | None] = []
@@ -160,7 +160,7 @@ def _matrix(matrix: GapMatrix) -> dict[str, Any]:
     return {"heads": heads, "body": body, "steps": theme.heat_ends(width), "limits": limits}
 
 
-def _chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
+def _draw_chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
     unit = line.described.unit
     described = f"{wording.name(line.described.title, 40)} {format_numbers.unit_of(line.metric, unit)}"
     return {
@@ -178,7 +178,7 @@ def _chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
     }
 
 
-def _table(table: Table, notes: Sequence[str]) -> dict[str, Any]:
+def _build_table(table: Table, notes: Sequence[str]) -> dict[str, Any]:
     rows = [
         [(*cell.partition("\n")[::2], (i, k) in table.bold) for k, cell in enumerate(row)]
         for i, row in enumerate(table.rows)
@@ -201,7 +201,7 @@ def tables_page(headline: str, reports: Sequence[Report], tables: Sequence[tuple
         "tables.html.jinja",
         advice="Take fewer tables at once.",
         headline=headline,
-        tables=[_table(table, notes) for table, notes in tables],
+        tables=[_build_table(table, notes) for table, notes in tables],
         oochub=wording.name(reports[0].provenance.oochub, 40),
         files=len(reports),
     )

@@ -133,18 +133,18 @@ def comparison_table(
         OochubError: A metric or slice that no run has, runs of one config on different rows, or no choice among the
             paper's tables.
     """
-    key, name, first = _found(runs, metric or runs[0].report.benchmark.primary_metric, slice)
+    key, name, first = _find_metric_and_slice(runs, metric or runs[0].report.benchmark.primary_metric, slice)
     _check_same_rows(runs, name)
     facts, part = first.report.metrics[key], first.report.slice(name)
     values: dict[tuple[str, Column], dict[tuple[int, ...], Estimate]] = {}
     for run in runs:
         if f"{name}/{key}" in run.report:
             values.setdefault((run.config, Column(run.method)), {})[run.seeds] = run.report[f"{name}/{key}"]
-    cells = {place: _cell(list(of_seed.values())) for place, of_seed in values.items()}
+    cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()}
     own = dict.fromkeys(run.config for run in runs)
     configs = list(dict.fromkeys([*(name for name in reported_configs(runs[0].benchmark) if name in own), *own]))
     columns = list(dict.fromkeys(Column(run.method) for run in runs))
-    of_models = _reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
+    of_models = _find_reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
     printed = {model: numbers.among(configs) for model, numbers in of_models.items()}
     for model, theirs in printed.items():
         for (config, method), number in theirs.values.items():
@@ -152,7 +152,7 @@ def comparison_table(
             cells[config, column] = Cell(mean=number.mean, sd=number.sd)
             columns += [] if column in columns else [column]
     if len(configs) > 1:
-        cells |= {(AVERAGE, column): cell for column, cell in _averages(configs, columns, cells, values)}
+        cells |= {(AVERAGE, column): cell for column, cell in _average_cells(configs, columns, cells, values)}
     rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
     title = wording.name(part.title, 60)
     side = wording.side_title(first.report.benchmark, part.role) if part.role in ("in", "out") else ""
@@ -168,17 +168,17 @@ def comparison_table(
         rows=tuple(rows),
         columns=tuple(columns),
         cells=cells,
-        bold=frozenset(place for row in rows for place in _best(row, columns, cells, facts.direction)),
+        bold=frozenset(place for row in rows for place in _find_best(row, columns, cells, facts.direction)),
         notes=(
-            *_notes(runs, configs),
+            *_collect_notes(runs, configs),
             *dict.fromkeys(note for theirs in printed.values() for note in theirs.notes),
-            *_undefined(cells),
+            *_find_undefined(cells),
         ),
         reported_from=" ".join(map(str, printed.values())),
     )
 
 
-def _found(runs: Sequence[ComparedRun], metric: str, slice: str | None) -> tuple[str, str, ComparedRun]:
+def _find_metric_and_slice(runs: Sequence[ComparedRun], metric: str, slice: str | None) -> tuple[str, str, ComparedRun]:
     """The key of the metric, the name of the slice, and the first run that has both."""
     known = dict.fromkeys(key for run in runs for key in run.report.metrics)
     key = next((name for name in known if name == metric or name.startswith(f"{metric}.")), None)
@@ -208,7 +208,7 @@ def _check_same_rows(runs: Sequence[ComparedRun], name: str) -> None:
             )
 
 
-def _cell(of_seeds: Sequence[Estimate]) -> Cell:
+def _make_cell(of_seeds: Sequence[Estimate]) -> Cell:
     values = [estimate.value for estimate in of_seeds]
     reason = next((estimate.reason for estimate in of_seeds if math.isnan(estimate)), None)
     if reason is not None or len(values) == 1:
@@ -220,7 +220,7 @@ def _cell(of_seeds: Sequence[Estimate]) -> Cell:
     return Cell(mean=statistics.fmean(values), sd=statistics.stdev(values), seeds=len(values))
 
 
-def _averages(
+def _average_cells(
     configs: Sequence[str],
     columns: Sequence[Column],
     cells: Mapping[tuple[str, Column], Cell],
@@ -246,7 +246,7 @@ def _averages(
         yield column, Cell(mean=statistics.fmean(means), sd=sd, seeds=len(seeds) if same else 0)
 
 
-def _best(
+def _find_best(
     row: str, columns: Sequence[Column], cells: Mapping[tuple[str, Column], Cell], direction: str
 ) -> list[tuple[str, Column]]:
     sign = {"higher": 1, "lower": -1}.get(direction, 0)
@@ -258,7 +258,7 @@ def _best(
     return [place for place, cell in rivals.items() if cell.spread[0] <= high and cell.spread[1] >= low]
 
 
-def _notes(runs: Sequence[ComparedRun], configs: Sequence[str]) -> list[str]:
+def _collect_notes(runs: Sequence[ComparedRun], configs: Sequence[str]) -> list[str]:
     of_note: dict[str, list[str]] = {}
     for run in runs:
         for note in run.report.notes:
@@ -268,7 +268,7 @@ def _notes(runs: Sequence[ComparedRun], configs: Sequence[str]) -> list[str]:
     ]
 
 
-def _undefined(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
+def _find_undefined(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
     return [
         f"{row}, {column.method}: undefined ({cell.reason or 'no reason given'})"
         for (row, column), cell in cells.items()
@@ -276,7 +276,7 @@ def _undefined(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
     ]
 
 
-def _reported_columns(
+def _find_reported_columns(
     reports: Sequence[Report], metric: str, slice: str, *, table: str | None = None
 ) -> dict[str, ReportedNumbers]:
     """The numbers of a paper that belong beside reports of one benchmark: those of the model that was trained.

@@ -45,7 +45,7 @@ class Footnotes:
 
     def below(self, estimate: Estimate, unit: str = "fraction", *, signed: bool = False) -> str:
         """What stands below a value: its interval with its marks, or why it has none."""
-        ends = _ends(estimate, unit, signed=signed)
+        ends = _format_ends(estimate, unit, signed=signed)
         return f"{ends}{self.mark(estimate)}" if ends else reason_words(estimate)
 
     def cell(self, estimate: Estimate | None, unit: str = "fraction", *, signed: bool = False) -> str:
@@ -65,12 +65,12 @@ class Footnotes:
     def lines(self) -> tuple[str, ...]:
         """What each mark means, in the order of the marks, for below the table."""
         return tuple(
-            f"{mark} {_joined(texts, found)}."
+            f"{mark} {_join_reasons(texts, found)}."
             for mark, (texts, found) in zip(_EVERY, self._reasons.items(), strict=False)
         )
 
     def _mark(self, reason: str) -> str:
-        ((texts, found),) = _alike([reason]).items()
+        ((texts, found),) = _group_alike([reason]).items()
         self._reasons.setdefault(texts, []).extend(found)
         return _EVERY[min(list(self._reasons).index(texts), len(_EVERY) - 1)]
 
@@ -92,7 +92,7 @@ def interval_words(
     >>> interval_words(Estimate(0.5, n=1, method="t", reason="one row only"))
     'no interval: one row only'
     """
-    ends = _ends(estimate, unit, signed=signed)
+    ends = _format_ends(estimate, unit, signed=signed)
     if ends:
         return f"{level}{', '.join(filter(None, (ends, also)))}{reason_behind(estimate)}"
     return f"no interval: {reason_words(estimate)}" if estimate.reason else "no interval"
@@ -109,14 +109,16 @@ def reason_words(estimate: Estimate) -> str:
     >>> reason_words(Estimate(0.5, n=9, method="", reason="only 3 clusters: careful; only 7 clusters: careful"))
     'only 3 to 7 clusters: careful'
     """
-    return "; ".join(map(_joined, *zip(*_alike((estimate.reason or "no interval").split("; ")).items(), strict=True)))
+    return "; ".join(
+        map(_join_reasons, *zip(*_group_alike((estimate.reason or "no interval").split("; ")).items(), strict=True))
+    )
 
 
-def _ends(estimate: Estimate, unit: str, *, signed: bool) -> str:
+def _format_ends(estimate: Estimate, unit: str, *, signed: bool) -> str:
     return format_numbers.interval_points(estimate, unit) if signed else format_numbers.interval(estimate, unit)
 
 
-def _alike(reasons: list[str]) -> dict[tuple[str, ...], list[list[str]]]:
+def _group_alike(reasons: list[str]) -> dict[tuple[str, ...], list[list[str]]]:
     """Reasons by their text without its numbers, and the numbers of each."""
     alike: dict[tuple[str, ...], list[list[str]]] = {}
     for reason in (wording.name(each, _LONGEST) for each in reasons):
@@ -124,7 +126,7 @@ def _alike(reasons: list[str]) -> dict[tuple[str, ...], list[list[str]]]:
     return alike
 
 
-def _joined(texts: tuple[str, ...], found: list[list[str]]) -> str:
+def _join_reasons(texts: tuple[str, ...], found: list[list[str]]) -> str:
     """The reasons of one mark in one: where their numbers differ, the least to the most."""
     spans = (sorted(set(column), key=int) for column in zip(*found, strict=True))
     words = [span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans]

@@ -58,10 +58,10 @@ def fraction(value: float | None) -> str:
     >>> fraction(0.8114), fraction(None), fraction(-1e-17)
     ('81.1', 'n/a', '0.0')
     """
-    return UNDEFINED if value is None or is_undefined(value) else _unsigned_zero(f"{100 * float(value):.1f}")
+    return UNDEFINED if value is None or is_undefined(value) else _clean_sign(f"{100 * float(value):.1f}")
 
 
-def _unsigned_zero(text: str) -> str:
+def _clean_sign(text: str) -> str:
     """A number in print with the true minus, and without one where it rounds to 0."""
     return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", _MINUS)
 
@@ -92,7 +92,7 @@ def loss(value: float | None) -> str:
     >>> loss(0.5118)
     '0.512'
     """
-    return UNDEFINED if value is None or is_undefined(value) else _unsigned_zero(f"{float(value):.3f}")
+    return UNDEFINED if value is None or is_undefined(value) else _clean_sign(f"{float(value):.3f}")
 
 
 def significant(value: float | None) -> str:
@@ -204,7 +204,7 @@ def times_in_100(first: float, second: float) -> tuple[str, str]:
     >>> times_in_100(0.95, 0.811), times_in_100(0.951, 0.953), times_in_100(0.998, 0.7), times_in_100(1.0, 0.7)
     (('95', '81'), ('95.1', '95.3'), ('99.8', '70'), ('100', '70'))
     """
-    whole = (_unsigned_zero(f"{100 * float(first):.0f}"), _unsigned_zero(f"{100 * float(second):.0f}"))
+    whole = (_clean_sign(f"{100 * float(first):.0f}"), _clean_sign(f"{100 * float(second):.0f}"))
     if whole[0] == whole[1]:
         return fraction(first), fraction(second)
     exact = (first in (0, 1), second in (0, 1))
@@ -247,7 +247,7 @@ def unit_of(metric: str, unit: str) -> str:
     return "%" if re.search(r"(accuracy|error_rate|ece|fpr\d*)$", metric) else "\u00d7 100"
 
 
-def _plural(noun: str) -> str:
+def _make_plural(noun: str) -> str:
     if noun.endswith(("s", "x", "z", "ch", "sh")):
         return f"{noun}es"
     return f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
@@ -261,4 +261,4 @@ def seeds(values: Sequence[int], example: str = "example") -> str:
     """
     if len(values) > 1:
         return f"{len(values)} seeds"
-    return f"{'1 seed' if values else 'one model'}: covers test {_plural(example)}, not training"
+    return f"{'1 seed' if values else 'one model'}: covers test {_make_plural(example)}, not training"

@@ -35,7 +35,7 @@ def terminal(report: "Report") -> "Group":
     from rich.console import Group
     from rich.text import Text
 
-    answer, passages = verdict(report), _passages(report)
+    answer, passages = verdict(report), _collect_passages(report)
     has_sides = any(name == _BOTH_SIDES and passage.table for name, passage in passages)
     summary = [(name, passage) for name, passage in passages if not passage.title]
     shown: list[Any] = [Text(answer.sentence, style="bold"), Text(answer.lead), Text()]
@@ -48,7 +48,7 @@ def terminal(report: "Report") -> "Group":
         if passage.title:
             shown += [Text(), Text(passage.title, style="bold"), *map(Text, passage.said)]
             shown += [*(passage.table.to_terminal() if passage.table else ()), *map(Text, passage.below)]
-    left_out = _left_out(report, also=_SLICES if has_sides else "")
+    left_out = _describe_left_out(report, also=_SLICES if has_sides else "")
     shown += [Text(), Text(left_out, style="dim")] if left_out else []
     trained = wording.trained_words(report)
     shown += [Text(f"Trained on: {trained}.")] if trained else []
@@ -61,7 +61,7 @@ def to_markdown(report: "Report") -> str:
     Returns:
         Text ending in a line feed; pipes, angle brackets and other markup in names are escaped.
     """
-    answer, passages = verdict(report), _passages(report)
+    answer, passages = verdict(report), _collect_passages(report)
     summary = [passage for _, passage in passages if not passage.title]
     rest = markdown_text(f" {answer.rest}" if answer.rest else "")
     lines = [f"**{markdown_text(answer.headline)}**{rest}", "", markdown_text(answer.lead), ""]
@@ -74,7 +74,7 @@ def to_markdown(report: "Report") -> str:
             lines += ["", f"**{markdown_text(passage.title)}.** {markdown_text(' '.join(passage.said))}"]
             lines += ["", passage.table.to_markdown()] if passage.table else []
             lines += [line for sentence in passage.below for line in ("", markdown_text(sentence))]
-    left_out = _left_out(report)
+    left_out = _describe_left_out(report)
     lines += ["", markdown_text(left_out)] if left_out else []
     lines += ["", "The numbers in brackets or under a value are its 95% interval."]
     return "\n".join([*lines, *(f"Note: {markdown_text(note)}." for note in notes(report))]) + "\n"
@@ -89,7 +89,7 @@ def to_latex(report: "Report") -> str:
     Returns:
         `table` environments; they need `\usepackage{booktabs}`.
     """
-    benchmark, passages = report.benchmark, _passages(report)
+    benchmark, passages = report.benchmark, _collect_passages(report)
     task = f"{wording.model_words(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}."
     said = [sentence for _, passage in passages if not passage.title for sentence in passage.said]
     caption = [task, verdict(report).sentence, *said, "Below each value its 95% interval."]
@@ -106,7 +106,7 @@ def to_latex(report: "Report") -> str:
             )
         elif passage.title:
             tables.append(f"% {' '.join([f'{passage.title}.', *passage.said, *passage.below])}\n".replace("\n", " "))
-    left_out = _left_out(report)
+    left_out = _describe_left_out(report)
     return "\n".join([*tables, *([f"% {left_out}\n"] if left_out else [])])
 
 
@@ -135,7 +135,7 @@ def to_frame(report: "Report") -> "pd.DataFrame":
 
 def notebook_html(report: "Report") -> str:
     """The headline, the gap, every slice, what the sections find, and the first notes; escaped HTML."""
-    answer, gap, passages = verdict(report), report.gap.estimate, _passages(report)
+    answer, gap, passages = verdict(report), report.gap.estimate, _collect_passages(report)
     slices = next(passage.table for name, passage in passages if name == _SLICES and passage.table)
     below = interval_words(gap, report.unit, signed=True)
     row = [gap_title(report), f"{format_numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
@@ -144,7 +144,7 @@ def notebook_html(report: "Report") -> str:
             [row, *slices.rows],
             heads=slices.heads,
             title=answer.sentence,
-            sentences=(_subject(report), answer.lead),
+            sentences=(_describe_subject(report), answer.lead),
             footnotes=slices.footnotes,
         )
     ]
@@ -163,21 +163,21 @@ def notebook_html(report: "Report") -> str:
             )
     said = notes(report)
     more = [f"{len(said) - _NOTES} more notes in report.to_html()"] if len(said) > _NOTES else []
-    last = [f"Note: {note}" for note in [*said[:_NOTES], *more]] + list(filter(None, [_left_out(report)]))
+    last = [f"Note: {note}" for note in [*said[:_NOTES], *more]] + list(filter(None, [_describe_left_out(report)]))
     return "\n".join([*shown, make_notebook_table([[line] for line in last])])
 
 
 def short_text(report: "Report") -> str:
     """A report at the prompt: what was evaluated on what, the headline, both sides (else all rows), and the gap."""
     metric = report.benchmark.primary_metric
-    lines = [f"<Report on {_subject(report)}>", verdict(report).headline]
+    lines = [f"<Report on {_describe_subject(report)}>", verdict(report).headline]
     sides = [part for part in report.slices if part.role in _SIDES] or list(report.slices[:1])
     for part in sides:
         if metric in part.metrics:
             title = wording.slice_words(report.benchmark, part)
-            lines.append(f"{wording.name(metric)}, {wording.in_sentence(title)}: {_short(part.metrics[metric])}")
+            lines.append(f"{wording.name(metric)}, {wording.in_sentence(title)}: {_format_short(part.metrics[metric])}")
     if not format_numbers.is_undefined(report.gap.estimate):
-        lines.append(f"gap: {_short(report.gap.estimate)}")
+        lines.append(f"gap: {_format_short(report.gap.estimate)}")
     return "\n".join(lines)
 
 
@@ -195,46 +195,46 @@ def frame_table(frame: "pd.DataFrame") -> Table:
     """
     return Table(
         heads=tuple(map(str, frame.columns)),
-        rows=tuple(tuple(map(_text_of, row)) for row in frame.itertuples(index=False)),
+        rows=tuple(tuple(map(_convert_to_text, row)) for row in frame.itertuples(index=False)),
         left=frozenset(k for k, name in enumerate(frame.columns) if frame[name].dtype == object),
     )
 
 
-def _passages(report: "Report") -> list[tuple[str, Passage]]:
+def _collect_passages(report: "Report") -> list[tuple[str, Passage]]:
     """What the sections say in text, with the name of each, in the order of their places."""
     return [(section.name, passage) for section in sections() for passage in section.passages(report)]
 
 
-def _left_out(report: "Report", *, also: str = "") -> str:
+def _describe_left_out(report: "Report", *, also: str = "") -> str:
     """Which findings of the report have no text, and where they are; "" where all have.
 
     Args:
         report: Any report.
         also: The name of a section that the form leaves out too.
     """
-    titles = list(_silent(report, also))
+    titles = list(_find_silent(report, also))
     return f"Not shown here: {wording.listed(titles)} (report.to_html() and --html show all)." if titles else ""
 
 
-def _silent(report: "Report", also: str) -> Iterator[str]:
+def _find_silent(report: "Report", also: str) -> Iterator[str]:
     for section in sections():
         if section.has(report) and (section.name == also or not any(section.passages(report))):
             yield wording.in_sentence(section.title)
 
 
-def _short(estimate: Estimate) -> str:
+def _format_short(estimate: Estimate) -> str:
     """An estimate at the prompt, with what limits it."""
     return f"{estimate} ({reason_words(estimate)})" if estimate.reason else str(estimate)
 
 
-def _subject(report: "Report") -> str:
+def _describe_subject(report: "Report") -> str:
     """What was evaluated on what, and on how many rows."""
     benchmark, rows = report.benchmark, report.provenance.predictions.rows
     data = "/".join(wording.name(passage) for passage in (benchmark.name, benchmark.config))
     return f"{wording.model_words(report.model)} on {data}, {rows:,} rows"
 
 
-def _text_of(value: Any) -> str:
+def _convert_to_text(value: Any) -> str:
     if isinstance(value, str):
         return wording.name(value)
     if isinstance(value, int):

@@ -50,7 +50,7 @@ def shown_slices(report: "Report") -> list[ShownSlice]:
     """
     parts = sorted(report.slices, key=lambda part: theme.ROLES.index(part.role))
     every = next((part for part in parts if part.role == "all"), None)
-    side = next((part for part in parts if every and part.role in ("in", "out") and _same_rows(part, every)), None)
+    side = next((part for part in parts if every and part.role in ("in", "out") and _have_same_rows(part, every)), None)
     shown = []
     for part in parts:
         title = wording.slice_words(report.benchmark, part)
@@ -79,7 +79,7 @@ def gap_title(report: "Report") -> str:
 _FIELDS = {"in": "in_context", "out": "out_of_context"}
 
 
-def _same_rows(one: Slice, other: Slice) -> bool:
+def _have_same_rows(one: Slice, other: Slice) -> bool:
     return one.examples is not None and (one.split, one.n, one.examples) == (other.split, other.n, other.examples)
 
 
@@ -158,32 +158,34 @@ def headings(report: "Report") -> Headings:
         if row.error_rate is not None and not format_numbers.is_undefined(row.error_rate)
     ]
     errors = [(row, error) for row, error in errors if format_numbers.has_interval(error)]
-    return Headings(_slices_heading(report, errors), _groups_heading(report, errors), _confidence_heading(report))
+    return Headings(
+        _write_slices_heading(report, errors), _write_groups_heading(report, errors), _write_confidence_heading(report)
+    )
 
 
-def _slices_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
+def _write_slices_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
     thing = report.benchmark.object
     cells = {(row.label == thing, row.role): error for row, error in errors}
     if thing is None or len(errors) != 4 or set(cells) != {(p, r) for p in (True, False) for r in ("in", "out")}:
         return "Slices"
     missing = [(1, cells[True, "out"]), (-1, cells[True, "in"])]
     misleading = [(1, cells[False, "out"]), (-1, cells[False, "in"])]
-    low, high = _difference(missing + [(-sign, estimate) for sign, estimate in misleading])
-    if low > 0 and _difference(missing)[0] > 0:
+    low, high = _describe_difference(missing + [(-sign, estimate) for sign, estimate in misleading])
+    if low > 0 and _describe_difference(missing)[0] > 0:
         return "Missing context hurts more than misleading context"
-    if high < 0 and _difference(misleading)[0] > 0:
+    if high < 0 and _describe_difference(misleading)[0] > 0:
         return "Misleading context hurts more than missing context"
     return "Slices"
 
 
-def _difference(terms: Sequence[tuple[int, Estimate]]) -> tuple[float, float]:
+def _describe_difference(terms: Sequence[tuple[int, Estimate]]) -> tuple[float, float]:
     total = sum(sign * e for sign, e in terms)
     down = [e - e.low if sign > 0 else e.high - e for sign, e in terms]
     up = [e.high - e if sign > 0 else e - e.low for sign, e in terms]
     return total - math.hypot(*down), total + math.hypot(*up)
 
 
-def _groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
+def _write_groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
     unseen = [error for row, error in errors if row.trained is False]
     seen = [error for row, error in errors if row.trained is True]
     if unseen and seen and min(e.low for e in unseen) > max(e.high for e in seen):
@@ -194,7 +196,7 @@ def _groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]
     return "Groups"
 
 
-def _confidence_heading(report: "Report") -> str:
+def _write_confidence_heading(report: "Report") -> str:
     out = (report.calibration or {}).get("out")
     if out is None or not out.overconfidence.low > 0:
         return "Confidence"

@@ -45,13 +45,13 @@ def mistake_cards(
             picture, size = embedded_picture(mistake.image, f"mistake {mistake.example_id}")
         fits, budget = size <= budget, budget - (size if size <= budget else 0)
         picture = picture if fits else None
-        boxes = _boxes(mistake.boxes) if picture and mistake.boxes else None
+        boxes = _draw_boxes(mistake.boxes) if picture and mistake.boxes else None
         length = sum(len(path) for path in boxes["paths"].values()) if boxes else 0
         drawn, boxes_budget = length <= boxes_budget, boxes_budget - (length if length <= boxes_budget else 0)
         left_out = "" if fits and drawn else "boxes" if fits else "picture"
         cards.append(
             {"row": mistake, "picture": picture, "boxes": boxes if drawn else None, "left_out": left_out}
-            | _caption(benchmark, mistake)
+            | _write_caption(benchmark, mistake)
         )
     return cards
 
@@ -81,7 +81,7 @@ def embedded_picture(image: str, what: str) -> tuple[Markup, int]:
     return Markup("data:image/jpeg;base64,{}").format(image), len(data)
 
 
-def _boxes(boxes: BoxesInPicture) -> dict[str, Any]:
+def _draw_boxes(boxes: BoxesInPicture) -> dict[str, Any]:
     """The size of the picture and a path of SVG each for the true boxes and those of the model."""
 
     def path(several: Sequence[Box]) -> str:
@@ -92,12 +92,12 @@ def _boxes(boxes: BoxesInPicture) -> dict[str, Any]:
     return {"width": boxes.width, "height": boxes.height, "paths": paths}
 
 
-def _marked(text: str) -> list[tuple[str, bool]]:
+def _split_at_marks(text: str) -> list[tuple[str, bool]]:
     """A text in pieces, and of each whether it stood in ⟦brackets⟧: the model got it wrong."""
     return [(piece, place % 2 == 1) for place, piece in enumerate(_WRONG.split(text)) if piece]
 
 
-def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
+def _write_caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
     label, predicted = wording.words(mistake.label), wording.words(mistake.predicted)
     kinds = {"missed": f"missed: {label}", "false_alarm": f"seen, not there: {predicted}"}
     place = f"{benchmark.words.place} " if benchmark.words.place else ""
@@ -110,7 +110,7 @@ def _caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
         "sure": ""
         if format_numbers.is_undefined(mistake.probability)
         else f" at {format_numbers.fraction(mistake.probability)}%",
-        "text": _marked(wording.name(" ".join((mistake.text or "").split()), _LONGEST_TEXT)),
+        "text": _split_at_marks(wording.name(" ".join((mistake.text or "").split()), _LONGEST_TEXT)),
         "side": mistake.role,
         "right": "",
         "url": link[0] if link else None,

@@ -141,7 +141,7 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
     lines = []
     for place in places:
         of = [(n, r) for n, r in zip(names, reports, strict=True) if (r.benchmark.name, r.benchmark.config) == place]
-        lines.append(_line(of, metric))
+        lines.append(_fit_line(of, metric))
     if not any(line.points for line in lines):
         known = {name for report in reports for name in report.metrics}
         if metric is not None and metric not in known:
@@ -150,7 +150,7 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
     return lines
 
 
-def _line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelLine:
+def _fit_line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelLine:
     benchmark = named[0][1].benchmark
     key = metric or benchmark.primary_metric
     described = named[0][1].description(key)
@@ -180,14 +180,14 @@ def _line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelLine:
         fit = None
     line = ModelLine(**{**vars(bare), "fit": fit})
     points = [
-        LinePoint(model=name, inside=x, outside=y, robustness=_robustness(line, x, y, len(pairs)))
+        LinePoint(model=name, inside=x, outside=y, robustness=_estimate_robustness(line, x, y, len(pairs)))
         for name, x, y in pairs
     ]
     points.sort(key=lambda point: point.outside.value, reverse=described.direction != "lower")
     return ModelLine(**{**vars(line), "points": tuple(points)})
 
 
-def _robustness(line: ModelLine, inside: Estimate, outside: Estimate, count: int) -> Estimate:
+def _estimate_robustness(line: ModelLine, inside: Estimate, outside: Estimate, count: int) -> Estimate:
     if line.fit is None:
         why = (
             f"{count} models: a line is fitted from {FEWEST} on" if count < FEWEST else "all have one number in context"
@@ -242,7 +242,7 @@ def trained_models(reports: Sequence[Report]) -> list[str]:
     >>> trained_models([])
     []
     """
-    models = [_trained(report) for report in reports]
+    models = [_name_family(report) for report in reports]
     of_benchmark: dict[str, set[str]] = {}
     for report, model in zip(reports, models, strict=True):
         of_benchmark.setdefault(report.benchmark.name, set()).update([model] if model else [])
@@ -252,7 +252,7 @@ def trained_models(reports: Sequence[Report]) -> list[str]:
     ]
 
 
-def _trained(report: Report) -> str:
+def _name_family(report: Report) -> str:
     training = report.provenance.training
     if training is None or training.architecture is None or report.model.objective is None:
         return ""
@@ -304,14 +304,14 @@ class Axis:
             every = every[::2]
         if len(every) >= 2:
             return every
-        low, high = (float(np.clip(self._line_back(end), 1e-4, 1 - 1e-4)) for end in (self._low, self._high))
+        low, high = (float(np.clip(self._map_back(end), 1e-4, 1 - 1e-4)) for end in (self._low, self._high))
         return svg.ticks(low, high, most=5)
 
     def across(self) -> list[float]:
         """Values from one end to the other, at equal steps of the axis."""
-        return [self._line_back(place) for place in np.linspace(self._low, self._high, _STEPS)]
+        return [self._map_back(place) for place in np.linspace(self._low, self._high, _STEPS)]
 
-    def _line_back(self, place: float) -> float:
+    def _map_back(self, place: float) -> float:
         return float(special.ndtr(place)) if self._line.is_probit else float(place)
 
 
@@ -328,13 +328,17 @@ def line_chart(line: ModelLine, *, number: int) -> Markup:
         number: Tells its ids from those of other charts of the page.
     """
     x, y = line_axes(line)
-    parts = [_frame(line, x, y), _diagonal(x, y), _fitted(line, x, y)]
+    parts = [_draw_frame(line, x, y), _draw_diagonal(x, y), _draw_fit(line, x, y)]
     for point in line.points:
-        across, up = _across(x.at(line.shown(point.inside))), _up(y.at(line.shown(point.outside)))
+        across, up = _place_across(x.at(line.shown(point.inside))), _place_up(y.at(line.shown(point.outside)))
         for estimate, axis, is_x in ((point.inside, x, True), (point.outside, y, False)):
             if format_numbers.has_interval(estimate):
                 ends = [axis.at(line.shown(estimate, end)) for end in (estimate.low, estimate.high)]
-                places = (_across(ends[0]), _across(ends[1]), up, up) if is_x else (across, across, *map(_up, ends))
+                places = (
+                    (_place_across(ends[0]), _place_across(ends[1]), up, up)
+                    if is_x
+                    else (across, across, *map(_place_up, ends))
+                )
                 parts.append(
                     Markup('<line x1="{:.1f}" x2="{:.1f}" y1="{:.1f}" y2="{:.1f}" class="l-out thin"/>').format(*places)
                 )
@@ -345,8 +349,8 @@ def line_chart(line: ModelLine, *, number: int) -> Markup:
         at = x.at(line.shown(best.inside))
         parts.append(
             Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="{}" class="k halo">{}</text>').format(
-                _across(at) + (-9 if at > 0.5 else 9),
-                _up(y.at(line.shown(best.outside))) - 9,
+                _place_across(at) + (-9 if at > 0.5 else 9),
+                _place_up(y.at(line.shown(best.outside))) - 9,
                 "end" if at > 0.5 else "start",
                 wording.name(best.model, 30),
             )
@@ -357,23 +361,23 @@ def line_chart(line: ModelLine, *, number: int) -> Markup:
     ).format(name, line.sentence, Markup("").join(parts))
 
 
-def _across(place: float) -> float:
+def _place_across(place: float) -> float:
     return _LEFT + _SIZE * place
 
 
-def _up(place: float) -> float:
+def _place_up(place: float) -> float:
     return _TOP + _SIZE * (1 - place)
 
 
-def _frame(line: ModelLine, x: Axis, y: Axis) -> Markup:
-    scale, bottom = format_numbers.SCALES.get(line.described.unit, 1), _up(0)
+def _draw_frame(line: ModelLine, x: Axis, y: Axis) -> Markup:
+    scale, bottom = format_numbers.SCALES.get(line.described.unit, 1), _place_up(0)
     parts = []
     for tick in x.ticks:
-        at, text = _across(x.at(tick)), f"{scale * tick:.4g}"
+        at, text = _place_across(x.at(tick)), f"{scale * tick:.4g}"
         parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}" class="gl"/>').format(at, _TOP, bottom))
         parts.append(Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(at, bottom + 16, text))
     for tick in y.ticks:
-        at, text = _up(y.at(tick)), f"{scale * tick:.4g}"
+        at, text = _place_up(y.at(tick)), f"{scale * tick:.4g}"
         right = _LEFT + _SIZE
         parts.append(Markup('<line x1="{1}" x2="{2}" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(at, _LEFT, right))
         parts.append(Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(_LEFT - 6, at + 4, text))
@@ -393,12 +397,12 @@ def _frame(line: ModelLine, x: Axis, y: Axis) -> Markup:
     return Markup("").join(parts)
 
 
-def _diagonal(x: Axis, y: Axis) -> Markup:
+def _draw_diagonal(x: Axis, y: Axis) -> Markup:
     """The dotted line of equal numbers, where both axes have them."""
     shared = [value for value in x.across() if 0 <= y.at(value) <= 1]
     if len(shared) < 2:
         return Markup("")
-    ends = [(_across(x.at(value)), _up(y.at(value))) for value in (shared[0], shared[-1])]
+    ends = [(_place_across(x.at(value)), _place_up(y.at(value))) for value in (shared[0], shared[-1])]
     line = Markup('<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" class="chance"/>').format(*ends[0], *ends[1])
     words = Markup('<text x="{:.1f}" y="{:.1f}" text-anchor="end" class="halo">no gap</text>').format(
         ends[1][0] - 4, ends[1][1] + 14
@@ -406,20 +410,22 @@ def _diagonal(x: Axis, y: Axis) -> Markup:
     return line + words
 
 
-def _fitted(line: ModelLine, x: Axis, y: Axis) -> Markup:
+def _draw_fit(line: ModelLine, x: Axis, y: Axis) -> Markup:
     if line.fit is None:
         return Markup("")
     values = x.across()
     middle, low, high = line.at(values)
     clip = np.clip
     rows = [
-        (_across(x.at(v)), *(_up(float(clip(y.at(end), 0, 1))) for end in (lower, upper)))
+        (_place_across(x.at(v)), *(_place_up(float(clip(y.at(end), 0, 1))) for end in (lower, upper)))
         for v, lower, upper in zip(values, low, high, strict=True)
     ]
     band = " ".join(
         [f"{at:.1f},{lower:.1f}" for at, lower, _ in rows] + [f"{at:.1f},{up:.1f}" for at, _, up in rows[::-1]]
     )
-    points = [(_across(x.at(v)), _up(y.at(m))) for v, m in zip(values, middle, strict=True) if 0 <= y.at(m) <= 1]
+    points = [
+        (_place_across(x.at(v)), _place_up(y.at(m))) for v, m in zip(values, middle, strict=True) if 0 <= y.at(m) <= 1
+    ]
     drawn = " ".join(f"{at:.1f},{up:.1f}" for at, up in points)
     return Markup('<polygon points="{}" class="band-out"/><polyline points="{}" class="curve l-plain"/>').format(
         band, drawn

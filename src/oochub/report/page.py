@@ -57,7 +57,7 @@ def render_page(
         on_page = section.page(report, room=room if images else None)
         if on_page is not None:
             room, pictures = room - on_page.spent, pictures + on_page.pictures
-            shown.append(_shown(section, on_page, report))
+            shown.append(_render_section(section, on_page, report))
     return self_contained_page(
         template,
         pictures=pictures,
@@ -68,30 +68,30 @@ def render_page(
         said=[line for section in sections() if section.is_beside_verdict for passage in section.passages(report)
               for line in passage.said],
         sections=shown,
-        reproduce=_reproduce(report),
+        reproduce=_write_commands(report),
         sides={side: wording.side_title(report.benchmark, side) for side in theme.SIDES},
         **more,
     )  # fmt: skip
 
 
-def _shown(section: Section[Any], on_page: OnPage, report: "Report") -> _Shown:
+def _render_section(section: Section[Any], on_page: OnPage, report: "Report") -> _Shown:
     """A section with its own template, else with that which prints its passages and its chart."""
     template, values = f"{section.name}.html.jinja", on_page.values
     try:
         environment().get_template(template)
     except jinja2.TemplateNotFound:
         chart = section.chart(report)
-        template, values = _PLAIN, {"passages": tuple(section.passages(report)), "rows": _bars(chart), **values}
+        template, values = _PLAIN, {"passages": tuple(section.passages(report)), "rows": _draw_bars(chart), **values}
     return _Shown(section.title, section.anchor, template, section.is_beside_verdict, values)
 
 
-def _bars(rows: Any) -> list[tuple[ChartRow, Markup]]:
+def _draw_bars(rows: Any) -> list[tuple[ChartRow, Markup]]:
     """The rows of a chart of fractions with their drawings."""
     scale = svg.Scale(low=0.0, high=1.0)
     return [(row, svg.bar(row.side, row.estimate, scale)) for row in rows]
 
 
-def _reproduce(report: "Report") -> dict[str, Any]:
+def _write_commands(report: "Report") -> dict[str, Any]:
     commands = [section.command(report) for section in sections()]
     benchmark, model, origin = report.benchmark, report.model, report.provenance
     predictions = origin.predictions
@@ -109,7 +109,7 @@ def _reproduce(report: "Report") -> dict[str, Any]:
         ("Model revision", wording.name(model.revision or "")),
         ("Mode", wording.name(model.mode or "")),
         ("Trained on", wording.trained_words(report)),
-        ("Training", _training(origin.training) if origin.training else ""),
+        ("Training", _describe_training(origin.training) if origin.training else ""),
         ("Intervals", f"95%, {format_numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
         ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
         ("Made", " on ".join(wording.name(text) for text in places if text)),
@@ -122,26 +122,26 @@ def _reproduce(report: "Report") -> dict[str, Any]:
     }
 
 
-def _training(training: Training) -> str:
+def _describe_training(training: Training) -> str:
     settings = ", ".join(f"{key} {value}" for key, value in (training.hyperparameters or {}).items())
     parts = [(training.objective or "") + (f" ({settings})" if settings else "")]
     named = {
-        "weights": _weights(training),
+        "weights": _describe_weights(training),
         "environments": training.environments,
         "seed": training.seed,
-        "epochs": _epochs(training),
+        "epochs": _describe_epochs(training),
     }
     named["chosen"] = training.selection
     parts += [f"{title}: {value}" for title, value in named.items() if value is not None]
     return wording.name("; ".join(filter(None, parts)), 400)
 
 
-def _weights(training: Training) -> str | None:
+def _describe_weights(training: Training) -> str | None:
     if training.architecture is None or training.pretrained is None:
         return None
     start = f"from {training.base}" if training.pretrained else "from scratch"
     return f"{training.architecture} {start}"
 
 
-def _epochs(training: Training) -> str | None:
+def _describe_epochs(training: Training) -> str | None:
     return None if training.epochs is None else f"{training.epochs:g}"

@@ -27,7 +27,7 @@ def paired_page(report: "PairedReport", *, images: bool = True) -> str:
     Raises:
         OochubError: A picture that is not a JPEG, or so many slices that the page would exceed its limits.
     """
-    shown = _sections(report, images=images)
+    shown = _make_sections(report, images=images)
     pictures = sum(len(card["picture"] or "") for part in shown["flips"] for card in part["cards"])
     return self_contained_page(
         "paired.html.jinja",
@@ -38,7 +38,7 @@ def paired_page(report: "PairedReport", *, images: bool = True) -> str:
     )
 
 
-def _sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
+def _make_sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
     first, second = paired_tables.model_titles(report)
     sides = {side: wording.side_title(report.benchmark, side) for side in ("in", "out")}
     metrics = paired_tables.metrics(report)
@@ -54,12 +54,12 @@ def _sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
         "notes": [format_numbers.counts_in_text(wording.clean(note)) for note in report.notes],
         "sides": sides,
         "head": _head(report),
-        "tables": [_table(report, metric, report.slices) for metric in metrics],
-        "groups": _table(report, report.group_metric, groups) if groups else None,
+        "tables": [_build_table(report, metric, report.slices) for metric in metrics],
+        "groups": _build_table(report, report.group_metric, groups) if groups else None,
         "groups_left_out": max(len(report.groups) - len(groups), 0),
-        "flips": _flips(report, images=images),
+        "flips": _describe_flips(report, images=images),
         "without_pictures": not any(flip.mistake.image for flip in report.flips) or not images,
-        "reproduce": _reproduce(report),
+        "reproduce": _write_commands(report),
     }
 
 
@@ -74,7 +74,7 @@ def _head(report: "PairedReport") -> dict[str, Any]:
     }
 
 
-def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> dict[str, Any]:
+def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> dict[str, Any]:
     unit = report.metrics[metric].unit
     having = [part for part in parts if metric in part.numbers]
     scale = _scale([part.numbers[metric] for part in having])
@@ -84,7 +84,7 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
             "side": part.role if part.role in ("in", "out") else None,
             "part": part,
             "number": part.numbers[metric],
-            "chart": _chart(part.numbers[metric], scale, _SIDE_OF.get(part.role or "")),
+            "chart": _draw_chart(part.numbers[metric], scale, _SIDE_OF.get(part.role or "")),
         }
         for part in having
     ]
@@ -93,7 +93,7 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
         "title": wording.name(report.metrics[metric].title, 40),
         "unit": unit,
         "rows": rows,
-        "axis": svg.tick_labels(scale, lambda tick: _tick(format_numbers.SCALES.get(unit, 1) * tick)),
+        "axis": svg.tick_labels(scale, lambda tick: _format_tick(format_numbers.SCALES.get(unit, 1) * tick)),
         "has_flips": any(part.only_first is not None for part in having),
     }
 
@@ -107,11 +107,11 @@ def _scale(compared: Sequence[ComparedNumber]) -> svg.Scale:
     return svg.Scale(low=low - room, high=high + room) if high > low else svg.Scale(low=-0.01, high=0.01)
 
 
-def _tick(value: float) -> str:
+def _format_tick(value: float) -> str:
     return f"{value:+.4g}".replace("-", "\u2212") if value else "0"
 
 
-def _chart(number: ComparedNumber, scale: svg.Scale, side: Any) -> Markup:
+def _draw_chart(number: ComparedNumber, scale: svg.Scale, side: Any) -> Markup:
     """The difference with its interval, and a line at 0."""
     parts = [svg.grid(scale), Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="ax"/>').format(scale.at(0))]
     change = number.difference
@@ -123,7 +123,7 @@ def _chart(number: ComparedNumber, scale: svg.Scale, side: Any) -> Markup:
     return svg.strip(28, parts)
 
 
-def _flips(report: "PairedReport", *, images: bool) -> list[dict[str, Any]]:
+def _describe_flips(report: "PairedReport", *, images: bool) -> list[dict[str, Any]]:
     cards = mistake_cards([flip.mistake for flip in report.flips], report.benchmark, images=images)
     parts = []
     for right, letter, other in (("second", "B", "A"), ("first", "A", "B")):
@@ -141,14 +141,14 @@ def _flips(report: "PairedReport", *, images: bool) -> list[dict[str, Any]]:
     return [part for part in parts if part["cards"]]
 
 
-def _reproduce(report: "PairedReport") -> dict[str, Any]:
+def _write_commands(report: "PairedReport") -> dict[str, Any]:
     benchmark, origin = report.benchmark, report.provenance
     versions = {"oochub": origin.oochub, **origin.packages, "Python": origin.python}
     facts = [
         ("Data", f"{wording.name(benchmark.name)}/{wording.name(benchmark.config)}, "
                  f"version {wording.name(benchmark.version)}"),
-        *_origin("A", report.first, origin),
-        *_origin("B", report.second, report.other),
+        *_describe_origin("A", report.first, origin),
+        *_describe_origin("B", report.second, report.other),
         ("Intervals", f"95%, {format_numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
         ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),
         ("Made", wording.name(str(origin.when.get("created", "")))),
@@ -160,7 +160,7 @@ def _reproduce(report: "PairedReport") -> dict[str, Any]:
     }
 
 
-def _origin(letter: str, model: EvaluatedModel, origin: Provenance) -> list[tuple[str, str]]:
+def _describe_origin(letter: str, model: EvaluatedModel, origin: Provenance) -> list[tuple[str, str]]:
     of = origin.predictions
     seeds = f", seed {', '.join(map(str, model.seeds))}" if model.seeds else ""
     return [

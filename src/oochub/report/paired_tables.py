@@ -46,17 +46,17 @@ def _findings(report: "PairedReport") -> list[_Finding]:
     found = [
         _Finding(
             f"{wording.in_sentence(wording.name(report.metrics[metric].title, 40))} on each slice",
-            _table(report, metric, report.slices),
+            _build_table(report, metric, report.slices),
             metric == report.main_metric,
         )
         for metric in metrics(report)
     ]
     if report.groups:
-        found.append(_Finding("the groups", _table(report, report.group_metric, shown_groups(report)), True))
+        found.append(_Finding("the groups", _build_table(report, report.group_metric, shown_groups(report)), True))
     return [*found, *([_Finding("the examples that flip", None, False)] if report.flips else [])]
 
 
-def _tables(report: "PairedReport", *, short: bool = False) -> tuple[list[Table], list[str]]:
+def _build_tables(report: "PairedReport", *, short: bool = False) -> tuple[list[Table], list[str]]:
     """The tables that a form of text shows, and the sentence that names the findings that it leaves out.
 
     Args:
@@ -93,32 +93,32 @@ def terminal(report: "PairedReport", width: int, *, shows_bold: bool = True) -> 
     from rich.text import Text
 
     parts: list[Any] = [Text(paired_headline(report), style="bold")]
-    parts += [Text(line) for line in _sentences(report)] + [Text()]
-    tables, left_out = _tables(report, short=True)
+    parts += [Text(line) for line in _write_sentences(report)] + [Text()]
+    tables, left_out = _build_tables(report, short=True)
     for table in tables:
         parts.append(Text(table.title, style="bold"))
         for grid in (table if shows_bold else table.without_bold("clear")).to_terminal(width):
             parts += [grid, Text()]
     caveat = CAVEAT if shows_bold else CAVEAT.replace("Bold:", '"clear":')
-    parts += [Text(caveat), *(Text(line, style="dim") for line in left_out), *map(Text, _notes(report))]
+    parts += [Text(caveat), *(Text(line, style="dim") for line in left_out), *map(Text, _collect_notes(report))]
     return Group(*parts)
 
 
 def to_markdown(report: "PairedReport") -> str:
     """The same in Markdown, with a table for each metric."""
     lines = [f"**{markdown_text(paired_headline(report))}**", ""]
-    lines += [f"{markdown_text(line)}\n" for line in _sentences(report)]
-    tables, left_out = _tables(report)
+    lines += [f"{markdown_text(line)}\n" for line in _write_sentences(report)]
+    tables, left_out = _build_tables(report)
     for table in tables:
         lines += [f"**{markdown_text(table.title)}**", "", table.to_markdown(), ""]
-    lines += [f"{markdown_text(line)}\n" for line in (CAVEAT, *left_out, *_notes(report))]
+    lines += [f"{markdown_text(line)}\n" for line in (CAVEAT, *left_out, *_collect_notes(report))]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def to_latex(report: "PairedReport") -> str:
     """The tables in LaTeX; what is left out is named in a comment."""
-    said = " ".join((*_sentences(report), CAVEAT, *_notes(report)))
-    tables, left_out = _tables(report)
+    said = " ".join((*_write_sentences(report), CAVEAT, *_collect_notes(report)))
+    tables, left_out = _build_tables(report)
     made = [
         table.to_latex(f"{table.title}. {said if number == 0 else CAVEAT}", small=True)
         for number, table in enumerate(tables)
@@ -131,20 +131,22 @@ def short_text(report: "PairedReport") -> str:
     benchmark, (first, second) = report.benchmark, model_titles(report)
     data = "/".join(wording.name(part) for part in (benchmark.name, benchmark.config))
     return "\n".join(
-        [f"<PairedReport of {first} and {second} on {data}>", paired_headline(report), *_sentences(report)]
+        [f"<PairedReport of {first} and {second} on {data}>", paired_headline(report), *_write_sentences(report)]
     )
 
 
 def notebook_html(report: "PairedReport") -> str:
     """The headline, the table of the main metric with the gap, the groups, and what is left out; escaped HTML."""
-    tables, left_out = _tables(report, short=True)
+    tables, left_out = _build_tables(report, short=True)
     parts = []
     for number, table in enumerate(tables):
-        title, said = (table.title, []) if number else (paired_headline(report), [*_sentences(report), table.title])
+        title, said = (
+            (table.title, []) if number else (paired_headline(report), [*_write_sentences(report), table.title])
+        )
         parts.append(
             make_notebook_table(table.rows, heads=table.heads, title=title, sentences=said, footnotes=table.footnotes)
         )
-    return "\n".join([*parts, make_notebook_table([[line] for line in (CAVEAT, *left_out, *_notes(report))])])
+    return "\n".join([*parts, make_notebook_table([[line] for line in (CAVEAT, *left_out, *_collect_notes(report))])])
 
 
 def to_frame(report: "PairedReport") -> "pd.DataFrame":
@@ -152,34 +154,37 @@ def to_frame(report: "PairedReport") -> "pd.DataFrame":
 
     `attrs` names in `left_out` the findings that have no numbers.
     """
-    frame = Table(heads=(), rows=(), records=tuple(_records(report))).to_frame(_FRAME)
+    frame = Table(heads=(), rows=(), records=tuple(_make_records(report))).to_frame(_FRAME)
     frame.attrs["left_out"] = [each.name for each in _findings(report) if each.table is None]
     return frame
 
 
-def _sentences(report: "PairedReport") -> list[str]:
+def _write_sentences(report: "PairedReport") -> list[str]:
     said = (paired_lead(report), gap_sentence(report), flips_sentence(report))
     return [line for line in said if line]
 
 
-def _notes(report: "PairedReport") -> list[str]:
+def _collect_notes(report: "PairedReport") -> list[str]:
     left_out = len(report.groups) - _LISTED_GROUPS
     more = [f"{left_out} more groups, with smaller differences, are in the numbers"] if left_out > 0 else []
     return [f"Note: {format_numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
 
 
-def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> Table:
+def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> Table:
     unit, is_groups = report.metrics[metric].unit, parts and parts[0] not in report.slices
     having = [part for part in parts if metric in part.numbers]
     below = Footnotes()
-    rows = [(row_title(report, part), *_cells(part.numbers[metric], below, unit), *_counts(part)) for part in having]
+    rows = [
+        (row_title(report, part), *_format_cells(part.numbers[metric], below, unit), *_count_rows(part))
+        for part in having
+    ]
     clear = [part.numbers[metric].is_clear for part in having]
     if (
         not is_groups
         and metric == report.benchmark.primary_metric
         and not format_numbers.is_undefined(report.gap.first)
     ):
-        rows.append(("Gap between the sides", *_cells(report.gap, below, unit, signed=True), "", ""))
+        rows.append(("Gap between the sides", *_format_cells(report.gap, below, unit, signed=True), "", ""))
         clear.append(False)
     has_flips = any(part.only_first is not None for part in having)
     heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "right alone\nA · B")
@@ -194,7 +199,9 @@ def _table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -
     )
 
 
-def _cells(number: ComparedNumber, notes: Footnotes, unit: str, *, signed: bool = False) -> tuple[str, str, str, str]:
+def _format_cells(
+    number: ComparedNumber, notes: Footnotes, unit: str, *, signed: bool = False
+) -> tuple[str, str, str, str]:
     p_value = (
         format_numbers.UNDEFINED
         if format_numbers.is_undefined(number.p_value)
@@ -208,7 +215,7 @@ def _cells(number: ComparedNumber, notes: Footnotes, unit: str, *, signed: bool 
     )
 
 
-def _counts(part: ComparedRows) -> tuple[str, str]:
+def _count_rows(part: ComparedRows) -> tuple[str, str]:
     if part.only_first is None or part.only_second is None:
         return format_numbers.count(part.n), ""
     return format_numbers.count(
@@ -216,7 +223,7 @@ def _counts(part: ComparedRows) -> tuple[str, str]:
     ), f"{format_numbers.count(part.only_first)} · {format_numbers.count(part.only_second)}"
 
 
-def _records(report: "PairedReport") -> Iterator[dict[str, Any]]:
+def _make_records(report: "PairedReport") -> Iterator[dict[str, Any]]:
     named = [(part.name, part) for part in report.slices] + [(f"group {part.name}", part) for part in report.groups]
     for name, part in named:
         about = {"slice": name, "role": part.role, "split": part.split, "n": part.n}
@@ -280,7 +287,7 @@ def paired_lead(report: "PairedReport") -> str:
     where = wording.sentence_case(_place(report, part))
     return (
         f"{where} the {title} is {format_numbers.quantity(number.first, unit)} for {first} and "
-        f"{format_numbers.quantity(number.second, unit)} for {second}: {_difference(number, unit)}."
+        f"{format_numbers.quantity(number.second, unit)} for {second}: {_describe_difference(number, unit)}."
     )
 
 
@@ -293,7 +300,7 @@ def gap_sentence(report: "PairedReport") -> str:
     outside, inside = (wording.side_title(report.benchmark, side) for side in ("out", "in"))
     return (
         f"The gap, {outside} minus {inside}, is {format_numbers.points(gap.first, unit)} for A and "
-        f"{format_numbers.points(gap.second, unit)} for B: {_difference(gap, unit)}."
+        f"{format_numbers.points(gap.second, unit)} for B: {_describe_difference(gap, unit)}."
     )
 
 
@@ -310,7 +317,7 @@ def flips_sentence(report: "PairedReport") -> str:
     )
 
 
-def _difference(number: ComparedNumber, unit: str) -> str:
+def _describe_difference(number: ComparedNumber, unit: str) -> str:
     """A difference in a sentence: "+2.9 points (95% interval +1.0 to +4.8; p = 0.003, exact McNemar)"."""
     said = interval_words(number.difference, unit, signed=True)
     p_value = (

@@ -85,7 +85,7 @@ def reported_numbers(
     >>> reported_numbers("nooch", "auc", "out_of_context").values["ce_car", "group_dro"]
     ReportedNumber(mean=0.891, sd=0.006, table='9')
     """
-    content = _content(benchmark)
+    content = _read_content(benchmark)
     values: dict[tuple[str, str], ReportedNumber] = {}
     notes: dict[str, None] = {}
     setting = content["setting"]
@@ -93,7 +93,7 @@ def reported_numbers(
         number = name.partition(" ")[0]
         if (printed["metric"], printed["slice"]) != (metric, slice):
             continue
-        if number != table if table else _model(content, printed) != (model or _model(content, {})):
+        if number != table if table else _find_model(content, printed) != (model or _find_model(content, {})):
             continue
         setting = printed.get("setting", setting) if table or model else setting
         notes |= dict.fromkeys(printed.get("notes", ()))
@@ -111,8 +111,8 @@ def reported_models(benchmark: str) -> dict[str, ReportedModel]:
     >>> {table: model.title for table, model in reported_models("spawrious").items()}
     {'3': 'ResNet-50', '4': 'ResNet-50 from scratch', '5': 'ViT-B/16'}
     """
-    content = _content(benchmark)
-    models = {name.partition(" ")[0]: _model(content, printed) for name, printed in content["tables"].items()}
+    content = _read_content(benchmark)
+    models = {name.partition(" ")[0]: _find_model(content, printed) for name, printed in content["tables"].items()}
     return {number: model for number, model in models.items() if model}
 
 
@@ -122,7 +122,7 @@ def reported_tables(benchmark: str) -> list[str]:
     >>> reported_tables("spawrious")
     ['3', '4', '5']
     """
-    return list(dict.fromkeys(name.partition(" ")[0] for name in _content(benchmark)["tables"]))
+    return list(dict.fromkeys(name.partition(" ")[0] for name in _read_content(benchmark)["tables"]))
 
 
 def reported_configs(benchmark: str) -> list[str]:
@@ -131,7 +131,7 @@ def reported_configs(benchmark: str) -> list[str]:
     >>> reported_configs("spawrious")
     ['o2o_easy', 'o2o_medium', 'o2o_hard', 'm2m_easy', 'm2m_medium', 'm2m_hard']
     """
-    tables = _content(benchmark)["tables"].values() if benchmark in reported_benchmarks() else ()
+    tables = _read_content(benchmark)["tables"].values() if benchmark in reported_benchmarks() else ()
     return list(dict.fromkeys(config for printed in tables for config in printed["rows"]))
 
 
@@ -144,13 +144,13 @@ def reported_benchmarks() -> list[str]:
     return list(catalog.reported_files())
 
 
-def _content(benchmark: str) -> dict[str, Any]:
+def _read_content(benchmark: str) -> dict[str, Any]:
     if benchmark not in reported_benchmarks():
         raise unknown_name("benchmark with reported numbers", benchmark, reported_benchmarks())
     content: dict[str, Any] = json.loads(catalog.reported_files()[benchmark].read_text("utf-8"))
     return content
 
 
-def _model(content: Mapping[str, Any], printed: Mapping[str, Any]) -> ReportedModel | None:
+def _find_model(content: Mapping[str, Any], printed: Mapping[str, Any]) -> ReportedModel | None:
     model = printed.get("model", content.get("model"))
     return ReportedModel(**model) if model else None

@@ -114,7 +114,7 @@ class Report:
         for part in report.slices:
             for name, estimate in part.metrics.items():
                 _check_value(f"{path}: {name} of the slice {part.name}", estimate, report.metrics.get(name))
-        return _with_words(report)
+        return _add_words(report)
 
     def save(self, path: str | Path) -> Path:
         """Writes report.json, whole or not at all."""
@@ -124,16 +124,16 @@ class Report:
         return Path(path)
 
     def __getitem__(self, key: str) -> Estimate:
-        estimates, own = self._estimates(), self._own_name(key)
+        estimates, own = self._iterate_estimates(), self._own_name(key)
         if own not in estimates:
             raise unknown_name("number in this report", key, estimates)
         return estimates[own]
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, str) and self._own_name(key) in self._estimates()
+        return isinstance(key, str) and self._own_name(key) in self._iterate_estimates()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._estimates())
+        return iter(self._iterate_estimates())
 
     def __repr__(self) -> str:
         from oochub.report.forms import short_text
@@ -151,7 +151,7 @@ class Report:
         Raises:
             OochubError: No such slice.
         """
-        parts = self._slices_by_name()
+        parts = self._index_slices()
         if name not in parts:
             raise unknown_name("slice in this report", name, parts)
         return parts[name]
@@ -196,16 +196,16 @@ class Report:
         facts = facts or MetricFacts(title=metric, direction="none", maximum=None)
         return MetricDescription.of(facts.keys.get(key, facts))
 
-    def _slices_by_name(self) -> dict[str, Slice]:
+    def _index_slices(self) -> dict[str, Slice]:
         parts = {part.title: part for part in self.slices if part.role in _SIDES}
         return parts | {part.name: part for part in self.slices}
 
     def _own_name(self, key: str) -> str:
         name, slash, metric = key.rpartition("/")
-        part = self._slices_by_name().get(name) if slash else None
+        part = self._index_slices().get(name) if slash else None
         return key if part is None else f"{part.name}/{metric}"
 
-    def _estimates(self) -> dict[str, Estimate]:
+    def _iterate_estimates(self) -> dict[str, Estimate]:
         estimates: dict[str, Estimate] = {}
         for part in self.slices:
             for metric, estimate in part.metrics.items():
@@ -274,7 +274,7 @@ def _check_value(what: str, estimate: Estimate, described: MetricDescription | N
         raise OochubError(f"{what} is {estimate.value:g}, which it cannot be. Make the report again.")
 
 
-def _with_words(report: Report) -> Report:
+def _add_words(report: Report) -> Report:
     """A report made before reports held the words of their benchmark gets those of its declaration."""
     benchmark = report.benchmark
     if benchmark.words != Vocabulary() or benchmark.name not in catalog.names("benchmark"):

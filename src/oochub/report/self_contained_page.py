@@ -37,16 +37,16 @@ def self_contained_page(
         OochubError: The page would exceed `most` (300 kB) without pictures or 600 kB with them.
     """
     style = (
-        theme.css_variables() + _file("page.css") + (_file(f"{own}.css") if own else "")
+        theme.css_variables() + _read_file("page.css") + (_read_file(f"{own}.css") if own else "")
     )  # ours, no text of the data
-    script = _file(f"{own}.js") if own else ""
+    script = _read_file(f"{own}.js") if own else ""
     page = (
         environment()
         .get_template(template)
         .render(
             style=Markup(style),  # noqa: S704
             script=Markup(script),  # noqa: S704
-            policy=_policy(style, script),
+            policy=_write_policy(style, script),
             **shown,
         )
     )
@@ -87,11 +87,11 @@ def _finalize(value: Any) -> Any:
 
 
 @functools.cache
-def _file(name: str) -> str:
+def _read_file(name: str) -> str:
     return resources.files("oochub").joinpath(f"report/templates/{name}").read_text(encoding="utf-8")
 
 
-def _policy(style: str, script: str) -> str:
+def _write_policy(style: str, script: str) -> str:
     scripts = f" script-src {_hash(script)};" if script else ""
     return f"default-src 'none'; style-src {_hash(style)};{scripts} img-src data:; base-uri 'none'; form-action 'none'"
 

@@ -129,13 +129,13 @@ def head(chart: GapChart, gap: str) -> Markup:
     lowest = min([*ends, *([] if format_numbers.is_undefined(chart.chance) else [chart.chance])], default=0.0)
     low = lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10)
     scale = Scale(low=low if low < 1 else 0.0, high=1.0, width=86.0)  # of one class even a guess is right
-    parts = [_axis(scale, chart), *_head_labels(scale, chart)]
+    parts = [_draw_axis(scale, chart), *_head_labels(scale, chart)]
     half = 1.7 * len(gap)  # percent of the narrowest chart that the gap takes to either side
     middle = [min(max(sum(map(scale.percent, known.values())) / 2, half), 100 - half)] if len(known) == 2 else []
-    parts += [_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
+    parts += [_draw_line(scale.at(min(known.values())), scale.at(max(known.values())), 64, "gapbar") for _ in middle]
     parts += [whisker(scale, e, _CLASS[side], 64, 3) for side, e in known.items()]
     parts += [mark(side, scale.at(e), 64, size=9, hollow=not chart.is_settled) for side, e in known.items()]
-    parts += [_text(f"{at:.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
+    parts += [_draw_text(f"{at:.2f}%", 49, gap, anchor="middle", classes="k gap") for at in middle]
     return strip(106, parts)
 
 
@@ -156,26 +156,28 @@ def _head_labels(scale: Scale, chart: GapChart) -> list[Markup]:
     labels = []
     for side, (x, anchor, sign) in places.items():
         spot = f"{x:.2f}%"
-        labels.append(_text(spot, 15, format_numbers.quantity(known[side], chart.unit), anchor=anchor, classes="k big"))
-        labels.append(_text(spot, 30, chart.titles[side], anchor=anchor, dx=sign * 12))
+        labels.append(
+            _draw_text(spot, 15, format_numbers.quantity(known[side], chart.unit), anchor=anchor, classes="k big")
+        )
+        labels.append(_draw_text(spot, 30, chart.titles[side], anchor=anchor, dx=sign * 12))
         labels.append(
             Markup('<svg x="{}" y="26"><svg x="{}">{}</svg></svg>').format(spot, sign * 5, mark(side, "0", 0, size=4))
         )
     return labels
 
 
-def _axis(scale: Scale, chart: GapChart) -> Markup:
+def _draw_axis(scale: Scale, chart: GapChart) -> Markup:
     named = {} if format_numbers.is_undefined(chart.chance) else {chart.chance: "chance"}
     taken = [scale.percent(at) for at in named]
     values = [tick for tick in ticks(scale.low, scale.high) if all(abs(scale.percent(tick) - x) > _TICK for x in taken)]
-    parts = [_line("0", f"{scale.width:.0f}%", 64, "ax")]
+    parts = [_draw_line("0", f"{scale.width:.0f}%", 64, "ax")]
     for value in sorted({*values, *named, 1.0}):
         x = scale.at(value)
         anchor = "start" if scale.percent(value) < 2 else "middle"
         parts.append(Markup('<line x1="{0}" x2="{0}" y1="60" y2="68" class="ax"/>').format(x))
-        parts.append(_text(x, 84, f"{format_numbers.SCALES.get(chart.unit, 1) * value:.3g}", anchor=anchor))
+        parts.append(_draw_text(x, 84, f"{format_numbers.SCALES.get(chart.unit, 1) * value:.3g}", anchor=anchor))
     for value, word in (named | {1.0: "perfect"}).items():
-        parts.append(_text(scale.at(value), 100, word, anchor="start" if scale.percent(value) < 8 else "middle"))
+        parts.append(_draw_text(scale.at(value), 100, word, anchor="start" if scale.percent(value) < 8 else "middle"))
     return Markup("").join(parts)
 
 
@@ -240,7 +242,7 @@ def tick_labels(scale: Scale, words: Callable[[float], str], *, all_fit: bool = 
         at = scale.percent(tick)
         anchor = "start" if at < 4 else "end" if at > 96 else "middle"
         far = "" if all_fit or tick in (places[0], places[-1]) else "far"
-        parts.append(_text(scale.at(tick), 12, words(tick), anchor=anchor, classes=far))
+        parts.append(_draw_text(scale.at(tick), 12, words(tick), anchor=anchor, classes=far))
     return strip(16, parts)
 
 
@@ -253,33 +255,37 @@ def reliability(curves: Sequence[Curve], *, low: float, title: str) -> Markup:
         title: The finding, read out in place of the picture.
     """
     x, y = (lambda v: 44 + 326 * (v - low) / (1 - low)), (lambda v: 336 - 326 * (v - low) / (1 - low))
-    parts = [_square_grid(x, y, low), *(_curve(curve, x, y) for curve in curves), *_curve_labels(curves, x, y)]
+    parts = [
+        _draw_square_grid(x, y, low),
+        *(_draw_curve(curve, x, y) for curve in curves),
+        *_label_curves(curves, x, y),
+    ]
     every = [curve.calibration.bins for curve in curves]
     tallest = max((b.n / sum(b.n for b in bins) for bins in every for b in bins if b.n), default=1.0)
     for row, curve in enumerate(curves):
-        parts.append(_histogram(curve, x, base=426 + 46 * row, tallest=tallest))
+        parts.append(_draw_histogram(curve, x, base=426 + 46 * row, tallest=tallest))
     return Markup(
         '<svg viewBox="0 0 384 {}" class="plot" role="img" aria-labelledby="reliability-title">'
         '<title id="reliability-title">{}</title>{}</svg>'
     ).format(384 + 46 * len(curves), title, Markup("").join(parts))
 
 
-def _square_grid(x: _Map, y: _Map, low: float) -> Markup:
+def _draw_square_grid(x: _Map, y: _Map, low: float) -> Markup:
     parts = []
     for value in ticks(low, 1.0):
         parts.append(Markup('<line x1="{0:.1f}" x2="{0:.1f}" y1="10" y2="336" class="gl"/>').format(x(value)))
         parts.append(Markup('<line x1="44" x2="370" y1="{0:.1f}" y2="{0:.1f}" class="gl"/>').format(y(value)))
-        parts.append(_text(f"{x(value):.1f}", 352, f"{100 * value:.4g}", anchor="middle"))
-        parts.append(_text("38", y(value) + 4, f"{100 * value:.4g}", anchor="end"))
+        parts.append(_draw_text(f"{x(value):.1f}", 352, f"{100 * value:.4g}", anchor="middle"))
+        parts.append(_draw_text("38", y(value) + 4, f"{100 * value:.4g}", anchor="end"))
     parts.append(Markup('<line x1="44" y1="336" x2="370" y2="10" class="chance"/>'))
     at = low + 0.1 * (1 - low)
-    parts.append(_text(f"{x(at) + 8:.1f}", y(at) + 6, "ideal"))
-    parts.append(_text("207", 370, "confidence, %", anchor="middle"))
+    parts.append(_draw_text(f"{x(at) + 8:.1f}", y(at) + 6, "ideal"))
+    parts.append(_draw_text("207", 370, "confidence, %", anchor="middle"))
     parts.append(Markup('<text transform="translate(13 173) rotate(-90)" text-anchor="middle">right, %</text>'))
     return Markup("").join(parts)
 
 
-def _curve(curve: Curve, x: _Map, y: _Map) -> Markup:
+def _draw_curve(curve: Curve, x: _Map, y: _Map) -> Markup:
     if not curve.drawn:
         return Markup("")
     low = [(b.confidence, b.accuracy_low) for b in curve.drawn]
@@ -293,12 +299,12 @@ def _curve(curve: Curve, x: _Map, y: _Map) -> Markup:
     return Markup("").join(parts + [mark(curve.side, f"{px:.1f}", f"{py:.1f}", size=3.6) for px, py in middle])
 
 
-def _curve_labels(curves: Sequence[Curve], x: _Map, y: _Map) -> list[Markup]:
+def _label_curves(curves: Sequence[Curve], x: _Map, y: _Map) -> list[Markup]:
     # Where the curves are farthest apart: the upper one is named above to the left, the lower one below to the right.
     titles = {curve.side: curve.title for curve in curves if curve.drawn}
     points = {curve.side: [(x(b.confidence), y(b.accuracy)) for b in curve.drawn] for curve in curves if curve.drawn}
     if len(points) < 2:
-        return [_text("364", 326, title, anchor="end", classes="k halo") for title in titles.values()]
+        return [_draw_text("364", 326, title, anchor="end", classes="k halo") for title in titles.values()]
     pairs = [(p, min(points["out"], key=lambda q: abs(q[0] - p[0]))) for p in points["in"]]
     p, q = max(pairs, key=lambda pair: abs(pair[0][1] - pair[1][1]))
     above: Side = "in" if p[1] <= q[1] else "out"
@@ -307,11 +313,11 @@ def _curve_labels(curves: Sequence[Curve], x: _Map, y: _Map) -> list[Markup]:
     at_top = uy < 36  # no room above: below the curve to the right instead
     wide, low_x = _BOLD * len(upper), min(lx + 9, 374 - _BOLD * len(lower))
     up_x, up_y = (min(ux + 5, 374 - wide), uy + 20) if at_top else (max(ux - 9, 48 + wide), uy - 9)
-    first = _text(f"{up_x:.1f}", up_y, upper, anchor="start" if at_top else "end", classes="k halo")
-    return [first, _text(f"{low_x:.1f}", min(max(ly + 17, up_y + 15), 328), lower, classes="k halo")]
+    first = _draw_text(f"{up_x:.1f}", up_y, upper, anchor="start" if at_top else "end", classes="k halo")
+    return [first, _draw_text(f"{low_x:.1f}", min(max(ly + 17, up_y + 15), 328), lower, classes="k halo")]
 
 
-def _histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
+def _draw_histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
     bins: Sequence[ConfidenceBin] = curve.calibration.bins
     total = sum(b.n for b in bins)
     parts = [Markup('<line x1="44" x2="370" y1="{0}" y2="{0}" class="gl"/>').format(base)]
@@ -319,7 +325,7 @@ def _histogram(curve: Curve, x: _Map, *, base: float, tallest: float) -> Markup:
         left, height = max(x(b.low), 44.0), 26 * b.n / total / tallest
         place = (left + 1, base - height, x(b.high) - left - 2, height, _CLASS[curve.side])
         parts.append(Markup('<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"/>').format(*place))
-    return Markup("").join([*parts, _text("46", base - 30, f"share of answers, {curve.title}", classes="halo")])
+    return Markup("").join([*parts, _draw_text("46", base - 30, f"share of answers, {curve.title}", classes="halo")])
 
 
 _ABOVE, _BELOW, _HEIGHT = 10, 20, 30
@@ -352,11 +358,11 @@ def dumbbell(inside: Estimate | None, outside: Estimate | None, scale: Scale) ->
     return strip(_HEIGHT, parts)
 
 
-def _line(x1: str, x2: str, y: float, classes: str) -> Markup:
+def _draw_line(x1: str, x2: str, y: float, classes: str) -> Markup:
     return Markup('<line x1="{0}" x2="{1}" y1="{2}" y2="{2}" class="{3}"/>').format(x1, x2, y, classes)
 
 
-def _text(x: str, y: float, words: str, *, anchor: str = "start", classes: str = "", dx: int = 0) -> Markup:
+def _draw_text(x: str, y: float, words: str, *, anchor: str = "start", classes: str = "", dx: int = 0) -> Markup:
     name = Markup(' class="{}"').format(classes) if classes else ""
     shift = Markup(' dx="{}"').format(dx) if dx else ""
     return Markup('<text x="{}" y="{:.4g}" text-anchor="{}"{}{}>{}</text>').format(x, y, anchor, name, shift, words)

@@ -65,25 +65,25 @@ def verdict(report: "Report") -> Verdict:
         answer = section.verdict(report)
         if answer is not None:
             return answer
-    case, drops = _case(report), group_drops(report)
-    headline, rest = _headline(report, case, drops)
+    case, drops = _find_case(report), group_drops(report)
+    headline, rest = _write_headline(report, case, drops)
     return Verdict(
         case=case,
         headline=headline,
         rest=rest,
-        lead=_lead(report),
-        how_much=_how_much(report),
-        on_what=_on_what(report, drops),
-        how_sure=_how_sure(report, case, drops),
+        lead=_write_lead(report),
+        how_much=_say_how_much(report),
+        on_what=_say_on_what(report, drops),
+        how_sure=_say_how_sure(report, case, drops),
     )
 
 
 def is_undecided(report: "Report") -> bool:
     """Whether both sides of the report decide nothing: the case is "too_few"."""
-    return _case(report) == "too_few"
+    return _find_case(report) == "too_few"
 
 
-def _case(report: "Report") -> Case:
+def _find_case(report: "Report") -> Case:
     inside, gap, d = report.headline("in"), judged_gap(report), report.benchmark.practical_gap
     if inside is not None and may_be_chance(report):
         return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
@@ -96,7 +96,7 @@ def _case(report: "Report") -> Case:
     return "reversed" if gap.low > 0 and gap >= d else "unclear"
 
 
-def _headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str, str]:
+def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
     benchmark, gap, unit = report.benchmark, judged_gap(report), report.unit
     practical = f"{format_numbers.whole_points(benchmark.practical_gap, unit)}{format_numbers.points_word(unit)}"
@@ -104,17 +104,17 @@ def _headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str,
     bounds = f"{ends}{format_numbers.points_word(unit)}"
     if not benchmark.out_of_context.is_declared:
         if may_be_chance(report):
-            return (_FAILED if case == "failed" else _undecided(report)), ""
+            return (_FAILED if case == "failed" else _explain_undecided(report)), ""
         return (
             "These data name no context, so there is nothing to compare.",
             "A column “group” or “challenge” names one.",
         )
     cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
-    effect, size = f"effect of {cause}" if cause else "difference", _size(report, drops)
+    effect, size = f"effect of {cause}" if cause else "difference", _describe_size(report, drops)
     sentences = {
         "failed": (_FAILED, "Its gap says nothing."),
-        "too_few": (_undecided(report), ""),
+        "too_few": (_explain_undecided(report), ""),
         "relies": (f"This model {worse}.", size),
         "slight": (f"This model is slightly worse {outside}.", size),
         "no_effect": (f"Any {effect} is smaller than {practical}.", ""),
@@ -124,7 +124,7 @@ def _headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str,
             f"The data allow a gap between {bounds}.",
         ),
     }
-    level = _level_of_chance(report)
+    level = _describe_chance(report)
     if not level or case not in ("relies", "slight"):
         return sentences[case]
     if case == "relies" and cause:
@@ -133,7 +133,7 @@ def _headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str,
     return f"{level} {outside}, this model {how} there than {wording.side_title(benchmark, 'in')}.", size
 
 
-def _level_of_chance(report: "Report") -> str:
+def _describe_chance(report: "Report") -> str:
     """Where the interval out of context stands: "At chance" includes it, "Below chance" lies below, "" above."""
     chance, there = report.benchmark.chance, report.headline("out")
     if (
@@ -145,7 +145,7 @@ def _level_of_chance(report: "Report") -> str:
     return "Below chance" if there.high < chance else "At chance"
 
 
-def _size(report: "Report", drops: Sequence[Drop]) -> str:
+def _describe_size(report: "Report", drops: Sequence[Drop]) -> str:
     """How large the gap is, and that it is clear in no single group: a gap of 100 points is not one of 5."""
     gap = judged_gap(report)
     at = "" if gap is report.gap.estimate else f" at equal {match_title(report)}"
@@ -156,7 +156,7 @@ def _size(report: "Report", drops: Sequence[Drop]) -> str:
     )
 
 
-def _undecided(report: "Report") -> str:
+def _explain_undecided(report: "Report") -> str:
     """Why the gap decides nothing: too few examples, no value, no interval."""
     if may_be_chance(report):
         return f"Too few {wording.of_side(report.benchmark, 'in', 'examples')} to say that this model learned the task."
@@ -166,7 +166,7 @@ def _undecided(report: "Report") -> str:
     return f"The gap {lacks}, so the data do not say."
 
 
-def _lead(report: "Report") -> str:
+def _write_lead(report: "Report") -> str:
     benchmark, metric, words = report.benchmark, report.benchmark.primary_metric, report.benchmark.words
     title, unit = wording.name(report.description(metric).title), report.unit
     titles = {str(side): wording.side_title(benchmark, side) for side in _SIDES}
@@ -174,22 +174,22 @@ def _lead(report: "Report") -> str:
     values = {
         side: value for side, value in estimates.items() if value is not None and not format_numbers.is_undefined(value)
     }
-    worst = _lead_of_worst_group(report) if metric.startswith("worst_group") else ""
+    worst = _write_worst_group_lead(report) if metric.startswith("worst_group") else ""
     if worst:
         return worst
     if "in" in values and not benchmark.out_of_context.is_declared:
-        return f"{title} is {_of_100(values['in'], unit)} {titles['in']}."
+        return f"{title} is {_format_of_100(values['in'], unit)} {titles['in']}."
     if not values:
-        here, there = (_why_missing(report, estimate) for estimate in estimates.values())
+        here, there = (_explain_missing(report, estimate) for estimate in estimates.values())
         if here == there:
             return f"{title} {here} on either side."
         return f"{title} {here} {titles['in']} and {there} {titles['out']}."
     if len(values) == 1:
         (side, value), other = *values.items(), "out" if "in" in values else "in"
-        why = _why_missing(report, estimates[other])
-        return f"{title} is {_of_100(value, unit)} {titles[side]}; {titles[other]} it {why}."
+        why = _explain_missing(report, estimates[other])
+        return f"{title} is {_format_of_100(value, unit)} {titles[side]}; {titles[other]} it {why}."
     if unit != "fraction":
-        inside, outside = (_of_100(values[side], unit) for side in _SIDES)
+        inside, outside = (_format_of_100(values[side], unit) for side in _SIDES)
         return f"{title} is {inside} {titles['in']} and {outside} {titles['out']}."
     inside, outside = format_numbers.times_in_100(values["in"], values["out"])
     here, there = wording.name(words.inside), wording.name(words.outside)
@@ -201,27 +201,27 @@ def _lead(report: "Report") -> str:
     return f"{title} is {inside} of 100 {titles['in']} and {outside} {titles['out']}."
 
 
-def _why_missing(report: "Report", estimate: Estimate | None) -> str:
+def _explain_missing(report: "Report", estimate: Estimate | None) -> str:
     """Of a primary metric without a value on a side: whether it was asked for at all."""
     absent = estimate is None and report.benchmark.primary_metric not in report.metrics
     return "was not evaluated" if absent else "could not be measured"
 
 
-def _of_100(value: float, unit: str) -> str:
+def _format_of_100(value: float, unit: str) -> str:
     return f"{format_numbers.fraction(value)} of 100" if unit == "fraction" else format_numbers.quantity(value, unit)
 
 
-def _lead_of_worst_group(report: "Report") -> str:
+def _write_worst_group_lead(report: "Report") -> str:
     """Its accuracy beside the average; "" where one of them is missing."""
     worst, every = (report.worst_group or {}).get("accuracy"), report.slice_of("all")
     average = None if every is None else every.metrics.get("accuracy")
     if worst is None or average is None or any(map(format_numbers.is_undefined, (worst.estimate, average))):
         return ""
     low, mean = format_numbers.times_in_100(worst.estimate, average)
-    return f"Its worst group, {_worst_words(report, worst)}, is right {low} times in 100; the average is {mean}."
+    return f"Its worst group, {_describe_worst(report, worst)}, is right {low} times in 100; the average is {mean}."
 
 
-def _how_much(report: "Report") -> Fact:
+def _say_how_much(report: "Report") -> Fact:
     gap, title, benchmark = report.gap, "How much", report.benchmark
     metric = wording.in_sentence(wording.name(report.description(benchmark.primary_metric).title))
     if format_numbers.is_undefined(gap.estimate):
@@ -236,10 +236,10 @@ def _how_much(report: "Report") -> Fact:
     return Fact(title, size, f" of {metric} ({inner}), {where}.")
 
 
-def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
+def _say_on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
     title = "On what"
     if report.benchmark.object is not None:
-        return _on_object(report, report.benchmark.object)
+        return _say_on_object(report, report.benchmark.object)
     if drops:
         clear = [drop for drop in drops if drop.is_clear and drop.value < 0][:3]
         if not clear:
@@ -251,15 +251,15 @@ def _on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
         return Fact(title, f"Most for {named}", f", in points of accuracy against the same class {inside}{tail}.")
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or format_numbers.is_undefined(worst.estimate):
-        return _on_other_groups(report)
+        return _say_on_other_groups(report)
     interval = interval_words(worst.estimate, also=simultaneous(worst.estimate), level="")
     if format_numbers.is_zero(worst.estimate):
         return Fact(title, "No group has an error", f" ({interval}).")
     error = f"error {format_numbers.fraction(worst.estimate)}% ({interval})"
-    return Fact(title, f"Highest error for {_worst_words(report, worst)}", f": {error}.")
+    return Fact(title, f"Highest error for {_describe_worst(report, worst)}", f": {error}.")
 
 
-def _on_other_groups(report: "Report") -> Fact:
+def _say_on_other_groups(report: "Report") -> Fact:
     """The worst group where no metric names it: by errors, or by the metric of a kind of output that has none."""
     metric, rows = ranked_groups(report)
     known = [
@@ -281,12 +281,12 @@ def _on_other_groups(report: "Report") -> Fact:
     return Fact("On what", f"Worst for {group}", detail)
 
 
-def _worst_words(report: "Report", worst: WorstValue) -> str:
+def _describe_worst(report: "Report", worst: WorstValue) -> str:
     row = next((row for row in report.group_rows if row.group == worst.group), None)
     return wording.words(worst.group) if row is None else wording.group_words(report.benchmark, row)
 
 
-def _on_object(report: "Report", thing: str) -> Fact:
+def _say_on_object(report: "Report", thing: str) -> Fact:
     contexts = report.benchmark.contexts
     usual = wording.listed([wording.words(context) for context in contexts]) or "none declared"
     errors = []
@@ -301,13 +301,13 @@ def _on_object(report: "Report", thing: str) -> Fact:
     return Fact("On what", f"{wording.words(thing)} (usual context: {usual})", detail)
 
 
-def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
+def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
     judged = judged_gap(report)
     if inside is not None and (case == "failed" or (case == "too_few" and may_be_chance(report))):
         chance = format_numbers.whole_points(benchmark.chance, report.unit)
-        interval = f"{format_numbers.interval(inside, report.unit)}{_limits(inside)}"
-        answer = f"{_inside(report)} {interval}, chance is {chance}."
+        interval = f"{format_numbers.interval(inside, report.unit)}{_describe_limits(inside)}"
+        answer = f"{_get_inside(report)} {interval}, chance is {chance}."
     elif not benchmark.out_of_context.is_declared:
         answer = "Nothing is compared."
     elif case == "too_few" and gap.n_out_smallest < _FEWEST:
@@ -321,26 +321,26 @@ def _how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         answer = f"The interval lies between \u2212{d} and +{d}{format_numbers.points_word(report.unit)}."
     else:
         answer = f"The interval {'includes' if judged.low <= 0 <= judged.high else 'excludes'} zero."
-    if case in ("relies", "slight") and _level_of_chance(report):
+    if case in ("relies", "slight") and _describe_chance(report):
         there, chance = report.headline("out"), format_numbers.whole_points(benchmark.chance, report.unit)
         answer += f" {wording.sentence_case(wording.side_title(benchmark, 'out'))} it is "
-        interval = "" if there is None else f"{format_numbers.interval(there, report.unit)}{_limits(there)}"
+        interval = "" if there is None else f"{format_numbers.interval(there, report.unit)}{_describe_limits(there)}"
         answer += f"{interval}, chance is {chance}."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
     groups = f" Clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
     covers = format_numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
-    return Fact("How sure", answer, f"{groups} {wording.sentence_case(covers)}.{_caveat(report)}")
+    return Fact("How sure", answer, f"{groups} {wording.sentence_case(covers)}.{_find_caveat(report)}")
 
 
-def _limits(estimate: Estimate) -> str:
+def _describe_limits(estimate: Estimate) -> str:
     return f" ({reason_words(estimate)})" if estimate.reason else ""
 
 
-def _inside(report: "Report") -> str:
+def _get_inside(report: "Report") -> str:
     return wording.sentence_case(wording.side_title(report.benchmark, "in"))
 
 
-def _caveat(report: "Report") -> str:
+def _find_caveat(report: "Report") -> str:
     """The first caveat that holds; one seed is said with the seeds."""
     training = report.provenance.training
     if len(report.model.seeds) > 1 and training is not None and "oracle" in (training.selection or ""):

@@ -52,11 +52,11 @@ def words(text: str) -> str:
     >>> words("dining_table"), words("tench, Tinca tinca"), words("maillot, tank suit"), words("maillot")
     ('dining table', 'tench', 'maillot, tank suit', 'maillot')
     """
-    return name(_first_words().get(text, text), _LONGEST_WORDS).replace("_", " ")
+    return name(_list_first_words().get(text, text), _LONGEST_WORDS).replace("_", " ")
 
 
 @cache
-def _first_words() -> dict[str, str]:
+def _list_first_words() -> dict[str, str]:
     """Of each class of ImageNet-1K the word before the first comma, where that tells it from all others."""
     first = {name: name.partition(",")[0] for name in IMAGENET_1K_NAMES}
     count = Counter(word.casefold() for word in first.values())

@@ -97,7 +97,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, about in options_of(type(self)).items():
-            object.__setattr__(self, name, _checked(name, getattr(self, name), about, type_of(type(self), name)))
+            object.__setattr__(self, name, _check_value(name, getattr(self, name), about, type_of(type(self), name)))
 
     @classmethod
     def of(cls, given: Mapping[str, Any], /) -> Self:
@@ -127,30 +127,32 @@ class Settings:
         """
         given, options = self.given(), options_of(type(self))
         chosen = [name for name in names or given if name in given]
-        return tuple(word for name in chosen for word in _typed(options[name], given[name]))
+        return tuple(word for name in chosen for word in _write_typed(options[name], given[name]))
 
 
 def options_of(kind: type[Settings]) -> Mapping[str, Option]:
     """What each field of a record says, by name, in their order."""
-    found: Mapping[str, Option] = _options(cast(Any, kind))  # to the type checker a class with == has no hash
+    found: Mapping[str, Option] = _list_options(cast(Any, kind))  # to the type checker a class with == has no hash
     return found
 
 
 @cache
-def _options(kind: Any) -> Mapping[str, Option]:
+def _list_options(kind: Any) -> Mapping[str, Option]:
     declared: Iterable[Field[Any]] = fields(kind)
     named = {each.name: each.metadata[_PLACE] for each in declared if _PLACE in each.metadata}
-    return {name: replace(each, flag=each.flag or _flag(name, type_of(kind, name))) for name, each in named.items()}
+    return {
+        name: replace(each, flag=each.flag or _name_flag(name, type_of(kind, name))) for name, each in named.items()
+    }
 
 
-def _flag(name: str, annotation: Any) -> str:
+def _name_flag(name: str, annotation: Any) -> str:
     plain = name.replace("_", "-")
     return f"--{plain}/--no-{plain}" if annotation is bool else f"--{plain}"
 
 
 def type_of(kind: type[Settings], name: str) -> Any:
     """The type of an option."""
-    return _hints(cast(Any, kind))[name]
+    return _read_hints(cast(Any, kind))[name]
 
 
 def default_of(kind: type[Settings], name: str) -> Any:
@@ -159,11 +161,11 @@ def default_of(kind: type[Settings], name: str) -> Any:
 
 
 @cache
-def _hints(kind: Any) -> Mapping[str, Any]:
+def _read_hints(kind: Any) -> Mapping[str, Any]:
     return get_type_hints(kind)
 
 
-def _checked(name: str, value: Any, about: Option, annotation: Any) -> Any:
+def _check_value(name: str, value: Any, about: Option, annotation: Any) -> Any:
     """The value, a list of names as a tuple, a path that is to be a text as one.
 
     Raises:
@@ -184,7 +186,7 @@ def _checked(name: str, value: Any, about: Option, annotation: Any) -> Any:
     known = all(each in _WORDS or get_origin(each) is Mapping for each in kinds)
     fitting = next((each for each in kinds if _fits(value, each, about)), None)
     if known and fitting is None:
-        wanted = " or ".join(_wanted(each, about, value) for each in kinds if each is not type(None))
+        wanted = " or ".join(_describe_wanted(each, about, value) for each in kinds if each is not type(None))
         hint = about.hint and f" {about.hint}"
         raise OochubError(f"{either(name, about.flag_alone)} must be {wanted}, got {_cut(repr(value))}.{hint}")
     if fitting in (int, bool):
@@ -215,7 +217,7 @@ _WORDS: Mapping[Any, str] = {
 }
 
 
-def _wanted(kind: Any, about: Option, value: Any) -> str:
+def _describe_wanted(kind: Any, about: Option, value: Any) -> str:
     """What a value must be, in words."""
     if kind not in (int, float):
         return "values by name, as {'name': ...}" if get_origin(kind) is Mapping else _WORDS[kind]
@@ -230,22 +232,22 @@ def _cut(text: str) -> str:
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
-def _typed(about: Option, value: Any) -> tuple[str, ...]:
+def _write_typed(about: Option, value: Any) -> tuple[str, ...]:
     """What is typed for a value: a flag alone, a flag and a text, or a flag for each of several."""
     flag = about.flag_alone
     if isinstance(value, bool):
         return (flag if value else (about.flag or "").rpartition("/")[2],)
     if isinstance(value, Mapping):
-        pairs = (f"{key}={_text(each)}" for key, each in value.items())
+        pairs = (f"{key}={_convert_to_text(each)}" for key, each in value.items())
         return tuple(word for pair in pairs for word in (flag, pair))
     if isinstance(value, list | tuple) and all(isinstance(each, tuple) for each in value):
         value = [":".join(each) for each in value]
     if isinstance(value, list | tuple) and about.typed != (str | None):
-        return tuple(word for each in value for word in (flag, _text(each)))
-    return (flag, _text(value))
+        return tuple(word for each in value for word in (flag, _convert_to_text(each)))
+    return (flag, _convert_to_text(value))
 
 
-def _text(value: Any) -> str:
+def _convert_to_text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -89,7 +89,7 @@ def check_score(score: Any, *, name: str = "score", per_label: bool = False) -> 
     >>> check_score([1, 2]).dtype
     dtype('float64')
     """
-    array = _matrix(score, name) if per_label else check_vector(score, name)
+    array = _check_matrix(score, name) if per_label else check_vector(score, name)
     if array.dtype.kind not in "fiu":
         raise OochubError(f"{name} must hold real numbers, got {describe_array(array)}.")
     array = (
@@ -110,7 +110,7 @@ def check_vector(value: Any, name: str) -> Array:
     >>> check_vector(["easy", "hard"], "challenge").shape
     (2,)
     """
-    array = _as_array(value, name)
+    array = _convert_to_array(value, name)
     if array.ndim != 1:
         raise OochubError(f"{name} must have shape (n,), one value a row, got shape {array.shape}.")
     _refuse_empty(array, name)
@@ -157,7 +157,7 @@ def check_labels(label: Any, score: Any) -> tuple[Array, Array]:
     >>> check_labels([[1, 0], [0, float("nan")]], [[0.5, 2], [1, 3]])[0].shape
     (2, 2)
     """
-    labels = _matrix(label, "label")
+    labels = _check_matrix(label, "label")
     if labels.dtype.kind not in "fiub":
         raise OochubError(f"label must hold 1, 0 or nan (unknown), got {describe_array(labels)}.")
     wrong = ~((labels == 0) | (labels == 1) | np.isnan(labels))
@@ -185,7 +185,7 @@ def check_probability(probability: Any, *, name: str = "probability") -> Array:
     >>> check_probability([[0.25, 0.75]]).shape
     (1, 2)
     """
-    array = _as_array(probability, name)
+    array = _convert_to_array(probability, name)
     if array.ndim not in (1, 2) or (array.ndim == 2 and array.shape[1] < 2):
         raise OochubError(
             f"{name} must have shape (n,), the probability of class 1, or (n, classes) with two or more "
@@ -255,7 +255,7 @@ def check_group(group: Any, *, name: str = "group") -> GroupCodes:
     GroupCodes(codes=array([0, 1, 0]), names=['water', 'land'])
     """
     if isinstance(group, list | tuple):
-        return _groups_of_objects(group, name)
+        return _group_objects(group, name)
     if hasattr(group, "codes") and len(group) and (group.codes >= 0).all():  # -1 is a missing name
         return GroupCodes(group.codes, group.categories.tolist())
     array = check_vector(group, name)
@@ -269,12 +269,12 @@ def check_group(group: Any, *, name: str = "group") -> GroupCodes:
         if largest <= min(4 * len(array) + 1024, np.iinfo(array.dtype).max):
             return GroupCodes(array, range(largest + 1))
     if array.dtype.kind == "O":
-        return _groups_of_objects(array.tolist(), name)
+        return _group_objects(array.tolist(), name)
     names, codes = np.unique(array, return_inverse=True)
     return GroupCodes(codes, names.tolist())
 
 
-def _groups_of_objects(group: Sequence[Any], name: str) -> GroupCodes:
+def _group_objects(group: Sequence[Any], name: str) -> GroupCodes:
     if len(group) == 0:
         check_vector(group, name)  # the error of no rows
     code: dict[Hashable, int] = {}
@@ -288,15 +288,15 @@ def _groups_of_objects(group: Sequence[Any], name: str) -> GroupCodes:
     return GroupCodes(codes, list(code))
 
 
-def _as_array(value: Any, name: str) -> Array:
+def _convert_to_array(value: Any, name: str) -> Array:
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError) as error:  # ragged lists; bfloat16, CUDA or grad tensors
         raise OochubError(f"{name} cannot become a numpy array: {error}. Give a numpy array.") from error
 
 
-def _matrix(value: Any, name: str) -> Array:
-    array = _as_array(value, name)
+def _check_matrix(value: Any, name: str) -> Array:
+    array = _convert_to_array(value, name)
     if array.ndim != 2 or array.shape[1] == 0:
         raise OochubError(f"{name} must have shape (n, k), one value for each of k labels a row, got {array.shape}.")
     _refuse_empty(array, name)

@@ -104,7 +104,7 @@ def draw_replicates(
     """
     arrays = {name: np.asarray(column) for name, column in columns.items() if column is not None}
     n = check_same_length(**arrays, cluster=sampling.cluster)
-    drawn = [metric(**{name: array[rows] for name, array in arrays.items()}) for rows in _resampled_rows(n, sampling)]
+    drawn = [metric(**{name: array[rows] for name, array in arrays.items()}) for rows in _resample_rows(n, sampling)]
     return np.array(drawn, dtype=np.float64)
 
 
@@ -166,7 +166,7 @@ def drop_no_width(estimate: Estimate) -> Estimate:
     return Estimate(estimate.value, n=estimate.n, method=estimate.method, reason=reason)
 
 
-def _resampled_rows(n: int, sampling: Sampling) -> Iterator[Array]:
+def _resample_rows(n: int, sampling: Sampling) -> Iterator[Array]:
     generator = np.random.default_rng(sampling.seed)
     if sampling.cluster is None:
         for _ in range(sampling.resamples):

@@ -71,20 +71,20 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
     >>> delong([0, 0, 0, 1, 1, 1], [0.1, 0.4, 0.3, 0.35, 0.8, 0.7])
     0.889 [0.088, 0.998] n=6
     """
-    label, scores, clusters = _checked(label, [score], cluster)
+    label, scores, clusters = _check_inputs(label, [score], cluster)
     m, n = int(label.sum()), int(len(label) - label.sum())
     method = "delong, logit" if clusters is None else f"obuchowski, logit, {clusters.max() + 1} clusters"
     if m == 0 or n == 0:
         reason = f"all {m + n} rows are of class {1 if m else 0}"
         return Estimate(math.nan, n=m + n, method=method, reason=reason)
-    parts = _parts(label, scores, clusters)
+    parts = _compute_parts(label, scores, clusters)
     value, variance = float(parts.auc[0]), float(parts.covariance[0, 0])
     if value in (0.0, 1.0):
-        bound = ((1 - confidence) / 2) ** (1 / _disjoint_pairs(label, clusters))
+        bound = ((1 - confidence) / 2) ** (1 / _count_disjoint_pairs(label, clusters))
         low, high = (bound, 1.0) if value == 1 else (0.0, 1 - bound)
         return Estimate(value, low=low, high=high, n=m + n, method="clopper-pearson of disjoint pairs")
     if not variance > 0:
-        reason = _no_variance(m, n, clusters)
+        reason = _explain_no_variance(m, n, clusters)
         return Estimate(value, n=m + n, method=method, reason=reason)
     a, b = float(parts.of_positives[0, 0]), float(parts.of_negatives[0, 0])
     freedom = (a + b) ** 2 / (a**2 / (m - 1) + b**2 / (n - 1)) if clusters is None else clusters.max()
@@ -117,19 +117,19 @@ def paired_delong(
     >>> paired_delong(label, first, [2 * s for s in first])
     PairedDifference(difference=0.000 [0.000, 0.000] n=6, p_value=1.0)
     """
-    label, scores, clusters = _checked(label, [score_a, score_b], cluster)
+    label, scores, clusters = _check_inputs(label, [score_a, score_b], cluster)
     m, n = int(label.sum()), int(len(label) - label.sum())
     method = "paired delong" if clusters is None else f"paired obuchowski, {clusters.max() + 1} clusters"
     if m == 0 or n == 0:
         reason = f"all {m + n} rows are of class {1 if m else 0}"
         return PairedDifference(Estimate(math.nan, n=m + n, method=method, reason=reason), math.nan)
-    values, covariance = _parts(label, scores, clusters)[:2]
+    values, covariance = _compute_parts(label, scores, clusters)[:2]
     value = float(values[0] - values[1])
     variance = float(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    if np.array_equal(_places(scores[0]), _places(scores[1])):
+    if np.array_equal(_find_places(scores[0]), _find_places(scores[1])):
         return PairedDifference(Estimate(0.0, low=0, high=0, n=m + n, method=method), 1.0)
     if not variance > _ROUNDING:
-        reason = _no_variance(m, n, clusters)
+        reason = _explain_no_variance(m, n, clusters)
         return PairedDifference(Estimate(value, n=m + n, method=method, reason=reason), math.nan)
     error = math.sqrt(variance)
     level, distance = (1 - confidence) / 2, -abs(value) / error
@@ -158,10 +158,10 @@ def delong_covariance(label: Any, scores: Any, *, cluster: Any = None) -> Covari
     >>> delong_covariance([0, 0, 1, 1], [[1, 3, 2, 4]]).auc
     array([0.75])
     """
-    label, checked, clusters = _checked(label, list(scores), cluster)
+    label, checked, clusters = _check_inputs(label, list(scores), cluster)
     if label.all() or not label.any():
         raise OochubError("An AUC needs rows of both classes, got one. Check the selection of rows.")
-    return Covariance(*_parts(label, checked, clusters)[:2])
+    return Covariance(*_compute_parts(label, checked, clusters)[:2])
 
 
 def compare_aucs(covariance: Covariance, first: int, second: int, n: int) -> PairedDifference | None:
@@ -190,7 +190,7 @@ def compare_aucs(covariance: Covariance, first: int, second: int, n: int) -> Pai
     return PairedDifference(estimate, float(2 * special.ndtr(-abs(value) / error)))
 
 
-def _checked(label: Any, scores: list[Any], cluster: Any) -> tuple[Array, list[Array], Array | None]:
+def _check_inputs(label: Any, scores: list[Any], cluster: Any) -> tuple[Array, list[Array], Array | None]:
     label = check_label(label, classes=2).astype(bool)
     checked = [check_score(score) for score in scores]
     codes = None
@@ -201,60 +201,60 @@ def _checked(label: Any, scores: list[Any], cluster: Any) -> tuple[Array, list[A
     return label, checked, codes
 
 
-def _parts(label: Array, scores: list[Array], clusters: Array | None) -> _Parts:
+def _compute_parts(label: Array, scores: list[Array], clusters: Array | None) -> _Parts:
     m, n = int(label.sum()), int(len(label) - label.sum())
     if len(scores) == 1 and clusters is None and min(m, n) > 1:
-        return _parts_of_one(label, scores[0])
+        return _compute_parts_of_one(label, scores[0])
     wins = np.empty((len(scores), m))  # V10: the share of negatives below each positive
     losses = np.empty((len(scores), n))  # V01: the share of positives above each negative
     auc = np.empty(len(scores))
     for i, score in enumerate(scores):
-        places = _places(score)
-        ahead, behind = (_midpoints(places[rows], places.max() + 1) for rows in (label, ~label))
+        places = _find_places(score)
+        ahead, behind = (_count_midpoints(places[rows], places.max() + 1) for rows in (label, ~label))
         below = behind[places[label]]
         auc[i] = below.sum() / (m * n)  # half-integers: exact before the division
         wins[i], losses[i] = below / n, 1 - ahead[places[~label]] / m
     wins, losses = wins - auc[:, None], losses - auc[:, None]
     if clusters is not None:
-        return _clustered(auc, wins, losses, clusters[label], clusters[~label])
+        return _sum_by_cluster(auc, wins, losses, clusters[label], clusters[~label])
     if min(m, n) < 2:
         return _Parts(auc, *(np.full((len(scores),) * 2, np.nan),) * 3)
     a, b = wins @ wins.T / (m - 1) / m, losses @ losses.T / (n - 1) / n
     return _Parts(auc, a + b, a, b)
 
 
-def _parts_of_one(label: Array, score: Array) -> _Parts:
+def _compute_parts_of_one(label: Array, score: Array) -> _Parts:
     """The same of one score of independent rows: sums over sorted scores, without a number for each row."""
     ahead, behind = np.sort(score[label]), np.sort(score[~label])
-    auc = sum(float(below.sum()) for below in _below(ahead, behind)) / (len(ahead) * len(behind))
+    auc = sum(float(below.sum()) for below in _count_below(ahead, behind)) / (len(ahead) * len(behind))
     of_positives, of_negatives = (
-        np.array([[sum(float(((below / len(others) - mean) ** 2).sum()) for below in _below(rows, others))]])
+        np.array([[sum(float(((below / len(others) - mean) ** 2).sum()) for below in _count_below(rows, others))]])
         / ((len(rows) - 1) * len(rows))
         for rows, others, mean in ((ahead, behind, auc), (behind, ahead, 1 - auc))
     )
     return _Parts(np.array([auc]), of_positives + of_negatives, of_positives, of_negatives)
 
 
-def _below(rows: Array, others: Array) -> Iterator[Array]:
+def _count_below(rows: Array, others: Array) -> Iterator[Array]:
     """How many of the others lie below each row, equal ones counted one half; both sorted."""
     for part in row_blocks(len(rows), _TOGETHER):
         yield (np.searchsorted(others, rows[part], "left") + np.searchsorted(others, rows[part], "right")) / 2
 
 
-def _places(score: Array) -> Array:
+def _find_places(score: Array) -> Array:
     """The place of each row's score (n,) among the distinct scores."""
     places: Array = np.unique(score, return_inverse=True)[1]
     return places
 
 
-def _midpoints(places: Array, distinct: int) -> Array:
+def _count_midpoints(places: Array, distinct: int) -> Array:
     """How many of the rows lie below each distinct score, those at it counted one half."""
     counts = np.bincount(places, minlength=distinct)
     midpoints: Array = np.cumsum(counts) - counts / 2
     return midpoints
 
 
-def _clustered(auc: Array, wins: Array, losses: Array, of_positive: Array, of_negative: Array) -> _Parts:
+def _sum_by_cluster(auc: Array, wins: Array, losses: Array, of_positive: Array, of_negative: Array) -> _Parts:
     count = int(max(of_positive.max(), of_negative.max())) + 1
     m, n = wins.shape[1], losses.shape[1]
     a, b = len(np.unique(of_positive)), len(np.unique(of_negative))
@@ -267,7 +267,7 @@ def _clustered(auc: Array, wins: Array, losses: Array, of_positive: Array, of_ne
     return _Parts(auc, s10 / m + s01 / n + (s11 + s11.T) / (m * n), s10 / m, s01 / n)
 
 
-def _disjoint_pairs(label: Array, clusters: Array | None) -> int:
+def _count_disjoint_pairs(label: Array, clusters: Array | None) -> int:
     """How many (positive, negative) pairs can be made that share no row, or no cluster."""
     if clusters is None:
         return int(min(label.sum(), (~label).sum()))
@@ -275,7 +275,7 @@ def _disjoint_pairs(label: Array, clusters: Array | None) -> int:
     return max(1, min(a, b, (int(clusters.max()) + 1) // 2))
 
 
-def _no_variance(m: int, n: int, clusters: Array | None) -> str:
+def _explain_no_variance(m: int, n: int, clusters: Array | None) -> str:
     if clusters is not None:
         return "a class lies in one cluster only, or no cluster differs from another: no variance"
     if min(m, n) < 2:

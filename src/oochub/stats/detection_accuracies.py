@@ -40,25 +40,25 @@ def detection_accuracies(
     >>> detection_accuracies([[wheat, [0, 0, 10, 9]], []], [[0.9, 0.8], []], [[wheat, other], []]).round(3).tolist()
     [0.333, 1.0]
     """
-    if not _within(iou) or iou == 0:
+    if not _is_share(iou) or iou == 0:
         raise OochubError(f"iou is a number in (0, 1], got {iou!r}. WILDS' is 0.5.")
-    if not _within(threshold):
+    if not _is_share(threshold):
         raise OochubError(f"threshold is a number in [0, 1], got {threshold!r}. WILDS' is 0.5.")
     check_same_length(boxes=boxes, scores=scores, true_boxes=true_boxes)
     accuracies = np.empty(len(boxes))
     for row, (drawn, score, true) in enumerate(zip(boxes, scores, true_boxes, strict=True)):
-        found, truth = _boxes(drawn, "boxes", row), _boxes(true, "true_boxes", row)
+        found, truth = _check_boxes(drawn, "boxes", row), _check_boxes(true, "true_boxes", row)
         kept = found[_scores(score, len(found), row) > threshold]
-        accuracies[row] = _accuracy(kept, truth, iou)
+        accuracies[row] = _compute_accuracy(kept, truth, iou)
     return accuracies
 
 
-def _within(number: Any) -> bool:
+def _is_share(number: Any) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 1
 
 
-def _boxes(values: Any, name: str, row: int) -> Array:
-    array = _floats(values, name, row)
+def _check_boxes(values: Any, name: str, row: int) -> Array:
+    array = _convert_to_floats(values, name, row)
     if array.shape[:1] == (0,):
         return array.reshape(0, 4)
     if array.ndim != 2 or array.shape[1] != 4:
@@ -76,7 +76,7 @@ def _boxes(values: Any, name: str, row: int) -> Array:
 
 
 def _scores(values: Any, count: int, row: int) -> Array:
-    array = _floats(values, "scores", row)
+    array = _convert_to_floats(values, "scores", row)
     if array.shape != (count,):
         raise OochubError(
             f"scores must be one a box, got shape {array.shape} for {count} boxes at row {row}. Give an array (m,) an "
@@ -85,7 +85,7 @@ def _scores(values: Any, count: int, row: int) -> Array:
     return array
 
 
-def _floats(values: Any, name: str, row: int) -> Array:
+def _convert_to_floats(values: Any, name: str, row: int) -> Array:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -97,7 +97,7 @@ def _floats(values: Any, name: str, row: int) -> Array:
     return array
 
 
-def _accuracy(found: Array, true: Array, iou: float) -> float:
+def _compute_accuracy(found: Array, true: Array, iou: float) -> float:
     if not len(true) or not len(found):
         return float(len(true) == len(found))
     low = np.maximum(found[:, None, :2], true[:, :2])

@@ -79,7 +79,7 @@ def check_array(values: Any, *, name: str) -> Array:
     if array.dtype not in (np.float16, np.float32, np.float64):
         array = array.astype(np.float64)
     parts = row_blocks(len(array), max(1, _TOGETHER // array[:1].size))
-    bad = np.concatenate([_unfit(array[part], array) for part in parts])
+    bad = np.concatenate([_find_unfit(array[part], array) for part in parts])
     if bad.any():
         raise OochubError(
             f"{name} must be finite, got NaN or infinity in {int(bad.sum())} of {len(array)} rows, the first at row "
@@ -88,7 +88,7 @@ def check_array(values: Any, *, name: str) -> Array:
     return array
 
 
-def _unfit(rows: Array, whole: Array) -> Array:
+def _find_unfit(rows: Array, whole: Array) -> Array:
     """Which rows are not finite: one fast pass, for a sum keeps NaN and infinity; it may overflow, so a second look."""
     sums = rows @ np.ones(rows.shape[-1], rows.dtype) if rows.ndim > 1 else rows
     bad: Array = ~np.isfinite(sums)

@@ -83,7 +83,7 @@ def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any 
     check_same_length(right=is_right, has=having, label=codes, role=roles, cluster=shared)
     kept = (np.minimum(np.bincount(codes, having), np.bincount(codes, ~having)) > 0)[codes]
     is_usual = roles > (0 if (roles[kept] > 0).any() and (roles[kept] <= 0).any() else -1)
-    groups = [_effect(is_right, having, codes, shared, kept & side) for side in (is_usual, ~is_usual)]
+    groups = [_estimate_effect(is_right, having, codes, shared, kept & side) for side in (is_usual, ~is_usual)]
     same = groups[0].estimate * groups[1].estimate > 0
     alike = (
         max(each.p_value for each in groups) if same and all(each.p_value == each.p_value for each in groups) else None
@@ -94,11 +94,11 @@ def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any 
         return EffectByRole(p_value=math.nan, trend=math.nan, reason=reason, **both)
     own = None if shared is None else np.unique(shared[kept], return_inverse=True)[1]
     stratum = np.unique(codes[kept], return_inverse=True)[1]
-    p_value, trend = _trend(is_right[kept], having[kept], stratum, roles[kept], own)
+    p_value, trend = _test_trend(is_right[kept], having[kept], stratum, roles[kept], own)
     return EffectByRole(p_value=p_value, trend=trend, **both)
 
 
-def _effect(right: Array, has: Array, label: Array, cluster: Array | None, rows: Array) -> StratifiedGap:
+def _estimate_effect(right: Array, has: Array, label: Array, cluster: Array | None, rows: Array) -> StratifiedGap:
     shared = None if cluster is None else cluster[rows]
     return stratified_gap(right[rows] * 1.0, has[rows], label[rows], cluster=shared)
 
@@ -118,18 +118,18 @@ class _Counts:
         self.seen, self.with_, self.ones, self.size = (
             np.bincount(label, of).astype(np.int64) for of in (right & has, has, right, right | True)
         )
-        self._laws = [_law(*each) for each in zip(self.with_, self.ones, self.size, strict=True)]
+        self._laws = [_compute_law(*each) for each in zip(self.with_, self.ones, self.size, strict=True)]
         least, largest = (sum(int(count[end]) for count, _ in self._laws) for end in (0, -1))
         self.whole = int(self.seen.sum())
         self.is_free = least < self.whole < largest
         self._log_odds = 0.0
         if self.is_free:
             ends = -_MOST_LOG_ODDS, _MOST_LOG_ODDS
-            self._log_odds = float(brentq(lambda odds: float(self._moments(odds)[0].sum()) - self.whole, *ends))
-        self.expected, self.variance = self._moments(self._log_odds)
+            self._log_odds = float(brentq(lambda odds: float(self._compute_moments(odds)[0].sum()) - self.whole, *ends))
+        self.expected, self.variance = self._compute_moments(self._log_odds)
 
-    def _moments(self, log_odds: float) -> tuple[Array, Array]:
-        laws = [(count, _tilted(log, log_odds)) for count, log in self._laws]
+    def _compute_moments(self, log_odds: float) -> tuple[Array, Array]:
+        laws = [(count, _tilt(log, log_odds)) for count, log in self._laws]
         means = np.array([float(chance @ count) for count, chance in laws])
         return means, np.array([float(c @ (k - mean) ** 2) for (k, c), mean in zip(laws, means, strict=True)])
 
@@ -138,13 +138,13 @@ class _Counts:
         least, chance = 0, np.ones(1)
         for (count, log), score in zip(self._laws, self.score, strict=True):
             if score == role:
-                law = _tilted(log, self._log_odds)
+                law = _tilt(log, self._log_odds)
                 seen = np.flatnonzero(law > _NOTHING)
                 least, chance = least + int(count[seen[0]]), np.convolve(chance, law[seen[0] : seen[-1] + 1])
         return least, chance
 
 
-def _trend(right: Array, has: Array, label: Array, role: Array, cluster: Array | None) -> tuple[float, float]:
+def _test_trend(right: Array, has: Array, label: Array, role: Array, cluster: Array | None) -> tuple[float, float]:
     """The p-value of no trend, and the trend in right answers; 1 and 0 where the margins leave it no choice."""
     counts = _Counts(right, has, label, role)
     if not counts.is_free:
@@ -156,7 +156,9 @@ def _trend(right: Array, has: Array, label: Array, role: Array, cluster: Array |
     if cluster is None:
         (_, usual), (_, unusual) = counts.of_role(1), counts.of_role(-1)
         is_exact = len(usual) * len(unusual) <= _MOST_TABLES
-        return _exact_p_value(counts) if is_exact else 2 * float(special.ndtr(-abs(trend) / math.sqrt(spread))), trend
+        return _compute_exact_p_value(counts) if is_exact else 2 * float(
+            special.ndtr(-abs(trend) / math.sqrt(spread))
+        ), trend
     with_right, without_right = (
         counts.expected / counts.with_,
         (counts.ones - counts.expected) / (counts.size - counts.with_),
@@ -175,7 +177,7 @@ def _trend(right: Array, has: Array, label: Array, role: Array, cluster: Array |
     return 2 * float(special.stdtr(max(units - 1, 1), -abs(t))), trend
 
 
-def _exact_p_value(counts: _Counts) -> float:
+def _compute_exact_p_value(counts: _Counts) -> float:
     """Mid-p of right answers with where it is usual less those where it is unusual, given both and the rest."""
     (usual_least, usual), (unusual_least, unusual), (rest_least, rest) = (counts.of_role(role) for role in (1, -1, 0))
     first, second = usual_least + np.arange(len(usual))[:, None], unusual_least + np.arange(len(unusual))
@@ -189,14 +191,14 @@ def _exact_p_value(counts: _Counts) -> float:
     return min(1.0, float(chance[(distance > seen) & ~as_far].sum() + chance[as_far].sum() / 2) / whole)
 
 
-def _law(drawn: int, ones: int, size: int) -> tuple[NDArray[np.int64], Array]:
+def _compute_law(drawn: int, ones: int, size: int) -> tuple[NDArray[np.int64], Array]:
     """The possible counts of ones among those drawn, and the logarithms of their weights where odds are equal."""
     count = np.arange(max(0, drawn + ones - size), min(drawn, ones) + 1)
     log = -sum(special.gammaln(of + 1) for of in (count, ones - count, drawn - count, size - ones - drawn + count))
     return count, log
 
 
-def _tilted(log: Array, log_odds: float) -> Array:
+def _tilt(log: Array, log_odds: float) -> Array:
     """The chances of counts at a ratio of odds (Fisher's noncentral hypergeometric law)."""
     tilted = log + log_odds * np.arange(len(log))
     chance = np.exp(tilted - tilted.max())

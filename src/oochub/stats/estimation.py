@@ -57,14 +57,16 @@ def estimate(
     if facts is None:
         return bootstrap(partial(metric, **options), present, sampling)
     if facts.interval is None:
-        return _within_range(bootstrap(partial(metric, **options), present, sampling), facts)
-    return _within_range(facts.interval(present, sampling, **options), facts)
+        return _clip_to_range(bootstrap(partial(metric, **options), present, sampling), facts)
+    return _clip_to_range(facts.interval(present, sampling, **options), facts)
 
 
-def _within_range(found: Any, facts: MetricFacts) -> Any:
+def _clip_to_range(found: Any, facts: MetricFacts) -> Any:
     """The same without what no value can be: a t interval may reach beyond 0 or 1."""
     if isinstance(found, dict):
-        return {key: _within_range(each, facts.keys[key]) if key in facts.keys else each for key, each in found.items()}
+        return {
+            key: _clip_to_range(each, facts.keys[key]) if key in facts.keys else each for key, each in found.items()
+        }
     low = max(found.low, facts.minimum)
     high = found.high if facts.maximum is None else min(found.high, facts.maximum)
     return Estimate.from_dict({**found.to_dict(), "low": low, "high": high})

@@ -103,7 +103,7 @@ def gap_under_wrong_contexts(
             raise OochubError(f"{name} must lie in [0, 1], got {share}.")
     third = 1 - (1 - confidence) / 3
     having, lacking = (clopper_pearson(*counts, confidence=third) for counts in (wrong_having, wrong_lacking))
-    with_, against = (_rate(having, lacking, share) for share in (having_of_with, having_of_against))
+    with_, against = (_compute_rate(having, lacking, share) for share in (having_of_with, having_of_against))
     shrinkage = Estimate(
         1 - with_.value - against.value,
         low=1 - with_.high - against.high,
@@ -116,12 +116,12 @@ def gap_under_wrong_contexts(
     below, above = (wider * abs(end - gap.estimate.value) for end in (gap.estimate.low, gap.estimate.high))
     return GapUnderWrongContexts(
         shrinkage=shrinkage,
-        corrected=_corrected(gap, below, above, shrinkage),
-        worst_case=_worst_case(gap, below, above, with_, against),
+        corrected=_correct(gap, below, above, shrinkage),
+        worst_case=_find_worst_case(gap, below, above, with_, against),
     )
 
 
-def _rate(having: Estimate, lacking: Estimate, share: float) -> Estimate:
+def _compute_rate(having: Estimate, lacking: Estimate, share: float) -> Estimate:
     """How often rows are on the wrong side, of which a share is said to have the context."""
     used = [(weight, rate) for weight, rate in ((share, having), (1 - share, lacking)) if weight]
     if not all(rate.n for _, rate in used):
@@ -132,7 +132,7 @@ def _rate(having: Estimate, lacking: Estimate, share: float) -> Estimate:
     return Estimate(value, low=low, high=high, n=sum(rate.n for _, rate in used), method=_METHOD)
 
 
-def _corrected(seen: StratifiedGap, below: float, above: float, shrinkage: Estimate) -> Estimate:
+def _correct(seen: StratifiedGap, below: float, above: float, shrinkage: Estimate) -> Estimate:
     gap = seen.estimate
     most = (
         1.0 if 0 <= min(seen.mean_with, seen.mean_against) <= max(seen.mean_with, seen.mean_against) <= 1 else math.inf
@@ -140,20 +140,20 @@ def _corrected(seen: StratifiedGap, below: float, above: float, shrinkage: Estim
     reason = shrinkage.reason or (gap.reason if math.isnan(below) else None)
     if reason is None and shrinkage.low <= 0:
         reason = "too few labels checked, or too many wrong, for bounds"
-    value = _within(gap.value / shrinkage.value, most) if shrinkage.value > 0 else math.nan
+    value = _clip(gap.value / shrinkage.value, most) if shrinkage.value > 0 else math.nan
     if reason:
         return Estimate(value, n=gap.n, method=_METHOD, reason=reason)
     low, high = gap.value - below, gap.value + above
-    ends = [_within(end / factor, most) for end in (low, high) for factor in (shrinkage.low, shrinkage.high)]
+    ends = [_clip(end / factor, most) for end in (low, high) for factor in (shrinkage.low, shrinkage.high)]
     return Estimate(value, low=min(ends), high=max(ends), n=gap.n, method=_METHOD)
 
 
-def _within(gap: float, most: float) -> float:
+def _clip(gap: float, most: float) -> float:
     """A gap of values in [0, 1] lies in [-1, 1]."""
     return min(max(gap, -most), most)
 
 
-def _worst_case(gap: StratifiedGap, below: float, above: float, with_: Estimate, against: Estimate) -> Estimate:
+def _find_worst_case(gap: StratifiedGap, below: float, above: float, with_: Estimate, against: Estimate) -> Estimate:
     first, second, n = gap.mean_with, gap.mean_against, gap.estimate.n
     reason = gap.estimate.reason if math.isnan(below) else None
     if not (0 <= first <= 1 and 0 <= second <= 1):
@@ -164,13 +164,13 @@ def _worst_case(gap: StratifiedGap, below: float, above: float, with_: Estimate,
 
     def largest(first: float, second: float, deviation: float) -> float:  # it may be of either mean
         ends = ((first + deviation, second), (first, second - deviation))
-        return max(_largest(one, other, share, with_, against) for one, other in ends)
+        return max(_find_largest(one, other, share, with_, against) for one, other in ends)
 
     low, high = -largest(1 - first, 1 - second, below), largest(first, second, above)
     return Estimate(gap.estimate.value, low=low, high=high, n=n, method=_METHOD)
 
 
-def _largest(first: float, second: float, share: float, with_: Estimate, against: Estimate) -> float:
+def _find_largest(first: float, second: float, share: float, with_: Estimate, against: Estimate) -> float:
     """The largest true gap where a share of the rows is said to be with, of mean `first`, and the rest has `second`.
 
     Zeros leave the rows with and ones join them, as far as they are there: so the largest lies where as many are wrong

@@ -66,7 +66,7 @@ def worst_group_interval(
     level = 1 - (1 - confidence) / len(present)
     binary = bool(np.isin(values, (0, 1)).all())
     each = [
-        _of_one_group(values[rows], None if shared is None else shared[rows], level, binary=binary)
+        _estimate_one_group(values[rows], None if shared is None else shared[rows], level, binary=binary)
         for _, rows in present
     ]
     pick, sign = (min, 1) if worst == "smallest" else (max, -1)
@@ -90,7 +90,7 @@ def worst_group_interval(
     return Estimate(each[at].value, low=low, high=high, n=each[at].n, method=method, reason=reason)
 
 
-def _of_one_group(values: Array, cluster: Array | None, level: float, *, binary: bool) -> Estimate:
+def _estimate_one_group(values: Array, cluster: Array | None, level: float, *, binary: bool) -> Estimate:
     n, sampling = len(values), Sampling(cluster=cluster, confidence=level)
     if sampling.clusters == 1 or n == 1 > binary:
         return Estimate(float(values.mean()), n=n, method="none", reason=sampling.warning)

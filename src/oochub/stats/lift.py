@@ -34,10 +34,10 @@ def lift(has: Any, is_class: Any, sampling: Sampling = Sampling()) -> Estimate: 
     if sampling.cluster is None:
         counts = [int(rows.sum()) for rows in (has & is_class, is_class, has & ~is_class, ~is_class)]
         return lift_of_counts(*counts, confidence=sampling.confidence)
-    return _ratio(*(_of_clusters(has, rows, sampling) for rows in (is_class, ~is_class)))
+    return _divide(*(_resample_clusters(has, rows, sampling) for rows in (is_class, ~is_class)))
 
 
-def _of_clusters(has: Array, rows: Array, whole: Sampling) -> Estimate:
+def _resample_clusters(has: Array, rows: Array, whole: Sampling) -> Estimate:
     """The share of rows in clusters; [0, 1] where they are of one cluster, which tells nothing of others."""
     if not rows.any():
         return wilson(0, 0)
@@ -82,10 +82,10 @@ def lift_of_counts(having: int, rows: int, other_having: int, other_rows: int, *
     >>> never.reason, round(never.low, 1)
     ('no row of another class has it', 8.4)
     """
-    return _ratio(wilson(having, rows, confidence=confidence), wilson(other_having, other_rows, confidence=confidence))
+    return _divide(wilson(having, rows, confidence=confidence), wilson(other_having, other_rows, confidence=confidence))
 
 
-def _ratio(of: Estimate, other: Estimate) -> Estimate:
+def _divide(of: Estimate, other: Estimate) -> Estimate:
     """One share over another, with the interval that theirs make."""
     n, method = of.n + other.n, f"mover-r of {of.method} intervals"
     if of.n == 0 or other.n == 0:
@@ -94,20 +94,20 @@ def _ratio(of: Estimate, other: Estimate) -> Estimate:
     p, q, why = of.value, other.value, of.reason or other.reason
     if p == q == 0:
         return Estimate(math.nan, n=n, method=method, reason="no row has the context")
-    over = _product(of.low, p)
-    low = over / (p * q + _root(p * q, over * _product(other.high, q))) if over > 0 else 0.0
+    over = _multiply(of.low, p)
+    low = over / (p * q + _take_root(p * q, over * _multiply(other.high, q))) if over > 0 else 0.0
     if q == 0:
         return Estimate(math.nan, low=low, n=n, method=method, reason="no row of another class has it")
-    under = _product(other.low, q)
-    high = (p * q + _root(p * q, _product(of.high, p) * under)) / under if under > 0 else math.nan
+    under = _multiply(other.low, q)
+    high = (p * q + _take_root(p * q, _multiply(of.high, p) * under)) / under if under > 0 else math.nan
     return Estimate(p / q, low=low, high=high, n=n, method=method, reason=why)
 
 
-def _product(end: float, share: float) -> float:
+def _multiply(end: float, share: float) -> float:
     return end * (2 * share - end)
 
 
-def _root(product: float, subtracted: float) -> float:
+def _take_root(product: float, subtracted: float) -> float:
     return math.sqrt(max(0.0, product**2 - subtracted))
 
 

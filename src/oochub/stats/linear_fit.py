@@ -43,7 +43,7 @@ class LinearFit:
         x = np.asarray(x, np.float64)
         middle = self.intercept.value + self.slope.value * x
         error = self.residual * np.sqrt(1 / self.slope.n + (x - self.x_mean) ** 2 / self.x_spread)
-        half = _quantile(self.slope.n, self.confidence) * error
+        half = _compute_quantile(self.slope.n, self.confidence) * error
         return middle, middle - half, middle + half
 
 
@@ -93,7 +93,7 @@ def linear_fit(x: Any, y: Any, *, confidence: float = 0.95) -> LinearFit:
     def estimate(value: float, error: float) -> Estimate:
         if n < 3:
             return Estimate(value, n=n, method=_METHOD, reason=f"{n} points lie on one line: it has no interval")
-        half = _quantile(n, confidence) * error
+        half = _compute_quantile(n, confidence) * error
         return Estimate(value, low=value - half, high=value + half, n=n, method=_METHOD)
 
     return LinearFit(
@@ -108,5 +108,5 @@ def linear_fit(x: Any, y: Any, *, confidence: float = 0.95) -> LinearFit:
     )
 
 
-def _quantile(n: int, confidence: float) -> float:
+def _compute_quantile(n: int, confidence: float) -> float:
     return -float(special.stdtrit(n - 2, (1 - confidence) / 2)) if n > 2 else math.nan

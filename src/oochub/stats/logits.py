@@ -77,7 +77,7 @@ def summarize_softmax(logits: Any, *, label: Any = None) -> SoftmaxSummary:
     >>> summary.prediction.tolist(), summary.confidence.round(6).tolist(), np.exp(-summary.loss).round(6).tolist()
     ([1, 0], [0.75, 0.8], [0.75, 0.2])
     """
-    logits = _checked(logits)
+    logits = _check_logits(logits)
     n, classes = logits.shape
     prediction = np.empty(n, np.intp)
     top, total, base = np.empty(n, logits.dtype), np.empty(n, logits.dtype), np.zeros(n, logits.dtype)
@@ -113,7 +113,7 @@ def summarize_softmax(logits: Any, *, label: Any = None) -> SoftmaxSummary:
     return SoftmaxSummary(prediction, confidence, loss)
 
 
-def _checked(logits: Any) -> Array:
+def _check_logits(logits: Any) -> Array:
     array = np.asarray(logits)
     if array.ndim != 2 or array.shape[1] < 2 or len(array) == 0 or array.dtype.kind not in "fiu":
         raise OochubError(
@@ -147,13 +147,13 @@ def summarize_answers(
     start = 0
     for logits in blocks:
         rows = slice(start, start + len(logits))
-        prediction[rows], confidence[rows], loss[rows] = _of_block(logits, label[rows], allowed)
+        prediction[rows], confidence[rows], loss[rows] = _summarize_block(logits, label[rows], allowed)
         start += len(logits)
     loss[label < 0] = np.nan
     return SoftmaxSummary(prediction, confidence, loss)
 
 
-def _of_block(
+def _summarize_block(
     logits: NDArray[np.float32], label: NDArray[np.int64], allowed: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     exact = logits.astype(np.float64)

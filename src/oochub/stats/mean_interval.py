@@ -85,12 +85,12 @@ def mean_estimate(
             generator.binomial(n, ones / n, sampling.resamples) / n, float(values.mean()), n, sampling
         )
     if answers is not None and n < _MANY:
-        return _with_rows_added(values, answers, sampling, within)
+        return _add_rows(values, answers, sampling, within)
     if sampling.cluster is not None or n < FEW_ROWS:
         return t_interval(values, sampling, within=within)
     if _is_normal(values):
-        return _normal_interval(values, sampling)
-    return replicate_interval(_resampled_mean(values, generator, sampling.resamples), float(values.mean()), n, sampling)
+        return _estimate_normal_interval(values, sampling)
+    return replicate_interval(_resample_mean(values, generator, sampling.resamples), float(values.mean()), n, sampling)
 
 
 def share_of_clusters(values: Array, sampling: Sampling) -> Estimate:
@@ -192,10 +192,12 @@ def _spread(values: Array, cluster: Array | None, sizes: Array | None = None) ->
     total = float(sizes.sum())
     mean, part = float(values.sum()) / total, sizes / total
     squares = float(((values - mean * sizes) ** 2 / (1 - part)).sum())
-    return _Spread(mean, math.sqrt(squares) / total, min(_freedom(part, sizes), _freedom(part, sizes**2)))
+    return _Spread(
+        mean, math.sqrt(squares) / total, min(_estimate_freedom(part, sizes), _estimate_freedom(part, sizes**2))
+    )
 
 
-def _freedom(part: Array, variance: Array) -> float:
+def _estimate_freedom(part: Array, variance: Array) -> float:
     """Degrees of freedom of the CR2 variance by Bell and McCaffrey; m - 1 for m units of one size.
 
     The residuals of units with these variances have the covariance D - w d' - d w' + S w w', w the parts, d the
@@ -213,7 +215,7 @@ def _freedom(part: Array, variance: Array) -> float:
     return trace**2 / (full + float((scale**2 * (d**2 + 2 * d * off)).sum()))
 
 
-def _with_rows_added(values: Array, answers: Answers, sampling: Sampling, within: tuple[float, float]) -> Estimate:
+def _add_rows(values: Array, answers: Answers, sampling: Sampling, within: tuple[float, float]) -> Estimate:
     """The hull of the t interval and of that with two right and two wrong units more.
 
     A unit is one row; with clusters it has as many rows as count for one, by the larger design effect of the values
@@ -227,7 +229,7 @@ def _with_rows_added(values: Array, answers: Answers, sampling: Sampling, within
         sums, sizes = np.bincount(cluster, values), np.bincount(cluster).astype(np.float64)
         largest = float((sizes**2).sum()) / n
         is_right = (np.abs(values - answers.if_right) <= np.abs(values - answers.if_wrong)).astype(np.float64)
-        size = max(_design_effect(each, cluster, largest) for each in (values, is_right))
+        size = max(_estimate_design_effect(each, cluster, largest) for each in (values, is_right))
     means = [float(answers.if_right.mean()), float(answers.if_wrong.mean())]
     added = _spread(
         np.concatenate([sums, np.repeat(means, _ADDED) * size]),
@@ -243,7 +245,7 @@ def _with_rows_added(values: Array, answers: Answers, sampling: Sampling, within
     return Estimate(own.mean, low=low, high=high, n=n, method=method, reason=sampling.warning)
 
 
-def _design_effect(values: Array, cluster: Array, largest: float) -> float:
+def _estimate_design_effect(values: Array, cluster: Array, largest: float) -> float:
     """How many rows of a cluster count for one, in [1, largest]; the largest where all values are one."""
     alone = float(values.std()) / math.sqrt(len(values))
     return largest if alone == 0 else min(max((_spread(values, cluster).error / alone) ** 2, 1.0), largest)
@@ -258,14 +260,14 @@ def _is_normal(values: Array) -> bool:
     return bool(_PER_SKEWNESS * (apart**3).mean() ** 2 <= n * (apart**2).mean() ** 3)
 
 
-def _normal_interval(values: Array, sampling: Sampling) -> Estimate:
+def _estimate_normal_interval(values: Array, sampling: Sampling) -> Estimate:
     value, n = float(values.mean()), len(values)
     half = -special.ndtri(sampling.tail) * values.std() / math.sqrt(n)
     low, high = max(value - half, values.min()), min(value + half, values.max())
     return Estimate(value, low=low, high=high, n=n, method="normal law of a mean of rows")
 
 
-def _resampled_mean(values: Array, generator: np.random.Generator, resamples: int) -> Array:
+def _resample_mean(values: Array, generator: np.random.Generator, resamples: int) -> Array:
     drawn = np.empty(resamples)
     together = max(1, _BLOCK // len(values))
     for start in range(0, resamples, together):

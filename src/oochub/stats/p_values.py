@@ -188,7 +188,7 @@ def sign_flips(values: object, sampling: Sampling = Sampling()) -> TestedMean:  
     sizes: Array = np.ones(n)
     if sampling.cluster is not None:
         sums, sizes = np.bincount(sampling.cluster, values), np.bincount(sampling.cluster).astype(np.float64)
-    typical = _means_of_subsets(sums, sizes, sampling.seed)
+    typical = _average_subsets(sums, sizes, sampling.seed)
     typical[np.abs(typical) < _ROUNDING * np.abs(sums).max()] = 0.0  # parts that cancel out
     count, value = len(typical) + 1, float(values.mean())
     one_sided = (1 + int(min((typical <= 0).sum(), (typical >= 0).sum()))) / count
@@ -200,7 +200,7 @@ def sign_flips(values: object, sampling: Sampling = Sampling()) -> TestedMean:  
     return TestedMean(mean, min(1.0, 2 * one_sided), "sign flips")
 
 
-def _means_of_subsets(sums: Array, sizes: Array, seed: int) -> Array:
+def _average_subsets(sums: Array, sizes: Array, seed: int) -> Array:
     """The sorted means of random subsets of units, each taken with one half; of all subsets where these are few."""
     units = len(sums)
     if units <= _ALL:

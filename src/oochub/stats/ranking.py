@@ -131,7 +131,7 @@ def auroc(ahead: Array, behind: Array) -> float:
     pairs = float(ahead[-1]) * float(behind[-1])
     if pairs == 0:
         return math.nan
-    return sum(float(np.diff(a) @ (b[1:] + b[:-1])) for a, b in _pieces(ahead, behind)) / (2 * pairs)
+    return sum(float(np.diff(a) @ (b[1:] + b[:-1])) for a, b in _split_into_pieces(ahead, behind)) / (2 * pairs)
 
 
 def precision_area(positive: Array, negative: Array, form: Form = "step") -> float:
@@ -156,7 +156,7 @@ def precision_area(positive: Array, negative: Array, form: Form = "step") -> flo
     if not (positive[-1] and negative[-1]):
         return math.nan
     area = 0.0
-    for p, n in _pieces(positive, negative):
+    for p, n in _split_into_pieces(positive, negative):
         taken = p + n
         precision = p / np.maximum(taken, 1)
         if form == "trapezoid":
@@ -190,7 +190,7 @@ def resampled_precision_area(positive: Array, negative: Array, sampling: Samplin
     (200, 0.5)
     """
     check_choice(form, Form, "form")
-    ends = _ends(positive + negative)
+    ends = _find_ends(positive + negative)
     starts = np.append(0, ends[:-1])
     of_score = np.diff(positive)
     rows = np.stack([np.diff(positive[np.append(0, ends)]), np.diff(negative[np.append(0, ends)])])
@@ -206,16 +206,16 @@ def resampled_precision_area(positive: Array, negative: Array, sampling: Samplin
         p, n = generator.poisson(rows, (count, *rows.shape)).astype(np.float64).swapaxes(0, 1)
         p_before, n_before = np.cumsum(p, axis=1) - p, np.cumsum(n, axis=1) - n
         apart = others * (p - 1)
-        precision = _precision(p_before + p - apart, n_before + after * n)
+        precision = _compute_precision(p_before + p - apart, n_before + after * n)
         if form == "trapezoid":
-            precision = (precision + _precision(p_before + apart, n_before + before * n)) / 2
+            precision = (precision + _compute_precision(p_before + apart, n_before + before * n)) / 2
         with np.errstate(invalid="ignore"):
             areas[start : start + count] = (p * precision).sum(axis=1) / p.sum(axis=1)
         areas[start : start + count][n.sum(axis=1) == 0] = np.nan
     return areas
 
 
-def _ends(taken: Array) -> Array:
+def _find_ends(taken: Array) -> Array:
     """Where cells end: places in the tallies."""
     distinct = len(taken) - 1
     if distinct <= _CELLS:
@@ -225,7 +225,7 @@ def _ends(taken: Array) -> Array:
     return ends
 
 
-def _precision(positive: Array, negative: Array) -> Array:
+def _compute_precision(positive: Array, negative: Array) -> Array:
     taken = positive + negative
     precision: Array = np.divide(positive, taken, out=np.ones_like(taken), where=taken > 0)
     return precision
@@ -334,7 +334,7 @@ def ood_numbers(
     }
 
 
-def _pieces(*tallies: Array) -> Iterator[tuple[Array, ...]]:
+def _split_into_pieces(*tallies: Array) -> Iterator[tuple[Array, ...]]:
     """The tallies in pieces that share their end points."""
     for start in range(0, len(tallies[0]) - 1, _PIECE):
         yield tuple(tally[start : start + _PIECE + 1] for tally in tallies)

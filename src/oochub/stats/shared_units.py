@@ -103,14 +103,14 @@ def _spread(values: Array, units: NDArray[Any]) -> _Spread:
     sums = np.bincount(codes[is_new], apart[rows])
     more = float(((is_new.sum(axis=1) - 1) * apart**2).sum()) * n / max(n - 1, 1)
     shared = float((sums**2 / (1 - np.minimum(size / n, _MOST_OF_ALL))).sum()) - more
-    variance = max(shared, float((apart**2).sum()) * n / max(n - 1, 1), *_by_role(apart, codes))
+    variance = max(shared, float((apart**2).sum()) * n / max(n - 1, 1), *_bound_by_role(apart, codes))
     squares, roles = float((size**2).sum()), codes.shape[1]
     freedom = max(squares**2 / float((size**4).sum()) - 1, 1.0)
     alike = max(squares / roles, *(float((np.bincount(role) ** 2.0).sum()) for role in codes.T)) / n
     return _Spread(math.sqrt(variance) / n, freedom, alike, int(size.max()))
 
 
-def _by_role(apart: Array, codes: NDArray[np.int64]) -> list[float]:
+def _bound_by_role(apart: Array, codes: NDArray[np.int64]) -> list[float]:
     """What the variance is at least: that of clusters by each column of units alone."""
     n, least = len(apart), []
     for role in codes.T:

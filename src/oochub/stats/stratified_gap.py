@@ -95,7 +95,7 @@ def stratified_gap(
     (0.300 [0.132, 0.449] n=100, 0.00056)
     """
     if len(value) == 0:
-        return _nothing(0, "no rows")
+        return _report_nothing(0, "no rows")
     (values,) = check_numbers(value=np.asarray(value) * 1.0)
     has = np.asarray(is_with)
     if has.dtype != np.bool_:
@@ -107,10 +107,10 @@ def stratified_gap(
     check_same_length(value=values, is_with=has, stratum=codes, cluster=shared)
     kept = (np.minimum(np.bincount(codes, has), np.bincount(codes, ~has)) > 0)[codes]
     if not kept.any():
-        return _nothing(len(values), "no class has rows both with and against")
+        return _report_nothing(len(values), "no class has rows both with and against")
     rows = _Rows(values[kept], has[kept], np.unique(codes[kept], return_inverse=True)[1])
     cluster = None if shared is None else np.unique(shared[kept], return_inverse=True)[1]
-    estimate, p_value = _tested(rows, cluster, confidence)
+    estimate, p_value = _test_shares(rows, cluster, confidence)
     return StratifiedGap(
         estimate=estimate,
         p_value=p_value,
@@ -179,7 +179,7 @@ def chi_square_p_value(ones: tuple[float, float], rows: tuple[float, float]) -> 
     return float(special.erfc(corrected / math.sqrt(2 * pooled * (1 - pooled) * per_row)))
 
 
-def _nothing(n: int, reason: str) -> StratifiedGap:
+def _report_nothing(n: int, reason: str) -> StratifiedGap:
     estimate = Estimate(math.nan, n=n, method=_METHOD, reason=reason)
     nans = dict.fromkeys(("p_value", "mean_with", "mean_against"), math.nan)
     return StratifiedGap(estimate=estimate, n_with=0, n_against=0, strata=0, reason=reason, **nans)
@@ -206,7 +206,7 @@ class _Rows:
         return bool(np.isin(self.value, (0, 1)).all())
 
 
-def _tested(rows: _Rows, cluster: Array | None, confidence: float) -> tuple[Estimate, float]:
+def _test_shares(rows: _Rows, cluster: Array | None, confidence: float) -> tuple[Estimate, float]:
     """The gap with its interval and the p-value of none; the reason of the gap says why there is no p-value."""
     added: Array = rows.added
     weight: Array = rows.weight
@@ -215,7 +215,7 @@ def _tested(rows: _Rows, cluster: Array | None, confidence: float) -> tuple[Esti
         added, weight, unit = np.bincount(cluster, added), np.bincount(cluster, weight), "clusters"
     units = rows.all_weight**2 / float((weight**2).sum())
     is_exact = cluster is None and rows.is_binary
-    least, p_value = _exact_p_values(rows) if is_exact else (0.0, math.nan)
+    least, p_value = _compute_exact_p_values(rows) if is_exact else (0.0, math.nan)
     reason = None
     if not rows.off_mean.any():
         reason = "no values differ within a class"
@@ -224,22 +224,24 @@ def _tested(rows: _Rows, cluster: Array | None, confidence: float) -> tuple[Esti
     elif not is_exact and units < _FEWEST_UNITS:
         reason = f"too few {unit}: they amount to {units:.1f} of equal weight, where {_FEWEST_UNITS} are needed"
     if is_exact:
-        return _difference_of_shares(rows, confidence, reason), math.nan if reason else p_value
+        return _estimate_difference_of_shares(rows, confidence, reason), math.nan if reason else p_value
     if reason:
         return Estimate(rows.gap, n=n, method=_METHOD, reason=reason), math.nan
     tail = (1 - confidence) / 2
     if cluster is None:
         own_mean = (rows.size / (rows.size - 1))[rows.stratum]  # a stratum's own mean is taken from its rows
-        low, high = _not_rejected(added, weight, own_mean, -float(special.ndtri(tail)))
-        return Estimate(rows.gap, low=low, high=high, n=n, method=_METHOD), _normal_p_value(rows)
+        low, high = _find_not_rejected(added, weight, own_mean, -float(special.ndtri(tail)))
+        return Estimate(rows.gap, low=low, high=high, n=n, method=_METHOD), _compute_normal_p_value(rows)
     count = len(added)
-    low, high = _not_rejected(added, weight, count / (count - 1), -float(special.stdtrit(units - 1, tail)), center=True)
+    low, high = _find_not_rejected(
+        added, weight, count / (count - 1), -float(special.stdtrit(units - 1, tail)), center=True
+    )
     t = float(added.sum()) / math.sqrt(count * float(np.var(added, ddof=1)))
     estimate = Estimate(rows.gap, low=low, high=high, n=n, method=f"{_METHOD}, t of {count} clusters")
     return estimate, 2 * float(special.stdtr(units - 1, -abs(t)))
 
 
-def _difference_of_shares(rows: _Rows, confidence: float, reason: str | None) -> Estimate:
+def _estimate_difference_of_shares(rows: _Rows, confidence: float, reason: str | None) -> Estimate:
     """The gap of values 0 and 1, with the difference of two Wilson intervals, of as many rows as the weights leave."""
     shares = rows.mean_with, rows.mean_against
     with_, against = (
@@ -251,17 +253,17 @@ def _difference_of_shares(rows: _Rows, confidence: float, reason: str | None) ->
     return Estimate(rows.gap, low=both.low, high=both.high, n=len(rows.value), method=_METHOD, reason=reason)
 
 
-def _normal_p_value(rows: _Rows) -> float:
+def _compute_normal_p_value(rows: _Rows) -> float:
     spread = np.bincount(rows.stratum, rows.off_mean**2)
     variance = float((rows.n_with * (rows.size - rows.n_with) / (rows.size * (rows.size - 1)) * spread).sum())
     return 2 * float(special.ndtr(-abs(float(rows.added.sum())) / math.sqrt(variance)))
 
 
-def _exact_p_values(rows: _Rows) -> tuple[float, float]:
+def _compute_exact_p_values(rows: _Rows) -> tuple[float, float]:
     """The mid-p values of the ones among the rows with, given both margins: the least possible, and that seen."""
     least, chance = 0, np.ones(1)
     for drawn, ones, size in zip(rows.n_with.astype(int), rows.total.astype(int), rows.size.astype(int), strict=True):
-        first, law = _hypergeometric(int(drawn), int(ones), int(size))
+        first, law = _compute_hypergeometric(int(drawn), int(ones), int(size))
         least, chance = least + first, np.convolve(chance, law)
     expected = float((rows.n_with * rows.total / rows.size).sum())
     distance = np.abs(least + np.arange(len(chance)) - expected)
@@ -273,7 +275,7 @@ def _exact_p_values(rows: _Rows) -> tuple[float, float]:
     return p_value(float(distance.max())), p_value(abs(float(rows.value[rows.has].sum()) - expected))
 
 
-def _hypergeometric(drawn: int, ones: int, size: int) -> tuple[int, Array]:
+def _compute_hypergeometric(drawn: int, ones: int, size: int) -> tuple[int, Array]:
     """The least count of ones among those drawn, and the chance of each count, but for counts below 1e-20 or so."""
     mean = drawn * ones / size
     half = 10 * math.sqrt(mean * (1 - ones / size)) + 20
@@ -287,7 +289,7 @@ def _hypergeometric(drawn: int, ones: int, size: int) -> tuple[int, Array]:
     return first, np.exp(log)
 
 
-def _not_rejected(
+def _find_not_rejected(
     added: Array, weight: Array, correction: Array | float, quantile: float, *, center: bool = False
 ) -> tuple[float, float]:
     """The gaps d with sum(added - d weight)^2 <= quantile^2 sum of squares of (added - d weight): a parabola in d.

@@ -35,11 +35,11 @@ def find_worst_rows(
     kept = np.empty(0, np.int64)
     for part in row_blocks(len(loss) if rows is None else len(rows), _TOGETHER):
         some = np.concatenate([kept, np.arange(part.start, part.stop) if rows is None else rows[part]])
-        kept = some[_worst(loss[some], [column[some] for column in keys], most)]
+        kept = some[_find_worst(loss[some], [column[some] for column in keys], most)]
     return kept
 
 
-def _worst(loss: NDArray[Any], keys: Sequence[NDArray[Any]], most: int) -> NDArray[np.int64]:
+def _find_worst(loss: NDArray[Any], keys: Sequence[NDArray[Any]], most: int) -> NDArray[np.int64]:
     """`find_worst_rows` of a few rows."""
     together = np.zeros(len(loss), np.int64)
     for column in keys:

@@ -143,16 +143,16 @@ def format_csv(frame: "pd.DataFrame") -> str:
     """
     import pandas as pd
 
-    plain = frame.rename(columns=_cell)
+    plain = frame.rename(columns=_format_cell)
     for number, kind in enumerate(plain.dtypes):
         if kind.kind not in "biufM":
-            cells = [_cell(value) for value in plain.iloc[:, number]]
+            cells = [_format_cell(value) for value in plain.iloc[:, number]]
             plain.isetitem(number, pd.array(cells, dtype=object))
     text: str = plain.to_csv(index=False)
     return text
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     text = re.sub("\r\n?", "\n", value)  # Python leaves a lone CR without quotes, and it begins a row elsewhere

@@ -91,17 +91,17 @@ def write_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator
             yield Path(folder, "draft")
             _copy_to_stream(Path(folder, "draft"), str(target))
         return
-    path = _ready(target, kind)
+    path = _prepare_target(target, kind)
     draft: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(prefix=_prefix(path, os.getpid()), suffix=path.suffix, dir=path.parent)
+        handle, name = tempfile.mkstemp(prefix=_make_prefix(path, os.getpid()), suffix=path.suffix, dir=path.parent)
         os.close(handle)
         draft = Path(name)
         yield draft
-        draft.chmod(_mode(path, default=0o666))  # mkstemp's 0600 would keep the file from colleagues
+        draft.chmod(_choose_mode(path, default=0o666))  # mkstemp's 0600 would keep the file from colleagues
         take_place(draft, path)
     except OSError as error:
-        raise OochubError(f"Could not write {path}: {_reason(error)}. It is as it was before.") from error
+        raise OochubError(f"Could not write {path}: {_explain_error(error)}. It is as it was before.") from error
     finally:
         if draft:
             draft.unlink(missing_ok=True)
@@ -114,24 +114,24 @@ def write_whole_folder(target: Path | str, *, kind: FileKind | None = None) -> I
     Raises:
         OochubError: As for `write_whole`.
     """
-    path = _ready(target, kind)
+    path = _prepare_target(target, kind)
     draft: Path | None = None
     try:
-        draft = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
+        draft = Path(tempfile.mkdtemp(prefix=_make_prefix(path, os.getpid()), dir=path.parent))
         yield draft
         for file in (draft, *draft.rglob("*")):
             if not file.is_symlink():
                 default = 0o777 if file.is_dir() else 0o666
-                file.chmod(_mode(path / file.relative_to(draft), default=default))
+                file.chmod(_choose_mode(path / file.relative_to(draft), default=default))
         take_place(draft, path)
     except OSError as error:
-        raise OochubError(f"Could not write {path}: {_reason(error)}. It is as it was before.") from error
+        raise OochubError(f"Could not write {path}: {_explain_error(error)}. It is as it was before.") from error
     finally:
         if draft:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def _reason(error: OSError) -> str:
+def _explain_error(error: OSError) -> str:
     """Why something was not written; of an array that was cut short NumPy says the numbers alone, and no errno."""
     is_short = error.errno is None and " requested and " in str(error)
     return f"{os.strerror(errno.ENOSPC)} ({error})" if is_short else str(error.strerror or error)
@@ -146,7 +146,7 @@ def take_place(draft: Path, path: Path) -> None:
     old: Path | None = None
     try:
         if path.exists() and (path.is_dir() or draft.is_dir()):
-            old = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
+            old = Path(tempfile.mkdtemp(prefix=_make_prefix(path, os.getpid()), dir=path.parent))
             path.replace(old / "old")
         draft.replace(path)
     finally:
@@ -167,7 +167,7 @@ def scratch_folder() -> Iterator[Path]:
     """
     path = Path(tempfile.gettempdir(), f"oochub-{os.getuid()}")
     _sweep(path)
-    folder = Path(tempfile.mkdtemp(prefix=_prefix(path, os.getpid()), dir=path.parent))
+    folder = Path(tempfile.mkdtemp(prefix=_make_prefix(path, os.getpid()), dir=path.parent))
     try:
         yield folder
     finally:
@@ -185,7 +185,7 @@ def scratch_name(what: str) -> Path:
     """
     path = Path(tempfile.gettempdir(), f"oochub-{os.getuid()}")
     _sweep(path)
-    return path.parent / f"{_prefix(path, os.getpid())}{what}"
+    return path.parent / f"{_make_prefix(path, os.getpid())}{what}"
 
 
 def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
@@ -245,8 +245,8 @@ def sole_writer(target: Path | str, *, patience: float = 1) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     absent = [folder for folder in Path(target).expanduser().parents if not folder.exists()]  # the inner ones first
-    path = _ready(target, None)
-    file = path.parent / f".{_short(path.name)}.lock"
+    path = _prepare_target(target, None)
+    file = path.parent / f".{_shorten_name(path.name)}.lock"
     lock = FileLock(file, timeout=patience)
     try:
         lock.acquire()
@@ -271,7 +271,7 @@ def sole_writer(target: Path | str, *, patience: float = 1) -> Iterator[None]:
                 folder.rmdir()
 
 
-def _ready(target: Path | str, kind: FileKind | None) -> Path:
+def _prepare_target(target: Path | str, kind: FileKind | None) -> Path:
     """The path behind its links, after making its folder and sweeping old drafts of it."""
     path = check_writable(target, kind=kind)
     path = path.resolve() if path.is_symlink() else path
@@ -293,26 +293,26 @@ def _copy_to_stream(draft: Path, name: str) -> None:
     stream.flush()
 
 
-def _mode(path: Path, *, default: int) -> int:
+def _choose_mode(path: Path, *, default: int) -> int:
     is_same = path.is_dir() if default & 0o111 else path.is_file()  # a file may come where a folder was
-    return stat.S_IMODE(path.stat().st_mode) if is_same else default & ~_umask()
+    return stat.S_IMODE(path.stat().st_mode) if is_same else default & ~_read_umask()
 
 
-def _short(name: str) -> str:
+def _shorten_name(name: str) -> str:
     """A name that leaves room for a prefix and a suffix."""
     encoded = os.fsencode(name)
     return name if len(encoded) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME // 4]}-{zlib.crc32(encoded):08x}"
 
 
-def _prefix(path: Path, process: int | str) -> str:
+def _make_prefix(path: Path, process: int | str) -> str:
     machine = zlib.crc32(platform.node().encode())
-    return f".{_short(path.name)}.draft-{machine:08x}-{process}."
+    return f".{_shorten_name(path.name)}.draft-{machine:08x}-{process}."
 
 
 def _sweep(path: Path) -> None:
     """Removes the drafts of `path` whose process is gone; one that holds the old folder puts it back first."""
-    for draft in path.parent.glob(glob.escape(_prefix(path, ""))[:-1] + "*"):
-        process = draft.name.removeprefix(_prefix(path, "")[:-1]).partition(".")[0]
+    for draft in path.parent.glob(glob.escape(_make_prefix(path, ""))[:-1] + "*"):
+        process = draft.name.removeprefix(_make_prefix(path, "")[:-1]).partition(".")[0]
         if not process.isdigit() or _is_alive(int(process)):
             continue
         _put_back(draft, path)
@@ -334,7 +334,7 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def _umask() -> int:
+def _read_umask() -> int:
     value = os.umask(0)
     os.umask(value)
     return value

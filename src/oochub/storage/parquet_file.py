@@ -112,15 +112,15 @@ def read_parquet(
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             wanted = [name for name in schema.names if name not in without]
-            groups = _groups(file, wanted if len(wanted) < len(schema.names) else None)
-            table = joined(_light(groups, path))
+            groups = _iterate_groups(file, wanted if len(wanted) < len(schema.names) else None)
+            table = joined(_limit_groups(groups, path))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         why = str(error).partition("\n")[0]
         raise OochubError(f"{path} is not a Parquet file, or is cut off or damaged: {why}. Make it again.") from error
     return StoredTable(table, integrity, schema)
 
 
-def _groups(file: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.Table]:
+def _iterate_groups(file: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.Table]:
     """The groups of rows of a file, offsets and texts looked at; of a file without rows an empty one."""
     readers = [partial(file.read_row_group, number) for number in range(file.num_row_groups)] or [file.read]
     for read in readers:
@@ -129,7 +129,7 @@ def _groups(file: pq.ParquetFile, columns: list[str] | None) -> Iterator[pa.Tabl
         yield table
 
 
-def _light(groups: Iterator[pa.Table], path: Path) -> Iterator[pa.Table]:
+def _limit_groups(groups: Iterator[pa.Table], path: Path) -> Iterator[pa.Table]:
     """The groups as long as they are not far larger than their file, as a few bytes that stand for gigabytes are."""
     size, largest = 0, max(_LIGHT, _TIMES * path.stat().st_size)
     for table in groups:
@@ -149,7 +149,7 @@ def seal(path: str | Path) -> None:
     """
     with Path(path).open("r+b") as file:
         place = _place(file.fileno())
-        if place is None or _is_mark(_before(file.fileno(), place)):
+        if place is None or _is_mark(_read_before_footer(file.fileno(), place)):
             return
         digest = hashlib.file_digest(file, "sha256").digest()
         file.seek(place)
@@ -169,12 +169,12 @@ def check_seal(path: str | Path) -> Integrity:
     """
     with Path(path).open("rb") as file:
         place = _place(file.fileno())
-        if place is None or not _is_mark(seal := _before(file.fileno(), place)):
+        if place is None or not _is_mark(seal := _read_before_footer(file.fileno(), place)):
             return "not checked"
         digest = hashlib.sha256()
-        _digest(file, digest, place - _SEAL)
+        _digest_bytes(file, digest, place - _SEAL)
         file.seek(place)
-        _digest(file, digest, os.fstat(file.fileno()).st_size - place)
+        _digest_bytes(file, digest, os.fstat(file.fileno()).st_size - place)
     if seal != _MARK + digest.digest():
         raise OochubError(
             f"{path} was damaged after it was written: its bytes do not fit its seal. Copy it again, or make it again."
@@ -190,11 +190,11 @@ def seal_of(path: str | Path) -> str | None:
     """
     with Path(path).open("rb") as file:
         place = _place(file.fileno())
-        found = b"" if place is None else _before(file.fileno(), place)
+        found = b"" if place is None else _read_before_footer(file.fileno(), place)
     return found.removeprefix(_MARK).hex() if found.startswith(_MARK) else None
 
 
-def _digest(file: IO[bytes], digest: "hashlib._Hash", count: int) -> None:
+def _digest_bytes(file: IO[bytes], digest: "hashlib._Hash", count: int) -> None:
     """Takes so many bytes of an open file; what is mapped into memory would count as ours."""
     while count > 0 and (some := file.read(min(count, _READ))):
         digest.update(some)
@@ -209,7 +209,7 @@ def _place(file: int) -> int | None:
     return place if place >= 0 and tail[4:] == b"PAR1" else None
 
 
-def _before(file: int, place: int) -> bytes:
+def _read_before_footer(file: int, place: int) -> bytes:
     """The bytes before the footer of an open file, as many as a seal has."""
     return os.pread(file, _SEAL, max(place - _SEAL, 0))
 

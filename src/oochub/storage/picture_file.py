@@ -77,7 +77,7 @@ def open_picture(content: bytes, *, name: str) -> Image.Image:
     except Image.DecompressionBombError:
         raise too_large from None
     except UnidentifiedImageError:
-        raise OochubError(_no_picture(name, content)) from None
+        raise OochubError(_explain_no_picture(name, content)) from None
     except (OSError, SyntaxError, ValueError, struct.error) as error:
         raise OochubError(f"{name}: the picture cannot be read ({error}). Fetch the file again.") from error
     if Image.MAX_IMAGE_PIXELS and picture.width * picture.height > Image.MAX_IMAGE_PIXELS:
@@ -139,7 +139,7 @@ def check_beginning(content: bytes, *, name: str) -> None:
         OochubError: They do not; `name` is what it calls them.
     """
     if not content.startswith(_BEGINNINGS):
-        raise OochubError(_no_picture(name, content))
+        raise OochubError(_explain_no_picture(name, content))
 
 
 def check_inside(path: Path, *, root: Path | str) -> None:
@@ -148,24 +148,24 @@ def check_inside(path: Path, *, root: Path | str) -> None:
     Raises:
         OochubError: It lies outside `root`, or its links lead in a circle.
     """
-    real, folder = _real(path), _real_folder(str(root))
+    real, folder = _resolve_path(path), _resolve_folder(str(root))
     if real != folder and not real.startswith(folder.rstrip("/") + "/"):
         raise OochubError(f"{path} is a link that leads out of {root}, to {real}: it is not read. {_FOLLOW}.")
 
 
-def _real(path: Path) -> str:
+def _resolve_path(path: Path) -> str:
     """The path without links, as text; one lookup a folder, since pictures share theirs."""
     folder, name = os.path.split(path)
     try:
-        return str(path.resolve()) if path.is_symlink() else f"{_real_folder(folder)}/{name}"
+        return str(path.resolve()) if path.is_symlink() else f"{_resolve_folder(folder)}/{name}"
     except RuntimeError:
         raise OochubError(f"Cannot read {path}: its links lead in a circle. Fetch the file again.") from None
 
 
 @lru_cache(maxsize=4096)
-def _real_folder(folder: str) -> str:
+def _resolve_folder(folder: str) -> str:
     return os.path.realpath(folder)
 
 
-def _no_picture(name: str, content: bytes) -> str:
+def _explain_no_picture(name: str, content: bytes) -> str:
     return f"{name}: {len(content)} bytes that are no picture in {', '.join(FORMATS)}. Fetch the file again."

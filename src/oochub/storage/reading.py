@@ -39,7 +39,7 @@ def regular_file(file: Path | str) -> Path:
     try:
         mode = path.stat().st_mode
     except (OSError, ValueError) as error:
-        raise _unread(path, error) from error
+        raise _explain_unread(path, error) from error
     if stat.S_ISREG(mode):
         return path
     kind = "a folder" if stat.S_ISDIR(mode) else "a pipe, socket or device"
@@ -65,10 +65,10 @@ def read_bytes(file: Path | str, *, at_most: int = -1) -> bytes:
         with path.open("rb", buffering=0) as content:
             return content.read(at_most) or b""
     except OSError as error:
-        raise _unread(path, error) from error
+        raise _explain_unread(path, error) from error
 
 
-def _unread(path: Path, error: OSError | ValueError) -> OochubError:
+def _explain_unread(path: Path, error: OSError | ValueError) -> OochubError:
     if isinstance(error, FileNotFoundError):
         return OochubError(f"Cannot read {path}: there is no such file. Check the path.")
     if isinstance(error, OSError):  # no permission, a loop of links, a name that is too long

@@ -94,7 +94,7 @@ def save_tensors(
 
     whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     about = dict(about or {})
-    content = json.dumps({**about, _DIGEST: _digest(whole, about)})
+    content = json.dumps({**about, _DIGEST: _digest_arrays(whole, about)})
     try:
         save_file(whole, file, metadata={entry: content})
     except SafetensorError as error:  # a full disk
@@ -125,7 +125,7 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = ma
     try:
         with safe_open(path, "np") as opened:
             metadata = opened.metadata() or {}
-            large = {name: array for name, array in _maps(path) if array.nbytes > in_memory}
+            large = {name: array for name, array in _map_arrays(path) if array.nbytes > in_memory}
             arrays = {name: large[name] if name in large else opened.get_tensor(name) for name in opened.keys()}
     except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: a type that numpy does not know
         raise OochubError(f"{path} is not a whole safetensors file ({error}). Make it again.") from error
@@ -133,7 +133,7 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = ma
         return Tensors(arrays, {}, checked=False)
     try:
         about = json.loads(metadata[entry])
-        whole = about.pop(_DIGEST) == _digest(arrays, about)
+        whole = about.pop(_DIGEST) == _digest_arrays(arrays, about)
     except (AttributeError, KeyError, TypeError, ValueError):
         whole = False
     if not whole:
@@ -143,7 +143,7 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = ma
     return Tensors(arrays, about, checked=True)
 
 
-def _digest(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str:
+def _digest_arrays(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str:
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name, array in sorted(arrays.items()):
         digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
@@ -154,7 +154,7 @@ def _digest(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> str
     return digest.hexdigest()
 
 
-def _maps(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:
+def _map_arrays(path: Path) -> Iterator[tuple[str, NDArray[Any]]]:
     """The arrays of floats in a file that was found to be whole, each map_file."""
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")

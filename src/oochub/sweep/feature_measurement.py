@@ -69,7 +69,7 @@ class _Prepared:
     @cached_property
     def rows(self) -> pa.Table:
         """What predictions say of the rows of every split but the training split, without the answers."""
-        return pa.concat_tables(_columns(split, part) for split, part in self.data.items() if split != "train")
+        return pa.concat_tables(_read_columns(split, part) for split, part in self.data.items() if split != "train")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -108,11 +108,11 @@ def measure_on_features(
     Yields:
         Each run with its result; a run that fails stops no other.
     """
-    for together in group_by(runs, _source).values():
+    for together in group_by(runs, _make_source_key).values():
         started = time.monotonic()
         try:
-            prepared = _prepared(together[0], folder, data_dir)
-            heads = _fitted(prepared, together, hidden)
+            prepared = _prepare_source(together[0], folder, data_dir)
+            heads = _fit_heads(prepared, together, hidden)
         except Exception as error:
             yield from ((run, RunResult.failure(error)) for run in together)
             continue
@@ -120,13 +120,13 @@ def measure_on_features(
         for run, head in zip(together, heads, strict=True):
             began = time.monotonic()
             try:
-                result = _measured(prepared, run, head, folder / "runs" / run.id)
+                result = _measure_run(prepared, run, head, folder / "runs" / run.id)
             except Exception as error:
                 result = RunResult.failure(error)
             yield run, replace(result, seconds=round(share + time.monotonic() - began, 1))
 
 
-def _source(run: Run) -> Hashable:
+def _make_source_key(run: Run) -> Hashable:
     """What runs on the same rows and features share."""
     normalize = run.arguments.get("normalize", True)
     options = json.dumps(dict(run.options), sort_keys=True)
@@ -134,7 +134,7 @@ def _source(run: Run) -> Hashable:
     return *rows, run.model, run.pretrained, run.image_size, normalize
 
 
-def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
+def _prepare_source(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     data = load(run.task, data_dir=data_dir, options=run.options)
     declared = declaration_for(data)
     if run.hold_out:
@@ -166,7 +166,7 @@ def _prepared(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     return _Prepared(data, features, processor, environments, validation, *held_out)
 
 
-def _fitted(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHead]:
+def _fit_heads(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHead]:
     probes = []
     for run in runs:
         arguments = {**DEFAULTS, **run.arguments}
@@ -178,10 +178,10 @@ def _fitted(prepared: _Prepared, runs: list[Run], hidden: int) -> list[FittedHea
     return fit_linear_probe(train, features, probes, task=task, evaluation=evaluation, hidden=hidden)
 
 
-def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> RunResult:
+def _measure_run(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> RunResult:
     if head.error:
         return RunResult.failure(head.error)
-    predictions = _predictions(prepared, run, head)
+    predictions = _make_predictions(prepared, run, head)
     primary = find_declaration(predictions).primary_metric
     layers = {
         f"{i}.{part}": values for i, layer in enumerate(head.layers) for part, values in zip(_PARTS, layer, strict=True)
@@ -199,7 +199,7 @@ def _measured(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> Run
     return RunResult(headline=primary, numbers=numbers)
 
 
-def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions:
+def _make_predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions:
     splits = [split for split in prepared.data if split != "train"]
     logits = np.concatenate([head.logits(prepared.features[split]).numpy() for split in splits])
     table = prepared.rows.append_column("logits", vector_array(logits))
@@ -236,7 +236,7 @@ def _predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions
     )
 
 
-def _columns(split: str, part: Any) -> pa.Table:
+def _read_columns(split: str, part: Any) -> pa.Table:
     """The columns of a split but the pictures, as `predict` writes them: classes by name, labels by number."""
     table = part.remove_columns("image").with_format("arrow")[:]
     columns = {"example_id": table["example_id"], "split": pa.array([split] * len(table)), "label": table["label"]}

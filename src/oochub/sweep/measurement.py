@@ -98,14 +98,14 @@ def collect_numbers(predictions: Predictions, report: Report) -> dict[str, float
         that again by it, as the paper scores one run on both: "ce/out_of_context/auc". Groups follow a task's own
         criterion, so their numbers are not repeated.
     """
-    numbers = _numbers(predictions, report)
-    for name, other in _by_other_criteria(predictions):
-        by_criterion = _numbers(other, evaluate(other)).items()
+    numbers = _collect_numbers(predictions, report)
+    for name, other in _judge_by_other_criteria(predictions):
+        by_criterion = _collect_numbers(other, evaluate(other)).items()
         numbers |= {f"{name}/{key}": value for key, value in by_criterion if "worst_group" not in key}
     return numbers
 
 
-def _by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predictions]]:
+def _judge_by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predictions]]:
     """The name of each criterion but the one that the config begins with, and the predictions with its challenge."""
     rows, own = predictions.rows, str(predictions.metadata.config).partition("_")[0]
     for column in rows.column_names:
@@ -115,7 +115,7 @@ def _by_other_criteria(predictions: Predictions) -> Iterator[tuple[str, Predicti
             yield name, Predictions(swapped, predictions.metadata)
 
 
-def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
+def _collect_numbers(predictions: Predictions, report: Report) -> dict[str, float | int | None]:
     numbers: dict[str, float | int | None] = {}
     for name in (name for name in report if "/" in name or name == "gap"):
         each = report[name]
@@ -123,13 +123,13 @@ def _numbers(predictions: Predictions, report: Report) -> dict[str, float | int 
     main = next(part.split for part in report.slices if part.role == "all")
     for split in dict.fromkeys(predictions.split):
         if split != main:
-            of_split = evaluate(_only(predictions, split), resamples=_FEWEST)  # values alone are read
+            of_split = evaluate(_select_rows(predictions, split), resamples=_FEWEST)  # values alone are read
             names = (name for name in of_split if "/" in name)
             numbers |= {f"{split}/{name.removeprefix('all/')}": of_split[name].value for name in names}
     return {name: None if value is None or not math.isfinite(value) else value for name, value in numbers.items()}
 
 
-def _only(predictions: Predictions, split: str) -> Predictions:
+def _select_rows(predictions: Predictions, split: str) -> Predictions:
     """The rows of a split by which a setting is selected: those that chose the epoch, where others are held out."""
     rows, training = np.asarray(predictions.split) == split, predictions.metadata.training
     chose = rows & find_epoch_rows(predictions, find_declaration(predictions)).left_out
@@ -153,7 +153,7 @@ def measure_held_out(
     Returns:
         "held_out/accuracy", None where validation has no such row.
     """
-    predictions = _only(predictions, split)
+    predictions = _select_rows(predictions, split)
     rows = predictions.column(column) == environment
     right = predictions.prediction[rows] == predictions.label[rows]
     return {"held_out/accuracy": float(right.mean()) if len(right) else None}

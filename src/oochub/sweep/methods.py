@@ -26,8 +26,8 @@ METHOD_KEYS: Mapping[str, type] = {
 }
 """What the table of a method may hold."""
 _DISTRIBUTIONS: Mapping[str, Callable[[Any, float], Any]] = {  # of the range or list of the recipe, and u in [0, 1)
-    "uniform": lambda ends, u: _short(ends[0] + (ends[1] - ends[0]) * u),
-    "loguniform": lambda ends, u: _short(ends[0] * (ends[1] / ends[0]) ** u),
+    "uniform": lambda ends, u: _shorten_value(ends[0] + (ends[1] - ends[0]) * u),
+    "loguniform": lambda ends, u: _shorten_value(ends[0] * (ends[1] / ends[0]) ** u),
     "whole_loguniform": lambda ends, u: int(ends[0] * (ends[1] / ends[0]) ** u),
     "choice": lambda among, u: among[int(len(among) * u)],
 }
@@ -91,7 +91,9 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
     settings: Iterable[dict[str, Any]]
     if random:
         _check_count(table["draws"], f"`draws` of {where}")
-        draws = {name: _draws(title, name, range_, table["draws"], draw_seed) for name, range_ in random.items()}
+        draws = {
+            name: _draw_settings(title, name, range_, table["draws"], draw_seed) for name, range_ in random.items()
+        }
         settings = (dict(zip(draws, values, strict=True)) for values in zip(*draws.values(), strict=True))
     else:
         if wrong := [name for name, values in grid.items() if not isinstance(values, list) or not values]:
@@ -143,7 +145,7 @@ def check_table(table: Any, allowed: Mapping[str, type], where: str) -> None:
             raise OochubError(f"{key} in {where} must be {words[allowed[key]]}, got {value!r}.")
 
 
-def _draws(title: str, name: str, table: Any, count: int, seed: int) -> list[Any]:
+def _draw_settings(title: str, name: str, table: Any, count: int, seed: int) -> list[Any]:
     where = f"random of {name} in the method {title}"
     check_table(table, dict.fromkeys(_DISTRIBUTIONS, list), where)
     kind, ends = next(iter(table.items()), ("", []))
@@ -158,5 +160,5 @@ def _draws(title: str, name: str, table: Any, count: int, seed: int) -> list[Any
     return [_DISTRIBUTIONS[kind](ends, float(u)) for u in stream.random(count)]
 
 
-def _short(value: float) -> float:
+def _shorten_value(value: float) -> float:
     return float(f"{value:.4g}")

@@ -151,7 +151,11 @@ def plan_stages(recipe: SweepRecipe, *, only: Iterable[str] = ()) -> list[list[R
     >>> [len(stage) for stage in plan_stages(read_recipe("nooch_suite"), only=["nooch/ce_car", "GDRO"])]
     [12]
     """
-    every = list(_tuned(recipe, recipe.tuning)) if recipe.tuning else [_stage(recipe, recipe.tasks, recipe.methods)]
+    every = (
+        list(_list_tuned(recipe, recipe.tuning))
+        if recipe.tuning
+        else [_list_stage(recipe, recipe.tasks, recipe.methods)]
+    )
     wanted = set(only)
     tasks = set(recipe.tasks)
     methods = {name for method in recipe.methods for name in (method.title, method.objective)}
@@ -172,21 +176,23 @@ def _matches(run: Run, tasks: set[str], methods: set[str]) -> bool:
     return (not tasks or run.task in tasks) and (not methods or bool({run.method, run.objective} & methods))
 
 
-def _tuned(recipe: SweepRecipe, tuning: Tuning) -> Iterator[list[Run]]:
+def _list_tuned(recipe: SweepRecipe, tuning: Tuning) -> Iterator[list[Run]]:
     """What all share, then each method's own on the tuning tasks, then every task with what was selected."""
     shared = [method for method in recipe.methods if method.title == tuning.shared]
     others = [method for method in recipe.methods if method.title != tuning.shared]
     if shared:
-        yield _stage(recipe, tuning.carry, shared, seeds=tuning.seeds, stage="tuning")
-    first = [(run, tuning.shared) for run in _stage(recipe, tuning.carry, others, seeds=tuning.seeds, stage="tuning")]
+        yield _list_stage(recipe, tuning.carry, shared, seeds=tuning.seeds, stage="tuning")
+    first = [
+        (run, tuning.shared) for run in _list_stage(recipe, tuning.carry, others, seeds=tuning.seeds, stage="tuning")
+    ]
     yield [replace(run, follows=(run.task, title)) if title else run for run, title in first]
     source = {task: first for first, rest in tuning.carry.items() for task in (first, *rest)}
     plain = [replace(method, settings=({},)) for method in recipe.methods]
-    final = _stage(recipe, recipe.tasks, plain, left_out=())
+    final = _list_stage(recipe, recipe.tasks, plain, left_out=())
     yield [replace(run, follows=(source[run.task], run.method)) for run in final]
 
 
-def _stage(
+def _list_stage(
     recipe: SweepRecipe,
     tasks: Iterable[str],
     methods: Iterable[Method],
@@ -285,20 +291,20 @@ class RunListing:
         """The listing for a terminal: a line for each method and setting, what is fixed, the counts."""
         kinds: dict[tuple[str, ...], list[Run]] = {}
         for run in self.runs:
-            kinds.setdefault((run.stage, run.method, _setting(run)), []).append(run)
-        runs = _table("Stage", "Method", "Setting", "Tasks", "Seeds", "Left out", "Runs")
+            kinds.setdefault((run.stage, run.method, _describe_setting(run)), []).append(run)
+        runs = _build_table("Stage", "Method", "Setting", "Tasks", "Seeds", "Left out", "Runs")
         for (stage, method, setting), group in kinds.items():
             left_out = sorted({run.left_out for run in group if run.left_out})
             counts = [str(len({run.task for run in group})), str(len({run.seed for run in group}))]
             runs.add_row(stage, method, setting, *counts, ", ".join(left_out) or format_numbers.ABSENT, str(len(group)))
-        fixed = _table("Method", "Fixed")
-        shared = _common(self.runs)
+        fixed = _build_table("Method", "Fixed")
+        shared = _find_common(self.runs)
         fixed.add_row("all", format_setting(shared) or format_numbers.ABSENT)
         for method in dict.fromkeys(run.method for run in self.runs):
-            own = _common([run for run in self.runs if run.method == method])
+            own = _find_common([run for run in self.runs if run.method == method])
             if rest := {name: value for name, value in own.items() if (name, value) not in shared.items()}:
                 fixed.add_row(method, format_setting(rest))
-        tasks = _table("Task", "Runs")
+        tasks = _build_table("Task", "Runs")
         for task, count in self.per_task.items():
             tasks.add_row(task, format_numbers.count(count))
         rule = self.recipe.select
@@ -314,13 +320,13 @@ class RunListing:
         return Group(Text(self.recipe.about), runs, Text(), fixed, Text(), tasks, Text(), *map(Text, lines))
 
 
-def _common(runs: Iterable[Run]) -> dict[str, Any]:
+def _find_common(runs: Iterable[Run]) -> dict[str, Any]:
     """What is fixed alike in all of the runs, such as a sampler."""
     first, *others = [run.fixed for run in runs] or [{}]
     return {name: value for name, value in first.items() if all(fixed.get(name) == value for fixed in others)}
 
 
-def _setting(run: Run) -> str:
+def _describe_setting(run: Run) -> str:
     """What is particular to a run, in words: the setting it follows and its own."""
     follows = ""
     if run.follows:
@@ -348,7 +354,7 @@ def _record(run: Run, repeats: bool) -> dict[str, Any]:
     }
 
 
-def _table(*heads: str) -> Table:
+def _build_table(*heads: str) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
         table.add_column(head, justify="right" if head in ("Tasks", "Seeds", "Runs") else "left")

@@ -29,7 +29,7 @@ def training_domain_validation(table: pd.DataFrame) -> "pd.Series[float]":
 
 def ood_validation(table: pd.DataFrame) -> "pd.Series[float]":
     """The highest headline metric on the official validation split (WILDS, Section 5, where it is of other domains)."""
-    return _headline(table, *_VALIDATION)
+    return _compute_headline(table, *_VALIDATION)
 
 
 def worst_group(table: pd.DataFrame) -> "pd.Series[float]":
@@ -59,7 +59,7 @@ def leave_one_environment_out(table: pd.DataFrame) -> "pd.Series[float]":
 
 def oracle(table: pd.DataFrame) -> "pd.Series[float]":
     """The highest headline metric out of context ON THE TEST SPLIT: an upper bound, not a protocol."""
-    return _headline(table, "out_of_context")
+    return _compute_headline(table, "out_of_context")
 
 
 RULES: Mapping[str, Callable[[pd.DataFrame], "pd.Series[float]"]] = {
@@ -130,7 +130,7 @@ def _number(table: pd.DataFrame, *columns: str) -> "pd.Series[float]":
     return numbers
 
 
-def _headline(table: pd.DataFrame, *slices: str) -> "pd.Series[float]":
+def _compute_headline(table: pd.DataFrame, *slices: str) -> "pd.Series[float]":
     """The number of each row's own headline metric, of which higher is better."""
     numbers = pd.Series(np.nan, table.index)
     for name in table["headline"].dropna().unique():

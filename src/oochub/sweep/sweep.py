@@ -79,7 +79,7 @@ class _Workers:
         waiting, working = deque(runs), dict[Any, Run]()
         while waiting or working:
             while waiting and len(working) < self._jobs:
-                pipe = next((pipe for pipe in self._processes if pipe not in working), None) or self._started()
+                pipe = next((pipe for pipe in self._processes if pipe not in working), None) or self._start_process()
                 working[pipe] = waiting.popleft()
                 pipe.send(working[pipe])
             for pipe in connection.wait(list(working)):
@@ -94,7 +94,7 @@ class _Workers:
                     )
                 yield run, result
 
-    def _started(self) -> Any:
+    def _start_process(self) -> Any:
         pipe, theirs = self._context.Pipe()
         self._processes[pipe] = self._context.Process(target=work_for_parent, args=(theirs,))
         resource_tracker.ensure_running()  # starting it would lift the block
@@ -105,11 +105,11 @@ class _Workers:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
         theirs.close()  # else the end of the process would not end the pipe
-        pipe.send(partial(_work, measure=self._measure, folder=self._folder))
+        pipe.send(partial(_serve_runs, measure=self._measure, folder=self._folder))
         return pipe
 
 
-def _work(pipe: Any, *, measure: Measure, folder: Path) -> None:
+def _serve_runs(pipe: Any, *, measure: Measure, folder: Path) -> None:
     import torch
     from tqdm import tqdm
 
@@ -171,9 +171,9 @@ def sweep(
         raise OochubError(f"jobs must be 1 or more, got {jobs}.")
     if recipe.head != "linear":
         raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or leave it out.")
-    folder = _claimed(Path(out), recipe, "fine-tuning")
+    folder = _claim_folder(Path(out), recipe, "fine-tuning")
     with sole_writer(folder), _Workers(measure, folder, jobs=jobs) as workers:
-        return _swept(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0)
+        return _sweep_recipe(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0)
 
 
 def feature_sweep(
@@ -193,16 +193,18 @@ def feature_sweep(
         OochubError: As for `sweep`.
     """
     track = name_features_track(recipe.hidden)
-    folder = _claimed(Path(out), recipe, track)
+    folder = _claim_folder(Path(out), recipe, track)
     with sole_writer(folder):
-        return _swept(recipe, folder, partial(_together, measure, folder), only=only, track=track, pause=_PAUSE)
+        return _sweep_recipe(
+            recipe, folder, partial(_measure_together, measure, folder), only=only, track=track, pause=_PAUSE
+        )
 
 
-def _together(measure: MeasureTogether, folder: Path, runs: list[Run]) -> Results:
+def _measure_together(measure: MeasureTogether, folder: Path, runs: list[Run]) -> Results:
     return measure(runs, folder)
 
 
-def _claimed(folder: Path, recipe: SweepRecipe, track: str) -> Path:
+def _claim_folder(folder: Path, recipe: SweepRecipe, track: str) -> Path:
     """The folder, after noting in it whose it is."""
     if recipe.missing_benchmarks:
         raise OochubError(
@@ -219,7 +221,7 @@ def _claimed(folder: Path, recipe: SweepRecipe, track: str) -> Path:
     return folder
 
 
-def _swept(
+def _sweep_recipe(
     recipe: SweepRecipe,
     folder: Path,
     do: Callable[[list[Run]], Results],
@@ -234,9 +236,9 @@ def _swept(
     table = pd.DataFrame()
     with tqdm(total=sum(map(len, planned)), desc=recipe.name, unit="run", disable=None) as bar:
         for stage in planned:
-            settled = [_settled(run, table) for run in stage]
+            settled = [_settle_run(run, table) for run in stage]
             known += settled
-            results |= {run.id: _result(folder, run) for run in settled}
+            results |= {run.id: _read_result(folder, run) for run in settled}
             todo = [run for run in settled if not run.follows and not _is_finished(results[run.id])]
             bar.update(len(stage) - len(todo))
             due = 0.0
@@ -259,7 +261,7 @@ def _swept(
     return SweepResult(folder / "runs.parquet", folder / f"{stem}.parquet", folder / f"{stem}.md", len(table), failed)
 
 
-def _settled(run: Run, table: pd.DataFrame) -> Run:
+def _settle_run(run: Run, table: pd.DataFrame) -> Run:
     """The run with the setting selected for what it follows; as it was where nothing is selected."""
     if run.follows is None or table.empty:
         return run
@@ -268,7 +270,7 @@ def _settled(run: Run, table: pd.DataFrame) -> Run:
     return run.following(json.loads(settings.iloc[0])) if len(settings) else run
 
 
-def _result(folder: Path, run: Run) -> RunResult | None:
+def _read_result(folder: Path, run: Run) -> RunResult | None:
     """What came of a run; None when it was not tried."""
     if run.follows:
         task, method = run.follows

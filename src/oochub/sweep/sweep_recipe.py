@@ -188,25 +188,28 @@ def read_recipe(
     >>> len(recipe.tasks), sum(len(method.settings) for method in recipe.methods), recipe.seeds
     (12, 32, (0, 1))
     """
-    name, raw = _opened(recipe)
+    name, raw = _read_recipe(recipe)
     check_table(raw, _KEYS, f"the recipe {name}")
     if variant is not None:
         if variant not in raw.get("variants", {}):
             raise unknown_name(f"variant of {name}", variant, raw.get("variants", {}))
-        raw, name = _varied(raw, raw["variants"][variant], f"the variant {variant} of {name}"), f"{name}/{variant}"
+        raw, name = (
+            _apply_change(raw, raw["variants"][variant], f"the variant {variant} of {name}"),
+            f"{name}/{variant}",
+        )
     for title, table in raw.get("methods", {}).items():
         check_table(table, METHOD_KEYS, f"the method {title}")
     for task, table in raw.get("per_task", {}).items():
         check_table(table, _TASK_KEYS, f"per_task of {task}")
         fixed = table.get("fixed", {})
         check_table(fixed, dict.fromkeys(fixed, dict), f"fixed in per_task of {task}")
-    raw = _overridden(raw, overrides or {})
+    raw = _apply_overrides(raw, overrides or {})
     check_table(raw, _KEYS, f"the recipe {name}")
     for key in ("tasks", "methods", "model"):
         if not raw.get(key):
             raise OochubError(f"The recipe {name} has no {key}. The files in {FOLDER} are examples.")
-    tasks = _tasks(raw["tasks"])
-    (seed,) = _seeds([raw.get("draw_seed", 0)], "the draws (draw_seed)")
+    tasks = _expand_tasks(raw["tasks"])
+    (seed,) = _check_seeds([raw.get("draw_seed", 0)], "the draws (draw_seed)")
     methods = tuple(read_method(title, table, draw_seed=seed) for title, table in raw["methods"].items())
     plain = ("model", "pretrained", "image_size", "environments", "hold_out", "about", "source", "select")
     checked = SweepRecipe(
@@ -214,14 +217,14 @@ def read_recipe(
         name=name,
         tasks=tasks,
         methods=methods,
-        seeds=_seeds(raw.get("seeds", [0]), f"the recipe {name}"),
+        seeds=_check_seeds(raw.get("seeds", [0]), f"the recipe {name}"),
         options=raw.get("options", {}),
         arguments=raw.get("arguments", {}),
         leave_out=tuple(raw.get("leave_out", ())),
         needs=tuple(raw.get("needs", ())),
         matched=tuple(task for task in tasks if task not in raw["tasks"]),
         per_task=raw.get("per_task", {}),
-        tuning=_tuning(raw["tuning"], tasks, methods) if raw.get("tuning") else None,
+        tuning=_read_tuning(raw["tuning"], tasks, methods) if raw.get("tuning") else None,
     )
     runs = len(checked.tasks) * len(checked.seeds) * sum(len(method.settings) for method in checked.methods)
     if runs > _MOST_RUNS:
@@ -233,7 +236,7 @@ def read_recipe(
     return checked
 
 
-def _opened(recipe: str | Path) -> tuple[str, dict[str, Any]]:
+def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
     file = Path(recipe).expanduser()
     if file.suffix != ".toml":
         if str(recipe) not in list_recipes():
@@ -247,7 +250,7 @@ def _opened(recipe: str | Path) -> tuple[str, dict[str, Any]]:
         raise OochubError(f"{file} is not TOML: {error}. Mend it.") from error
 
 
-def _varied(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _apply_change(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> dict[str, Any]:
     check_table(change, _VARIANT_KEYS, where)
     variant = dict(raw)
     for key, value in change.items():
@@ -261,7 +264,7 @@ def _varied(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> di
     return variant
 
 
-def _overridden(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+def _apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     table = {**raw, "arguments": dict(raw.get("arguments", {})), "per_task": dict(raw.get("per_task", {}))}
     for key, value in overrides.items():
         if key not in _PLAIN_KEYS and key not in ARGUMENTS:
@@ -274,17 +277,17 @@ def _overridden(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
             value = [int(item) if str(item).isdecimal() else item for item in items]
         (table["arguments"] if key in ARGUMENTS else table)[key] = value
         for task, own in table["per_task"].items():
-            rest = _without(own, key)
-            fixed = {title: _without(values, key) for title, values in own.get("fixed", {}).items()}
-            table["per_task"][task] = {**rest, "arguments": _without(own.get("arguments", {}), key), "fixed": fixed}
+            rest = _drop_key(own, key)
+            fixed = {title: _drop_key(values, key) for title, values in own.get("fixed", {}).items()}
+            table["per_task"][task] = {**rest, "arguments": _drop_key(own.get("arguments", {}), key), "fixed": fixed}
     return table
 
 
-def _without(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _drop_key(table: Mapping[str, Any], key: str) -> dict[str, Any]:
     return {name: content for name, content in table.items() if name != key}
 
 
-def _tasks(patterns: list[str]) -> tuple[str, ...]:
+def _expand_tasks(patterns: list[str]) -> tuple[str, ...]:
     """The tasks, with `*` in the name of a config standing for all that match."""
     tasks: list[str] = []
     for pattern in patterns:
@@ -306,7 +309,7 @@ def _tasks(patterns: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tasks))
 
 
-def _seeds(seeds: list[Any], where: str) -> tuple[int, ...]:
+def _check_seeds(seeds: list[Any], where: str) -> tuple[int, ...]:
     right = all(type(seed) is int and 0 <= seed <= _LARGEST_SEED for seed in seeds)
     if not right or not seeds or len(set(seeds)) < len(seeds):
         raise OochubError(
@@ -315,7 +318,7 @@ def _seeds(seeds: list[Any], where: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def _tuning(table: Mapping[str, Any], tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
+def _read_tuning(table: Mapping[str, Any], tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
     check_table(table, _TUNING_KEYS, "tuning")
     check_table(table.get("carry", {}), dict.fromkeys(tasks, list), "tuning.carry")
     carry, shared, titles = table.get("carry", {}), table.get("shared"), [method.title for method in methods]
@@ -332,7 +335,7 @@ def _tuning(table: Mapping[str, Any], tasks: tuple[str, ...], methods: tuple[Met
         )
     return Tuning(
         shared=shared,
-        seeds=_seeds(table.get("seeds", [0]), "tuning"),
+        seeds=_check_seeds(table.get("seeds", [0]), "tuning"),
         carry={task: tuple(others) for task, others in carry.items()},
     )
 
@@ -364,7 +367,7 @@ def _check(recipe: SweepRecipe) -> None:
         for title in table.get("methods", ()):
             if title not in titles:
                 raise unknown_name(f"method in per_task of {task}", str(title), titles)
-        _seeds(table.get("seeds", [0]), f"per_task of {task}")
+        _check_seeds(table.get("seeds", [0]), f"per_task of {task}")
         for method in recipe.methods:
             own = {**method.fixed, **table.get("fixed", {}).get(method.title, {})}
             check_names(method.objective, own, f"the method {method.title}")

@@ -92,7 +92,7 @@ def selection_rows(selection: pd.DataFrame) -> list[list[str]]:
             row["method"],
             format_setting(json.loads(row["setting"])) or format_numbers.ABSENT,
             str(row["headline"]),
-            *(_cell(row, f"{side}/{row['headline']}") for side in ("in_context", "out_of_context")),
+            *(_format_cell(row, f"{side}/{row['headline']}") for side in ("in_context", "out_of_context")),
             str(row["seeds"]),
         ]
         for _, row in selection.iterrows()
@@ -166,7 +166,7 @@ def _record(recipe: SweepRecipe, run: Run, result: RunResult, track: str) -> dic
     }
 
 
-def _cell(row: Any, name: str) -> str:
+def _format_cell(row: Any, name: str) -> str:
     value = format_numbers.fraction(row.get(name))
     spread = row.get(f"{name}.sd")
     return value if format_numbers.is_undefined(spread) else f"{value} ({format_numbers.fraction(spread)})"

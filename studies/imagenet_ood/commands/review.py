@@ -60,7 +60,7 @@ def review(
     check_known(decided, known_ids(predictions), WHERE)
     written = {}
     if out is not None and reference is not None:
-        page = _page(predictions, Predictions.load(reference), decided, top, raw)
+        page = _write_page(predictions, Predictions.load(reference), decided, top, raw)
         with write_whole(out, kind=PAGE) as draft:
             draft.write_text(page, "utf-8")
         written["page"] = str(out)
@@ -77,7 +77,7 @@ def review(
     print_result(written, as_json)
 
 
-def _page(ood: "Predictions", reference: "Predictions", decided: Any, top: int, raw: DataSettings) -> str:
+def _write_page(ood: "Predictions", reference: "Predictions", decided: Any, top: int, raw: DataSettings) -> str:
     from oochub.data.load import load
     from oochub.studies.imagenet_ood.review import pairs_page, review_queue
 

@@ -52,7 +52,7 @@ def _number(value: float) -> float | None:
 
 
 def _show(verification: Any) -> None:
-    table = _table("task", "split", "side", "published", "computed", "precision", "recall", "only one of them")
+    table = _build_table("task", "split", "side", "published", "computed", "precision", "recall", "only one of them")
     for each in verification.sets:
         row = (
             each.task,
@@ -62,20 +62,22 @@ def _show(verification: Any) -> None:
             f"{each.computed:,}",
             _share(each.precision),
             _share(each.recall),
-            _differing(each),
+            _find_differing(each),
         )
         table.add_row(*row, style=None if each.agrees else "bold")
         if each.misplaced:
-            out_console.print(f"{each.task} {each.split} {each.side}: in another split here: {_ids(each.misplaced)}")
+            out_console.print(
+                f"{each.task} {each.split} {each.side}: in another split here: {_format_ids(each.misplaced)}"
+            )
     out_console.print(table)
     for title, rows in (
         ("Table 2", verification.table_2),
         ("Contexts", verification.contexts),
         ("Figure 10", verification.figure_10),
     ):
-        counts = _table(title, "paper", "here", "")
+        counts = _build_table(title, "paper", "here", "")
         for each in rows:
-            counts.add_row(each.what, _words(each.paper), _words(each.ours), _verdict(each.agrees))
+            counts.add_row(each.what, _format_value(each.paper), _format_value(each.ours), _format_verdict(each.agrees))
         out_console.print()
         out_console.print(counts)
     absent = sum(each.absent for each in verification.sets)
@@ -91,32 +93,32 @@ def _show(verification: Any) -> None:
     out_console.print(f"{agreeing} of {len(counted)} sets agree, over {verification.images:,} images. {ending}")
 
 
-def _table(*columns: str) -> Table:
+def _build_table(*columns: str) -> Table:
     table = Table(box=None)
     for column in columns:
         table.add_column(column, no_wrap=True)
     return table
 
 
-def _differing(compared: Any) -> str:
+def _find_differing(compared: Any) -> str:
     sides = (("published", compared.only_published), ("computed", compared.only_computed))
-    return "; ".join(f"{name}: {_ids(ids)}" for name, ids in sides if len(ids))
+    return "; ".join(f"{name}: {_format_ids(ids)}" for name, ids in sides if len(ids))
 
 
 def _share(value: float) -> str:
     return "undefined" if value != value else f"{value:.3f}"
 
 
-def _ids(ids: Any) -> str:
+def _format_ids(ids: Any) -> str:
     more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
     return ", ".join(map(str, ids[:_SHOWN])) + more
 
 
-def _words(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(value) or "none"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _verdict(agrees: bool | None) -> str:
+def _format_verdict(agrees: bool | None) -> str:
     return "not comparable" if agrees is None else "equal" if agrees else "differs"

@@ -41,7 +41,7 @@ def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Map
                     )
                     for image in own
                 ],
-                _question(page),
+                _write_question(page),
                 title=f"Rater {page}: {name}",
                 about=f"Rater {page} of {pages}: {len(own):,} images of {name}",
                 store=f"oochub cleanliness {digest} rater {page}",
@@ -49,7 +49,7 @@ def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Map
             (draft / f"rater_{page}.html").write_text(content, "utf-8")
 
 
-def _question(page: int) -> Question:
+def _write_question(page: int) -> Question:
     return Question(
         heading="Does each picture show what is written below it?",
         lead="Right: it shows a dog of this breed in this place. Wrong: another animal or none, another breed, another "
@@ -60,5 +60,5 @@ def _question(page: int) -> Question:
     )
 
 
-ALLOWED = _question(1).allowed
+ALLOWED = _write_question(1).allowed
 """The words that a rater's file may hold."""

@@ -97,11 +97,11 @@ def cleanliness_sample(
     return [
         SampledImage(page=page + 1, example_id=example, breed=rows[example][0], background=rows[example][1])
         for page in range(raters)
-        for example in _mixed(common, rest[page * own : (page + 1) * own], seed=(seed, page))
+        for example in _mix_rows(common, rest[page * own : (page + 1) * own], seed=(seed, page))
     ]
 
 
-def _mixed(common: Sequence[str], own: Sequence[str], *, seed: tuple[int, int]) -> list[str]:
+def _mix_rows(common: Sequence[str], own: Sequence[str], *, seed: tuple[int, int]) -> list[str]:
     """Both in an order of its own for each page, so that no place says which are shared."""
     every = [*common, *own]
     return [every[place] for place in np.random.default_rng(seed).permutation(len(every))]

@@ -93,7 +93,7 @@ def prompt_check(
                 save_picture(each.image, draft / tried[-1].file)
                 shown.append(make_thumbnail(each.image))
         (draft / LIST).write_text(tried_text(tried), "utf-8")
-        (draft / "prompt.html").write_text(_page(tried, shown), "utf-8")
+        (draft / "prompt.html").write_text(_write_page(tried, shown), "utf-8")
     return job
 
 
@@ -114,7 +114,7 @@ def checked_job(plan: GenerationPlan, number: int, images: int) -> Job:
     return job
 
 
-def _page(tried: Sequence[TriedImage], shown: Sequence[str]) -> str:
+def _write_page(tried: Sequence[TriedImage], shown: Sequence[str]) -> str:
     cards = [
         Card(id=each.file, pictures=(Shown("", source, each.file, ""),))
         for each, source in zip(tried, shown, strict=True)

@@ -111,7 +111,7 @@ def _score(folder: Path, answers: list[Path], as_json: bool) -> None:
     pages = [[image.example_id for image in sample if image.page == page] for page in {each.page for each in sample}]
     scores = score_raters(files, pages)
     if as_json:
-        out_console.print_json(data=_fields(scores))
+        out_console.print_json(data=_list_fields(scores))
         return
     _show(scores, {image.example_id: image.description for image in sample})
 
@@ -139,7 +139,7 @@ def _match(
         out_console.print_json(data=fields | {"groups": groups, "texts": match.texts})
         return
     for name, share in shares.items():
-        out_console.print(f"{_SHARES[name]}: {_percent(share, 'images')}")
+        out_console.print(f"{_SHARES[name]}: {_format_percent(share, 'images')}")
     _show_groups(match)
 
 
@@ -166,7 +166,7 @@ def _name(path: Path, paths: list[Path]) -> str:
     return path.stem if sum(each.stem == path.stem for each in paths) == 1 else str(path)
 
 
-def _fields(scores: "RaterScores") -> dict[str, Any]:
+def _list_fields(scores: "RaterScores") -> dict[str, Any]:
     from dataclasses import asdict
 
     return {
@@ -191,8 +191,8 @@ def _show(scores: "RaterScores", descriptions: dict[str, str]) -> None:
         share = f"{100 * rater.right / rater.answered:.1f}%" if rater.answered else "–"
         table.add_row(wording.name(rater.name), *map(str, (rater.right, rater.answered, rater.asked)), share)
     out_console.print(table)
-    out_console.print(f"Mean of the raters: {_percent(scores.mean, 'answers')}")
-    out_console.print(f"All images: {_percent(scores.images, 'images')}")
+    out_console.print(f"Mean of the raters: {_format_percent(scores.mean, 'answers')}")
+    out_console.print(f"All images: {_format_percent(scores.images, 'images')}")
     if scores.unanswered:
         out_console.print(
             f"{format_numbers.count(scores.unanswered)} of {format_numbers.count(scores.asked)} images have no answer."
@@ -206,7 +206,7 @@ def _show(scores: "RaterScores", descriptions: dict[str, str]) -> None:
         out_console.print(f"not {descriptions[image]}: {wording.name(image)}")
 
 
-def _percent(estimate: Any, unit: str) -> str:
+def _format_percent(estimate: Any, unit: str) -> str:
     if estimate != estimate:
         return f"none, {estimate.reason}"
     middle = f"{100 * estimate:.2f}%"

@@ -140,11 +140,11 @@ def _show(correlations: "pd.DataFrame", kind: "ChallengeKind") -> None:
         out_console.print("- undefined: no image there, or every one, is on that background or of that breed.")
     pairs = ", ".join(f"{label} with {background}" for label, background in kind.pairs)
     first, second = (f"{' and '.join(labels)} with {' and '.join(places)}" for labels, places in kind.groups)
-    _say("One-to-one (Eq. 1)", pairs, kind.not_one_to_one)
-    _say("Many-to-many (Eq. 2)", f"{first}; {second}", kind.not_many_to_many)
+    _print_faults("One-to-one (Eq. 1)", pairs, kind.not_one_to_one)
+    _print_faults("Many-to-many (Eq. 2)", f"{first}; {second}", kind.not_many_to_many)
 
 
-def _say(what: str, holds: str, faults: tuple[str, ...]) -> None:
+def _print_faults(what: str, holds: str, faults: tuple[str, ...]) -> None:
     more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
     out_console.print(f"{what}: {'no, ' + '; '.join(faults[:_SHOWN]) + more if faults else holds}.")
 

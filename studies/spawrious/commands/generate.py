@@ -80,27 +80,27 @@ def generate(
     )
     was_done = out.is_dir() and not jobs_left(out, plan)
     without_weight_bars()
-    record = generate_spawrious(out, plan, device=asked.device, bar=_bar)
+    record = generate_spawrious(out, plan, device=asked.device, bar=_show_progress)
     if not Ranks.here().is_first:
         return
     if not as_json:
         if was_done:
             out_console.print("Nothing to do: all pictures are there.")
-        out_console.print(_table(record))
+        out_console.print(_build_table(record))
         if not record.safety_checker:
             out_console.print(f"Note: {record.model.name} has no safety checker; look at the pictures yourself.")
     shares = {} if not as_json else {"shares": to_json(record.shares)}
     print_result({"pictures": str(out), "contact_sheet": str(out / "contact_sheet.png")} | shares, as_json)
 
 
-def _bar(jobs: Sequence[Any]) -> Iterable[Any]:
+def _show_progress(jobs: Sequence[Any]) -> Iterable[Any]:
     from tqdm import tqdm
 
     bar: Iterable[Any] = tqdm(jobs, desc="prompts", unit="prompt", disable=None)
     return bar
 
 
-def _table(record: Any) -> Table:
+def _build_table(record: Any) -> Table:
     table = Table("", "pictures", "fit", "share", "95% interval", "flagged", box=None)
     for column in table.columns[1:]:
         column.justify = "right"

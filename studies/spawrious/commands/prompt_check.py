@@ -90,14 +90,14 @@ def prompt_check(
     without_weight_bars()
     place = choose_device(asked.device)
     maker = PictureMaker(model, device=place, dtype=asked.dtype, unchecked=unchecked)
-    job = check(out, plan, number, maker, Captioner(captioner, device=place), images=images, bar=_bar)
+    job = check(out, plan, number, maker, Captioner(captioner, device=place), images=images, bar=_show_progress)
     if not as_json:
         out_console.print(job.prompt, markup=False)
         out_console.print(f"Open {out / 'prompt.html'}, then: oochub prompt_check {out} prompt.csv", markup=False)
     print_result({"folder": str(out)}, as_json)
 
 
-def _bar(batches: Any) -> Any:
+def _show_progress(batches: Any) -> Any:
     from tqdm import tqdm
 
     return tqdm(batches, desc="pictures", unit="batch", disable=None)

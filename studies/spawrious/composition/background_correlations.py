@@ -45,12 +45,12 @@ def background_correlations(counts: pd.DataFrame) -> pd.DataFrame:
         for name, part in {"all": rows, **(environments if len(environments) > 1 else {})}.items():
             cells = part.pivot_table(index="label", columns="background", values="n", aggfunc="sum", fill_value=0)
             images = cells.reindex(index=labels, columns=backgrounds, fill_value=0)
-            tables.append(_table(images).assign(split=split, environment=name))
+            tables.append(_build_table(images).assign(split=split, environment=name))
     columns = ["split", "environment", "label", "background", "correlation", "images", "n", "reason"]
     return pd.concat(tables, ignore_index=True)[columns]
 
 
-def _table(images: pd.DataFrame) -> pd.DataFrame:
+def _build_table(images: pd.DataFrame) -> pd.DataFrame:
     """Of counts (classes, backgrounds), one row a cell."""
     of_background, n = images.sum().to_dict(), int(images.to_numpy().sum())
     rows = []

@@ -68,26 +68,28 @@ def challenge_kind(counts: pd.DataFrame) -> ChallengeKind:
     labels = tuple(sorted(set(both["label"])))
     if not 2 <= len(labels) <= _MOST_CLASSES:
         raise OochubError(f"Eqs. 1 and 2 are checked for 2 to {_MOST_CLASSES} classes, got {len(labels)}.")
-    pairs, not_one = _best_pairing(both, labels)
-    groups, not_many = _best_partition(both, labels)
+    pairs, not_one = _find_best_pairing(both, labels)
+    groups, not_many = _find_best_partition(both, labels)
     return ChallengeKind(pairs=pairs, not_one_to_one=not_one, groups=groups, not_many_to_many=not_many)
 
 
-def _best_pairing(counts: pd.DataFrame, labels: tuple[str, ...]) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+def _find_best_pairing(
+    counts: pd.DataFrame, labels: tuple[str, ...]
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
     """The pairing of classes with backgrounds that breaks Eq. 1 the least, the strongest of equals; and its faults."""
     backgrounds = sorted(set(counts["background"]))
     if len(backgrounds) < len(labels):
         return (), (f"{len(backgrounds)} backgrounds cannot be one for each of {len(labels)} classes",)
     correlations = background_correlations(counts)
     cells = correlations.groupby(["label", "background"], sort=False)
-    faults = {pair: tuple(_faults_of_pair(rows)) for pair, rows in cells}
+    faults = {pair: tuple(_list_faults_of_pair(rows)) for pair, rows in cells}
     strength = {pair: float(rows.loc[rows["split"] == "train", "correlation"].sum()) for pair, rows in cells}
     pairings = (tuple(zip(labels, chosen, strict=True)) for chosen in permutations(backgrounds, len(labels)))
     best = min(pairings, key=lambda pairs: (sum(len(faults[x]) for x in pairs), -sum(strength[x] for x in pairs)))
     return best, tuple(fault for pair in best for fault in faults[pair])
 
 
-def _faults_of_pair(correlations: pd.DataFrame) -> Iterator[str]:
+def _list_faults_of_pair(correlations: pd.DataFrame) -> Iterator[str]:
     """What breaks Eq. 1 where this class goes with this background."""
     for row in correlations.to_dict("records"):
         is_whole, is_training = row["environment"] == "all", row["split"] == "train"
@@ -100,7 +102,7 @@ def _faults_of_pair(correlations: pd.DataFrame) -> Iterator[str]:
             yield f"{row['label']} and {row['background']} correlate at {value:+.2f} in {where}, which must be below 0"
 
 
-def _best_partition(counts: pd.DataFrame, labels: tuple[str, ...]) -> tuple[_Groups, tuple[str, ...]]:
+def _find_best_partition(counts: pd.DataFrame, labels: tuple[str, ...]) -> tuple[_Groups, tuple[str, ...]]:
     """The partition into two groups that the fewest images break, and the cells that break it."""
     first, *others = labels
     sides = [(first, *more) for size in range(len(others)) for more in combinations(others, size)]
@@ -119,12 +121,12 @@ def _partition(
     faults = []
     for row in wrong.to_dict("records"):
         others = groups[row["background"] not in chosen][0]
-        whose = _listed(others) if row["split"] == "train" else "its own group"
+        whose = _format_names(others) if row["split"] == "train" else "its own group"
         faults.append(f"{row['label']} is on {row['background']} in {row['environment']}, a background of {whose}")
     if not chosen or not rest:
-        faults.append(f"{_listed(chosen or rest)} cannot be two groups of backgrounds")
+        faults.append(f"{_format_names(chosen or rest)} cannot be two groups of backgrounds")
     return groups, tuple(faults), int(wrong["n"].sum())
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _format_names(names: tuple[str, ...]) -> str:
     return " and ".join(names)

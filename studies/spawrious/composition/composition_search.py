@@ -107,22 +107,22 @@ def composition_search(
 
     Source: Lynch et al., Spawrious, Section 4.2, which trained whole networks; how it graded them is not said.
     """
-    halves, n = _halves(features)
+    halves, n = _standardize_halves(features)
     label = torch.arange(len(BREEDS)).repeat_interleave(n).repeat(len(_FOLDERS) // len(BREEDS))
     numbers = {folder: torch.arange(n) + n * place for place, folder in enumerate(_FOLDERS)}
-    rows = [_rows(composition, numbers, n) for composition in compositions]
+    rows = [_select_rows(composition, numbers, n) for composition in compositions]
     measured: list[list[tuple[Estimate, Estimate]]] = []
     lengths = sorted({len(each["train"]) for each in rows})
     if len(lengths) > 1:
         raise OochubError(f"Compositions are compared at equally many training rows, got {lengths}. Search each alone.")
-    epochs = _epochs(rows[0]["train"]) if rows else 0
+    epochs = _count_epochs(rows[0]["train"]) if rows else 0
     with tqdm(total=2 * len(rows) * epochs, desc=f"{2 * len(rows)} heads", unit="epoch", disable=None) as bar:
         for number, half in enumerate(halves):
             measured.append([])
             for start in range(0, len(rows), _SIDE_BY_SIDE):
                 some = rows[start : start + _SIDE_BY_SIDE]
                 first_seed = (seed + number) * len(rows) + start
-                heads = _heads(half, label, [each["train"] for each in some], seed=first_seed, bar=bar)
+                heads = _train_heads(half, label, [each["train"] for each in some], seed=first_seed, bar=bar)
                 for head, each in zip(heads, some, strict=True):
                     right = {split: head.logits(half[of]).argmax(1) == label[of] for split, of in each.items()}
                     hits = {split: wilson(int(found.sum()), len(found)) for split, found in right.items()}
@@ -132,10 +132,10 @@ def composition_search(
         for composition, (inside, outside), (_, again) in zip(compositions, *measured, strict=True)
     ]
     ranked = tuple(sorted(found, key=lambda each: -each.accuracy))
-    return CompositionSearch(ranked=ranked, agreement=_agreement(ranked))
+    return CompositionSearch(ranked=ranked, agreement=_measure_agreement(ranked))
 
 
-def _halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple[list[torch.Tensor], int]:
+def _standardize_halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple[list[torch.Tensor], int]:
     """Of each half the standardized features, folder after folder; and how many pictures of each folder it has."""
     sizes = {folder: len(features.get(folder, ())) for folder in _FOLDERS}
     most = max(sizes.values())
@@ -144,7 +144,9 @@ def _halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple[list[torch.
         raise OochubError(f"All 48 folders must have the same {most} pictures; {', '.join(wrong)}. Complete the data.")
     if most < _LEAST:
         raise OochubError(f"A search needs {_LEAST} pictures a folder, got {most}: one half ranks, the other confirms.")
-    means, squares = (np.mean([moment(features[folder]) for folder in _FOLDERS], 0) for moment in (_mean, _square))
+    means, squares = (
+        np.mean([moment(features[folder]) for folder in _FOLDERS], 0) for moment in (_mean, _compute_square)
+    )
     if not (np.isfinite(means).all() and np.isfinite(squares).all()):
         raise OochubError("The features are not finite. Take another model.")
     deviation = np.sqrt(np.maximum(squares - means**2, 0))
@@ -158,11 +160,13 @@ def _mean(features: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(features.mean(0, dtype=np.float64))
 
 
-def _square(features: NDArray[np.float32]) -> NDArray[np.float64]:
+def _compute_square(features: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(np.square(features, dtype=np.float64).mean(0))
 
 
-def _rows(composition: SpawriousComposition, numbers: Mapping[Folder, torch.Tensor], n: int) -> dict[str, torch.Tensor]:
+def _select_rows(
+    composition: SpawriousComposition, numbers: Mapping[Folder, torch.Tensor], n: int
+) -> dict[str, torch.Tensor]:
     """The numbers of the rows of each split, as the builder selects them."""
     rows: dict[str, list[torch.Tensor]] = {"train": [], "validation": [], "test": []}
     for part in composition.slices(n):
@@ -173,11 +177,11 @@ def _rows(composition: SpawriousComposition, numbers: Mapping[Folder, torch.Tens
     return {split: torch.cat(some) for split, some in rows.items()}
 
 
-def _epochs(trained: torch.Tensor) -> int:
+def _count_epochs(trained: torch.Tensor) -> int:
     return max(_EPOCHS, math.ceil(_LEAST_STEPS * _BATCH / len(trained)))
 
 
-def _heads(
+def _train_heads(
     features: torch.Tensor, label: torch.Tensor, trained: Sequence[torch.Tensor], *, seed: int, bar: Any
 ) -> list[FittedHead]:
     """A head for each set of rows, all in one stack."""
@@ -186,7 +190,7 @@ def _heads(
             catalog.get("objective", "erm")(),
             RobustTrainingArguments(
                 output_dir="unused",
-                num_train_epochs=_epochs(trained[0]),
+                num_train_epochs=_count_epochs(trained[0]),
                 per_device_train_batch_size=_BATCH,
                 learning_rate=_LEARNING_RATE / math.sqrt(features.shape[1]),
                 weight_decay=_WEIGHT_DECAY,
@@ -201,7 +205,7 @@ def _heads(
     return HeadStack(rows, features, probes, samplers, outputs=len(BREEDS)).fit(None, bar)
 
 
-def _agreement(ranked: Sequence[SearchedComposition]) -> Estimate:
+def _measure_agreement(ranked: Sequence[SearchedComposition]) -> Estimate:
     from scipy.stats import pearsonr
 
     n, method = len(ranked), "pearson, fisher"

@@ -41,7 +41,7 @@ def random_compositions(count: int, *, form: Form, seed: int = 0) -> list[Spawri
     >>> one == other
     False
     """
-    forms = {"o2o": (one_to_one, _one_to_one), "m2m": (many_to_many, _many_to_many)}
+    forms = {"o2o": (one_to_one, _draw_one_to_one), "m2m": (many_to_many, _draw_many_to_many)}
     if form not in forms:
         raise unknown_name("form of a composition", form, forms)
     composition, parts = forms[form]
@@ -54,7 +54,7 @@ def random_compositions(count: int, *, form: Form, seed: int = 0) -> list[Spawri
     return [composition(*everything[number]) for number in drawn]
 
 
-def _one_to_one() -> Iterator[tuple[str, str, Sequence[str], Sequence[str]]]:
+def _draw_one_to_one() -> Iterator[tuple[str, str, Sequence[str], Sequence[str]]]:
     """What each is about, its generic background, and of each breed the misleading one and that of the test."""
     for generic, *spurious in permutations(BACKGROUNDS, 5):
         for unseen in permutations(spurious):
@@ -64,7 +64,7 @@ def _one_to_one() -> Iterator[tuple[str, str, Sequence[str], Sequence[str]]]:
                 yield f"One-to-one: {moves}; all on {generic}.", generic, spurious, unseen
 
 
-def _many_to_many() -> Iterator[tuple[str, Sequence[str], Sequence[str], Sequence[Sequence[str]]]]:
+def _draw_many_to_many() -> Iterator[tuple[str, Sequence[str], Sequence[str], Sequence[Sequence[str]]]]:
     """What each is about, and of each breed the background of environments 1 and 2 and the two of the test."""
     for partner in BREEDS[1:]:
         breeds = (BREEDS[0], partner)
@@ -73,11 +73,11 @@ def _many_to_many() -> Iterator[tuple[str, Sequence[str], Sequence[str], Sequenc
             for theirs in combinations([place for place in BACKGROUNDS if place not in own], 2):
                 first = {breeds[0]: own[0], breeds[1]: own[1], others[0]: theirs[0], others[1]: theirs[1]}
                 second = {breeds[0]: own[1], breeds[1]: own[0], others[0]: theirs[1], others[1]: theirs[0]}
-                about = f"Many-to-many: {_listed(breeds)} from {_listed(own)} to {_listed(theirs)}, "
-                about += f"{_listed(others)} the other way."
+                about = f"Many-to-many: {_format_names(breeds)} from {_format_names(own)} to {_format_names(theirs)}, "
+                about += f"{_format_names(others)} the other way."
                 unseen = [theirs if breed in breeds else own for breed in BREEDS]
                 yield about, [first[breed] for breed in BREEDS], [second[breed] for breed in BREEDS], unseen
 
 
-def _listed(names: Sequence[str]) -> str:
+def _format_names(names: Sequence[str]) -> str:
     return " and ".join(names)

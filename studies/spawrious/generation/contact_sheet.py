@@ -46,11 +46,11 @@ def contact_sheet(folder: Path, tried: Iterable[TriedImage]) -> Image.Image:
                 files = [*shown.get((breed, background, repeat), []), *[""] * _COLUMNS][:_COLUMNS]
                 for place, file in enumerate(files):
                     spot = (left + place * (_SIDE + _GAP), top + repeat * (_SIDE + _GAP))
-                    sheet.paste(_small(folder, file), spot)
+                    sheet.paste(_shrink_picture(folder, file), spot)
     return sheet
 
 
-def _small(folder: Path, file: str) -> Image.Image:
+def _shrink_picture(folder: Path, file: str) -> Image.Image:
     if not file:
         return Image.new("RGB", (_SIDE, _SIDE), _EMPTY)
     picture = open_picture(read_picture(folder / file, root=folder), name=file)

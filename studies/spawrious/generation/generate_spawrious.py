@@ -87,8 +87,8 @@ def generate_spawrious(
         record = before
         if left or record is None:
             _check_room(folder, plan, left)
-            maker, captioner = _opened(plan, str(place))
-            record = _begun(folder, plan, before, maker, captioner)
+            maker, captioner = _open_models(plan, str(place))
+            record = _begin_record(folder, plan, before, maker, captioner)
             if ranks.is_first:
                 record.save(folder)
             ranks.values(None)  # the folder says what it is before anything else is in it
@@ -96,7 +96,7 @@ def generate_spawrious(
             for job in bar(mine) if bar is not None and ranks.is_first else mine:
                 make_images(folder, plan, job, maker, captioner)
         ranks.values(None)
-        return _finished(folder, record) if ranks.is_first else record
+        return _finish_record(folder, record) if ranks.is_first else record
 
 
 def jobs_left(folder: Path, plan: GenerationPlan) -> list[Job]:
@@ -118,7 +118,7 @@ def _check_room(folder: Path, plan: GenerationPlan, left: Sequence[Job]) -> None
         )
 
 
-def _opened(plan: GenerationPlan, device: str) -> "tuple[PictureMaker, Captioner]":
+def _open_models(plan: GenerationPlan, device: str) -> "tuple[PictureMaker, Captioner]":
     if find_spec("diffusers") is None:
         raise OochubError('Making pictures needs diffusers, which is not installed. Run: pip install "oochub[images]"')
     for source in (plan.model, plan.captioner):
@@ -132,7 +132,7 @@ def _opened(plan: GenerationPlan, device: str) -> "tuple[PictureMaker, Captioner
     return maker, captioner
 
 
-def _begun(
+def _begin_record(
     folder: Path, plan: GenerationPlan, before: GenerationRecord | None, maker: "PictureMaker", captioner: "Captioner"
 ) -> GenerationRecord:
     """The record of a run that is not finished.
@@ -167,7 +167,7 @@ def _share(left: list[Job], ranks: Ranks) -> list[Job]:
         return list(mine)
 
 
-def _finished(folder: Path, record: GenerationRecord) -> GenerationRecord:
+def _finish_record(folder: Path, record: GenerationRecord) -> GenerationRecord:
     """Writes what is known of all pictures: the table, the sheet, and last the counts."""
     whole = replace(record.plan, repeats=(0, 1), backgrounds=tuple(BACKGROUNDS), breeds=tuple(BREEDS))
     tried = [each for job in whole.jobs() for each in read_part(folder, job)]
@@ -176,12 +176,12 @@ def _finished(folder: Path, record: GenerationRecord) -> GenerationRecord:
     rows = [asdict(each) | {role: model.name for role, model in models.items()} | names for each in tried]
     write_parquet(pa.Table.from_pylist(rows), folder / _MANIFEST)
     with write_whole(folder / _SHEET) as draft:
-        contact_sheet(folder, _by_file(tried)).save(draft, "PNG")
+        contact_sheet(folder, _sort_by_file(tried)).save(draft, "PNG")
     finished = replace(record, shares=accepted_shares(tried))
     finished.save(folder)
     return finished
 
 
-def _by_file(tried: Sequence[TriedImage]) -> list[TriedImage]:
+def _sort_by_file(tried: Sequence[TriedImage]) -> list[TriedImage]:
     """One prompt after the other, so that a sheet shows several."""
     return sorted(tried, key=lambda each: (each.attempt, each.prompt_number))

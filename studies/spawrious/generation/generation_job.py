@@ -35,7 +35,7 @@ def missing_images(folder: Path, plan: GenerationPlan, job: Job) -> int:
     Raises:
         OochubError: Its list is damaged.
     """
-    return max(0, plan.images_per_prompt - _accepted(_until_now(folder, plan, job)))
+    return max(0, plan.images_per_prompt - _count_accepted(_read_tried(folder, plan, job)))
 
 
 def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMaker", captioner: "Captioner") -> None:
@@ -44,17 +44,17 @@ def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMak
     Raises:
         OochubError: Too few are fit, see `GenerationPlan.most_tries`.
     """
-    tried = _until_now(folder, plan, job)
-    while (lacking := plan.images_per_prompt - _accepted(tried)) > 0:
-        if len(tried) >= plan.most_tries * (_accepted(tried) + plan.together):
-            raise _too_few(folder, plan, job, tried)
+    tried = _read_tried(folder, plan, job)
+    while (lacking := plan.images_per_prompt - _count_accepted(tried)) > 0:
+        if len(tried) >= plan.most_tries * (_count_accepted(tried) + plan.together):
+            raise _explain_too_few(folder, plan, job, tried)
         attempts = range(len(tried), len(tried) + min(plan.batch_size, lacking))
         made = judged_pictures(plan, job, attempts, maker, captioner)
         reasons = [each.reason for each in made]
         if plan.together > 1 and any(reasons):
             reasons = [reason or IN_BAD_MINIBATCH for reason in reasons]
         for attempt, each, reason in zip(attempts, made, reasons, strict=True):
-            number = plan.picture_number(job, _accepted(tried))
+            number = plan.picture_number(job, _count_accepted(tried))
             file = "" if reason else job.folder.file(number)
             if file:
                 save_picture(each.image, folder / file)
@@ -100,14 +100,14 @@ def judged_pictures(
     return judged
 
 
-def _until_now(folder: Path, plan: GenerationPlan, job: Job) -> list[TriedImage]:
+def _read_tried(folder: Path, plan: GenerationPlan, job: Job) -> list[TriedImage]:
     """What was tried, up to the first picture that was deleted since; a minibatch counts whole."""
     tried = read_part(folder, job)
     whole = list(takewhile(lambda each: not each.file or (folder / each.file).is_file(), tried))
     return whole[: len(whole) - len(whole) % plan.together]
 
 
-def _accepted(tried: Sequence[TriedImage]) -> int:
+def _count_accepted(tried: Sequence[TriedImage]) -> int:
     return sum(each.accepted for each in tried)
 
 
@@ -117,14 +117,14 @@ def save_picture(image: Image.Image, file: Path) -> None:
         image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(draft, "PNG")
 
 
-def _too_few(folder: Path, plan: GenerationPlan, job: Job, tried: Sequence[TriedImage]) -> OochubError:
+def _explain_too_few(folder: Path, plan: GenerationPlan, job: Job, tried: Sequence[TriedImage]) -> OochubError:
     reasons = Counter(each.reason for each in tried if each.reason)
     counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
     captions = dict.fromkeys(each.caption for each in tried if each.caption and not each.accepted)
     seen = f" Captions: {'; '.join(map(repr, list(captions)[:_SHOWN]))}." if captions else ""
     return OochubError(
-        f"{_accepted(tried)} of {len(tried)} pictures of {job.prompt.partition('. ')[0]!r} are fit ({counts}), and "
-        f"{plan.images_per_prompt} are wanted.{seen} Look at {part_file(folder, job)}; then take another model or "
+        f"{_count_accepted(tried)} of {len(tried)} pictures of {job.prompt.partition('. ')[0]!r} are fit ({counts}), "
+        f"and {plan.images_per_prompt} are wanted.{seen} Look at {part_file(folder, job)}; then take another model or "
         f"captioner, or raise {either('most_tries', '--most-tries')} ({plan.most_tries}). What is made is kept: the "
         "same again goes on."
     )

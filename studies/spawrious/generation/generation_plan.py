@@ -110,14 +110,14 @@ class GenerationPlan:
         least = {"images_per_prompt": 1, "batch_size": 1, "most_tries": 1, "seed": 0, "prompts": 1}
         for name, lowest in (least | ({} if self.steps is None else {"steps": 1})).items():
             if getattr(self, name) < lowest:
-                raise OochubError(f"{_said(name)} must be {lowest} or more, got {getattr(self, name)}.")
+                raise OochubError(f"{_name_option(name)} must be {lowest} or more, got {getattr(self, name)}.")
         if self.prompts > _PROMPTS:
-            raise OochubError(f"There are {_PROMPTS} prompts, got {_said('prompts')} {self.prompts}.")
+            raise OochubError(f"There are {_PROMPTS} prompts, got {_name_option('prompts')} {self.prompts}.")
         if self.form == "released" and (self.images_per_prompt % MINIBATCH or self.batch_size != MINIBATCH):
             raise OochubError(
                 f"The released code makes {MINIBATCH} pictures at once and keeps or drops them together: "
-                f"{_said('images_per_prompt')} must be a multiple of {MINIBATCH}, got {self.images_per_prompt}, and "
-                f"{_said('batch_size')} {MINIBATCH}, got {self.batch_size}."
+                f"{_name_option('images_per_prompt')} must be a multiple of {MINIBATCH}, got {self.images_per_prompt}, "
+                f"and {_name_option('batch_size')} {MINIBATCH}, got {self.batch_size}."
             )
 
     @property
@@ -165,5 +165,5 @@ class GenerationPlan:
         return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1
 
 
-def _said(name: str) -> str:
+def _name_option(name: str) -> str:
     return either(name, f"--{name.replace('_', '-')}")

@@ -116,7 +116,7 @@ def used_model(source: str, revision: str | None, readme: Path) -> UsedModel:
         revision: Of its weights.
         readme: Its model card, which need not be there.
     """
-    said = _said_license(readme) if readme.is_file() else None
+    said = _read_license(readme) if readme.is_file() else None
     return UsedModel(name=_name(source), revision=revision, license=said or _LICENSES.get(source))
 
 
@@ -158,7 +158,7 @@ def accepted_shares(tried: Iterable[TriedImage]) -> tuple[AcceptedShare, ...]:
     return tuple(shares)
 
 
-def _said_license(readme: Path) -> str | None:
+def _read_license(readme: Path) -> str | None:
     import yaml
     from huggingface_hub import ModelCard
 

@@ -127,7 +127,7 @@ class PictureMaker:
         """Refuses parts that have more weights than their files: the others would be random."""
         for name, part in pipeline.components.items():
             if isinstance(part, torch.nn.Module):
-                stored = sum(_stored_weights(file) for file in (self._folder / name).glob("*.safetensors"))
+                stored = sum(_read_weights(file) for file in (self._folder / name).glob("*.safetensors"))
                 wanted = sum(weight.numel() for weight in part.parameters())
                 if stored < wanted:
                     raise OochubError(
@@ -136,6 +136,6 @@ class PictureMaker:
                     )
 
 
-def _stored_weights(file: Path) -> int:
+def _read_weights(file: Path) -> int:
     with safe_open(file, "pt") as opened:
         return sum(math.prod(opened.get_slice(name).get_shape()) for name in opened.keys())

@@ -34,7 +34,9 @@ class BothSides(Section["Report"]):
     def passages(self, report: "Report") -> Iterable[Passage]:
         """The matched gap in words, and the table."""
         if self._is_judged(report) or report.matched_gap is not None:
-            yield Passage(sentences=(matched_words(report),), table=_table(report) if self._is_judged(report) else None)
+            yield Passage(
+                sentences=(matched_words(report),), table=_build_table(report) if self._is_judged(report) else None
+            )
 
     def numbers(self, report: "Report") -> Iterable[NamedNumber]:
         """The gap, then the matched one."""
@@ -50,14 +52,14 @@ class BothSides(Section["Report"]):
 
     def chart(self, report: "Report") -> GapChart:
         """The chart at the head of the page, which says whether the question is settled."""
-        return _chart(report)
+        return _draw_chart(report)
 
     def page(self, report: "Report", *, room: int | None) -> OnPage:
         """The chart, and the numbers of both sides."""
-        return OnPage(values=_on_page(report))
+        return OnPage(values=_make_page_content(report))
 
 
-def _table(report: "Report") -> Table:
+def _build_table(report: "Report") -> Table:
     """In context beside out of context: every metric that a side has, the gap, chance, and how many rows."""
     gap, benchmark = report.gap, report.benchmark
     inside, outside = report.slice_of("in"), report.slice_of("out")
@@ -78,7 +80,7 @@ def _table(report: "Report") -> Table:
     return Table(heads=("Metric", *titles, gap_title(report)), rows=tuple(rows), footnotes=below.lines, beside=True)
 
 
-def _chart(report: "Report") -> GapChart:
+def _draw_chart(report: "Report") -> GapChart:
     """The chart at the head of the page."""
     estimates = {side: report.headline(side) for side in theme.SIDES}
     answer, description = verdict(report), report.description(report.benchmark.primary_metric)
@@ -95,7 +97,7 @@ def _chart(report: "Report") -> GapChart:
     )
 
 
-def _on_page(report: "Report") -> dict[str, Any]:
+def _make_page_content(report: "Report") -> dict[str, Any]:
     benchmark, gap = report.benchmark, report.gap
     metric = benchmark.primary_metric
     description = report.description(metric)
@@ -104,7 +106,7 @@ def _on_page(report: "Report") -> dict[str, Any]:
     label = format_numbers.points(gap.estimate, report.unit) + (
         ", unclear" if verdict(report).case == "unclear" else ""
     )
-    chart = _chart(report)
+    chart = _draw_chart(report)
     inside, outside = (absent if e is None else e for e in map(report.headline, theme.SIDES))
     return {
         "chart": svg.head(chart, label) if chart.perfect == 1 else "",
@@ -115,10 +117,10 @@ def _on_page(report: "Report") -> dict[str, Any]:
         if format_numbers.is_undefined(benchmark.chance)
         else format_numbers.whole_points(benchmark.chance, report.unit),
         "rows": [
-            ("in", _selection(benchmark.in_context), inside, format_numbers.count(gap.n_in)),
+            ("in", _describe_selection(benchmark.in_context), inside, format_numbers.count(gap.n_in)),
             (
                 "out",
-                ", ".join(filter(None, (_selection(benchmark.out_of_context), _choice(outside)))),
+                ", ".join(filter(None, (_describe_selection(benchmark.out_of_context), _describe_choice(outside)))),
                 outside,
                 out_count(report),
             ),
@@ -127,11 +129,11 @@ def _on_page(report: "Report") -> dict[str, Any]:
     }
 
 
-def _choice(estimate: Estimate) -> str:
+def _describe_choice(estimate: Estimate) -> str:
     """Over what the interval of a side holds, where its rows were chosen among groups."""
     named = simultaneous(estimate)
     return f"interval {named}" if named and format_numbers.has_interval(estimate) else ""
 
 
-def _selection(rows: SideRows) -> str:
+def _describe_selection(rows: SideRows) -> str:
     return f"{wording.name(rows.name, 60)}, {wording.name(rows.split, 30)}"

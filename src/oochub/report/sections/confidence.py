@@ -22,37 +22,41 @@ class Confidence(Section["Report"]):
 
     def has(self, report: "Report") -> bool:
         """Whether a side has answers with a confidence."""
-        return bool(_curves(report)[0])
+        return bool(_make_curves(report)[0])
 
     def passages(self, report: "Report") -> Iterable[Passage]:
         """What it is sure of and right on, and the table of calibration."""
-        curves, _ = _curves(report)
+        curves, _ = _make_curves(report)
         if curves:
-            yield Passage(title=headings(report).confidence, sentences=_sentences(report, curves), table=_table(curves))
+            yield Passage(
+                title=headings(report).confidence,
+                sentences=_write_sentences(report, curves),
+                table=_build_table(curves),
+            )
 
     def numbers(self, report: "Report") -> Iterable[NamedNumber]:
         """Overconfidence and ECE of each side."""
-        for curve in _curves(report)[0]:
+        for curve in _make_curves(report)[0]:
             side = f"confidence {curve.side}"
             yield NamedNumber(side, "overconfidence", curve.calibration.overconfidence)
             yield NamedNumber(side, "ece", curve.calibration.ece)
 
     def chart(self, report: "Report") -> tuple[list[Curve], float]:
         """A curve for each side with answers, and where both axes begin, in [0, 1)."""
-        return _curves(report)
+        return _make_curves(report)
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
         """The reliability diagram and the table."""
-        curves, low = _curves(report)
+        curves, low = _make_curves(report)
         if not curves:
             return None
-        finding = " ".join(_sentences(report, curves))
+        finding = " ".join(_write_sentences(report, curves))
         chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None
         title = headings(report).confidence
         return OnPage(values={"title": title, "finding": finding, "chart": chart, "curves": curves})
 
 
-def _curves(report: "Report") -> tuple[list[Curve], float]:
+def _make_curves(report: "Report") -> tuple[list[Curve], float]:
     """A curve for each side with answers, and where both axes begin, in [0, 1)."""
     curves = []
     for side in theme.SIDES:
@@ -65,7 +69,7 @@ def _curves(report: "Report") -> tuple[list[Curve], float]:
     return curves, min(max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0), 0.9)
 
 
-def _sentences(report: "Report", curves: Sequence[Curve]) -> tuple[str, ...]:
+def _write_sentences(report: "Report", curves: Sequence[Curve]) -> tuple[str, ...]:
     """How often the answers of each side are right, and how sure they are; then which groups stand for the worst."""
     said = [
         f"{wording.sentence_case(wording.side_title(report.benchmark, curve.side))} "
@@ -73,10 +77,10 @@ def _sentences(report: "Report", curves: Sequence[Curve]) -> tuple[str, ...]:
         f"{format_numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
     ]
-    return (*said, *(line for curve in curves if (line := _chosen_words(report, curve))))
+    return (*said, *(line for curve in curves if (line := _describe_chosen(report, curve))))
 
 
-def _table(curves: Sequence[Curve]) -> Table:
+def _build_table(curves: Sequence[Curve]) -> Table:
     """Mean confidence, right answers, the difference and ECE of each side."""
     below, of = Footnotes(), [curve.calibration for curve in curves]
     rows = (
@@ -89,7 +93,7 @@ def _table(curves: Sequence[Curve]) -> Table:
     return Table(heads=heads, rows=rows, footnotes=below.lines, beside=True)
 
 
-def _chosen_words(report: "Report", curve: Curve) -> str:
+def _describe_chosen(report: "Report", curve: Curve) -> str:
     """Which groups stand for the worst one, and why they may be others than the one in the headline."""
     measured = curve.calibration.groups
     if not measured:

@@ -56,8 +56,8 @@ class ContextsThatMatter(Section["Report"]):
 
     def passages(self, report: "Report") -> Iterable[Passage]:
         """The finding, on what it stands, each context that goes with a class, and what people checked of it."""
-        if said := _sentences(report):
-            yield Passage(title=_TITLE, sentences=said, table=_table(report), below=_check_sentences(report))
+        if said := _write_sentences(report):
+            yield Passage(title=_TITLE, sentences=said, table=_build_table(report), below=_check_sentences(report))
 
     def numbers(self, report: "Report") -> Iterable[NamedNumber]:
         """The gap of each context."""
@@ -69,11 +69,15 @@ class ContextsThatMatter(Section["Report"]):
         found = report.contexts
         if found is None:
             return None
-        return _Chart(_headline(found), _correction(found), tuple((each, _role_words(each)) for each in _listed(found)))
+        return _Chart(
+            _write_headline(found),
+            _name_correction(found),
+            tuple((each, _describe_role(each)) for each in _select_listed(found)),
+        )
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
         """The table with its charts, and pictures of rows as usual and against."""
-        shown = _on_page(report, images=room is not None)
+        shown = _make_page_content(report, images=room is not None)
         if shown is None:
             return None
         cards = [card for strip in shown["strips"] for _, side, _ in strip["sides"] for card in side]
@@ -82,10 +86,10 @@ class ContextsThatMatter(Section["Report"]):
 
     def verdict(self, report: "Report") -> Verdict | None:
         """The verdict where no row is out of context."""
-        return _verdict(report) if report.is_by_contexts else None
+        return _fill_verdict(report) if report.is_by_contexts else None
 
 
-def _verdict(report: "Report") -> Verdict:
+def _fill_verdict(report: "Report") -> Verdict:
     """Puts the findings about contexts into a verdict.
 
     ========= =================================================================
@@ -102,7 +106,7 @@ def _verdict(report: "Report") -> Verdict:
     """
     found = report.contexts
     assert found is not None  # noqa: S101  the caller looked
-    case, first = _case(report), found.contexts[0] if found.contexts else None
+    case, first = _find_case(report), found.contexts[0] if found.contexts else None
     rest = {
         "reversed": "Check labels and contexts before believing it.",
         "failed": "Gaps by context say nothing.",
@@ -112,18 +116,18 @@ def _verdict(report: "Report") -> Verdict:
     is_tested = first is not None and first.status not in ("too few", "no direction")
     return Verdict(
         case=case,
-        headline="This model has not learned the task." if case == "failed" else _headline(found),
+        headline="This model has not learned the task." if case == "failed" else _write_headline(found),
         rest=rest.get(case, ""),
-        lead=_lead(report, first) if first is not None and is_tested else _average(report),
-        how_much=_how_much(first)
+        lead=_write_lead(report, first) if first is not None and is_tested else _average(report),
+        how_much=_say_how_much(first)
         if first is not None and is_tested
         else Fact("How much", format_numbers.UNDEFINED, "."),
-        on_what=_on_what(report),
-        how_sure=_how_sure(report, first if is_tested else None),
+        on_what=_say_on_what(report),
+        how_sure=_say_how_sure(report, first if is_tested else None),
     )
 
 
-def _case(report: "Report") -> Case:
+def _find_case(report: "Report") -> Case:
     found, everything = report.contexts, report.headline("all")
     shown = [] if found is None else [each.gap for each in found.contexts if each.status == "shown"]
     if shown:
@@ -135,7 +139,7 @@ def _case(report: "Report") -> Case:
     return "unclear" if found is not None and found.n_tests else "too_few"
 
 
-def _lead(report: "Report", finding: ContextFinding) -> str:
+def _write_lead(report: "Report", finding: ContextFinding) -> str:
     if finding.is_alike and finding.having is not None:
         size, way = format_numbers.points(abs(finding.having)).lstrip("+"), "less" if finding.having < 0 else "more"
         return (
@@ -160,7 +164,7 @@ def _average(report: "Report") -> str:
     return f"{title} is {format_numbers.quantity(everything, report.unit)}{of}."
 
 
-def _how_much(finding: ContextFinding) -> Fact:
+def _say_how_much(finding: ContextFinding) -> Fact:
     if finding.is_alike and finding.having is not None:
         gap, inner = finding.having, interval_words(finding.having, signed=True)
         detail = f" of accuracy with {wording.words(finding.name)} than without ({inner})"
@@ -175,20 +179,20 @@ def _how_much(finding: ContextFinding) -> Fact:
     return Fact("How much", size, f" of accuracy for {wording.words(finding.name)} ({inner}), {rows}.")
 
 
-def _on_what(report: "Report") -> Fact:
+def _say_on_what(report: "Report") -> Fact:
     found = report.contexts
     shown = [each for each in found.contexts if each.status == "shown"] if found else []
-    checked = _checked_words(found) if found else ""
+    checked = _describe_check(found) if found else ""
     if not shown:
         return Fact("On what", "No context is shown.", f" {checked}")
     first = shown[0]
     more = f"; {len(shown) - 1} more shown" if len(shown) > 1 else ""
-    usual = _usual_words(first)
+    usual = _describe_usual(first)
     whose = "" if usual == format_numbers.ABSENT else f", usual for {usual}"
     return Fact("On what", f"{wording.words(first.name)}{whose}", f" ({wording.name(first.words)}){more}. {checked}")
 
 
-def _how_sure(report: "Report", finding: ContextFinding | None) -> Fact:
+def _say_how_sure(report: "Report", finding: ContextFinding | None) -> Fact:
     found = report.contexts
     tested = f" Tested on {format_numbers.count(found.n_tested)} rows on which nothing was chosen." if found else ""
     covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
@@ -199,16 +203,16 @@ def _how_sure(report: "Report", finding: ContextFinding | None) -> Fact:
     else:
         alike = finding.alike_p_value if finding.is_alike else None
         p = wording.sentence_case(format_numbers.p_value(finding.adjusted_p_value if alike is None else alike))
-        answer = f"{p} after {_correction(found)} over {found.n_tests}."
+        answer = f"{p} after {_name_correction(found)} over {found.n_tests}."
     return Fact("How sure", answer, f"{tested} {wording.sentence_case(covers)}.")
 
 
-def _headline(found: ContextFindings) -> str:
+def _write_headline(found: ContextFindings) -> str:
     """The finding in one sentence: the contexts shown, those that are harder for every class, or that none is shown."""
     shown = [each for each in found.contexts if each.status == "shown"]
     worse = [each for each in shown if each.gap < 0]
     if worse:
-        names = [f"{wording.words(each.name)} ({_goes_with(each)})" for each in worse[:_NAMED]]
+        names = [f"{wording.words(each.name)} ({_name_classes_it_goes_with(each)})" for each in worse[:_NAMED]]
         more = [f"{len(worse) - _NAMED} more"] if len(worse) > _NAMED else []
         return f"This model does worse where the context is not the usual one: {wording.listed([*names, *more])}."
     if shown:
@@ -227,15 +231,19 @@ def _headline(found: ContextFindings) -> str:
     return "No context found is shown to matter." if found.n_tests else "No context could be tested."
 
 
-def _sentences(report: "Report") -> tuple[str, ...]:
+def _write_sentences(report: "Report") -> tuple[str, ...]:
     """The finding, on what it stands, and whether people checked the contexts; () for a report without any."""
     found = report.contexts
     if found is None:
         return ()
-    return _headline(found), f"{_tests_words(found)} {_left_out(found)}".strip(), _checked_words(found)
+    return (
+        _write_headline(found),
+        f"{_describe_tests(found)} {_describe_left_out(found)}".strip(),
+        _describe_check(found),
+    )
 
 
-def _tests_words(found: ContextFindings) -> str:
+def _describe_tests(found: ContextFindings) -> str:
     """How many contexts are shown of those tested, on which rows, and for what they are corrected."""
     shown = [each for each in found.contexts if each.status == "shown"]
     better = sum(each.gap > 0 for each in shown)
@@ -251,16 +259,16 @@ def _tests_words(found: ContextFindings) -> str:
     level = _LEVELS[found.correction].format(100 * found.level)
     return (
         f"Of {contexts} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
-        f"({_correction(found)}). {wording.sentence_case(chosen)}."
+        f"({_name_correction(found)}). {wording.sentence_case(chosen)}."
     )
 
 
-def _correction(found: ContextFindings) -> str:
+def _name_correction(found: ContextFindings) -> str:
     """The name of the correction, as readers know it."""
     return _CORRECTIONS[found.correction]
 
 
-def _checked_words(found: ContextFindings) -> str:
+def _describe_check(found: ContextFindings) -> str:
     """What found the contexts, and whether people checked them."""
     checked = sum(each.check is not None for each in found.contexts)
     by = f"by {wording.name(found.way)}" + (f" with {wording.name(found.model)}" if found.model else "")
@@ -280,31 +288,31 @@ def _check_words(finding: ContextFinding) -> tuple[str, ...]:
         if shown is not None:
             ends = f"{format_numbers.interval(shown)}{reason_behind(shown)}"
             lines.append(f"such labels show {format_numbers.fraction(shown)}% of a gap ({ends})")
-        lines.append(f"without them it is {_limited(bounds)}")
+        lines.append(f"without them it is {_format_limited(bounds)}")
     elif bounds is not None:
         lines.append(wording.clean(bounds.reason or "the gap has no interval"))
     if worst is not None and format_numbers.has_interval(worst):
         known = worst.low > -1 or worst.high < 1
-        lines.append(f"at worst {_limited(worst)}" if known else "at worst nothing is known of it")
+        lines.append(f"at worst {_format_limited(worst)}" if known else "at worst nothing is known of it")
     return tuple(lines)
 
 
-def _limited(estimate: Estimate) -> str:
+def _format_limited(estimate: Estimate) -> str:
     return format_numbers.interval_points(estimate) + (f" ({reason_words(estimate)})" if estimate.reason else "")
 
 
 def _check_sentences(report: "Report") -> tuple[str, ...]:
     """A sentence for each listed context that people checked, below the table."""
-    checked = [each for each in _listed(report.contexts) if each.check] if report.contexts else []
+    checked = [each for each in _select_listed(report.contexts) if each.check] if report.contexts else []
     return tuple(f"Check of {wording.words(each.name)}: {'; '.join(_check_words(each))}." for each in checked)
 
 
-def _listed(found: ContextFindings) -> tuple[ContextFinding, ...]:
+def _select_listed(found: ContextFindings) -> tuple[ContextFinding, ...]:
     """Those that go with a class, in their order, twelve at most."""
     return tuple(each for each in found.contexts if _has_role(each))[:_LISTED]
 
 
-def _table(report: "Report") -> Table:
+def _build_table(report: "Report") -> Table:
     """Each context that goes with a class: whether it matters, for which classes it is usual, both sides, the gap."""
     found = report.contexts
     if found is None:
@@ -314,54 +322,54 @@ def _table(report: "Report") -> Table:
         (
             wording.words(each.name),
             each.status,
-            _role_words(each),
+            _describe_role(each),
             format_numbers.fraction(each.accuracy_usual),
             format_numbers.fraction(each.accuracy_against),
-            _gap_words(each, below),
+            _describe_gap(each, below),
             format_numbers.p_value(each.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
             f"{format_numbers.count(each.n_usual)} + {format_numbers.count(each.n_against)}",
         )
-        for each in _listed(found)
+        for each in _select_listed(found)
     ]
-    p = f"p ({_correction(found)})"
+    p = f"p ({_name_correction(found)})"
     heads = ("Context", "Matters", "Usual for", "As usual %", "Against %", "Gap in points", p, "n usual + against")
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1, 2}), footnotes=below.lines, beside=True)
 
 
-def _usual_words(finding: ContextFinding) -> str:
+def _describe_usual(finding: ContextFinding) -> str:
     """The classes for which a context is usual, the highest lift first, three by name."""
-    return _names(_of_role(finding, "usual")) or format_numbers.ABSENT
+    return _format_names(_select_role(finding, "usual")) or format_numbers.ABSENT
 
 
-def _role_words(finding: ContextFinding) -> str:
+def _describe_role(finding: ContextFinding) -> str:
     """The classes for which a context is usual; of one that is usual for none, for which it is unusual."""
-    return _names(_of_role(finding, "usual")) or _goes_with(finding)
+    return _format_names(_select_role(finding, "usual")) or _name_classes_it_goes_with(finding)
 
 
-def _gap_words(finding: ContextFinding, notes: Footnotes) -> str:
+def _describe_gap(finding: ContextFinding, notes: Footnotes) -> str:
     """The gap in points, and below it its interval, or why it has none."""
     has_more = format_numbers.has_interval(finding.gap) or finding.gap.reason
     return format_numbers.points(finding.gap) + (f"\n{notes.below(finding.gap, signed=True)}" if has_more else "")
 
 
-def _goes_with(finding: ContextFinding) -> str:
+def _name_classes_it_goes_with(finding: ContextFinding) -> str:
     """For which classes a context is usual; of one that is usual for none, for which it is unusual."""
-    role = "usual" if _of_role(finding, "usual") else "unusual"
-    return f"{role} for {_names(_of_role(finding, role))}"
+    role = "usual" if _select_role(finding, "usual") else "unusual"
+    return f"{role} for {_format_names(_select_role(finding, role))}"
 
 
-def _names(classes: list[ClassInContext]) -> str:
+def _format_names(classes: list[ClassInContext]) -> str:
     more = [f"{len(classes) - _NAMED} more"] if len(classes) > _NAMED else []
     return wording.listed([*(wording.words(each.label) for each in classes[:_NAMED]), *more])
 
 
-def _of_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
+def _select_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
     """The classes of that role, those first whose lift is farthest from 1."""
     several = [each for each in finding.classes if each.role == role]
-    return sorted(several, key=_lift, reverse=role == "usual")
+    return sorted(several, key=_get_lift, reverse=role == "usual")
 
 
-def _lift(each: ClassInContext) -> float:
+def _get_lift(each: ClassInContext) -> float:
     return float("inf") if format_numbers.is_undefined(each.lift) else float(each.lift)
 
 
@@ -370,7 +378,7 @@ def _has_role(finding: ContextFinding) -> bool:
     return any(each.role != "neither" for each in finding.classes)
 
 
-def _left_out(found: ContextFindings) -> str:
+def _describe_left_out(found: ContextFindings) -> str:
     """What is not in the table, or in it without a test."""
     loose = sum(not _has_role(each) for each in found.contexts)
     few = sum(each.status == "too few" and _has_role(each) for each in found.contexts)
@@ -380,7 +388,7 @@ def _left_out(found: ContextFindings) -> str:
     return wording.sentence_case(f"{'; '.join(parts)}.") if parts else ""
 
 
-def _on_page(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
+def _make_page_content(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
     """What the template prints of the field `contexts`; None for a report without it.
 
     Args:
@@ -390,25 +398,25 @@ def _on_page(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
     Raises:
         OochubError: A picture that is not a base64 JPEG.
     """
-    found, said = report.contexts, _sentences(report)
+    found, said = report.contexts, _write_sentences(report)
     if found is None or not said:
         return None
-    listed = _listed(found)
-    checks, shown = _check_sentences(report), _pictures(listed[:PICTURED] if images else ())
+    listed = _select_listed(found)
+    checks, shown = _check_sentences(report), _choose_pictures(listed[:PICTURED] if images else ())
     return {
         "title": _TITLE,
         "finding": said,
-        "rows": [_row(each) for each in listed],
+        "rows": [_make_row(each) for each in listed],
         "checks": checks,
         **shown,
         "first": _FIRST,
-        "folded": _folded(rows=len(listed), checks=len(checks), strips=len(shown["strips"])),
+        "folded": _describe_folded(rows=len(listed), checks=len(checks), strips=len(shown["strips"])),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}".replace("-", "\u2212"), most=_TICKS),
         "left_out": max(sum(map(_has_role, found.contexts)) - _LISTED, 0),
     }
 
 
-def _folded(**counts: int) -> str:
+def _describe_folded(**counts: int) -> str:
     """What stands on the fold: how many of each there are in all; "" where nothing is folded."""
     if all(count <= _FIRST[name] for name, count in counts.items()):
         return ""
@@ -416,20 +424,20 @@ def _folded(**counts: int) -> str:
     return f"All {wording.listed([f'{count} {words[name]}' for name, count in counts.items() if count > 1])}"
 
 
-def _row(finding: ContextFinding) -> dict[str, Any]:
+def _make_row(finding: ContextFinding) -> dict[str, Any]:
     return {
         "name": wording.words(finding.name),
         "words": wording.name(finding.words, 60),
-        "usual": _role_words(finding),
+        "usual": _describe_role(finding),
         "status": finding.status,
         "gap": finding.gap,
         "n": f"{format_numbers.count(finding.n_usual)} + {format_numbers.count(finding.n_against)}",
         "reason": wording.clean(finding.reason or ""),
-        "chart": _chart(finding),
+        "chart": _draw_chart(finding),
     }
 
 
-def _chart(finding: ContextFinding) -> Markup:
+def _draw_chart(finding: ContextFinding) -> Markup:
     """The gap with its interval."""
     gap, parts = finding.gap, [svg.grid(_SCALE, _TICKS)]
     if not format_numbers.is_undefined(gap):
@@ -439,7 +447,7 @@ def _chart(finding: ContextFinding) -> Markup:
     return svg.strip(28, parts)
 
 
-def _pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
+def _choose_pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
     """Rows as usual and against of each, until the bytes are spent; those without a picture are left out."""
     strips: list[dict[str, Any]] = []
     spent, left_out = 0, 0
@@ -448,17 +456,19 @@ def _pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
             ("as usual", finding.rows_usual, finding.n_usual),
             ("against", finding.rows_against, finding.n_against),
         ]
-        read = [(side, [_card(row) for row in rows if row.image], n) for side, rows, n in sides]
+        read = [(side, [_make_card(row) for row in rows if row.image], n) for side, rows, n in sides]
         size = sum(card["size"] for _, cards, _ in read for card in cards)
         if spent + size > _PICTURE_BYTES:
             left_out += 1
         elif size:
             spent += size
-            strips.append({"name": wording.words(finding.name), "goes": _goes_with(finding), "sides": read})
+            strips.append(
+                {"name": wording.words(finding.name), "goes": _name_classes_it_goes_with(finding), "sides": read}
+            )
     return {"strips": strips, "picture_bytes": spent, "crowded": left_out}
 
 
-def _card(row: ContextRow) -> dict[str, Any]:
+def _make_card(row: ContextRow) -> dict[str, Any]:
     """A picture with its class, and the answer where it is wrong."""
     picture, size = embedded_picture(row.image or "", f"row {row.example_id}")
     label, said = wording.words(row.label), wording.words(row.predicted)

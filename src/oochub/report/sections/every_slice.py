@@ -27,7 +27,7 @@ class EverySlice(Section["Report"]):
 
     def passages(self, report: "Report") -> Iterable[Passage]:
         """Which groups are the worst, and the table."""
-        yield Passage(sentences=(worst_group_words(report),), table=_table(report))
+        yield Passage(sentences=(worst_group_words(report),), table=_build_table(report))
 
     def numbers(self, report: "Report") -> Iterable[NamedNumber]:
         """Every metric of every slice."""
@@ -37,14 +37,14 @@ class EverySlice(Section["Report"]):
 
     def chart(self, report: "Report") -> tuple[str, list[ChartRow]]:
         """One metric on the slices that have it."""
-        return _rows(report)
+        return _list_rows(report)
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
         """The tables, as many metrics beside each other as fit."""
-        return OnPage(values=_on_page(report)) if report.slices else None
+        return OnPage(values=_make_page_content(report)) if report.slices else None
 
 
-def _table(report: "Report") -> Table:
+def _build_table(report: "Report") -> Table:
     """Every metric on every slice, and chance."""
     metrics, benchmark = shown_metrics(report), report.benchmark
     rows, below = [], Footnotes()
@@ -60,7 +60,7 @@ def _table(report: "Report") -> Table:
     return Table(heads=heads, rows=tuple(rows), footnotes=below.lines)
 
 
-def _rows(report: "Report") -> tuple[str, list[ChartRow]]:
+def _list_rows(report: "Report") -> tuple[str, list[ChartRow]]:
     """One metric on every slice that has it: the primary one, or where a slice lacks that the error, or what there is.
 
     Returns:
@@ -81,7 +81,7 @@ def _rows(report: "Report") -> tuple[str, list[ChartRow]]:
     return metric, rows
 
 
-def _on_page(report: "Report") -> dict[str, Any]:
+def _make_page_content(report: "Report") -> dict[str, Any]:
     """The slices in tables of six metrics, and apart from them the metrics that one slice alone has."""
     titled = shown_slices(report)
     parts = [part for _, part in titled]

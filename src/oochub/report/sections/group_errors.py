@@ -34,7 +34,7 @@ class GroupErrors(Section["Report"]):
 
     def passages(self, report: "Report") -> Iterable[Passage]:
         """The table of the groups; nothing without groups."""
-        table = _table(report)
+        table = _build_table(report)
         if table.rows:
             yield Passage(table=table)
 
@@ -48,20 +48,20 @@ class GroupErrors(Section["Report"]):
 
     def chart(self, report: "Report") -> tuple[str, list[ChartRow]]:
         """The metric and its rows, those out of context first, the worst first."""
-        return _rows(report)
+        return _list_rows(report)
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
         """The matrix of classes and contexts where it fits, and the bars."""
-        shown = _on_page(report)
+        shown = _make_page_content(report)
         return None if shown is None else OnPage(values=shown)
 
 
-def _table(report: "Report") -> Table:
+def _build_table(report: "Report") -> Table:
     """The error of each group, those out of context first, the highest first; no rows without groups.
 
     Of a kind of output without errors it is its first metric, the worst group first.
     """
-    metric, groups = _rows(report)
+    metric, groups = _list_rows(report)
     head, unit, below = _group_head(report, metric), report.description(metric).unit, Footnotes()
     rows = [
         (
@@ -81,7 +81,7 @@ def _group_head(report: "Report", metric: str) -> str:
     return "Error % ↓" if metric == "error_rate" else wording.metric_head(metric, report.description(metric))
 
 
-def _rows(report: "Report", *, by_pairing: bool = False) -> tuple[str, list[ChartRow]]:
+def _list_rows(report: "Report", *, by_pairing: bool = False) -> tuple[str, list[ChartRow]]:
     """The error of each group, or the metric of its kind of output, in the order of `ranked_groups`.
 
     Args:
@@ -93,18 +93,18 @@ def _rows(report: "Report", *, by_pairing: bool = False) -> tuple[str, list[Char
     """
     metric, rows = ranked_groups(report)
     if by_pairing and report.benchmark.object is not None:
-        rows.sort(key=lambda pair: _pairing(pair[0], report.benchmark.object))
+        rows.sort(key=lambda pair: _describe_pairing(pair[0], report.benchmark.object))
     return metric, [ChartRow(wording.group_words(report.benchmark, row), e, row.role, row.n) for row, e in rows]
 
 
-def _pairing(row: GroupRow, thing: str | None) -> int:
+def _describe_pairing(row: GroupRow, thing: str | None) -> int:
     """Both, object alone, context alone, neither."""
     order = [(True, "in"), (True, "out"), (False, "out"), (False, "in")]
     return order.index((row.label == thing, row.role)) if row.role else len(order)
 
 
-def _on_page(report: "Report") -> dict[str, Any] | None:
-    metric, rows = _rows(report, by_pairing=True)
+def _make_page_content(report: "Report") -> dict[str, Any] | None:
+    metric, rows = _list_rows(report, by_pairing=True)
     if not rows:
         return None
     unit = report.description(metric).unit
@@ -114,7 +114,7 @@ def _on_page(report: "Report") -> dict[str, Any] | None:
     worst_row = next((row for row in report.group_rows if worst is not None and row.group == worst.group), None)
     return {
         "title": headings(report).groups,
-        "matrix": _matrix(report),
+        "matrix": _build_matrix(report),
         "rows": [(row, svg.bar(row.side, row.estimate, scale)) for row in rows][:_LISTED],
         "left_out": max(len(rows) - _LISTED, 0),
         "head": _group_head(report, metric),
@@ -123,13 +123,13 @@ def _on_page(report: "Report") -> dict[str, Any] | None:
         "worst": worst
         and worst_row
         and not format_numbers.is_zero(worst.estimate)
-        and (wording.group_words(report.benchmark, worst_row), worst.estimate, _worst_words(worst.estimate)),
-        "heat": partial(_heat, width=theme.heat_width(errors)),
+        and (wording.group_words(report.benchmark, worst_row), worst.estimate, _describe_worst(worst.estimate)),
+        "heat": partial(_choose_heat_class, width=theme.heat_width(errors)),
         "steps": theme.heat_ends(theme.heat_width(errors)),
     }
 
 
-def _worst_words(estimate: Estimate) -> str:
+def _describe_worst(estimate: Estimate) -> str:
     """The interval of the worst group's error: over what it holds, of how many rows, and what limits it."""
     n = f"n = {format_numbers.count(estimate.n)}"
     return interval_words(estimate, also=", ".join(filter(None, (simultaneous(estimate), n))), level="")
@@ -145,11 +145,11 @@ def _group_axis(rows: Sequence[ChartRow], unit: str) -> svg.Scale:
     return svg.Scale(low=low, high=high if high > low else low + 1.0)
 
 
-def _heat(estimate: Estimate, n: int, width: float) -> str:
+def _choose_heat_class(estimate: Estimate, n: int, width: float) -> str:
     """The CSS class of a heat cell; "" below 10 examples, whose number is printed without heat.
 
     >>> error = Estimate(0.5, n=100, method="wilson")
-    >>> _heat(error, 100, 0.08), _heat(error, 9, 0.08)
+    >>> _choose_heat_class(error, 100, 0.08), _choose_heat_class(error, 9, 0.08)
     ('h6', '')
     """
     return (
@@ -157,7 +157,7 @@ def _heat(estimate: Estimate, n: int, width: float) -> str:
     )
 
 
-def _matrix(report: "Report") -> dict[str, Any] | None:
+def _build_matrix(report: "Report") -> dict[str, Any] | None:
     rows = [row for row in report.group_rows if row.error_rate is not None]
     if not rows or report.groups is None or report.benchmark.object is not None:
         return None

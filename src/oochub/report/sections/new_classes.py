@@ -78,9 +78,9 @@ class NewClasses(Section["Report"]):
 
     def passages(self, report: "Report") -> Iterable[Passage]:
         """A passage for each pair of sets, then one for each probe of a pair; below the last what the columns are."""
-        parts = [*map(_part, _detection_pairs(report)), *map(_probe_part, _probe_pairs(report))]
+        parts = [*map(_make_part, _group_detection(report)), *map(_make_probe_part, _group_probes(report))]
         for number, (title, sentences, table) in enumerate(parts, 1):
-            below = (_legend(report),) if number == len(parts) and report.detection else ()
+            below = (_write_legend(report),) if number == len(parts) and report.detection else ()
             yield Passage(title=title, sentences=sentences, table=table, below=below)
 
     def numbers(self, report: "Report") -> Iterable[NamedNumber]:
@@ -99,20 +99,20 @@ class NewClasses(Section["Report"]):
 
     def chart(self, report: "Report") -> list[_PairRows[DetectionRow]]:
         """The detectors of each pair of sets, the best for new classes first."""
-        return _detection_pairs(report)
+        return _group_detection(report)
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
         """Both goals of each detector on one axis, and what a zoom does to their ranks."""
-        shown = _on_page(report)
+        shown = _make_page_content(report)
         return None if shown is None else OnPage(values=shown)
 
     def verdict(self, report: "Report") -> Verdict | None:
         """The verdict where no row is out of context and the gap says nothing."""
         is_judged = report.detection and report.headline("out") is None and is_undecided(report)
-        return _verdict(report) if is_judged else None
+        return _fill_verdict(report) if is_judged else None
 
 
-def _verdict(report: "Report") -> Verdict:
+def _fill_verdict(report: "Report") -> Verdict:
     """Puts the numbers of detectors into a verdict; nothing is said of context, of which there is nothing to say.
 
     The headline names the detector with the highest AUROC for new classes, and says so where it is not shown to be
@@ -121,17 +121,17 @@ def _verdict(report: "Report") -> Verdict:
     Args:
         report: With `detection`.
     """
-    pairs = _detection_pairs(report)
+    pairs = _group_detection(report)
     first = pairs[0]
     seeds = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
-    said = _failure_words(first.rows).partition(": ")[2]
+    said = _describe_failures(first.rows).partition(": ")[2]
     where = f" ({first.title(' against ')})" if len(pairs) > 1 else ""
     return Verdict(
         case="detection",
-        headline=_headline(pairs),
+        headline=_write_headline(pairs),
         rest="",
-        lead=f"{first.title(' against ')}: {_counts_words(first.rows)}",
-        how_much=_how_much(first),
+        lead=f"{first.title(' against ')}: {_describe_counts(first.rows)}",
+        how_much=_say_how_much(first),
         on_what=Fact("Failures", said or "They were not compared with msp.", where if said else ""),
         how_sure=Fact(
             "How sure", "Differences of detectors are tested on the same rows.", f" {wording.sentence_case(seeds)}."
@@ -139,27 +139,27 @@ def _verdict(report: "Report") -> Verdict:
     )
 
 
-def _headline(pairs: list[_PairRows[DetectionRow]]) -> str:
-    best = [estimate for pair in pairs if not format_numbers.is_undefined(estimate := _best(pair))]
+def _write_headline(pairs: list[_PairRows[DetectionRow]]) -> str:
+    best = [estimate for pair in pairs if not format_numbers.is_undefined(estimate := _find_best(pair))]
     if not best:
         return "Whether new classes are found could not be measured."
     if not any(estimate.low > _GUESSING for estimate in best):
         return "No detector is shown to find new classes better than guessing."
     if len(pairs) == 1:
-        return _new_class_words(pairs[0].rows)
+        return _describe_new_classes(pairs[0].rows)
     low, high = (format_numbers.fraction(end) for end in (min(best), max(best)))
     return (
         f"New classes are found with AUROC {low} to {high}, by the best detector of each of {len(pairs)} pairs of sets."
     )
 
 
-def _best(pair: _PairRows[DetectionRow]) -> Estimate:
-    """The highest AUROC for new classes: `_detection_pairs` puts it first."""
+def _find_best(pair: _PairRows[DetectionRow]) -> Estimate:
+    """The highest AUROC for new classes: `_group_detection` puts it first."""
     return pair.rows[0].auroc(_NEW_CLASS)
 
 
-def _how_much(pair: _PairRows[DetectionRow]) -> Fact:
-    row, best = pair.rows[0], _best(pair)
+def _say_how_much(pair: _PairRows[DetectionRow]) -> Fact:
+    row, best = pair.rows[0], _find_best(pair)
     if format_numbers.is_undefined(best):
         return Fact("How much", format_numbers.UNDEFINED, f": {wording.clean(best.reason or 'unknown')}.")
     n_id, n_ood = format_numbers.count(row.n_id), format_numbers.count(row.n_ood)
@@ -171,17 +171,17 @@ def _how_much(pair: _PairRows[DetectionRow]) -> Fact:
     )
 
 
-def _detection_pairs(report: "Report") -> list[_PairRows[DetectionRow]]:
+def _group_detection(report: "Report") -> list[_PairRows[DetectionRow]]:
     """The rows by pair, pairs in order of appearance, detectors by their new-class AUROC, best first, n/a last."""
-    return [pair._replace(rows=sorted(pair.rows, key=_order)) for pair in _by_pair(report.detection or ())]
+    return [pair._replace(rows=sorted(pair.rows, key=_order)) for pair in _group_by_pair(report.detection or ())]
 
 
-def _probe_pairs(report: "Report") -> list[_PairRows[ProbeRow]]:
+def _group_probes(report: "Report") -> list[_PairRows[ProbeRow]]:
     """The probes by pair, in order of appearance."""
-    return _by_pair(report.probes or ())
+    return _group_by_pair(report.probes or ())
 
 
-def _new_class_words(rows: Sequence[DetectionRow]) -> str:
+def _describe_new_classes(rows: Sequence[DetectionRow]) -> str:
     """Which detector finds new classes best: it leads only if the test against each other one says so (Bonferroni).
 
     Bonferroni, and not Holm, since the leader is chosen by the same data.
@@ -193,7 +193,7 @@ def _new_class_words(rows: Sequence[DetectionRow]) -> str:
     >>> auroc = Estimate(0.8, low=0.7, high=0.9, n=300, method="delong")
     >>> row = DetectionRow(detector="msp", id_set="a", ood_set="b", n_id=200, n_ood=100, n_incorrect=20,
     ...                    metrics={"auroc_new_class": auroc})
-    >>> _new_class_words([row])
+    >>> _describe_new_classes([row])
     'New classes: msp has AUROC 80.0.'
     """
     estimates = {row.detector: row.auroc(_NEW_CLASS) for row in rows}
@@ -211,11 +211,11 @@ def _new_class_words(rows: Sequence[DetectionRow]) -> str:
     undecided = [detector for detector, test in tests.items() if not _is_below(test, _LEVEL / len(tests))]
     if not undecided:
         return f"New classes: {name} leads with AUROC {value}, above every other detector."
-    others = _names(undecided, "or")
+    others = _format_names(undecided, "or")
     return f"New classes: {name} has the highest AUROC, {value}, but no difference from {others} is shown."
 
 
-def _failure_words(rows: Sequence[DetectionRow]) -> str:
+def _describe_failures(rows: Sequence[DetectionRow]) -> str:
     """Whether any detector finds failures better than MSP (Holm over the detectors); "" where MSP is alone or absent.
 
     Args:
@@ -229,22 +229,22 @@ def _failure_words(rows: Sequence[DetectionRow]) -> str:
     shown = {key: test.estimate > 0 for (key, test), is_clear in zip(tests.items(), clear, strict=True) if is_clear}
     better, worse = ([key for key, is_above in shown.items() if is_above is side] for side in (True, False))
     if better:
-        also = f"; {_names(worse)} {_is(worse)} worse" if worse else ""
-        return f"Failures: {_names(better)} {'beat' if len(better) > 1 else 'beats'} msp{also}."
+        also = f"; {_format_names(worse)} {_is(worse)} worse" if worse else ""
+        return f"Failures: {_format_names(better)} {'beat' if len(better) > 1 else 'beats'} msp{also}."
     if len(worse) == len(tests):
-        every = "every other detector" if len(worse) > 1 else _names(worse)
+        every = "every other detector" if len(worse) > 1 else _format_names(worse)
         return f"Failures: msp is shown to be better than {every}."
     if worse:
-        return f"Failures: no detector is shown to beat msp; {_names(worse)} {_is(worse)} worse."
+        return f"Failures: no detector is shown to beat msp; {_format_names(worse)} {_is(worse)} worse."
     return "Failures: no difference from msp is shown."
 
 
-def _findings(rows: Sequence[DetectionRow]) -> list[str]:
+def _write_findings(rows: Sequence[DetectionRow]) -> list[str]:
     """Both sentences of a pair; that on failures only where there is one."""
-    return [sentence for sentence in (_new_class_words(rows), _failure_words(rows)) if sentence]
+    return [sentence for sentence in (_describe_new_classes(rows), _describe_failures(rows)) if sentence]
 
 
-def _among_the_best(rows: Sequence[DetectionRow], goal: str) -> set[str]:
+def _find_among_best(rows: Sequence[DetectionRow], goal: str) -> set[str]:
     """The detectors that print in bold: the best of a goal, and those not shown to be below it (Bonferroni).
 
     Args:
@@ -261,7 +261,7 @@ def _among_the_best(rows: Sequence[DetectionRow], goal: str) -> set[str]:
     return together | {row.detector for row in known if row.auroc(goal) == highest}
 
 
-def _counts_words(rows: Sequence[DetectionRow]) -> str:
+def _describe_counts(rows: Sequence[DetectionRow]) -> str:
     """How many rows stand behind a pair, what an answer may be, and what approximate searches found.
 
     Args:
@@ -287,7 +287,7 @@ def _counts_words(rows: Sequence[DetectionRow]) -> str:
     )
 
 
-def _probe_words(rows: Sequence[ProbeRow]) -> str:
+def _describe_probe(rows: Sequence[ProbeRow]) -> str:
     """Which detectors a zoom that changes no answer moves further down than MSP, by the interval of the difference.
 
     Args:
@@ -302,11 +302,11 @@ def _probe_words(rows: Sequence[ProbeRow]) -> str:
     falls = [detector for detector, test in tests.items() if test.high < 0]
     among = f"among the scores of {wording.name(first.ood_set, 60)}"
     if falls:
-        return f"{start}; {among} {_names(falls)} {'fall' if len(falls) > 1 else 'falls'} further than msp."
+        return f"{start}; {among} {_format_names(falls)} {'fall' if len(falls) > 1 else 'falls'} further than msp."
     return f"{start}; {among} no detector is shown to fall further than msp."
 
 
-def _by_pair(rows: Iterable[_Row]) -> list[_PairRows[_Row]]:
+def _group_by_pair(rows: Iterable[_Row]) -> list[_PairRows[_Row]]:
     pairs: dict[tuple[str, str], list[_Row]] = {}
     for row in rows:
         pairs.setdefault((row.id_set, row.ood_set), []).append(row)
@@ -326,7 +326,7 @@ def _name(detector: str) -> str:
     return wording.name(detector, 60)
 
 
-def _names(detectors: Sequence[str], last: str = "and") -> str:
+def _format_names(detectors: Sequence[str], last: str = "and") -> str:
     shown = [_name(detector) for detector in detectors[:_LISTED]]
     if len(detectors) > _LISTED:
         shown = [*shown[: _LISTED - 1], f"{len(detectors) - _LISTED + 1} others"]
@@ -337,7 +337,7 @@ def _is(detectors: Sequence[str]) -> str:
     return "are" if len(detectors) > 1 else "is"
 
 
-def _legend(report: "Report") -> str:
+def _write_legend(report: "Report") -> str:
     """What the columns of the detectors' tables are; "" for a report without detectors."""
     if not report.detection:
         return ""
@@ -351,39 +351,39 @@ def _legend(report: "Report") -> str:
     return " ".join(lines)
 
 
-def _on_page(report: "Report") -> dict[str, Any] | None:
+def _make_page_content(report: "Report") -> dict[str, Any] | None:
     """What the template prints of the fields `detection` and `probes`; None for a report without them."""
-    pairs, probed = _detection_pairs(report), _probe_pairs(report)
+    pairs, probed = _group_detection(report), _group_probes(report)
     if not pairs:
         return None
     scale = _scale([row.auroc(goal) for pair in pairs for row in pair.rows for goal in _GOALS])
-    shown, shown_probes = _first(pairs, _ROWS), _first(probed, _PROBE_ROWS)
+    shown, shown_probes = _take_first(pairs, _ROWS), _take_first(probed, _PROBE_ROWS)
     return {
         "pairs": [_pair(pair, scale) for pair in shown],
         "left_out": len(pairs) - len(shown),
-        "axis": _axis(scale),
-        "marks": [(_icon(goal), theme.GOAL_WORDS[goal]) for goal in _GOALS],
-        "probes": [_probe(pair) for pair in shown_probes],
+        "axis": _draw_axis(scale),
+        "marks": [(_draw_icon(goal), theme.GOAL_WORDS[goal]) for goal in _GOALS],
+        "probes": [_make_probe_rows(pair) for pair in shown_probes],
         "probes_left_out": len(probed) - len(shown_probes),
     }
 
 
-def _first(pairs: Sequence[_PairRows[_Row]], most: int) -> Sequence[_PairRows[_Row]]:
+def _take_first(pairs: Sequence[_PairRows[_Row]], most: int) -> Sequence[_PairRows[_Row]]:
     """The first pairs whose rows are at most so many together, and one in any case."""
     ends = itertools.accumulate(len(pair.rows) for pair in pairs)
     return pairs[: max(1, sum(end <= most for end in ends))]
 
 
 def _pair(pair: _PairRows[DetectionRow], scale: Scale) -> dict[str, Any]:
-    bold = {goal: _among_the_best(pair.rows, goal) for goal in _GOALS}
+    bold = {goal: _find_among_best(pair.rows, goal) for goal in _GOALS}
     return {
         "title": pair.title(" against "),
-        "findings": [sentence.partition(": ")[::2] for sentence in _findings(pair.rows)],
-        "counts": _counts_words(pair.rows),
+        "findings": [sentence.partition(": ")[::2] for sentence in _write_findings(pair.rows)],
+        "counts": _describe_counts(pair.rows),
         "rows": [
             {
                 "name": wording.name(row.detector, 60),
-                "chart": _dots(row, scale),
+                "chart": _draw_dots(row, scale),
                 "goals": [(row.auroc(goal), row.detector in bold[goal], goal) for goal in _GOALS],
                 "fpr": row.metrics.get("fpr_at_tpr_id"),
                 "discarded": row.metrics.get("correct_discarded"),
@@ -393,16 +393,17 @@ def _pair(pair: _PairRows[DetectionRow], scale: Scale) -> dict[str, Any]:
     }
 
 
-def _probe(pair: _PairRows[ProbeRow]) -> dict[str, Any]:
+def _make_probe_rows(pair: _PairRows[ProbeRow]) -> dict[str, Any]:
     rows = sorted(pair.rows, key=lambda row: 2.0 if format_numbers.is_undefined(row.change) else row.change)
     scale = _scale([row.change for row in rows], around=0.0)
     return {
         "title": pair.title(" against "),
-        "finding": _probe_words(pair.rows),
+        "finding": _describe_probe(pair.rows),
         "rows": [
-            {"name": wording.name(row.detector, 60), "row": row, "chart": _change(row.change, scale)} for row in rows
+            {"name": wording.name(row.detector, 60), "row": row, "chart": _draw_change(row.change, scale)}
+            for row in rows
         ],
-        "axis": _axis(scale, signed=True),
+        "axis": _draw_axis(scale, signed=True),
         "has_beyond": any(row.beyond_msp is not None for row in pair.rows),
     }
 
@@ -414,7 +415,7 @@ def _scale(estimates: Sequence[Estimate], *, around: float = 0.5) -> Scale:
     return Scale(low=math.floor(low * 10 + 1e-9) / 10, high=max(math.ceil(high * 10 - 1e-9) / 10, low + 0.1))
 
 
-def _dots(row: DetectionRow, scale: Scale) -> Markup:
+def _draw_dots(row: DetectionRow, scale: Scale) -> Markup:
     parts = [svg.grid(scale), _zero(scale, 0.5)]
     for goal, y in zip(_GOALS, (11, 25), strict=True):
         estimate = row.auroc(goal)
@@ -422,7 +423,7 @@ def _dots(row: DetectionRow, scale: Scale) -> Markup:
     return svg.strip(36, parts)
 
 
-def _change(estimate: Estimate, scale: Scale) -> Markup:
+def _draw_change(estimate: Estimate, scale: Scale) -> Markup:
     parts = [svg.grid(scale), _zero(scale, 0.0), svg.whisker(scale, estimate, "plain", 14, 2)]
     if not format_numbers.is_undefined(estimate):
         parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(scale.at(estimate)))
@@ -441,25 +442,25 @@ def _mark(estimate: Estimate, scale: Scale, y: int, goal: str) -> Markup:
     )
 
 
-def _icon(goal: str) -> Markup:
+def _draw_icon(goal: str) -> Markup:
     inner = Markup('<svg x="7" y="7" class="{}">{}</svg>').format(theme.GOALS[goal], _SHAPES[goal])
     return Markup('<svg class="ic" width="14" height="14" aria-hidden="true">{}</svg>').format(inner)
 
 
-def _axis(scale: Scale, *, signed: bool = False) -> Markup:
+def _draw_axis(scale: Scale, *, signed: bool = False) -> Markup:
     form = format_numbers.points if signed else (lambda tick: f"{100 * tick:.4g}")
     return svg.tick_labels(scale, lambda tick: form(tick).removesuffix(".0"), all_fit=False)
 
 
-def _part(pair: _PairRows[DetectionRow]) -> tuple[str, tuple[str, ...], Table]:
+def _make_part(pair: _PairRows[DetectionRow]) -> tuple[str, tuple[str, ...], Table]:
     """Title, sentences and table of the detectors of a pair of sets."""
     below = Footnotes()
     rows = [(_name(row.detector), *(below.cell(row.metrics.get(key)) for key in _COLUMNS)) for row in pair.rows]
     table = Table(heads=("Detector", *_COLUMNS.values()), rows=tuple(rows), footnotes=below.lines)
-    return pair.title(" / "), (*_findings(pair.rows), _counts_words(pair.rows)), table
+    return pair.title(" / "), (*_write_findings(pair.rows), _describe_counts(pair.rows)), table
 
 
-def _probe_part(pair: _PairRows[ProbeRow]) -> tuple[str, tuple[str, ...], Table]:
+def _make_probe_part(pair: _PairRows[ProbeRow]) -> tuple[str, tuple[str, ...], Table]:
     """Title, sentence and table of the zoom on a pair of sets."""
     below = Footnotes()
     shown = [key for key in _PROBE if any(getattr(row, key) is not None for row in pair.rows)]
@@ -469,4 +470,4 @@ def _probe_part(pair: _PairRows[ProbeRow]) -> tuple[str, tuple[str, ...], Table]
     ]
     heads = ("Detector", *(_PROBE[key] for key in shown))
     table = Table(heads=heads, rows=tuple(rows), footnotes=below.lines)
-    return f"Zoom, {pair.title(' / ')}", (_probe_words(pair.rows),), table
+    return f"Zoom, {pair.title(' / ')}", (_describe_probe(pair.rows),), table

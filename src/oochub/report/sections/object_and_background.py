@@ -56,7 +56,7 @@ class ObjectAndBackground(Section["Report"]):
     def passages(self, report: "Report") -> Iterable[Passage]:
         """The finding, what it stands on, which rows were altered, and each kind of pictures."""
         if report.background is not None:
-            yield Passage(title=_TITLE, sentences=_sentences(report), table=_table(report.background))
+            yield Passage(title=_TITLE, sentences=_write_sentences(report), table=_build_table(report.background))
 
     def numbers(self, report: "Report") -> Iterable[NamedNumber]:
         """Every number of the probe."""
@@ -73,11 +73,11 @@ class ObjectAndBackground(Section["Report"]):
             ChartRow(wording.sentence_case(_VARIANTS[each.name]), each.accuracy, None, each.accuracy.n)
             for each in found.variants
         )
-        return _Chart(_headline(found), _says(found), tuple(rows))
+        return _Chart(_write_headline(found), _describe_right_answer(found), tuple(rows))
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
         """The table with its charts, and one row in all its kinds of pictures."""
-        found, shown = report.background, _on_page(report, images=room is not None)
+        found, shown = report.background, _make_page_content(report, images=room is not None)
         if found is None or shown is None:
             return None
         pictures = found.shown.pictures if found.shown is not None and room is not None else ()
@@ -85,7 +85,7 @@ class ObjectAndBackground(Section["Report"]):
 
     def command(self, report: "Report") -> str:
         """The command that asks for the probe again; "" for a report without it."""
-        return _command(report)
+        return _write_command(report)
 
 
 _VARIANTS: Mapping[Variant, str] = {
@@ -98,16 +98,21 @@ _VARIANTS: Mapping[Variant, str] = {
 """The kinds of pictures in words."""
 
 
-def _sentences(report: "Report") -> tuple[str, ...]:
+def _write_sentences(report: "Report") -> tuple[str, ...]:
     """The finding, what it stands on, and which rows were altered; () for a report without the probe."""
     found = report.background
     if found is None:
         return ()
     side = wording.side_title(report.benchmark, "in") if found.lenders == "in_context" else ""
-    return _headline(found), _gap(found), _alone(found), _rows(found, side, report.benchmark)
+    return (
+        _write_headline(found),
+        _describe_gap(found),
+        _describe_alone(found),
+        _describe_rows(found, side, report.benchmark),
+    )
 
 
-def _headline(found: BackgroundProbe) -> str:
+def _write_headline(found: BackgroundProbe) -> str:
     """The finding in one sentence, by the interval of the gap."""
     gap = found.gap
     if not format_numbers.has_interval(gap):
@@ -115,15 +120,15 @@ def _headline(found: BackgroundProbe) -> str:
     if gap.low <= 0 <= gap.high:
         return "It is not shown that the class of the background matters to this model's answers."
     than = "of another class than on one of its own" if gap.low > 0 else "of its own class than on one of another"
-    return f"This model says {_thing(found)} less often on a background {than}."
+    return f"This model says {_name_thing(found)} less often on a background {than}."
 
 
-def _table(found: BackgroundProbe | None) -> Table:
+def _build_table(found: BackgroundProbe | None) -> Table:
     """Each kind of pictures: how often the answer is the row's class, and the changes against the rows as they are."""
     if found is None:
         return Table(heads=(), rows=())
     below = Footnotes()
-    rows = [(wording.sentence_case(_VARIANTS[each.name]), *_cells(each, below)) for each in found.variants]
+    rows = [(wording.sentence_case(_VARIANTS[each.name]), *_format_cells(each, below)) for each in found.variants]
     gap = (
         wording.sentence_case(_GAP),
         format_numbers.ABSENT,
@@ -132,16 +137,16 @@ def _table(found: BackgroundProbe | None) -> Table:
         format_numbers.ABSENT,
         format_numbers.count(found.gap.n),
     )
-    heads = ("Pictures", f"{_says(found)} %", "Change, points", "Log-odds", "Logit", "n")
+    heads = ("Pictures", f"{_describe_right_answer(found)} %", "Change, points", "Log-odds", "Logit", "n")
     return Table(heads=heads, rows=(*rows, gap), footnotes=below.lines, beside=True)
 
 
-def _says(found: BackgroundProbe) -> str:
+def _describe_right_answer(found: BackgroundProbe) -> str:
     """What a right answer says: the row's class, or that the thing is there."""
     return "Says its class" if found.thing is None else f"Says {wording.words(found.thing)}"
 
 
-def _cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
+def _format_cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
     return (
         notes.cell(row.accuracy),
         notes.cell(row.accuracy_change, signed=True),
@@ -151,11 +156,11 @@ def _cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
     )
 
 
-def _thing(found: BackgroundProbe) -> str:
+def _name_thing(found: BackgroundProbe) -> str:
     return "the class of an object" if found.thing is None else wording.words(found.thing)
 
 
-def _gap(found: BackgroundProbe) -> str:
+def _describe_gap(found: BackgroundProbe) -> str:
     gap, same, other = found.gap, found.variant("mixed_same"), found.variant("mixed_rand")
     if not format_numbers.has_interval(gap):
         return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such pictures')}."
@@ -170,7 +175,7 @@ def _gap(found: BackgroundProbe) -> str:
     )
 
 
-def _alone(found: BackgroundProbe) -> str:
+def _describe_alone(found: BackgroundProbe) -> str:
     alone, own = found.variant("background_alone").accuracy, found.variant("original").accuracy
     thing = "the row's class" if found.thing is None else wording.words(found.thing)
     within = interval_words(alone, level="")
@@ -180,7 +185,7 @@ def _alone(found: BackgroundProbe) -> str:
     )
 
 
-def _rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -> str:
+def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -> str:
     left = [f"{wording.name(reason)} ({format_numbers.count(count)})" for reason, count in found.left_out.items()]
     out = f" Left out: {wording.listed(left)}." if left else ""
     few = found.n_lenders < _SOME_LENDERS
@@ -195,7 +200,7 @@ def _rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -> str:
     )
 
 
-def _command(report: "Report") -> str:
+def _write_command(report: "Report") -> str:
     """The command that asks for the probe again; "" for a report without it.
 
     What the report does not know stands in capitals: your own data, and a model that nobody named.
@@ -211,7 +216,7 @@ def _command(report: "Report") -> str:
     return shlex.join(words)
 
 
-def _on_page(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
+def _make_page_content(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
     """What the template prints of the field `background`; None for a report without it.
 
     Args:
@@ -221,30 +226,30 @@ def _on_page(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
     Raises:
         OochubError: A picture that is not a small base64 JPEG.
     """
-    found, said = report.background, _sentences(report)
+    found, said = report.background, _write_sentences(report)
     if found is None:
         return None
     shown = found.shown if images else None
     return {
         "title": _TITLE,
         "finding": said,
-        "says": _says(found),
+        "says": _describe_right_answer(found),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
         "rows": [
-            {"name": wording.sentence_case(_VARIANTS[each.name]), "row": each, "chart": _chart(each.accuracy)}
+            {"name": wording.sentence_case(_VARIANTS[each.name]), "row": each, "chart": _draw_chart(each.accuracy)}
             for each in found.variants
         ],
         "gap_name": wording.sentence_case(_GAP),
         "gap": found.gap,
         "gap_log_odds": found.gap_log_odds,
-        "shown": [] if shown is None else [_picture(each) for each in shown.pictures],
+        "shown": [] if shown is None else [_make_picture(each) for each in shown.pictures],
         "example": "" if shown is None else wording.name(shown.example_id, 60),
         "label": "" if shown is None else wording.words(shown.label),
-        "sources": [] if shown is None else [_source(each) for each in shown.attributions],
+        "sources": [] if shown is None else [_make_source_link(each) for each in shown.attributions],
     }
 
 
-def _picture(shown: ProbedPicture) -> dict[str, Any]:
+def _make_picture(shown: ProbedPicture) -> dict[str, Any]:
     source, size = embedded_picture(shown.image, f"probe {shown.name}")
     if size > _LARGEST:
         raise OochubError(
@@ -259,14 +264,14 @@ def _picture(shown: ProbedPicture) -> dict[str, Any]:
     }
 
 
-def _source(attribution: str) -> tuple[str | None, str, str]:
+def _make_source_link(attribution: str) -> tuple[str | None, str, str]:
     """A link, its host, and what else stands there."""
     link = LINK.match(attribution)
     host = wording.name(link[0].split("/")[2], 40) if link else ""
     return link[0] if link else None, host, wording.name(attribution[len(link[0]) if link else 0 :])
 
 
-def _chart(accuracy: Estimate) -> Markup:
+def _draw_chart(accuracy: Estimate) -> Markup:
     parts = [svg.grid(_SCALE, _TICKS)]
     if not format_numbers.is_undefined(accuracy):
         parts.append(svg.whisker(_SCALE, accuracy, "plain", 14, 2))

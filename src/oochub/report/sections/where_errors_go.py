@@ -70,11 +70,11 @@ class WhereErrorsGo(Section["Report"]):
 
     def has(self, report: "Report") -> bool:
         """Whether there is something to say of the errors."""
-        return _finding(report) is not None
+        return _write_finding(report) is not None
 
     def passages(self, report: "Report") -> Iterable[Passage]:
         """The finding, and the share of errors that go to the class of the context, in all and in each context."""
-        finding, table = _finding(report), _table(report)
+        finding, table = _write_finding(report), _build_table(report)
         if finding is not None:
             yield Passage(title=_TITLE, sentences=(finding.text,), table=table if table.rows else None)
 
@@ -87,26 +87,26 @@ class WhereErrorsGo(Section["Report"]):
 
     def chart(self, report: "Report") -> tuple[list[str], list[_ConfusionRow]]:
         """The classes, and how each was answered in each context."""
-        return _confusion_rows(report)
+        return _list_confusion_rows(report)
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
         """The matrix of answers where it fits, and the shares."""
-        shown = _on_page(report)
+        shown = _make_page_content(report)
         return None if shown is None else OnPage(values=shown)
 
 
-def _on_page(report: "Report") -> dict[str, Any] | None:
+def _make_page_content(report: "Report") -> dict[str, Any] | None:
     """What the template prints of the field `errors`; None for a report without it."""
-    finding, errors = _finding(report), report.errors
+    finding, errors = _write_finding(report), report.errors
     if finding is None or errors is None:
         return None
     parts = [("all", "", errors.share, errors.chance)]
     parts += [
-        (wording.words(each.context), _class_words(each.classes), each.share, each.chance)
+        (wording.words(each.context), _format_classes(each.classes), each.share, each.chance)
         for each in errors.contexts[:_LISTED]
         if each.share.n
     ]
-    classes, rows = _confusion_rows(report)
+    classes, rows = _list_confusion_rows(report)
     fits = 0 < len(classes) * len(rows) <= _MATRIX_CELLS
     return {
         "title": _TITLE,
@@ -114,7 +114,7 @@ def _on_page(report: "Report") -> dict[str, Any] | None:
         "place": wording.words(report.benchmark.context_column),
         "is_usual": errors.source == "usual",
         "split": wording.name(errors.split, 30),
-        "shares": [(*part, _chart(part[2], part[3])) for part in parts] if errors.share.n else [],
+        "shares": [(*part, _draw_chart(part[2], part[3])) for part in parts] if errors.share.n else [],
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
         "left_out": max(len(errors.contexts) - _LISTED, 0),
         "classes": [wording.words(name) for name in classes],
@@ -123,7 +123,7 @@ def _on_page(report: "Report") -> dict[str, Any] | None:
     }
 
 
-def _finding(report: "Report") -> _Finding | None:
+def _write_finding(report: "Report") -> _Finding | None:
     """Whether the errors go to the class of the context more often than chance; None for a report that does not say.
 
     None too where there is nothing to say: no row is wrong, or of two classes there is one place to go.
@@ -134,7 +134,7 @@ def _finding(report: "Report") -> _Finding | None:
     errors = report.errors
     if errors is None or not errors.n_errors or errors.share.reason == ONE_PLACE:
         return None
-    place, target, share = _place(report), _target(report, errors), errors.share
+    place, target, share = _place(report), _name_target(report, errors), errors.share
     if format_numbers.is_undefined(share):
         return _Finding(f"Where the errors go cannot be told: {wording.clean(share.reason or 'no value')}.", "")
     by_chance = (errors.chance, errors.chance_of_answers)
@@ -157,7 +157,7 @@ def _finding(report: "Report") -> _Finding | None:
     return _Finding(headline, rest)
 
 
-def _table(report: "Report") -> Table:
+def _build_table(report: "Report") -> Table:
     """The share of errors that go to the class of the context: in all, then in each context; no rows without it."""
     errors = report.errors
     if errors is None or format_numbers.is_undefined(errors.share):
@@ -165,7 +165,7 @@ def _table(report: "Report") -> Table:
     below = Footnotes()
     parts = [("All", "", errors.share, errors.chance)]
     parts += [
-        (wording.words(each.context), _class_words(each.classes), each.share, each.chance)
+        (wording.words(each.context), _format_classes(each.classes), each.share, each.chance)
         for each in errors.contexts[:_LISTED]
     ]
     rows = [
@@ -183,7 +183,7 @@ def _table(report: "Report") -> Table:
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=below.lines)
 
 
-def _confusion_rows(report: "Report") -> tuple[list[str], list[_ConfusionRow]]:
+def _list_confusion_rows(report: "Report") -> tuple[list[str], list[_ConfusionRow]]:
     """The classes, and how each was answered in each context, context after context by name; [] without such rows."""
     classes = list(report.model.class_names)
     rows: list[_ConfusionRow] = []
@@ -201,7 +201,7 @@ def _confusion_rows(report: "Report") -> tuple[list[str], list[_ConfusionRow]]:
     return classes, rows
 
 
-def _class_words(classes: tuple[str, ...]) -> str:
+def _format_classes(classes: tuple[str, ...]) -> str:
     """The classes of a context in words, the first three by name."""
     more = [f"{len(classes) - _CLASSES} more"] if len(classes) > _CLASSES else []
     return wording.listed([*map(wording.words, classes[:_CLASSES]), *more])
@@ -211,7 +211,7 @@ def _place(report: "Report") -> str:
     return wording.words(report.benchmark.context_column)
 
 
-def _target(report: "Report", errors: ErrorsByContext) -> str:
+def _name_target(report: "Report", errors: ErrorsByContext) -> str:
     if errors.source == "usual":
         return f"a class whose usual {_place(report)} it is"
     return f"a class that has the same {_place(report)} in training"
@@ -221,7 +221,7 @@ def _head(errors: ErrorsByContext) -> str:
     return "Usual of" if errors.source == "usual" else "In training of"
 
 
-def _chart(share: Estimate, chance: float) -> Markup:
+def _draw_chart(share: Estimate, chance: float) -> Markup:
     """The share with its interval, and chance as a dotted line."""
     parts = [svg.grid(_SCALE, _TICKS)]
     if not format_numbers.is_undefined(chance):

@@ -23,13 +23,13 @@ class WorstMistakes(Section["Report"]):
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
         """The cards of the first twelve."""
-        shown = _on_page(report, images=room is not None, budget=room or 0)
+        shown = _make_page_content(report, images=room is not None, budget=room or 0)
         if shown is None:
             return None
         return OnPage(values=shown, pictures=sum(len(card["picture"] or "") for card in shown["shown"]))
 
 
-def _on_page(report: "Report", *, images: bool, budget: int) -> dict[str, Any] | None:
+def _make_page_content(report: "Report", *, images: bool, budget: int) -> dict[str, Any] | None:
     mistakes = report.mistakes[:_PICTURES]
     if not mistakes:
         return None
