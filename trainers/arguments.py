@@ -9,6 +9,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.inputs.pictures.augmentation import split_augmentation
 from oochub.records.parameters import check_parameters
 from oochub.trainers.samplers import SAMPLERS
+from oochub.trainers.transformers_arguments import explain_unknown_fields
 
 _CHOICES = {
     "optim": ("adamw", "adam", "sgd"),
@@ -17,6 +18,11 @@ _CHOICES = {
     "sampler": SAMPLERS,
     "forward": ("joint", "per_environment"),
     "cache": ("uint8", "none"),
+}
+_STRATEGIES = {"eval_strategy": ("epoch", "no"), "save_strategy": ("epoch", "steps")}
+_STRATEGY_HINTS = {
+    "eval_strategy": "The validation split is measured once an epoch, or not at all.",
+    "save_strategy": "A checkpoint is written at the end of each epoch, and with save_steps within it too.",
 }
 _WHOLE_FROM = {  # whole numbers and the smallest that is allowed
     "num_train_epochs": 1,
@@ -30,11 +36,13 @@ _WHOLE_FROM = {  # whole numbers and the smallest that is allowed
     "seed": 0,
 }
 _WITHOUT_EFFECT = {"output_dir", "overwrite_output_dir", "save_steps", "cache", "cache_dir", "dataloader_num_workers"}
-_WITHOUT_EFFECT |= {"report_to"}
+_WITHOUT_EFFECT |= {"report_to", "save_strategy"}
+_WITHOUT_EFFECT |= {"eval_strategy", "load_best_model_at_end"}  # by the splits of the run, and where it is False
 _LARGEST_SEED = 2**32 - 1  # of numpy and torch alike
 _DECAY = 0.96  # an epoch, WILDS' of FMoW and PovertyMap
 
 
+@explain_unknown_fields
 @dataclass(frozen=True, kw_only=True)
 class RobustTrainingArguments:
     """How to train; every value is checked here, before the first slow step.
@@ -43,6 +51,8 @@ class RobustTrainingArguments:
         output_dir: Folder of the run. An unfinished run with equal arguments in it is continued.
         overwrite_output_dir: Throw away an earlier run in `output_dir` that had other arguments.
         save_steps: Optimizer steps between checkpoints within an epoch; 0 for one at the end of each epoch only.
+        save_strategy: "epoch" writes a checkpoint at the end of each epoch, and save_steps is not read; "steps" every
+            `save_steps` too; None goes by `save_steps`. An unfinished run goes on from its last checkpoint.
         report_to: A tracker of Accelerate ("tensorboard", "wandb", ...), or "none".
 
     How long:
@@ -53,6 +63,10 @@ class RobustTrainingArguments:
             the validation split; "hard_loss", the larger of its means over hard positives and hard negatives (NOOCH's
             rule); another number of `Validation`, or a metric of the hub; of one with several, "worst_group.nll".
         greater_is_better: Its direction; None takes the metric's own.
+        eval_strategy: "epoch" measures the validation split after each epoch, and the trainer needs one; "no" leaves it
+            out; None is "epoch" if there is one.
+        load_best_model_at_end: True keeps the weights of the epoch that `metric_for_best_model` finds best, and the
+            trainer needs a validation split; False those of the last epoch; None is True if there is such a split.
 
     Batches:
         per_device_train_batch_size: Rows of a training batch in one process.
@@ -112,6 +126,7 @@ class RobustTrainingArguments:
     output_dir: str | Path
     overwrite_output_dir: bool = False
     save_steps: int = 0
+    save_strategy: str | None = None
     report_to: str = "none"
 
     num_train_epochs: int = 10
@@ -119,6 +134,8 @@ class RobustTrainingArguments:
     early_stopping_patience: int = 0
     metric_for_best_model: str = "loss"
     greater_is_better: bool | None = None
+    eval_strategy: str | None = None
+    load_best_model_at_end: bool | None = None
 
     per_device_train_batch_size: int = 64
     per_device_eval_batch_size: int = 256
@@ -156,6 +173,7 @@ class RobustTrainingArguments:
     def __post_init__(self) -> None:
         if self.early_stopping_patience is None:  # TrainingArguments' way to say "off"
             object.__setattr__(self, "early_stopping_patience", 0)
+        self._check_strategies()
         for name, allowed in _CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise unknown_name(name, str(getattr(self, name)), allowed)
@@ -206,6 +224,31 @@ class RobustTrainingArguments:
         if not str(self.output_dir):
             raise OochubError("output_dir is empty. Name the folder of the run, for example runs/erm.")
 
+    def _check_strategies(self) -> None:
+        """Checks when the run is validated and saved, and what is kept at its end."""
+        for name, allowed in _STRATEGIES.items():
+            value = getattr(getattr(self, name), "value", getattr(self, name))  # of an enum of transformers its text
+            if value is not None and value not in allowed:
+                raise unknown_name(name, str(value), allowed, _STRATEGY_HINTS[name])
+            object.__setattr__(self, name, value)
+        if not isinstance(self.load_best_model_at_end, bool | None):
+            raise OochubError(f"load_best_model_at_end must be True or False, got {self.load_best_model_at_end!r}.")
+        if self.save_strategy == "steps" and not self.save_steps:
+            raise OochubError("save_strategy='steps' needs the number of steps. Set save_steps, for example 500.")
+        if self.save_strategy == "epoch":  # as for TrainingArguments, which then do not read it
+            object.__setattr__(self, "save_steps", 0)
+        if self.eval_strategy == "no" and (self.load_best_model_at_end or self.early_stopping_patience):
+            name = "load_best_model_at_end" if self.load_best_model_at_end else "early_stopping_patience"
+            raise OochubError(
+                f"{name}={getattr(self, name)} needs an epoch's number on the validation split, and eval_strategy='no' "
+                "measures none. Set eval_strategy='epoch'."
+            )
+
+    @property
+    def keeps_last(self) -> bool:
+        """Whether the weights of the last epoch are kept, whatever the validation split says of the others."""
+        return self.load_best_model_at_end is False
+
     def _check_number(self, name: str, *, above: float = -1.0, below: float = inf) -> None:
         value = getattr(self, name)
         if (
@@ -223,4 +266,6 @@ class RobustTrainingArguments:
     def settings(self) -> dict[str, Any]:
         """What the trained weights depend on: all but where files go and how fast."""
         names = [field.name for field in fields(self) if field.name not in _WITHOUT_EFFECT]
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | (
+            {"load_best_model_at_end": False} if self.keeps_last else {}
+        )

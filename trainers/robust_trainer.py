@@ -35,7 +35,7 @@ class TrainResult(NamedTuple):
     Attributes:
         output_dir: The folder, which the Auto classes of transformers open.
         best_epoch: The epoch, from 1, whose weights were kept.
-        best_value: Its `metric_for_best_model`; None without a validation split.
+        best_value: Its `metric_for_best_model`; None if the last epoch was kept whatever its number.
         global_step: Optimizer steps in all.
         history: One record per epoch: loss and loss_by_environment (mean loss of the batches as they were trained on;
             None without a row), objective, learning_rate, stage, and eval_<number> of the validation split, see
@@ -105,6 +105,7 @@ class RobustTrainer:
         held_out: HeldOut | None = None,
     ) -> None:
         _check_tracker(args.report_to)
+        eval_dataset = _check_validation(args, eval_dataset, held_out)
         if args.affine_after_blocks:
             from oochub.models.affine_resnet import with_affine
 
@@ -208,7 +209,9 @@ class RobustTrainer:
             problem_type=self._task.problem_type,
             environment_column=self._column,
             environments=dict(zip(names, self._environments, strict=True)) if self._column else {},
-            selection=_describe_kept_epoch(progress, self._data.validation, self._held_out),
+            selection=_describe_kept_epoch(
+                progress, None if self.args.keeps_last else self._data.validation, self._held_out
+            ),
         )
         with self._folder.finish(content, progress.history) as draft:
             state = save_apart(state, self._data.auxiliary, self.args.auxiliary_column, draft / AUXILIARY_HEAD)
@@ -263,6 +266,20 @@ def _make_inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
     return inputs
 
 
+def _check_validation(args: RobustTrainingArguments, eval_dataset: Any, held_out: HeldOut | None) -> Any:
+    """The validation split that is measured, None for none, as the arguments say."""
+    if held_out is not None and (args.eval_strategy == "no" or args.keeps_last):
+        name = "eval_strategy='no'" if args.eval_strategy == "no" else "load_best_model_at_end=False"
+        raise OochubError(f"hold_out keeps rows that choose the epoch, and {name} chooses none. Leave one of them out.")
+    if args.eval_strategy == "no":
+        return None
+    asked = {"eval_strategy='epoch'": args.eval_strategy, "load_best_model_at_end=True": args.load_best_model_at_end}
+    wanted = [name for name, value in asked.items() if value]
+    if eval_dataset is None and wanted:
+        raise OochubError(f"{wanted[0]} needs a validation split. Pass eval_dataset, or leave it out.")
+    return eval_dataset
+
+
 def _find_environment_column(dataset: Any) -> str | None:
     return "environment" if "environment" in (dataset.column_names or []) else None
 
@@ -292,7 +309,7 @@ def _describe_kept_epoch(
 
     Args:
         progress: At the end of the training.
-        validation: What chose; None keeps the last epoch.
+        validation: What chose; None kept the last epoch.
         held_out: Which rows of the validation split chose; None for all of them.
     """
     chosen: dict[str, Any] = {"metric": None, "greater_is_better": None}
@@ -306,7 +323,8 @@ def _describe_kept_epoch(
             f"epoch {progress.best_epoch} of {progress.epoch}, which has the {'highest' if greater else 'lowest'} "
             f"{metric}{meaning} on {rows}the validation split ({progress.best_value:.4g})"
         )
-    kept = progress.history[progress.best_epoch - 1]
+    best = progress.epoch if validation is None else progress.best_epoch
+    kept = progress.history[best - 1]
     numbers = {name[5:]: value for name, value in sorted(kept.items()) if name.startswith("eval_")}
     record = {} if held_out is None else {"held_out": to_json(held_out)}
     return (
@@ -314,8 +332,8 @@ def _describe_kept_epoch(
         | record
         | {
             "rule": rule,
-            "best_epoch": progress.best_epoch,
-            "value": progress.best_value,
+            "best_epoch": best,
+            "value": None if validation is None else progress.best_value,
             "numbers": numbers,
         }
     )

@@ -1,7 +1,6 @@
 """Trains on a benchmark or on own data: rows, backbone, objective and trainer, all checked before the first step."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -231,8 +230,7 @@ def _make_objective(name: str, hyperparameters: Mapping[str, Any]) -> Any:
 def _make_arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) -> Any:
     from oochub.trainers.arguments import RobustTrainingArguments
 
-    allowed = [field.name for field in fields(RobustTrainingArguments)]
-    for name in given:
-        if name not in allowed:
-            raise unknown_name("training argument", name, allowed)
+    for name, option in (("output_dir", "out"), ("overwrite_output_dir", "overwrite")):
+        if name in given:
+            raise OochubError(f"{name} is given by {either(f'{option}=', f'--{option}')}. Leave the argument out.")
     return RobustTrainingArguments(output_dir=out, overwrite_output_dir=overwrite, **given)

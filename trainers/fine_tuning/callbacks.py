@@ -111,7 +111,8 @@ def _convert_arguments(args: RobustTrainingArguments, selection: Selection | Non
     given = {each.name: getattr(args, each.name) for each in fields(args)}
     given |= {"save_strategy": "epoch", "logging_strategy": "epoch", "eval_strategy": "epoch" if selection else "no"}
     greater = selection.greater_is_better if selection else None
-    return SimpleNamespace(**given | {"load_best_model_at_end": selection is not None, "greater_is_better": greater})
+    given |= {"load_best_model_at_end": selection is not None and not args.keeps_last}
+    return SimpleNamespace(**given | {"greater_is_better": greater})
 
 
 def _state(progress: Progress, *, main: bool) -> TrainerState:

@@ -121,7 +121,7 @@ class Loop:
                         if progress.stage_steps:
                             continue
                     bar.set_postfix(self._close_epoch(progress))
-        if progress.best_epoch != progress.epoch:
+        if progress.best_epoch != progress.epoch and not self._args.keeps_last:
             self._accelerator.load_state(str(self._folder.of_epoch(progress.best_epoch)))
         self._trackers.finish()
         self._tell("on_train_end", progress)

@@ -16,6 +16,7 @@ from oochub.trainers.arguments import RobustTrainingArguments
 
 _MOST_SETTINGS = 10_000  # of one method
 _OF_THE_SWEEP = {"output_dir", "overwrite_output_dir", "seed", "environment_column"}
+_OF_THE_SWEEP |= {"eval_strategy", "save_strategy", "load_best_model_at_end"}  # an epoch is chosen, always
 ARGUMENTS = [field.name for field in fields(RobustTrainingArguments) if field.name not in _OF_THE_SWEEP]
 """The training arguments that a recipe may set, sweep or draw."""
 
