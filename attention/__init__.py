@@ -1,1 +1,1 @@
-"""What models look at in the pictures that they get wrong, and how much of it lies on the object."""
+"""What models look at in the images that they get wrong, and how much of it lies on the object."""

@@ -1,4 +1,4 @@
-"""What one or two models look at in the pictures that the first gets wrong out of context.
+"""What one or two models look at in the images that the first gets wrong out of context.
 
 Which mistakes to look at: out of context, of one class taken for one other.
 """
@@ -124,18 +124,18 @@ def _explain_no_rows(
 
 @dataclass(frozen=True, kw_only=True)
 class Attention:
-    """The maps of one or two models on the same pictures.
+    """The maps of one or two models on the same images.
 
     Attributes:
         models: What the models are called.
-        split: The split of the pictures.
+        split: The split of the images.
         rows: Which of its rows were looked at, in words.
-        label: The class of the pictures that are shown.
+        label: The class of the images that are shown.
         answer: The class that the first model took them for.
         n: How many rows there are of that label and answer (and right by the second model, where there is one).
-        maps: Of each model the pictures shown, the surest mistakes first, then those for the mean share alone.
+        maps: Of each model the images shown, the surest mistakes first, then those for the mean share alone.
         settings: samples, noise, variant and seed of the maps.
-        notes: What the models' predictions say of themselves, such as pictures that are left out.
+        notes: What the models' predictions say of themselves, such as images that are left out.
     """
 
     models: tuple[str, ...]
@@ -149,7 +149,7 @@ class Attention:
     notes: tuple[str, ...] = ()
 
     def table(self) -> pd.DataFrame:
-        """A line for each picture and model: what it is, what was answered, and where masks are known the shares."""
+        """A line for each image and model: what it is, what was answered, and where masks are known the shares."""
         names = ("example_id", "label", "context", "model", "answer", "probability", "shown", "share", "area")
         return pd.DataFrame([{name: getattr(each, name) for name in names} for each in self.maps])
 
@@ -179,21 +179,21 @@ def attention(
 ) -> Attention:
     """Maps by Smooth Grad-CAM++ of mistakes out of context, each for the answer that the model gave.
 
-    The pictures are those that the benchmark declares out of context, else all of the split, which the model takes for
+    The images are those that the benchmark declares out of context, else all of the split, which the model takes for
     another class: those of `label` taken for `answer`, by default of the most frequent such pair. With `beside` they
     are right by that model.
 
     Args:
         model: Folder or Hub id of a model, or the model itself with `processor=`.
         data: The splits, as `oochub.load` gives them.
-        beside: A second model, to show where it looks in the same pictures.
-        split: To take the pictures from; None takes that of the benchmark's headline.
+        beside: A second model, to show where it looks in the same images.
+        split: To take the images from; None takes that of the benchmark's headline.
         label: Their class, by name.
         answer: The class that the first model took them for.
         pictures: How many to show, 1 or more.
         masks: A folder of masks of the object, see `oochub.attention.object_masks`; then also up to `most` other
-            pictures out of context, right or wrong, are mapped, for the mean share on the object.
-        most: Of those pictures, drawn by a fixed seed.
+            images out of context, right or wrong, are mapped, for the mean share on the object.
+        most: Of those images, drawn by a fixed seed.
         samples: See `oochub.attention.smooth_grad_cam.SmoothGradCam`; so are `noise`, `variant` and `seed`.
         noise: Of the maps.
         variant: Of the maps.
@@ -211,7 +211,7 @@ def attention(
             class, a mask that is missing or of another size; what `oochub.predict` and `SmoothGradCam` raise.
     """
     if pictures < 1 or most < 1:
-        raise OochubError(f"At least one picture is shown and one mapped, got {min(pictures, most)}.")
+        raise OochubError(f"At least one image is shown and one mapped, got {min(pictures, most)}.")
     saliency: dict[str, Any] = {"samples": samples, "noise": noise, "variant": variant, "seed": seed}
     check_saliency(samples=samples, noise=noise, variant=variant)
     read = None if masks is None else ObjectMasks(masks)
@@ -272,7 +272,7 @@ def _choose_split(data: Mapping[str, Any], split: str | None) -> str:
     wanted = split or (declared.evaluation_split if declared else "test")
     chosen = wanted if wanted in data else list(data)[-1]
     if not isinstance(data[chosen], datasets.Dataset):
-        raise OochubError("Pictures are chosen by their mistakes, and a stream cannot be read again. Load the data.")
+        raise OochubError("Images are chosen by their mistakes, and a stream cannot be read again. Load the data.")
     return chosen
 
 

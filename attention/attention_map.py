@@ -1,4 +1,4 @@
-"""Saliency maps, each with the picture that it lies on and what the model answered; their share on the object.
+"""Saliency maps, each with the image that it lies on and what the model answered; their share on the object.
 
 The share is a mean over maps, with its interval.
 """
@@ -17,7 +17,7 @@ from oochub.stats.mean_interval import mean_estimate
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionMap:
-    """What one model looked at in one picture.
+    """What one model looked at in one image.
 
     Attributes:
         example_id: Of the row.
@@ -27,7 +27,7 @@ class AttentionMap:
         answer: The class that it answered with, which the map speaks for.
         probability: Of that answer, in [0, 1].
         shown: Whether the row is one of those to look at; the others are for the mean share alone.
-        picture: uint8 (h, w, 3), as the model saw it: resized and cut.
+        image: uint8 (h, w, 3), as the model saw it: resized and cut.
         map: float32 (h, w) in [0, 1], see `oochub.attention.smooth_grad_cam`.
         mask: (h, w) True on the object; None where no mask was given.
 
@@ -59,7 +59,7 @@ class AttentionMap:
 
     @property
     def area(self) -> float | None:
-        """The share of the picture that the object takes, what a map gives that is the same everywhere."""
+        """The share of the image that the object takes, what a map gives that is the same everywhere."""
         return None if self.mask is None else float(self.mask.mean())
 
     @property
@@ -76,16 +76,16 @@ Chosen = Literal["all", "wrong", "right"]
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectShare:
-    """How much of the attention lies on the object, over the pictures of one model.
+    """How much of the attention lies on the object, over the images of one model.
 
     Attributes:
         model: What the model is called.
-        rows: "all" pictures, or those that it got "wrong" or "right".
+        rows: "all" images, or those that it got "wrong" or "right".
         share: The mean of the share of each map on the object, in [0, 1].
-        area: The mean share of the picture that the object takes: what attention that is the same everywhere gives.
+        area: The mean share of the image that the object takes: what attention that is the same everywhere gives.
         over_area: The mean of share less area, in [-1, 1]: 0 is attention without a look at the object.
-        n_zero: Pictures left out of all three, since their map is all 0: nothing spoke for the answer.
-        n_empty: Pictures left out since their mask is empty: the object is not there.
+        n_zero: Images left out of all three, since their map is all 0: nothing spoke for the answer.
+        n_empty: Images left out since their mask is empty: the object is not there.
     """
 
     model: str
@@ -98,11 +98,11 @@ class ObjectShare:
 
 
 def measure_object_shares(maps: Sequence[AttentionMap], sampling: Sampling = Sampling()) -> tuple[ObjectShare, ...]:  # noqa: B008
-    """The shares of each model, over all pictures, those that it got wrong and those that it got right.
+    """The shares of each model, over all images, those that it got wrong and those that it got right.
 
     Args:
         maps: With masks; those without one are left out.
-        sampling: resamples and seed of the percentile bootstrap over pictures.
+        sampling: resamples and seed of the percentile bootstrap over images.
 
     Returns:
         Three a model, in the order of the models; none where no map has a mask.
@@ -137,7 +137,7 @@ def _compute_map(model: str, rows: Chosen, part: Sequence[AttentionMap], samplin
 
 def _mean(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", sampling: Sampling) -> Estimate:
     if not len(values):
-        return Estimate(math.nan, n=0, method="none", reason="there is no such picture with a map and an object")
+        return Estimate(math.nan, n=0, method="none", reason="there is no such image with a map and an object")
     if len(values) == 1:
-        return Estimate(float(values[0]), n=1, method="none", reason="one picture says nothing of others")
+        return Estimate(float(values[0]), n=1, method="none", reason="one image says nothing of others")
     return mean_estimate(values, sampling, are_shares=False)

@@ -1,4 +1,4 @@
-"""The masks of objects, from a folder of pictures that are named by the examples."""
+"""The masks of objects, from a folder of images that are named by the examples."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from oochub.storage.reading import read_bytes
 
 
 class ObjectMasks:
-    """Masks as PNG files `<example_id>.png` of the size of the pictures; what is not black is the object.
+    """Masks as PNG files `<example_id>.png` of the size of the images; what is not black is the object.
 
     Of the raw folder of COCO, with its annotations, the mask is that of all annotations of a thing in the image.
 
@@ -28,7 +28,7 @@ class ObjectMasks:
     >>> ObjectMasks("no/such/folder")
     Traceback (most recent call last):
     oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the size of its \
-picture, <example_id>.png, white on the object and black elsewhere.
+image, <example_id>.png, white on the object and black elsewhere.
     """
 
     def __init__(self, folder: str | Path, thing: str | None = None) -> None:
@@ -36,7 +36,7 @@ picture, <example_id>.png, white on the object and black elsewhere.
         self._coco: Mapping[int, Mapping[str, Sequence[NDArray[np.bool_]]]] | None = None
         if not self._folder.is_dir():
             raise OochubError(
-                f"There is no folder of masks at {folder}. A mask is a PNG of the size of its picture, "
+                f"There is no folder of masks at {folder}. A mask is a PNG of the size of its image, "
                 "<example_id>.png, white on the object and black elsewhere."
             )
 
@@ -60,7 +60,7 @@ picture, <example_id>.png, white on the object and black elsewhere.
         missing = [name for name in example_ids if not self._find_file(name).is_file()]
         if missing:
             raise OochubError(
-                f"{len(missing):,} of {len(example_ids):,} pictures have no mask in {self._folder}, first "
+                f"{len(missing):,} of {len(example_ids):,} images have no mask in {self._folder}, first "
                 f"{missing[0]}.png. Give the folder of this data set's masks, or leave out "
                 f"{either('masks=', '--masks')}."
             )
@@ -70,10 +70,10 @@ picture, <example_id>.png, white on the object and black elsewhere.
 
         Args:
             example_id: Of the row.
-            size: (width, height) of its picture.
+            size: (width, height) of its image.
 
         Raises:
-            OochubError: A file that is no picture.
+            OochubError: A file that is no image.
         """
         if self._coco is not None and self._thing is not None:
             parts = self._coco[int(example_id)][self._thing]

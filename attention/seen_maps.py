@@ -1,4 +1,4 @@
-"""Pictures as a model sees them, with the map of its answer and the mask of the object in the same pixels."""
+"""Images as a model sees them, with the map of its answer and the mask of the object in the same pixels."""
 
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ def make_seen_maps(
 ) -> Iterator[SeenMap]:
     """The map of each row for the class that the model answered with.
 
-    Pictures and masks go through the model's own preprocessing; what it makes of black and of white says which gray
+    Images and masks go through the model's own preprocessing; what it makes of black and of white says which gray
     level a value stands for.
 
     Args:
@@ -56,7 +56,7 @@ def make_seen_maps(
         splits: All splits of the data set.
         predictions: Of these rows, in their order, by this model.
         device: Where the model runs.
-        mask: Gives the mask of an example from its id and the (width, height) of its picture; None for none.
+        mask: Gives the mask of an example from its id and the (width, height) of its image; None for none.
         mode: See `oochub.predict`; so are `processor` and `cache`.
         processor: See there.
         cache: See there.
@@ -64,7 +64,7 @@ def make_seen_maps(
         saliency: Settings of `SmoothGradCam`.
 
     Raises:
-        OochubError: A mask of another size than its picture; what opening the model and `SmoothGradCam` raise.
+        OochubError: A mask of another size than its image; what opening the model and `SmoothGradCam` raise.
     """
     source = ModelSource(model)
     way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
@@ -131,8 +131,8 @@ def _fit_mask(
     """The mask in the pixels that the model sees."""
     if mask.shape[::-1] != size:
         raise OochubError(
-            f"The mask of {name} is {mask.shape[1]} x {mask.shape[0]} pixels, its picture {size[0]} x {size[1]}. Give "
-            "masks of the pictures as they are stored."
+            f"The mask of {name} is {mask.shape[1]} x {mask.shape[0]} pixels, its image {size[0]} x {size[1]}. Give "
+            "masks of the images as they are stored."
         )
     image = Image.fromarray(mask).convert("RGB")
     levels = _compute_gray_levels(_process(inputs, [image], black.device), black, white)[0]

@@ -1,6 +1,6 @@
-"""Smooth Grad-CAM++: which places of a picture speak for a class, by the gradients of a few noisy copies of it.
+"""Smooth Grad-CAM++: which places of an image speak for a class, by the gradients of a few noisy copies of it.
 
-The layer is the last of the network that still has places on the picture, found by what it computes, never by its name.
+The layer is the last of the network that still has places on the image, found by what it computes, never by its name.
 """
 
 import math
@@ -17,17 +17,17 @@ Variant = Literal["paper", "torchcam"]
 
 
 class SmoothGradCam:
-    r"""The map L = relu(sum_k w_k A_k) of each picture, on the last layer with places.
+    r"""The map L = relu(sum_k w_k A_k) of each image, on the last layer with places.
 
-    A_k(i, j) are the activations of the layer for the picture as it is, g the gradient of the class's logit by them,
-    and D_p the mean of g^p over copies of the picture with normal noise (for a network that is linear piece by piece
+    A_k(i, j) are the activations of the layer for the image as it is, g the gradient of the class's logit by them,
+    and D_p the mean of g^p over copies of the image with normal noise (for a network that is linear piece by piece
     the p-th derivative of exp(logit), but for a factor). Then
 
         alpha_k(i, j) = D_2 / (2 D_2 + D_3 sum_ab A_k(a, b)),    w_k = sum_ij alpha_k(i, j) relu(D_1)
 
     The paper prints D_1 in the numerator, which is no solution of its own Equation. A denominator that is not above 0,
     which activations below 0 can give, makes no weight. The map is divided by its largest value, and all 0 where
-    nothing speaks for the class. The noise is the same for every picture and every network, so a map depends neither
+    nothing speaks for the class. The noise is the same for every image and every network, so a map depends neither
     on the rest of its batch nor on what was mapped before.
 
     `variant="torchcam"` computes what torchcam 0.5.0 does, which Spawrious used: the activations and the D_1 of the
@@ -35,8 +35,8 @@ class SmoothGradCam:
 
     Args:
         network: Of a mode; `network(**inputs).logits` is (b, c). It is run in evaluation mode and left as it was.
-        probe: Inputs of two pictures that differ, as `Input.probe` gives.
-        samples: Noisy copies of each picture, 1 or more.
+        probe: Inputs of two images that differ, as `Input.probe` gives.
+        samples: Noisy copies of each image, 1 or more.
         noise: Standard deviation of the noise, 0 or more, in units of what the network is called with: normalized
             pixels, not a share of their range.
         variant: "paper", or "torchcam".
@@ -72,7 +72,7 @@ class SmoothGradCam:
             self._layer = find_spatial_layer(network, probe)
 
     def __call__(self, inputs: Mapping[str, torch.Tensor], target: torch.Tensor) -> torch.Tensor:
-        """The maps float32 (b, height, width) in [0, 1], of the size of the pictures, where the network is.
+        """The maps float32 (b, height, width) in [0, 1], of the size of the images, where the network is.
 
         Args:
             inputs: What the network is called with, `pixel_values` (b, 3, height, width) among it.
@@ -147,13 +147,13 @@ _UNEVEN = 1.5  # how far the strides down and across may be from each other: a g
 
 
 class SpatialLayer(NamedTuple):
-    """A layer, which of its calls in a pass is meant, and how its output lies on the picture.
+    """A layer, which of its calls in a pass is meant, and how its output lies on the image.
 
     Attributes:
         layer: Whose output has places.
         call: The number of the call, of a layer that is called several times.
         form: "channels_first" (b, c, h, w), "channels_last" (b, h, w, c), or "tokens" (b, t, c).
-        before: Tokens that are none of the picture, such as a class token, before those that are.
+        before: Tokens that are none of the image, such as a class token, before those that are.
         after: Such tokens behind them.
     """
 
@@ -168,7 +168,7 @@ class SpatialLayer(NamedTuple):
 
         Args:
             output: Of the layer.
-            size: (height, width) of the picture that the network sees.
+            size: (height, width) of the image that the network sees.
         """
         if self.form == "channels_first":
             return output
@@ -178,7 +178,7 @@ class SpatialLayer(NamedTuple):
         grid = _fit_grid(tokens.shape[1], size)
         if grid is None:
             raise OochubError(
-                f"{tokens.shape[1]} tokens are no grid on a picture of {size[0]} x {size[1]} pixels. Make the pictures "
+                f"{tokens.shape[1]} tokens are no grid on an image of {size[0]} x {size[1]} pixels. Make the images "
                 "of one size, as the model's processor does."
             )
         cells: torch.Tensor = tokens.movedim(-1, 1).unflatten(-1, grid)
@@ -186,17 +186,17 @@ class SpatialLayer(NamedTuple):
 
 
 def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> SpatialLayer:
-    """The last layer with places through which all passes that the logits know of the picture.
+    """The last layer with places through which all passes that the logits know of the image.
 
     A pass over the probe records what each layer gives: maps (b, c, h, w) or (b, h, w, c), or tokens (b, t, c). Tokens
-    that are the same for two pictures when a sequence of their number is first seen are none of the picture. From the
+    that are the same for two images when a sequence of their number is first seen are none of the image. From the
     last layer back, the first is taken whose places the logits depend on, and without whose gradient no gradient
     reaches the pixels: of a residual network the end of its last stage and not one of the branches before it, of a
     vision transformer that reads its class token what goes into its last block.
 
     Args:
         network: In evaluation mode; `network(**probe).logits` is (b, c).
-        probe: With `pixel_values` of two pictures that differ.
+        probe: With `pixel_values` of two images that differ.
 
     Raises:
         OochubError: A network that is not called with pixels, or that has no such layer.
@@ -210,22 +210,22 @@ def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> Spati
     """
     if "pixel_values" not in probe or probe["pixel_values"].ndim != 4:
         raise OochubError(
-            f"A saliency map lies on a picture, and {type(network).__name__} is not called with the pixels of one. "
-            "Give a model of pictures."
+            f"A saliency map lies on an image, and {type(network).__name__} is not called with the pixels of one. "
+            "Give a model of images."
         )
     pixels = probe["pixel_values"].detach().clone().requires_grad_(True)
     size = (pixels.shape[2], pixels.shape[3])
     with torch.enable_grad(), record_outputs(network) as calls:
         logits = network(**{**probe, "pixel_values": pixels}).logits.float()
     weights = torch.randn(logits.shape, generator=torch.Generator().manual_seed(0)).to(logits.device)
-    answer = (logits * weights).sum()  # a plain sum may be the same for every picture
+    answer = (logits * weights).sum()  # a plain sum may be the same for every image
     found: SpatialLayer
     for found, given in reversed(list(_find_candidates(calls, size))):
         (gradient,) = torch.autograd.grad(answer, given, retain_graph=True, allow_unused=True)
         if gradient is not None and found.places(gradient, size).any() and _is_whole(answer, given, pixels):
             return found
     raise OochubError(
-        f"{type(network).__name__} has no layer with places through which all passes that it sees of a picture, so it "
+        f"{type(network).__name__} has no layer with places through which all passes that it sees of an image, so it "
         "has no saliency map. Use a convolutional network or a vision transformer."
     )
 
@@ -259,7 +259,7 @@ def _find_candidates(
     calls: list[tuple[nn.Module, torch.Tensor]], size: tuple[int, int]
 ) -> Iterator[tuple[SpatialLayer, torch.Tensor]]:
     counts: dict[nn.Module, int] = {}
-    beside: dict[int, tuple[int, int] | None] = {}  # number of tokens: how many are not of the picture
+    beside: dict[int, tuple[int, int] | None] = {}  # number of tokens: how many are not of the image
     for layer, given in calls:
         call = counts[layer] = counts.get(layer, -1) + 1
         if given.ndim == 4:
@@ -277,13 +277,13 @@ def _find_candidates(
 
 
 def _count_extra_tokens(given: torch.Tensor) -> tuple[int, int] | None:
-    """How many tokens before and behind the others are the same for two pictures; None where all are."""
+    """How many tokens before and behind the others are the same for two images; None where all are."""
     differ = (given[0] != given[1]).any(-1).nonzero().flatten().tolist()
     return (differ[0], given.shape[1] - differ[-1] - 1) if differ else None
 
 
 def _fit_grid(count: int, size: tuple[int, int]) -> tuple[int, int] | None:
-    """The rows and columns of so many tokens that are nearest to squares on the picture; None where none are near."""
+    """The rows and columns of so many tokens that are nearest to squares on the image; None where none are near."""
     grids = [(rows, count // rows) for rows in range(1, count + 1) if count % rows == 0]
     even = [grid for grid in grids if _is_even(grid, size)]
     return min(even, key=lambda grid: _measure_unevenness(grid, size), default=None)

@@ -76,7 +76,7 @@ class CelebAConfig(BenchmarkConfig):
 
     Attributes:
         strict: Refuse rows that are not as many as the release's 162,770, 19,867 and 19,962, instead of noting it.
-        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
+        follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     strict: bool = False
@@ -160,7 +160,7 @@ def _read_table(raw: RawFile, folder: Path) -> MetadataTable:
 
 
 def _find_picture_folder(folder: Path) -> Path:
-    """The folder of pictures, which Kaggle's archive holds twice, one in the other."""
+    """The folder of images, which Kaggle's archive holds twice, one in the other."""
     place = celebA.raw_files[2].find(folder) or folder / "img_align_celeba"
     return nested if (nested := place / place.name).is_dir() else place
 

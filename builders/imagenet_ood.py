@@ -1,4 +1,4 @@
-"""ImageNet-OOD: pictures of classes that ImageNet-1K lacks, and ImageNet-1K as it is, corrupted and redrawn."""
+"""ImageNet-OOD: images of classes that ImageNet-1K lacks, and ImageNet-1K as it is, corrupted and redrawn."""
 
 import hashlib
 from collections.abc import Iterable
@@ -33,10 +33,10 @@ def _declare_raw_file(path: str, url: str, size: str, license: str, note: str, a
 _imagenet_ood = Benchmark(
     name="imagenet_ood",
     title="ImageNet-OOD",
-    summary="Pictures of 637 classes that ImageNet-1K lacks, beside ImageNet-1K as it is, corrupted and redrawn.",
+    summary="Images of 637 classes that ImageNet-1K lacks, beside ImageNet-1K as it is, corrupted and redrawn.",
     version="1.0.0",
     homepage="https://github.com/princetonvisualai/imagenetood",
-    # the pictures out of distribution are of ImageNet-21K; ImageNet-1K is what models are to know
+    # the images out of distribution are of ImageNet-21K; ImageNet-1K is what models are to know
     sources=("imagenet ood", "imagenetood", "imagenet 21k", "imagenet21k", "imagenet 22k", "imagenet22k"),
     citation="""@inproceedings{yang2024imagenetood,
   title = {ImageNet-OOD: Deciphering Modern Out-of-Distribution Detection Algorithms},
@@ -110,14 +110,14 @@ _imagenet_ood = Benchmark(
     ),
     closed={"shift": SHIFTS},
     in_context=Rows(name="ImageNet-1K as it is", split="test", where={"shift": ("none",)}),
-    out_of_context=Rows(name="its classes in other pictures", split="test", where={"shift": ("covariate",)}),
+    out_of_context=Rows(name="its classes in other images", split="test", where={"shift": ("covariate",)}),
     primary_metric="accuracy",
     metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
     chance=0.001,
     words=Vocabulary(
         example="image",
         inside="on ImageNet-1K as it is",
-        outside="on its classes in other pictures",
+        outside="on its classes in other images",
         inside_title="without a shift",
         outside_title="under a shift",
     ),
@@ -145,12 +145,12 @@ class ImagenetOodConfig(BenchmarkConfig):
 
     Attributes:
         file_list: The files that belong to `imagenet_ood` or `openimage_o`, one a line, when the list does not lie in
-            the data folder as `imagenetood.txt` or `openimage_o.txt`. Without one every picture of the 637 classes
-            is taken, or every picture.
-        held_out: Of `imagenet_1k`: this share of each class's training pictures, the last by name, becomes the split
+            the data folder as `imagenetood.txt` or `openimage_o.txt`. Without one every image of the 637 classes
+            is taken, or every image.
+        held_out: Of `imagenet_1k`: this share of each class's training images, the last by name, becomes the split
             `validation`, which `oochub train` selects its model by.
         strict: Refuse sets that are not complete, instead of noting it.
-        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
+        follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     file_list: str | None = None
@@ -163,10 +163,10 @@ def _make_config(name: str, description: str) -> ImagenetOodConfig:
 
 
 class ImagenetOod(BenchmarkBuilder):
-    """ImageNet-1K, the sets with its classes in other pictures (C, R, Sketch) and those with none (OOD, OpenImage-O).
+    """ImageNet-1K, the sets with its classes in other images (C, R, Sketch) and those with none (OOD, OpenImage-O).
 
     Every config has the same columns. Labels are 0 to 999 in the standard order, and -1 where `is_ood`. A row's
-    `environment` is its set and its `group` the set with what the picture is (a corruption, a rendition); C, R and
+    `environment` is its set and its `group` the set with what the image is (a corruption, a rendition); C, R and
     Sketch are `shift` "covariate", OOD and OpenImage-O "semantic". The bytes are those of the source, read in place
     from folders or tar files; `codec`, `width` and `height` are what the bytes say, whatever the file is called.
 

@@ -28,7 +28,7 @@ _STUFF: dict[str, Any] = dict(
     size="543 MB",
     license="CC BY 4.0",
 )
-_FLICKR = "each picture's own, on Flickr; column `license`"
+_FLICKR = "each image's own, on Flickr; column `license`"
 
 
 def _describe_context(row: Mapping[str, Any], facts: BuildFacts) -> str:
@@ -126,7 +126,7 @@ _nooch = Benchmark(
         hard_negative="context, no object",
     ),
     context_column="context_area",
-    images_license="Flickr terms of use; each picture has its own licence",
+    images_license="Flickr terms of use; each image has its own licence",
     annotations_license="CC BY 4.0",
     not_buildable=_explain_not_buildable,
     describe_context=_describe_context,
@@ -157,7 +157,7 @@ class NoochConfig(BenchmarkConfig):
             examples of each side and split as co-occurrence has.
         splits: The official `cocostuff_split_image_ids.npz` when it does not lie in the data folder.
         strict: Refuse a folder that is not all of COCO, instead of noting it.
-        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
+        follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     contexts: str | Sequence[str] = "computed"
@@ -180,7 +180,7 @@ class Nooch(BenchmarkBuilder):
 
     `ce_<class>` has the challenge of each image by co-occurrence, `gist_<class>` by the similarity of its captions to
     those of the training positives; a class without a context cannot be built and says so. `all` has what every class
-    takes of every image: `oochub.task(data, "ce_car")` makes a task of it without reading a picture. Rows come in the
+    takes of every image: `oochub.task(data, "ce_car")` makes a task of it without reading an image. Rows come in the
     order of the official split file, or by image id.
 
     >>> list(Nooch.builder_configs)[:3], len(Nooch.builder_configs)

@@ -113,7 +113,7 @@ class SpawriousConfig(BenchmarkConfig):
             three M2M names and swaps the environments of two breeds in one of them.
         composition: Of `composed`: a TOML file that says which backgrounds each breed has in each environment.
         strict: Refuse folders of another size than the release's 3,168 files, instead of noting it.
-        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
+        follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     variant: str = "paper"

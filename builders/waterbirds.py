@@ -31,7 +31,7 @@ waterbirds = Benchmark(
     summary="Land birds and water birds before land or water; in training 95% of each stand before their own.",
     version="1.0.0",
     homepage="https://github.com/kohpangwei/group_DRO",
-    # the page of CUB-200-2011 warns that its pictures overlap with those of ImageNet
+    # the page of CUB-200-2011 warns that its images overlap with those of ImageNet
     sources=("waterbirds", "cub", "places", "imagenet"),
     citation="""@inproceedings{sagawa2020distributionally,
   title = {Distributionally Robust Neural Networks for Group Shifts: On the Importance of Regularization for
@@ -47,7 +47,7 @@ waterbirds = Benchmark(
             url="https://nlp.stanford.edu/data/dro/waterbird_complete95_forest2water2.tar.gz",
             size="0.5 GB",
             license="of CUB-200-2011 (non-commercial research and education) and of Places",
-            note=f"of {_RELEASED}/ or waterbirds_v1.0/, beside its 200 folders of pictures",
+            note=f"of {_RELEASED}/ or waterbirds_v1.0/, beside its 200 folders of images",
         ),
     ),
     in_context=Rows(name="easy", split="test", where={"challenge": ("easy",)}),
@@ -80,16 +80,16 @@ class WaterbirdsConfig(BenchmarkConfig):
 
     Attributes:
         strict: Refuse rows that are not as many as the release's 4,795, 1,199 and 5,794, instead of noting it.
-        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
+        follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     strict: bool = False
 
 
 class Waterbirds(BenchmarkBuilder):
-    """The released folder, or that of WILDS, which is the same: `metadata.csv` beside 200 folders of pictures.
+    """The released folder, or that of WILDS, which is the same: `metadata.csv` beside 200 folders of images.
 
-    `example_id` is the picture's path without its suffix, which names the species. The training environments are the
+    `example_id` is the image's path without its suffix, which names the species. The training environments are the
     four groups, bird x place, as in Sagawa et al. and WILDS. `challenge` is the criterion `mismatch` of bird and place:
     a water bird on land is a hard positive, a land bird on water a hard negative (NOOCH, Table 1). `group_counts` of
     the build record are the weights of `adjusted_accuracy`.
@@ -138,7 +138,7 @@ class Waterbirds(BenchmarkBuilder):
         notes = [*self._partial(parts, _ROWS), *_describe_group_differences(facts.group_counts or {})]
         self._check_whole(f"{metadata} is not the release", notes)
         if (metadata.parent / _CONSTRUCTED).is_file():
-            notes.append("constructed from CUB and Places by oochub: not the released pictures")
+            notes.append("constructed from CUB and Places by oochub: not the released images")
         return self._splits(metadata.parent, parts, facts, notes)
 
     def _read_metadata(self, folder: Path) -> Path:

@@ -48,7 +48,7 @@ def choose_examples(
     Returns:
         One row an example, by kind and rank: kind, example_id, split, label (the class name), `nll <model>` of each
         model in nats, better_by (with `than`), and the auxiliary columns that the first predictions have: challenge,
-        area and context_area as fractions of the picture, context, gist_similarity, license, source_url.
+        area and context_area as fractions of the image, context, gist_similarity, license, source_url.
 
     Raises:
         OochubError: No binary task, no such split, kind or criterion, a column that is missing, predictions of other

@@ -1,4 +1,4 @@
-"""How well a detector finds pictures, by how far they are from the nearest picture in distribution.
+"""How well a detector finds images, by how far they are from the nearest image in distribution.
 
 Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Section 4.1 with Figure 3 left, and Appendix C with Figure 10.
 """

@@ -1,4 +1,4 @@
-"""Rows of pictures with headings, titles and outlines, within one axes."""
+"""Rows of images with headings, titles and outlines, within one axes."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from oochub.figures._style import INK, INK2, make_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_CELL, _GAP, _LINE, _HEAD_LINE = 2.5, 0.12, 0.155, 0.2  # inches: a picture's width, its margin, lines of text
+_CELL, _GAP, _LINE, _HEAD_LINE = 2.5, 0.12, 0.155, 0.2  # inches: an image's width, its margin, lines of text
 _SMALL, _LARGE = 8, 10  # points
 _LETTER = {_SMALL: 0.56, _LARGE: 0.67}  # width of a letter, as a part of its size; the large ones are bold
 # Two colors that the color-blind tell apart (yellow and a lighter purple of Okabe and Ito), rare in skies, seas, roads
@@ -30,7 +30,7 @@ LINES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One picture.
+    """One image.
 
     Attributes:
         name: The label of its axes.
@@ -54,15 +54,15 @@ def draw_picture_grid(
     note: str,
     cell: float = _CELL,
 ) -> "Axes":
-    """Fills the axes (those of a new figure for None) with rows of pictures below their headings.
+    """Fills the axes (those of a new figure for None) with rows of images below their headings.
 
     Args:
         ax: Axes to fill.
-        rows: (heading, pictures); a row without pictures says so.
-        columns: The most pictures of a row; where it is 1 the rows stand side by side.
+        rows: (heading, images); a row without images says so.
+        columns: The most images of a row; where it is 1 the rows stand side by side.
         legend: A key of `LINES` to what it outlines, in words; may be empty.
         note: Stands below all.
-        cell: Width of a picture in inches, on new axes.
+        cell: Width of an image in inches, on new axes.
     """
     across, down = (len(rows), 1) if columns == 1 else (columns, len(rows))
     width = cell * across if ax is None else _measure_axes(ax)[0]

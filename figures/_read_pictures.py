@@ -1,4 +1,4 @@
-"""Reads the pictures of some examples of a data set."""
+"""Reads the images of some examples of a data set."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from oochub.errors import OochubError, unknown_name
 
 
 def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Image.Image]:
-    """The pictures of these examples by their example_id; no other is decoded.
+    """The images of these examples by their example_id; no other is decoded.
 
     Args:
         dataset: A data set or its splits, with columns example_id and image.
@@ -17,7 +17,7 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
         ids: Their example_id.
 
     Raises:
-        OochubError: No such split, column or example; a picture that is missing or cannot be read.
+        OochubError: No such split, column or example; an image that is missing or cannot be read.
     """
     import datasets
 

@@ -1,4 +1,4 @@
-"""Pictures of scored sets out of their data sets, one beside another, and what stands above them."""
+"""Images of scored sets out of their data sets, one beside another, and what stands above them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,17 +14,16 @@ _HEIGHT, _SEAM = 224, 6  # pixels of a pair
 
 
 def select_pictures(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[str, Any]) -> dict[int, Image.Image]:
-    """The pictures of some rows of a set, by row; no other is decoded.
+    """The images of some rows of a set, by row; no other is decoded.
 
     Raises:
-        OochubError: The data set is not given, or lacks a picture.
+        OochubError: The data set is not given, or lacks an image.
     """
     if not rows:
         return {}
     if scored.name not in datasets:
         raise OochubError(
-            f"There is no data set of {scored.name}, of which pictures are shown; given: "
-            f"{', '.join(datasets) or 'none'}."
+            f"There is no data set of {scored.name}, of which images are shown; given: {', '.join(datasets) or 'none'}."
         )
     split, ids = scored.predictions.split, scored.predictions.column("example_id")
     pictures: dict[int, Image.Image] = {}
@@ -36,7 +35,7 @@ def select_pictures(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[st
 
 
 def name_class(scored: ScoredSet, row: int) -> str:
-    """What is in the picture: its column `class_name`, else the name of its label, else ""."""
+    """What is in the image: its column `class_name`, else the name of its label, else ""."""
     known = scored.predictions
     if "class_name" in known.column_names:
         return wording.words(str(known.column("class_name")[row]))
@@ -45,7 +44,7 @@ def name_class(scored: ScoredSet, row: int) -> str:
 
 
 def draw_side_by_side(left: Image.Image, right: Image.Image) -> Image.Image:
-    """Both pictures, cut to squares, on white with a seam."""
+    """Both images, cut to squares, on white with a seam."""
     pair = Image.new("RGB", (2 * _HEIGHT + _SEAM, _HEIGHT), "white")
     for picture, at in ((left, 0), (right, _HEIGHT + _SEAM)):
         side = min(picture.size)

@@ -1,4 +1,4 @@
-"""What the figures share: new axes, bare spines, the marks of sides and of sets of pictures, a heat map."""
+"""What the figures share: new axes, bare spines, the marks of sides and of sets of images, a heat map."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ LOSSES = tuple(theme.LIGHT[f"h{step}"] for step in range(7))
 COLORS: Mapping[str, str] = {"none": theme.LIGHT["inn"], "covariate": OUT, "semantic": INK}
 MARKERS: Mapping[str, str] = {"none": theme.MARKERS["in"], "covariate": theme.MARKERS["out"], "semantic": "s"}
 SHIFTS: Mapping[str, str] = {"none": "in distribution", "covariate": "covariate shift", "semantic": "semantic shift"}
-"""A set of pictures has a color and a mark by its shift, and a dash of its own, so that gray paper tells them apart."""
+"""A set of images has a color and a mark by its shift, and a dash of its own, so that gray paper tells them apart."""
 _DASHES: Mapping[str, Sequence[Any]] = {
     "none": ("-", (0, (9, 1.5))),
     "covariate": ((0, (5, 1.5)), (0, (5, 1.5, 1, 1.5)), (0, (5, 1.5, 1, 1.5, 1, 1.5))),

@@ -1,4 +1,4 @@
-"""How often a model says a row's class where the picture's object or background was taken away or exchanged."""
+"""How often a model says a row's class where the image's object or background was taken away or exchanged."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
-    """Draws the share of each kind of pictures for which the answer is the row's class, with its interval.
+    """Draws the share of each kind of images for which the answer is the row's class, with its interval.
 
     Args:
         report: Of `oochub audit --probe background`.
@@ -36,7 +36,7 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     found = report.background
     if found is None:
         raise OochubError(
-            "This report does not say what altered pictures do: plot another kind, or ask: oochub audit MODEL SOURCE "
+            "This report does not say what altered images do: plot another kind, or ask: oochub audit MODEL SOURCE "
             "--probe background."
         )
     ax = make_axes(ax, 8.4, 4.0)

@@ -35,8 +35,8 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     >>> import tempfile
     >>> import oochub
     >>> from oochub.studies.demo.example import example
-    >>> pictures, model = example(tempfile.mkdtemp() + "/example", size=32)
-    >>> ax = context_gaps(oochub.audit(model, pictures, label="breed", contexts="properties"))
+    >>> images, model = example(tempfile.mkdtemp() + "/example", size=32)
+    >>> ax = context_gaps(oochub.audit(model, images, label="breed", contexts="properties"))
     >>> ax.get_yticklabels()[0].get_text().partition("\n")[0]
     'pale, usual for dachshund'
     """

@@ -1,4 +1,4 @@
-"""Where two detectors rank the same pictures: right answers, wrong answers, or pictures out of distribution."""
+"""Where two detectors rank the same images: right answers, wrong answers, or images out of distribution."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
@@ -41,7 +41,7 @@ def detector_ranks(
         scored_sets: Of `oochub.evaluation.detector_scores.score_sets`.
         detector: Its key or name; None takes the first that is not `against`.
         against: The detector that it is compared with.
-        rows: "correct": right answers in distribution, "incorrect": wrong ones, "ood": pictures out of distribution.
+        rows: "correct": right answers in distribution, "incorrect": wrong ones, "ood": images out of distribution.
         inside: The set in distribution; None takes the first without shift.
         outside: The set out of distribution; None takes the first.
         bins: How many.

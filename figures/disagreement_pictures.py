@@ -1,4 +1,4 @@
-"""The pictures on which two detectors disagree most: one takes them for out of distribution, the other does not."""
+"""The images on which two detectors disagree most: one takes them for out of distribution, the other does not."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -30,27 +30,27 @@ def disagreement_pictures(
     columns: int = 8,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    r"""Draws Figs. 12 and 13: of each set the pictures that `detector` ranks low (out) and `against` ranks high (in).
+    r"""Draws Figs. 12 and 13: of each set the images that `detector` ranks low (out) and `against` ranks high (in).
 
-    The percentile rank of a picture is among the pictures of its own set, ties share their mean. The largest
-    difference comes first, of equal ones the first in the file; pictures that `detector` ranks no lower are not shown.
+    The percentile rank of an image is among the images of its own set, ties share their mean. The largest
+    difference comes first, of equal ones the first in the file; images that `detector` ranks no lower are not shown.
     Swap the two detectors for the reverse.
 
     Args:
         scored_sets: Of `oochub.evaluation.detector_scores.score_sets`.
-        datasets: Config to the data set that was predicted, of every set; only the pictures shown are decoded.
+        datasets: Config to the data set that was predicted, of every set; only the images shown are decoded.
         detector: Its key or name; None takes the first that is not `against`.
         against: The detector that it is compared with.
-        columns: Pictures of each set; the paper shows 12.
+        columns: Images of each set; the paper shows 12.
         ax: Axes to fill; None makes a new figure.
 
     Returns:
-        The axes; `ax.child_axes` are the pictures in order, labeled "<set>/<split>/<example_id>". Above each stand both
-        ranks, 0 to 100, and what is in the picture.
+        The axes; `ax.child_axes` are the images in order, labeled "<set>/<split>/<example_id>". Above each stand both
+        ranks, 0 to 100, and what is in the image.
 
     Raises:
         OochubError: An unknown detector, twice the same, columns below 1, a data set that is not given or lacks a
-            picture, no disagreement at all; matplotlib is not installed.
+            image, no disagreement at all; matplotlib is not installed.
 
     Source: ImageNet-OOD, Appendix G, Figs. 12 and 13.
 
@@ -60,13 +60,13 @@ def disagreement_pictures(
     >>> from oochub.evaluation.detector_scores import score_sets
     >>> told = {"model": {}, "class_names": ["car", "cow"], "rows": {"test": 2}, "benchmark": "mine", "version": "1.0"}
     >>> rows = {"example_id": ["1", "2"], "split": ["test"] * 2, "logits": [[3.0, 0.0], [5.0, 4.0]], "label": [0, 1]}
-    >>> pictures = datasets.Dataset.from_dict(
+    >>> images = datasets.Dataset.from_dict(
     ...     {"example_id": ["1", "2"], "image": [Image.new("RGB", (8, 6))] * 2},
     ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
     ... )
     >>> scored = score_sets([Predictions(pa.table(rows), told | {"config": "known"})], ["max_logit", "msp"])
     >>> ax = disagreement_pictures(scored, datasets={"known": pictures})
-    >>> [picture.get_title(loc="left") for picture in ax.child_axes]
+    >>> [picture.get_title(loc="left") for image in ax.child_axes]
     ['max logit 25, msp 75\ncar']
     """
     if find_spec("matplotlib") is None:
@@ -99,9 +99,9 @@ def disagreement_pictures(
         heading = f"{wording.name(part.name)}: {SHIFTS[part.shift]} (n = {format_numbers.count(len(rows))})"
         grid.append((heading, pictures))
     if not any(pictures for _, pictures in grid):
-        raise OochubError(f"{key} and {baseline} rank every picture alike: there is no disagreement to show.")
+        raise OochubError(f"{key} and {baseline} rank every image alike: there is no disagreement to show.")
     note = (
-        f"{name_detector(key)} ranks these pictures lower (out of distribution) than {name_detector(baseline)} does, "
-        "largest difference first; percentile ranks among the pictures of the same set, 100 is most in-distribution."
+        f"{name_detector(key)} ranks these images lower (out of distribution) than {name_detector(baseline)} does, "
+        "largest difference first; percentile ranks among the images of the same set, 100 is most in-distribution."
     )
     return draw_picture_grid(ax, grid, columns=columns, legend={}, note=note, cell=_CELL)

@@ -1,4 +1,4 @@
-"""How well a detector finds pictures by their distance from what is in distribution, with a line for each set."""
+"""How well a detector finds images by their distance from what is in distribution, with a line for each set."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ def distance_regression(
         ax: Axes to draw on; None makes a new figure.
 
     Returns:
-        The axes: mean distance to the nearest picture in distribution (1 - cosine) to the right; AUROC as a fraction,
+        The axes: mean distance to the nearest image in distribution (1 - cosine) to the right; AUROC as a fraction,
         or the mean score, upward.
 
     Raises:
@@ -101,7 +101,7 @@ def distance_regression(
         ax.set_ylabel(f"AUROC of {of}\nagainst the subset; 0.5 is chance")
     else:
         ax.set_ylabel("mean score, higher is more in-distribution")
-    nearest_words = f"mean distance to the nearest picture of {wording.name(known.name)}, 1 − cosine"
+    nearest_words = f"mean distance to the nearest image of {wording.name(known.name)}, 1 − cosine"
     ax.set_xlabel(f"{nearest_words}\nbands and brackets: 95% intervals")
     title = f"{name_detector(fits[0].detector)}, {subsets} subsets a set"
     ax.set_title(title, loc="left", color=INK, fontsize="medium")

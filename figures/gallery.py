@@ -1,4 +1,4 @@
-"""The pictures a model gets most wrong out of context and most right in context, object and context outlined."""
+"""The images a model gets most wrong out of context and most right in context, object and context outlined."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -38,28 +38,28 @@ def gallery(
     names: Sequence[str] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    r"""Draws the pictures of `choose_examples`, a row for each kind; with `columns=1` the kinds stand side by side.
+    r"""Draws the images of `choose_examples`, a row for each kind; with `columns=1` the kinds stand side by side.
 
-    Above each picture stands the negative log likelihood (NLL, nats) of each model, then how much of the picture the
+    Above each image stands the negative log likelihood (NLL, nats) of each model, then how much of the image the
     object and each context take.
 
     Args:
         predictions: Of one model on a NOOCH task, or of several; the first is ranked.
-        dataset: The data set that was predicted, or its split; only the pictures shown are decoded.
+        dataset: The data set that was predicted, or its split; only the images shown are decoded.
         than: Show where the first model is better than this one.
         only: "ce" or "gist": what is hard by this criterion and easy by the other.
         kinds: See `choose_examples`.
-        columns: Pictures of each kind.
+        columns: Images of each kind.
         coco: The raw folder, for the outlines of object and contexts; None draws none.
         split: The split to choose from.
         names: Of the models, `than` last; None takes the last part of their ids.
         ax: Axes to fill; None makes a new figure.
 
     Returns:
-        The axes; `ax.child_axes` are the pictures in the order of `choose_examples`, labeled by their example_id.
+        The axes; `ax.child_axes` are the images in the order of `choose_examples`, labeled by their example_id.
 
     Raises:
-        OochubError: What `choose_examples` and `outlines` raise; a picture that is not in the data set or cannot be
+        OochubError: What `choose_examples` and `outlines` raise; an image that is not in the data set or cannot be
             read; matplotlib is not installed.
 
     Source: Madras and Zemel, NOOCH, Figs. 1, 2, 8, 9 and 15 to 26.
@@ -71,12 +71,12 @@ def gallery(
     >>> rows |= {"challenge": ["easy", "hard_negative"], "area": [0.1, 0.0], "context_area": [[0.3], [0.4]]}
     >>> told = {"model": {"id": "runs/erm"}, "class_names": ["no_car", "car"], "rows": {"test": 2}}
     >>> told |= {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "facts": {"contexts": ["road"]}}
-    >>> pictures = datasets.Dataset.from_dict(
+    >>> images = datasets.Dataset.from_dict(
     ...     {"example_id": ["7", "8"], "image": [Image.new("RGB", (8, 6))] * 2},
     ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
     ... )
-    >>> ax = gallery(Predictions(pa.table(rows), told), pictures)
-    >>> [picture.get_title(loc="left") for picture in ax.child_axes]
+    >>> ax = gallery(Predictions(pa.table(rows), told), images)
+    >>> [picture.get_title(loc="left") for image in ax.child_axes]
     ['erm 0.13\nno car, road 40%', 'erm 2.13\ncar 10%, road 30%']
     """
     if find_spec("matplotlib") is None:
@@ -127,7 +127,7 @@ def _trace_outlines(
 
 
 def _format_title(row: Mapping[Any, Any], thing: str, contexts: Sequence[str]) -> str:
-    """Losses, and below them what is in the picture: "ERM 3.21, GroupDRO 0.40", "car 5%, road 0%"."""
+    """Losses, and below them what is in the image: "ERM 3.21, GroupDRO 0.40", "car 5%, road 0%"."""
     losses = [f"{key.removeprefix('nll ')} {value:.2f}" for key, value in row.items() if key.startswith("nll ")]
     name = wording.words(thing)
     shown = [f"no {name}" if row["label"] != thing else f"{name} {_share(row.get('area'))}".rstrip()]
@@ -169,4 +169,4 @@ def _note(chosen: Any, compared: bool) -> str:
     order = f"Hard: highest NLL of {models[0]} first; easy: lowest first."
     if compared:
         order = f"NLL of {models[0]} lower than that of {models[-1]}, largest difference first."
-    return f"{order} NLL of the true answer in nats; percentages of the picture."
+    return f"{order} NLL of the true answer in nats; percentages of the image."

@@ -1,4 +1,4 @@
-"""The worst mistakes of each class, each beside a training picture of the class that it was taken for."""
+"""The worst mistakes of each class, each beside a training image of the class that it was taken for."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -32,7 +32,7 @@ class _Training(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """A mistake (a row of the predictions) and the training picture beside it."""
+    """A mistake (a row of the predictions) and the training image beside it."""
 
     row: int
     training_id: str
@@ -48,15 +48,15 @@ def misclassified_pictures(
     split: str | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    r"""Draws Fig. 4: a row for each class, its wrong answers with the highest loss, each beside a training picture.
+    r"""Draws Fig. 4: a row for each class, its wrong answers with the highest loss, each beside a training image.
 
-    The training picture is one of the class that was answered, in the same context where training has one. Where the
+    The training image is one of the class that was answered, in the same context where training has one. Where the
     predictions hold features of the training split as well, it is the nearest of these by cosine; else the next one in
-    the order of the data. Pictures are cut to squares.
+    the order of the data. Images are cut to squares.
 
     Args:
         predictions: Of one class a row, with a column of contexts.
-        datasets: Config to the data set that was predicted, with its split train; only the pictures shown are decoded.
+        datasets: Config to the data set that was predicted, with its split train; only the images shown are decoded.
         label: The class whose mistakes are shown; None shows every class that has some.
         columns: Pairs of each class, at least 1.
         split: The split of the mistakes; None takes the one that the benchmark is evaluated on.
@@ -67,7 +67,7 @@ def misclassified_pictures(
 
     Raises:
         OochubError: No mistake to show, an unknown class or split, predictions without contexts, a data set that is not
-            given or lacks its training split, contexts or a picture; matplotlib is not installed.
+            given or lacks its training split, contexts or an image; matplotlib is not installed.
 
     Source: Lynch et al., Spawrious, Figure 4 (Section 5.2).
 
@@ -91,7 +91,7 @@ def misclassified_pictures(
     column, joint = declared.context_column, f" {declared.words.place or 'in'} "
     if not predictions.output.one_answer or column not in predictions.column_names:
         lacks = "one class a row" if not predictions.output.one_answer else f"a column {column!r} of contexts"
-        raise OochubError(f"Mistakes are shown beside training pictures of a context; these predictions lack {lacks}.")
+        raise OochubError(f"Mistakes are shown beside training images of a context; these predictions lack {lacks}.")
     if columns < 1:
         raise OochubError(f"columns is at least 1, got {columns}.")
     if label is not None and label not in names:
@@ -127,7 +127,7 @@ def misclassified_pictures(
         grid.append((f"{wording.words(name)}: {counts}", pictures))
     where = "" if all(context[pair.row] == pair.training_context for pair in every) else " where training has one"
     note = (
-        "Left of each pair: wrong answers, highest loss first. Right: a training picture of the class that was "
+        "Left of each pair: wrong answers, highest loss first. Right: a training image of the class that was "
         f"answered, with the same {wording.words(column)}{where}"
         f"{', the nearest by the cosine of features' if training.features else ''}."
     )
@@ -149,12 +149,12 @@ def _select_wrong(predictions: Predictions, split: str) -> NDArray[np.int64]:
 def _load_training(predictions: Predictions, datasets: Mapping[str, Any], config: str, column: str) -> _Training:
     if config not in datasets:
         raise OochubError(
-            f"There is no data set of {config}, of which pictures are shown; given: {', '.join(datasets) or 'none'}."
+            f"There is no data set of {config}, of which images are shown; given: {', '.join(datasets) or 'none'}."
         )
     data = datasets[config]
     if not isinstance(data, Mapping) or _TRAIN not in data:
         raise OochubError(
-            f"The data set of {config} has no split {_TRAIN}, of which pictures are shown. Give all its splits."
+            f"The data set of {config} has no split {_TRAIN}, of which images are shown. Give all its splits."
         )
     part = data[_TRAIN]
     for name in ("example_id", "label", column):
@@ -177,7 +177,7 @@ def _name_classes(rows: Any, column: str) -> NDArray[Any]:
 def _pair_pictures(
     rows: Sequence[int], predictions: Predictions, context: NDArray[Any], training: _Training
 ) -> list[_Pair]:
-    """A training picture for each mistake; none is shown twice before all of its kind are."""
+    """A training image for each mistake; none is shown twice before all of its kind are."""
     pairs: list[_Pair] = []
     taken: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -185,14 +185,14 @@ def _pair_pictures(
         of_class = np.flatnonzero(training.label == answer)
         if not len(of_class):
             raise OochubError(
-                f"The training split has no picture of class {answer}. Give the data set that was predicted."
+                f"The training split has no image of class {answer}. Give the data set that was predicted."
             )
         same = of_class[training.context[of_class] == here]
         candidates = same if len(same) else of_class
         if training.features:
             known = [k for k in candidates.tolist() if training.ids[k] in training.features]
             if not known:
-                raise OochubError(f"No training picture of class {answer} has features. Predict the split train whole.")
+                raise OochubError(f"No training image of class {answer} has features. Predict the split train whole.")
             bank = np.stack([training.features[training.ids[k]] for k in known])
             chosen = known[int(find_nearest_rows(predictions.features[row][None], bank)[0][0])]  # type: ignore[index]
         else:

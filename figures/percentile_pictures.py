@@ -1,4 +1,4 @@
-"""Pictures at percentiles of a detector's score or of their distance, each beside the nearest one in distribution."""
+"""Images at percentiles of a detector's score or of their distance, each beside the nearest one in distribution."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -38,14 +38,14 @@ def percentile_pictures(
 ) -> "Axes":
     r"""Draws Fig. 2: a row for the distance and for each detector, a column for each percentile.
 
-    A picture at percentile q is the k-th of the n rows out of distribution, k = ceil(q n / 100), from the nearest to
+    An image at percentile q is the k-th of the n rows out of distribution, k = ceil(q n / 100), from the nearest to
     the farthest, or from the lowest score to the highest; of equal ones the first in the file comes first. The right
-    half of each pair is the picture in distribution whose features are nearest by cosine. Pictures are cut to squares.
+    half of each pair is the image in distribution whose features are nearest by cosine. Images are cut to squares.
 
     Args:
         scored_sets: Of `oochub.evaluation.detector_scores.score_sets`; the nearest are of the first set in
             distribution without shift.
-        datasets: Config to the data set that was predicted, for both sets; only the pictures shown are decoded.
+        datasets: Config to the data set that was predicted, for both sets; only the images shown are decoded.
         nearest: Of `oochub.evaluation.set_parts.find_nearest_inside`, by any embedding; None takes the features of the
             scored predictions.
         detectors: Their keys or names; None takes all.
@@ -58,7 +58,7 @@ def percentile_pictures(
 
     Raises:
         OochubError: An unknown set or detector, a percentile outside (0, 100], a data set that is not given or lacks a
-            picture; what `find_nearest_inside` raises; matplotlib is not installed.
+            image; what `find_nearest_inside` raises; matplotlib is not installed.
 
     Source: ImageNet-OOD, Fig. 2 (Section 3.3).
 
@@ -72,14 +72,14 @@ def percentile_pictures(
     >>> new = {"label": [-1, -1], "features": [[1.0, 0.1], [0.5, 1.0]]}
     >>> parts = [Predictions(pa.table(rows | known), told | {"config": "known"})]
     >>> parts += [Predictions(pa.table(rows | new), told | {"config": "new"})]
-    >>> pictures = datasets.Dataset.from_dict(
+    >>> images = datasets.Dataset.from_dict(
     ...     {"example_id": ["1", "2"], "image": [Image.new("RGB", (8, 6))] * 2},
     ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
     ... )
     >>> ax = percentile_pictures(
     ...     score_sets(parts, ["max_logit"]), datasets={"known": pictures, "new": pictures}, percentiles=[50]
     ... )
-    >>> [picture.get_title(loc="left") for picture in ax.child_axes]
+    >>> [picture.get_title(loc="left") for image in ax.child_axes]
     ['50th: 0.00496\nnew | car', '50th: 2\nnew | cow']
     """
     if find_spec("matplotlib") is None:

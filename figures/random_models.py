@@ -135,7 +135,7 @@ def _select_rows(frame: "pd.DataFrame", detector: str | None, metric: str, model
         raise OochubError(f"{len(doubled)} numbers are there twice, first {first['out']} of seed {first['seed']}.")
     if rows["value"].isna().all():
         why = dict.fromkeys(rows["reason"].dropna().astype(str)) if "reason" in rows else ()
-        raise OochubError(f"Every {metric} is undefined{': ' if why else ''}{', '.join(why)}. Take more pictures.")
+        raise OochubError(f"Every {metric} is undefined{': ' if why else ''}{', '.join(why)}. Take more images.")
     return rows
 
 

@@ -22,18 +22,18 @@ _COVER = 0.75  # of a pixel, where the map is 1
 
 
 def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
-    """Draws a row of pictures and a row of maps for each model, a column an example.
+    """Draws a row of images and a row of maps for each model, a column an example.
 
-    A map lies over the gray picture, the brighter the more a place speaks for the answer above it; the answer has its
+    A map lies over the gray image, the brighter the more a place speaks for the answer above it; the answer has its
     probability beside it. Where masks were given, the object is outlined, and the share of the map on it stands
-    beside its share of the picture.
+    beside its share of the image.
 
     Args:
         attention: Of `oochub.attention.attention.attention`.
         ax: Axes to fill; None makes a new figure.
 
     Returns:
-        The axes; `ax.child_axes` are the pictures and then the maps of each model, labeled "<row>/<example_id>".
+        The axes; `ax.child_axes` are the images and then the maps of each model, labeled "<row>/<example_id>".
 
     Raises:
         OochubError: matplotlib is not installed.
@@ -50,7 +50,7 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
     ...     models=("erm",), split="test", rows="all of test", label="corgi", answer="bulldog", n=1, maps=(seen,),
     ...     settings={"samples": 4, "noise": 0.3, "variant": "paper", "seed": 0},
     ... )
-    >>> [picture.get_title(loc="left") for picture in saliency(found).child_axes]
+    >>> [picture.get_title(loc="left") for image in saliency(found).child_axes]
     ['corgi, snow', 'bulldog (wrong) 90%']
     """
     if find_spec("matplotlib") is None:
@@ -111,7 +111,7 @@ def _note(attention: Attention, has_masks: bool) -> str:
     copies = f"{settings['samples']} noisy {'copy' if settings['samples'] == 1 else 'copies'}"
     text = (
         f"Smooth Grad-CAM++ ({way}{copies}, noise {settings['noise']:g}) of the last layer with places, over the "
-        "picture as the model sees it. Each map is divided by its largest value, so two maps are not on one scale. The "
+        "image as the model sees it. Each map is divided by its largest value, so two maps are not on one scale. The "
         f"surest of {format_numbers.count(attention.n)} such mistakes, from {attention.rows}."
     )
-    return text + (" In brackets: the share of the picture that the object takes." * has_masks)
+    return text + (" In brackets: the share of the image that the object takes." * has_masks)

@@ -1,4 +1,4 @@
-"""How a detector's scores are spread over each set of pictures, or over its right and wrong answers."""
+"""How a detector's scores are spread over each set of images, or over its right and wrong answers."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args

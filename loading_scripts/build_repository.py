@@ -1,6 +1,6 @@
 """Builds one config of a benchmark into a repository with its card and licenses: as Parquet, or as WebDataset shards.
 
-Plain `datasets` loads both; `webdataset` reads the shards too. LICENSE.md names the license of the pictures and that of
+Plain `datasets` loads both; `webdataset` reads the shards too. LICENSE.md names the license of the images and that of
 the labels apart.
 """
 
@@ -238,7 +238,7 @@ def _license_text(benchmark: Benchmark) -> str:
 
     >>> from oochub import get
     >>> print(_license_text(get("benchmark", "nooch")).splitlines()[2])
-    - Images: Flickr terms of use; each picture has its own licence.
+    - Images: Flickr terms of use; each image has its own licence.
     """
     files = "\n".join(
         f"| {', '.join(f'`{path}`' for path in paths)} | {url} | {license} |"

@@ -14,7 +14,7 @@ def celebA(
     data_dir: Annotated[Path, typer.Option(help="The folder that holds img_align_celeba/.")],
     out: Annotated[Path, typer.Option(help="The folder of the repository.")],
     strict: Annotated[bool, typer.Option(help="Refuse rows that are not as many as the release's.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
+    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds CelebA hair color; without --no-strict only from the complete release."""

@@ -16,7 +16,7 @@ def imagenet_ood(
     config: Annotated[list[str], typer.Option(help="Repeatable, for example imagenet_ood, imagenet_1k, fog_3.")],
     file_list: Annotated[Path | None, typer.Option(help="The files of imagenet_ood or openimage_o.")] = None,
     strict: Annotated[bool, typer.Option(help="Refuse sets that are not complete.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
+    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of ImageNet-OOD; without --no-strict only from complete sets."""

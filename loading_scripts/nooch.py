@@ -16,7 +16,7 @@ def nooch(
     config: Annotated[list[str], typer.Option(help="Repeatable, for example ce_car.")],
     contexts: Annotated[str, typer.Option(help="computed or published.")] = "computed",
     strict: Annotated[bool, typer.Option(help="Refuse a folder that is not all of COCO.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
+    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of NOOCH; without --no-strict only from the complete images and the official split."""

@@ -18,7 +18,7 @@ def spawrious(
     variant: Annotated[str, typer.Option(help="paper (Table 2) or released (the authors' code).")] = "paper",
     composition: Annotated[str | None, typer.Option(help="Of the config composed: a TOML file.")] = None,
     strict: Annotated[bool, typer.Option(help="Refuse folders of other than 3,168 files.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
+    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of Spawrious; without --no-strict only from the complete release."""

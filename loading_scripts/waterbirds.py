@@ -14,7 +14,7 @@ def waterbirds(
     data_dir: Annotated[Path, typer.Option(help="The folder that holds metadata.csv, or the one above it.")],
     out: Annotated[Path, typer.Option(help="The folder of the repository.")],
     strict: Annotated[bool, typer.Option(help="Refuse rows that are not as many as the release's.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
+    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds Waterbirds; without --no-strict only from the complete release."""

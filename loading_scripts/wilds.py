@@ -15,7 +15,7 @@ def wilds(
     out: Annotated[Path, typer.Option(help="The folder of the repository.")],
     config: Annotated[list[str], typer.Option(help="Repeatable, for example iwildcam.")],
     strict: Annotated[bool, typer.Option(help="Refuse splits of other than the published numbers of rows.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read pictures that links lead to outside the folder.")] = False,
+    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of WILDS; without --no-strict only from the complete folders."""

@@ -1,1 +1,1 @@
-"""What a model says of pictures whose object or background was taken away or exchanged: `--probe background`."""
+"""What a model says of images whose object or background was taken away or exchanged: `--probe background`."""

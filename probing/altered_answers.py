@@ -1,4 +1,4 @@
-"""What a model says of each row's altered pictures, part by part, each part kept."""
+"""What a model says of each row's altered images, part by part, each part kept."""
 
 import hashlib
 import inspect
@@ -22,18 +22,18 @@ from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
 
 VARIANTS = ("object_alone", "background_alone", "mixed_same", "mixed_rand")
-"""The altered pictures of a row."""
+"""The altered images of a row."""
 _ROWS = 64  # of a part that is kept
-_AT_ONCE = 8  # pictures that are held to look at their objects
+_AT_ONCE = 8  # images that are held to look at their objects
 
 Answer = Callable[[datasets.Dataset], NDArray[np.float32]]
 
 
 class AlteredAnswers:
-    """The answers to the altered pictures of rows.
+    """The answers to the altered images of rows.
 
     Args:
-        rows: Whose pictures are altered.
+        rows: Whose images are altered.
         seed: Of the backgrounds that are drawn.
         key: What the model's answers depend on; None keeps nothing.
     """
@@ -47,12 +47,12 @@ class AlteredAnswers:
         """A row for each that is asked about; parts of 64 rows are kept, so that a run which was ended goes on.
 
         Args:
-            opened: Opens the model; called where a part is missing. What it gives says the logits of pictures.
+            opened: Opens the model; called where a part is missing. What it gives says the logits of images.
 
         Returns:
             `place` in the predictions, `state` ("probed", or why it is left out), `same` and `other`, the places of the
             rows whose backgrounds were lent (null where there is none), and the logits of each of `VARIANTS`, null
-            where there is no such picture.
+            where there is no such image.
         """
         starts = range(0, len(self._asked), _ROWS)
         tables = dict[int, pa.Table]()
@@ -71,7 +71,7 @@ class AlteredAnswers:
         return pa.concat_tables([tables[start] for start in starts])
 
     def pictures(self, place: int, same: int | None, other: int | None) -> dict[str, Pixels]:
-        """The pictures of one row, "original" and each of `VARIANTS` that it has.
+        """The images of one row, "original" and each of `VARIANTS` that it has.
 
         Args:
             place: Of the row in the predictions.
@@ -185,7 +185,7 @@ def _compute_key(rows: ProbedRows, seed: int, key: str) -> str:
 
 
 def read_logits(table: pa.Table, variant: str, classes: int) -> NDArray[np.float64]:
-    """The logits (n, c) of a variant, nan in rows that have no such picture."""
+    """The logits (n, c) of a variant, nan in rows that have no such image."""
     values = table.column(variant)
     found = np.full((len(values), classes), np.nan)
     for row, each in enumerate(values.to_pylist()):

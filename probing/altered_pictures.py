@@ -1,4 +1,4 @@
-"""The object of a picture alone, its background alone, and the object on another background.
+"""The object of an image alone, its background alone, and the object on another background.
 
 On whose background each object is put, a row of the same class or one of another, is drawn.
 
@@ -17,7 +17,7 @@ from PIL import Image
 GRAY = 128
 """The level of red, green and blue around an object alone."""
 LEAST_BACKGROUND = 0.05
-"""The share of the picture that the rectangle of background must take with which an object is filled."""
+"""The share of the image that the rectangle of background must take with which an object is filled."""
 _MOST_BOXES = 16
 
 Pixels = NDArray[np.uint8]
@@ -25,7 +25,7 @@ Mask = NDArray[np.bool_]
 
 
 class Box(NamedTuple):
-    """Rows `top` to `bottom` and columns `left` to `right` of a picture, the ends not included."""
+    """Rows `top` to `bottom` and columns `left` to `right` of an image, the ends not included."""
 
     top: int
     bottom: int
@@ -49,7 +49,7 @@ def cut_object(pixels: Pixels, mask: Mask) -> Pixels:
 def paste_object(pixels: Pixels, mask: Mask, ground: Pixels) -> Pixels:
     """The object on another background, at its own place.
 
-    The background is enlarged or reduced to cover the picture, its shape kept, and cut to it from the middle.
+    The background is enlarged or reduced to cover the image, its shape kept, and cut to it from the middle.
 
     Args:
         pixels: uint8 (h, w, 3).
@@ -67,10 +67,10 @@ def paste_object(pixels: Pixels, mask: Mask, ground: Pixels) -> Pixels:
 
 
 def remove_object(pixels: Pixels, mask: Mask) -> Pixels | None:
-    """The picture without its object: the boxes around the object's parts are filled by tiles of background.
+    """The image without its object: the boxes around the object's parts are filled by tiles of background.
 
     The tile is the largest rectangle that no box touches; of one box that is the strip above, below, left or right of
-    it, as in the Backgrounds Challenge. It is laid over the whole picture from its own place, and seen in the boxes
+    it, as in the Backgrounds Challenge. It is laid over the whole image from its own place, and seen in the boxes
     alone. Boxes are filled, not the object's area, since an outline of what was there would tell what it was.
 
     Args:
@@ -78,7 +78,7 @@ def remove_object(pixels: Pixels, mask: Mask) -> Pixels | None:
         mask: (h, w), True on the object. Of more than 16 parts one box is put around all of them.
 
     Returns:
-        uint8 (h, w, 3); None where no rectangle of background takes 5% of the picture.
+        uint8 (h, w, 3); None where no rectangle of background takes 5% of the image.
 
     >>> remove_object(np.arange(12, dtype=np.uint8).reshape(1, 4, 3), np.array([[False, False, True, True]]))[..., 0]
     array([[0, 3, 0, 3]], dtype=uint8)

@@ -1,4 +1,4 @@
-"""How answers change where a picture's object or background was taken away or exchanged."""
+"""How answers change where an image's object or background was taken away or exchanged."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from oochub.stats.shared_units import mean_of_shared
 
 Values = NDArray[np.float64]
 _ROLES: Mapping[str, tuple[int, ...]] = {"mixed_same": (0, 1), "mixed_rand": (0, 2)}
-"""Which of a row's units a kind of picture depends on: itself, and who lends the background."""
+"""Which of a row's units a kind of image depends on: itself, and who lends the background."""
 _SOME_LENDERS = 40  # as of clusters
 
 
@@ -59,16 +59,16 @@ def compare_answers(
     Args:
         label: Class number of each row (n,).
         original: Logits (n, c) of the rows as they are.
-        altered: Logits (n, c) of each of `VARIANTS`, nan in rows without such a picture.
-        units: The picture of each row, that which lends it a background of its class, and that of another class (n,
-            3), numbers; pictures of a cluster have one number. None where no picture lends to two rows.
+        altered: Logits (n, c) of each of `VARIANTS`, nan in rows without such an image.
+        units: The image of each row, that which lends it a background of its class, and that of another class (n,
+            3), numbers; images of a cluster have one number. None where no image lends to two rows.
         cluster: What rows (n,) share; None where they are independent.
         resamples: Of the bootstrap.
         seed: Of the bootstrap.
 
     Returns:
         Changes are paired, row by row: of shares of independent rows by an adjusted Wald interval, of all else by the
-        intervals of a mean. On lent backgrounds rows that share a picture go together, see `oochub.stats.shared_units`:
+        intervals of a mean. On lent backgrounds rows that share an image go together, see `oochub.stats.shared_units`:
         the intervals are of other rows on other backgrounds too, and say so where few lend one.
     """
     place = np.arange(len(label))
@@ -119,25 +119,25 @@ def compare_answers(
 
 
 def _estimate_over_lenders(values: Values, units: NDArray[np.int64], sampling: Sampling, of: str) -> Estimate:
-    """With rows that share a picture, and the reason where few pictures lend a background."""
+    """With rows that share an image, and the reason where few images lend a background."""
     found = mean_of_shared(values, units, sampling, of=of)
     lenders = len(np.unique(units[:, 1:]))
     if lenders >= _SOME_LENDERS:
         return found
-    few = f"only {lenders} {'picture lends' if lenders == 1 else 'pictures lend'} a background"
+    few = f"only {lenders} {'image lends' if lenders == 1 else 'images lend'} a background"
     reason = f"{found.reason}; {few}" if found.reason else f"{few}: the interval may be too narrow"
     return Estimate.from_dict({**found.to_dict(), "reason": reason})
 
 
 def _share(right: NDArray[Any], sampling: Sampling) -> Estimate:
     if not len(right):
-        return Estimate(math.nan, n=0, method="none", reason="no such picture")
+        return Estimate(math.nan, n=0, method="none", reason="no such image")
     return mean_estimate(right.astype(np.float64), sampling)
 
 
 def _mean(values: Values, sampling: Sampling) -> Estimate:
     if len(values) < 2:
         value = float(values[0]) if len(values) else math.nan
-        reason = "one row says nothing of others" if len(values) else "no such picture"
+        reason = "one row says nothing of others" if len(values) else "no such image"
         return Estimate(value, n=len(values), method="none", reason=reason)
     return drop_no_width(mean_estimate(values, sampling, are_shares=False))

@@ -1,7 +1,7 @@
-"""Where the object of a picture is: what was named, else what the data themselves say.
+"""Where the object of an image is: what was named, else what the data themselves say.
 
 Boxes in a column of the data; what the annotations of COCO outline, polygons and run lengths, crowds included; masks as
-PNG files, a file a picture, as the segmentations of CUB lie beside its pictures; the pixels of those classes of a
+PNG files, a file an image, as the segmentations of CUB lie beside its images; the pixels of those classes of a
 semantic segmenter that are the class of the row.
 """
 
@@ -37,7 +37,7 @@ class RowOfObject(NamedTuple):
     Attributes:
         example_id: Its name.
         label: The name of its class.
-        file: The name of its picture's file; "" where the rows hold the bytes alone.
+        file: The name of its image's file; "" where the rows hold the bytes alone.
         columns: What else the row has, by name.
     """
 
@@ -80,7 +80,7 @@ class ObjectArea(ABC):
 
 
 class BoxAreas(ObjectArea):
-    """The boxes of a row, one or a list of them, each x1, y1, x2, y2 in pixels of its picture; the object is all in it.
+    """The boxes of a row, one or a list of them, each x1, y1, x2, y2 in pixels of its image; the object is all in it.
 
     Args:
         column: Its name.
@@ -113,7 +113,7 @@ class BoxAreas(ObjectArea):
         for x1, y1, x2, y2 in boxes:
             if x1 >= picture.image.width or y1 >= picture.image.height:
                 raise OochubError(
-                    f"A box in the column {self._column} lies outside its picture of {picture.image.width} x "
+                    f"A box in the column {self._column} lies outside its image of {picture.image.width} x "
                     f"{picture.image.height} pixels; the row {row.example_id} has {[x1, y1, x2, y2]}. Mend the column."
                 )
             mask[max(0, int(y1)) : int(np.ceil(y2)), max(0, int(x1)) : int(np.ceil(x2))] = True
@@ -183,7 +183,7 @@ class CocoAreas(ObjectArea):
 
 
 class MaskFiles(ObjectArea):
-    """A folder of PNG files named by the rows' ids or by the files of their pictures; what is not black is the object.
+    """A folder of PNG files named by the rows' ids or by the files of their images; what is not black is the object.
 
     The mask of "161.Mallard/Mallard_0023" is `161.Mallard/Mallard_0023.png`, that of "7.jpg" is `7.png`.
 
@@ -196,7 +196,7 @@ class MaskFiles(ObjectArea):
     >>> MaskFiles("no/such/folder")
     Traceback (most recent call last):
     oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the size of its \
-picture, named by the row's id or its picture's file, white on the object and black elsewhere.
+image, named by the row's id or its image's file, white on the object and black elsewhere.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -204,15 +204,15 @@ picture, named by the row's id or its picture's file, white on the object and bl
         self.words = f"the masks in {self._folder.name}"
         if not self._folder.is_dir():
             raise OochubError(
-                f"There is no folder of masks at {folder}. A mask is a PNG of the size of its picture, named by the "
-                "row's id or its picture's file, white on the object and black elsewhere."
+                f"There is no folder of masks at {folder}. A mask is a PNG of the size of its image, named by the "
+                "row's id or its image's file, white on the object and black elsewhere."
             )
 
     def begin(self, rows: Sequence[RowOfObject]) -> None:
         """See `ObjectArea.begin`."""
         if rows and not any(self._find_file(row) for row in rows):
             raise OochubError(
-                f"None of {len(rows):,} pictures has a mask in {self._folder}; the first would be "
+                f"None of {len(rows):,} images has a mask in {self._folder}; the first would be "
                 f"{rows[0].example_id}.png. Give the folder of this data set's masks."
             )
 
@@ -309,13 +309,13 @@ def choose_area(
         thing: What a task of two classes asks for; None takes the class of each row.
 
     Raises:
-        OochubError: A stream, or rows without pictures; none that could be known; a column that is not there, or a
+        OochubError: A stream, or rows without images; none that could be known; a column that is not there, or a
             class of a label map.
     """
     if not isinstance(part, datasets.Dataset):
         raise OochubError("The probe reads rows again, and a stream cannot be read again. Load the data.")
     if "image" not in part.column_names:
-        raise OochubError("The probe alters pictures, and these rows have none. Leave out probe= (--probe).")
+        raise OochubError("The probe alters images, and these rows have none. Leave out probe= (--probe).")
     record = BuildRecord.of(part.info)
     if masks is not None:
         return CocoAreas(masks, thing) if CocoAreas.is_raw(masks) else MaskFiles(masks)
@@ -331,7 +331,7 @@ def choose_area(
     if "boxes" in part.column_names:
         return BoxAreas("boxes")
     raise OochubError(
-        f"The probe needs to know where the object of each picture is. Give {either('masks=', '--masks')}, a folder of "
+        f"The probe needs to know where the object of each image is. Give {either('masks=', '--masks')}, a folder of "
         f"PNG masks; {either('boxes=', '--boxes')}, a column of boxes; or {either('segmenter=', '--segmenter')}, a "
         "semantic segmenter that knows your classes."
     )

@@ -1,4 +1,4 @@
-"""The rows that a probe asks about, their pictures and the areas of their objects."""
+"""The rows that a probe asks about, their images and the areas of their objects."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from oochub.probing.object_area import ObjectArea, RowOfObject
 STATES: Mapping[str, str] = {
     "no_area": "nothing says where the object is",
     "no_object": "the area of the object is empty",
-    "other_size": "the mask has another size than the picture",
+    "other_size": "the mask has another size than the image",
     "no_background": "the object leaves too little background to fill it with",
 }
 """Why a row is left out."""
@@ -27,13 +27,13 @@ PROBED = "probed"
 
 
 class SeenObject(NamedTuple):
-    """A picture with its object.
+    """An image with its object.
 
     Attributes:
         state: `PROBED`, or one of `STATES`.
         pixels: uint8 (h, w, 3).
         mask: (h, w), True on the object; all False for a row that is known to have none.
-        ground: The picture without its object; None unless the state is `PROBED`.
+        ground: The image without its object; None unless the state is `PROBED`.
     """
 
     state: str
@@ -53,7 +53,7 @@ class ProbedRows:
         is_asked: Which are asked about (n,).
         is_lender: Which may lend their background (n,).
         area: Where the object of the rows is.
-        without: Class number of rows that have no object, whose picture is all background; None for no such class.
+        without: Class number of rows that have no object, whose image is all background; None for no such class.
     """
 
     splits: Mapping[str, datasets.Dataset]
@@ -138,7 +138,7 @@ class ProbedRows:
         """Rows by their number among these, with their objects.
 
         Raises:
-            OochubError: A picture or a mask that cannot be read.
+            OochubError: An image or a mask that cannot be read.
         """
         names = [f"example {self.example_ids[k]}" for k in numbers]
         contents = [picture_bytes(self._read_picture(k), name) for k, name in zip(numbers, names, strict=True)]
@@ -168,13 +168,13 @@ class ProbedRows:
 
     @cached_property
     def _parts(self) -> dict[str, Any]:
-        """The splits with pictures as the bytes of their files, and the columns that the area reads."""
+        """The splits with images as the bytes of their files, and the columns that the area reads."""
         names = {split for split, _ in self._found}
         return {split: keep_encoded(self.splits[split].select_columns(["image", *self.area.needs])) for split in names}
 
     @cached_property
     def _light(self) -> list[dict[str, Any]]:
-        """The columns of each row, its picture without its bytes."""
+        """The columns of each row, its image without its bytes."""
         rows = []
         for split, number in self._found:
             row = self._parts[split][number]

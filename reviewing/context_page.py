@@ -34,18 +34,18 @@ from oochub.storage.files import sole_writer
 from oochub.storage.reading import read_bytes
 
 HAS, LACKS = "has", "lacks"
-_BESIDE = 2  # pictures with the context on which it was chosen, to say what it is
+_BESIDE = 2  # images with the context on which it was chosen, to say what it is
 
 QUESTION = Question(
-    heading="Is what is written below each first picture right?",
-    lead="Right: the picture has the context where it says so, or lacks it where it says so. Wrong: the other way "
-    "round, or nobody could tell. The pictures beside it have the context, by the same program. A picture without a "
+    heading="Is what is written below each first image right?",
+    lead="Right: the image has the context where it says so, or lacks it where it says so. Wrong: the other way "
+    "round, or nobody could tell. The images beside it have the context, by the same program. An image without a "
     "mark counts as not judged.",
     then="run: oochub check_contexts FOLDER contexts.csv",
     choices=RIGHT_OR_WRONG,
     file="contexts.csv",
 )
-"""What is asked of each picture."""
+"""What is asked of each image."""
 
 
 def make_context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int = 0) -> str:
@@ -63,7 +63,7 @@ def make_context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: 
         The HTML.
 
     Raises:
-        OochubError: Data in which no contexts were looked for or none found, fewer than 2 rows each, a picture that
+        OochubError: Data in which no contexts were looked for or none found, fewer than 2 rows each, an image that
             cannot be read.
     """
     if rows < 2:
@@ -99,7 +99,7 @@ def make_context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: 
         cards,
         QUESTION,
         title=f"Contexts by {facts.way}",
-        about=f"{len(cards):,} pictures of {len(facts.names):,} contexts",
+        about=f"{len(cards):,} images of {len(facts.names):,} contexts",
         store=f"oochub check_contexts {digest}",
     )
 
@@ -133,7 +133,7 @@ def collect_context_facts(data: Mapping[str, datasets.Dataset]) -> FoundContexts
 def select_context_rows(
     data: Mapping[str, datasets.Dataset], facts: FoundContexts
 ) -> tuple[list[str], NDArray[np.bool_], NDArray[np.bool_]]:
-    """split/id of the rows whose picture could be read, which contexts each has (n, k), whether it is tested (n,)."""
+    """split/id of the rows whose image could be read, which contexts each has (n, k), whether it is tested (n,)."""
     example, has, tested = list[str](), list[list[bool]](), list[bool]()
     for split, part in data.items():
         columns = part.select_columns(["example_id", CONTEXTS_COLUMN, CHOSEN_ON])[:]

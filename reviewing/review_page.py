@@ -1,6 +1,6 @@
-"""The page on which people judge pictures: a card each, buttons that answer, and one that saves the answers.
+"""The page on which people judge images: a card each, buttons that answer, and one that saves the answers.
 
-What it asks, and the answers that it takes, is a `Question`; its pictures are small JPEGs of chosen examples.
+What it asks, and the answers that it takes, is a `Question`; its images are small JPEGs of chosen examples.
 """
 
 import base64
@@ -29,7 +29,7 @@ class Choice:
         past: What is counted, in words ("kept").
         key: The key that presses it.
         scope: "image", or "class" where it decides on every image of the card's class.
-        is_good: Whether the picture stays; else its card is drawn as struck out.
+        is_good: Whether the image stays; else its card is drawn as struck out.
     """
 
     decision: str
@@ -85,11 +85,11 @@ RIGHT_OR_WRONG = (
     Choice(decision="right", label="Right", past="right", key="r"),
     Choice(decision="wrong", label="Wrong", past="wrong", key="w", is_good=False),
 )
-"""The answers where a picture is held against what is said of it; `score_raters` counts them."""
+"""The answers where an image is held against what is said of it; `score_raters` counts them."""
 
 
 class Shown(NamedTuple):
-    """A picture of a card.
+    """An image of a card.
 
     Attributes:
         side: What it is, before its title ("nearest ID"); "" for nothing.
@@ -110,7 +110,7 @@ class Card:
 
     Attributes:
         id: The example's id.
-        pictures: The judged picture, and others beside it.
+        images: The judged image, and others beside it.
         class_id: The id of its class, "" for none.
         note: A few words beside the buttons.
     """
@@ -156,7 +156,7 @@ def make_review_page(
         "review.html.jinja",
         own="review",
         most=_MOST,
-        advice="Show fewer pictures on a page.",
+        advice="Show fewer images on a page.",
         cards=cards,
         question=question,
         title=title,
@@ -167,11 +167,11 @@ def make_review_page(
     )
 
 
-_EDGE = 256  # pixels of a picture's longer side
+_EDGE = 256  # pixels of an image's longer side
 
 
 def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, str]:
-    """The pictures of these examples as `data:` addresses, at most 256 pixels a side; no other picture is read.
+    """The images of these examples as `data:` addresses, at most 256 pixels a side; no other image is read.
 
     Args:
         data: A Dataset or a dict of splits, with `example_id` and `image`.
@@ -179,7 +179,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
         what: What they are called in messages ("OOD").
 
     Raises:
-        OochubError: An example that is not in the data, or a picture that cannot be read.
+        OochubError: An example that is not in the data, or an image that cannot be read.
     """
     import datasets
     from tqdm import tqdm
@@ -202,7 +202,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
         )
     pictures = {}
     raw = [part.select_columns(["image"]).cast_column("image", datasets.Image(decode=False)) for part in parts]
-    for example in tqdm(wanted, desc=f"{what} pictures", unit="img", delay=2, disable=None):
+    for example in tqdm(wanted, desc=f"{what} images", unit="img", delay=2, disable=None):
         number, row = row_of[example]
         where = f"{what} image {example}"
         pictures[example] = make_thumbnail(decode(picture_bytes(raw[number][row]["image"], where), where))
@@ -210,7 +210,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
 
 
 def make_thumbnail(picture: Image.Image) -> str:
-    """One picture as a `data:` address of a JPEG, at most 256 pixels a side; the picture itself is left as it is."""
+    """One image as a `data:` address of a JPEG, at most 256 pixels a side; the image itself is left as it is."""
     small = picture.convert("RGB")
     small.thumbnail((_EDGE, _EDGE))
     file = io.BytesIO()

@@ -2,7 +2,7 @@
 
 A wall ratio needs a machine without other work; beside it stands the CPU time of all processes, over the cores they
 share. A plain builder of `datasets`, without a check or a column of ours, shows what is its own.
-Nothing syncs. The floor is a copy in one process, written a picture at a time, and one written 64 pictures at a
+Nothing syncs. The floor is a copy in one process, written an image at a time, and one written 64 images at a
 time, as a build's tables are: on ext4 with large folios, in a virtual machine that gives free memory back to its host,
 the system time of writes of 4 MB was seen to be up to 5 times that of writes of 64 kB.
 """
@@ -123,7 +123,7 @@ def _build(raw: Path, cache: Path, processes: int) -> None:
 
 
 class _Plain(datasets.ArrowBasedBuilder):  # type: ignore[misc]
-    """The same pictures by `datasets` alone: what anything that is built on it takes at least."""
+    """The same images by `datasets` alone: what anything that is built on it takes at least."""
 
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo(features=datasets.Features({"image": datasets.Image()}))
@@ -146,7 +146,7 @@ def _build_plainly(raw: Path, cache: Path) -> None:
 
 
 def _copy(raw: Path, target: Path, pictures: int) -> None:
-    """The floor: every byte read and written once, by one process, into one file, so many pictures a write."""
+    """The floor: every byte read and written once, by one process, into one file, so many images a write."""
     files = sorted((raw / "images" / "train2017").iterdir())
     with target.open("wb", buffering=0) as out:
         for start in range(0, len(files), pictures):
@@ -220,7 +220,7 @@ def _building_rows(root: Path, count: int) -> None:
     )
     two, one, plain, copy, large = zip(*timed, strict=True)
     what = f"building {count:,} images, num_proc=2"
-    for floor, name in ((copy, "byte copy"), (large, "byte copy in writes of 64 pictures")):
+    for floor, name in ((copy, "byte copy"), (large, "byte copy in writes of 64 images")):
         _row(f"{what} / {name}", 1.8, _walls(two, floor))
         halves = [(built.cpu / 2, copied.cpu) for built, copied in zip(two, floor, strict=True)]
         _row(f"{what}, CPU time over 2 / of the {name}", 1.8, halves)

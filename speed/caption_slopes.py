@@ -81,7 +81,7 @@ def _said(rows: int) -> list[list[str]]:
 
 
 def caption_work(is_short: bool) -> Iterator[Slope]:
-    """A picture captioned by a captioner of full size and by a tiny one, a row named, its captions encoded."""
+    """An image captioned by a captioner of full size and by a tiny one, a row named, its captions encoded."""
     from tiny_captioners import folder as tiny_captioner
     from tiny_encoder import tiny_encoder
 
@@ -97,11 +97,11 @@ def caption_work(is_short: bool) -> Iterator[Slope]:
         def measure(way: Any, rows: int) -> partial[object]:
             return partial(measure_images, rows_of(files, rows), way, split="train", cache=False)
 
-        words = f"{_CAPTIONS} captions of up to 16 tokens a picture"
+        words = f"{_CAPTIONS} captions of up to 16 tokens an image"
         what = f"measure a JPEG of 500 x 375 by captions, a ViT-B/16 with GPT-2, {words}"
-        yield Slope("measure_captions", what, "picture", (1, 2) if is_short else (2, 8), partial(measure, full))
+        yield Slope("measure_captions", what, "image", (1, 2) if is_short else (2, 8), partial(measure, full))
         what = f"the same by a captioner of one narrow layer, {words}"
-        yield Slope("measure_captions_tiny", what, "picture", (1, 2) if is_short else (10, 40), partial(measure, small))
+        yield Slope("measure_captions_tiny", what, "image", (1, 2) if is_short else (10, 40), partial(measure, small))
 
         def name_rows(rows: int) -> partial[object]:
             return partial(oochub.contexts, small_pictures(rows), by=drawn, cache=False)

@@ -62,7 +62,7 @@ def _write(folder: Path, source: Path) -> None:
 
 
 def _pictures(folder: Path) -> None:
-    """One small JPEG under the name of every image; the bytes of pictures are not held, so few show as much."""
+    """One small JPEG under the name of every image; the bytes of images are not held, so few show as much."""
     places = [folder / "images" / year for year in ("train2017", "val2017")]
     for place in places:
         place.mkdir(parents=True)

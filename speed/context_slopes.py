@@ -1,4 +1,4 @@
-"""The work of `oochub contexts` that `scale.py` measures: pictures measured by each way, and their contexts named."""
+"""The work of `oochub contexts` that `scale.py` measures: images measured by each way, and their contexts named."""
 
 import io
 import sys
@@ -73,7 +73,7 @@ def drawn(name: str, *, is_short: bool = False) -> ContextWay:
         rows = len(pictures)
         if name == "segments":
             areas = rng.dirichlet(np.full(150, 0.02), rows)
-            return _listed("areas", np.where(areas < 0.005, 0, areas))  # about three classes a picture
+            return _listed("areas", np.where(areas < 0.005, 0, areas))  # about three classes an image
         width, column = (1280, "feature") if name == "clusters" else (512, "embedding")
         return _listed(column, rng.standard_normal((rows, width), np.float32))
 
@@ -87,7 +87,7 @@ def _listed(name: str, values: Any) -> pa.Table:
 
 
 def rows_of(pictures: list[bytes], rows: int) -> Dataset:
-    """So many rows of these pictures in turn, of ten classes."""
+    """So many rows of these images in turn, of ten classes."""
     columns = {
         "example_id": [f"row {number}" for number in range(rows)],
         "image": [{"bytes": picture, "path": None} for picture in islice(cycle(pictures), rows)],
@@ -98,7 +98,7 @@ def rows_of(pictures: list[bytes], rows: int) -> Dataset:
 
 
 def small_pictures(rows: int) -> Dataset:
-    """Rows of pictures of 2 x 2 pixels."""
+    """Rows of images of 2 x 2 pixels."""
     files = []
     for number in range(16):
         file = io.BytesIO()
@@ -108,7 +108,7 @@ def small_pictures(rows: int) -> Dataset:
 
 
 def context_ways(is_short: bool) -> Iterator[Slope]:
-    """Each way: a picture measured, and a row named."""
+    """Each way: an image measured, and a row named."""
     from images import jpeg
 
     files = [jpeg(seed) for seed in range(16)]
@@ -123,7 +123,7 @@ def context_ways(is_short: bool) -> Iterator[Slope]:
         large = {"properties": 288, "segments": 8}.get(name, 40)
         sizes = (2, 4) if is_short else (large // 4, large)
         what = f"measure a JPEG of 500 x 375 by {words}"
-        yield Slope(f"measure_{name}", what, "picture", sizes, partial(measure, way(name, is_short=is_short)))
+        yield Slope(f"measure_{name}", what, "image", sizes, partial(measure, way(name, is_short=is_short)))
         rows = (100, 200) if is_short else (1_000, 5_000)
         made = drawn(name, is_short=is_short)
         what = f"read, name and join a row by {name}, its measures drawn"

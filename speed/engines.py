@@ -3,7 +3,7 @@
 A ResNet-50 with random weights predicts JPEGs of 500 x 375 through the command line, opening and starting included.
 The wall time of each way over that of one process, in interleaved rounds, and how far its logits are from those of one
 process. On one machine the cores are the same ones, so what engines cost is what is seen; Ray is left out where it is
-not installed. OOCHUB_BENCHMARK_SCALE=0.25 takes a quarter of the pictures.
+not installed. OOCHUB_BENCHMARK_SCALE=0.25 takes a quarter of the images.
 """
 
 import os
@@ -33,7 +33,7 @@ WAYS = {
 
 
 def make(folder: Path) -> None:
-    """The model and the pictures."""
+    """The model and the images."""
     torch.manual_seed(0)
     names = {number: f"class{number}" for number in range(10)}
     config = transformers.ResNetConfig(id2label=names, label2id={name: number for number, name in names.items()})
@@ -77,7 +77,7 @@ def main() -> None:
                 taken[way].append(seconds)
                 one = logits if way == ways[0] else one
                 furthest[way] = max(furthest[way], float(np.abs(logits - one).max() / np.ptp(one)))
-    print(f"load {os.getloadavg()[0]:.1f}; {ROUNDS} rounds of {PICTURES} pictures\n")
+    print(f"load {os.getloadavg()[0]:.1f}; {ROUNDS} rounds of {PICTURES} images\n")
     print("| what | seconds | / one process | logits, of their range |\n|---|---|---|---|")
     for way in ways:
         ratio = statistics.median(each / first for each, first in zip(taken[way], taken[ways[0]], strict=True))

@@ -1,6 +1,6 @@
 """All detectors and metrics after one extraction, beside the extraction itself: `python speed/extraction.py`.
 
-A ResNet-50 (its configuration, random weights) at 224 pixels predicts three sets of pictures once, with features; then
+A ResNet-50 (its configuration, random weights) at 224 pixels predicts three sets of images once, with features; then
 every detector but open_max is fitted and scored and every metric computed with its interval, from the files alone.
 The ratio is (extraction + detection) / extraction. One round: the extraction takes minutes.
 """
@@ -25,7 +25,7 @@ ROWS = {"train": 400, "inside": 200, "outside": 200}
 
 
 def pictures(config: str, rows: int) -> datasets.Dataset:
-    """Random pictures of SIZE pixels as JPEG, under the name of a config."""
+    """Random images of SIZE pixels as JPEG, under the name of a config."""
     rng = np.random.default_rng(len(config))
     pictures = []
     for _ in range(rows):
@@ -77,7 +77,7 @@ def main() -> None:
         detection = time.perf_counter() - start
     ratio = (extraction + detection) / extraction
     rows = sum(ROWS.values())
-    print(f"extraction of {rows:,} pictures {extraction:.1f} s, {len(detectors) + 1} detectors {detection:.1f} s\n")
+    print(f"extraction of {rows:,} images {extraction:.1f} s, {len(detectors) + 1} detectors {detection:.1f} s\n")
     print("| what | ratio | bound | holds |\n|---|---|---|---|")
     holds = "yes" if ratio <= BOUND else "**no**"
     print(f"| {len(detectors) + 1} detectors and all metrics after one extraction | {ratio:.2f} | {BOUND} | {holds} |")

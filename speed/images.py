@@ -1,4 +1,4 @@
-"""Pictures to uint8 batches beside pure decoding on the same cores: `python speed/images.py`.
+"""Images to uint8 batches beside pure decoding on the same cores: `python speed/images.py`.
 
 Synthetic 500 x 375 JPEGs of noise and shapes. "Decoding" is Pillow's decoder alone, into an array; the
 cached epoch reads shuffled batches in this process and normalizes them. Medians of interleaved rounds.

@@ -41,7 +41,7 @@ PROCESSOR = transformers.BitImageProcessorPil(size={"shortest_edge": 256}, crop_
 
 
 class Work(NamedTuple):
-    """A network, how many pictures it sees, and the same for the floor."""
+    """A network, how many images it sees, and the same for the floor."""
 
     name: str
     network: Any

@@ -161,7 +161,7 @@ def _prediction(rows: int, classes: int, folder: Path) -> object:
 
 
 def write(file: str, rows: str, classes: str) -> None:
-    """Predictions to evaluate, or pictures, from another process: what makes them would count."""
+    """Predictions to evaluate, or images, from another process: what makes them would count."""
     if classes == "pictures":
         from context_slopes import small_pictures
 

@@ -41,15 +41,15 @@ def pictures(is_short: bool) -> Iterator[Slope]:
 
     size = np.mean([len(file) for file in files]) / 1000
     what = f"decode a JPEG of 500 x 375 ({size:.0f} kB), resize, crop to 224"
-    yield Slope("decode", what, "picture", (32, 64 if is_short else 288), decode)
+    yield Slope("decode", what, "image", (32, 64 if is_short else 288), decode)
     for name, what, network in _networks(is_short):
         for dtype in ("float32", "bfloat16"):
             small, large = (4, 8) if is_short else (8, 24 if "resnet" in name else 72)
             ready = partial(_forward, network, getattr(torch, dtype))
-            yield Slope(f"{name}_{dtype}", f"forward pass of {what} at 224, {dtype}", "picture", (small, large), ready)
+            yield Slope(f"{name}_{dtype}", f"forward pass of {what} at 224, {dtype}", "image", (small, large), ready)
     large = 4 if is_short else 8
     yield Slope(
-        "fine_tune", "training step of a ResNet-50 at 224, float32, SGD", "picture", (2, large), _trained, None, 1
+        "fine_tune", "training step of a ResNet-50 at 224, float32, SGD", "image", (2, large), _trained, None, 1
     )
 
 
@@ -180,7 +180,7 @@ def detectors(is_short: bool) -> Iterator[Slope]:
 
 
 def building(is_short: bool) -> Iterator[Slope]:
-    """NOOCH's pictures and COCO's annotations."""
+    """NOOCH's images and COCO's annotations."""
     import building as bench
 
     from oochub.builders.sources.coco import read_coco
@@ -199,7 +199,7 @@ def building(is_short: bool) -> Iterator[Slope]:
 
         return run
 
-    yield Slope("build", "build NOOCH from JPEGs of 65 kB, one process", "picture", (few, many), build)
+    yield Slope("build", "build NOOCH from JPEGs of 65 kB, one process", "image", (few, many), build)
 
     def areas(count: int) -> Callable[[], object]:
         return partial(read_coco, bench._annotations(root / f"coco{count}", count // 16, 8))

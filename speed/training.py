@@ -96,7 +96,7 @@ class Plain:
 
 
 class World:
-    """The pictures in memory, and new networks."""
+    """The images in memory, and new networks."""
 
     def __init__(self, data: Dataset) -> None:
         self.batch, self.environments = BATCH, len(ENVIRONMENTS)
@@ -245,7 +245,7 @@ def sweep_row() -> None:
     taken, steps = heads(examples(HEAD_ROWS)), HEAD_ROWS // FULL_BATCH * EPOCHS
     full, once = 96 * steps * step, HEAD_ROWS // FULL_BATCH * forward
     what = f"96 heads of NOOCH's grid on {HEAD_ROWS:,} x {WIDTH:,} cached features, {EPOCHS} epochs: {taken:.1f} s"
-    peer = f"96 x {steps} x one step of a ResNet-50, {FULL_BATCH} pictures at {FULL_SIZE}: {step:.1f} s measured"
+    peer = f"96 x {steps} x one step of a ResNet-50, {FULL_BATCH} images at {FULL_SIZE}: {step:.1f} s measured"
     holds = "yes" if taken * 1000 <= full else "no"
     print(f"| {what} measured / {peer}; CPU time | 1/{full / taken:,.0f} | 1/1,000 | {holds} |")
     print(f"| the same with the extraction, once: {HEAD_ROWS // FULL_BATCH} x {forward:.1f} s measured | ", end="")
@@ -254,7 +254,7 @@ def sweep_row() -> None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    steps = f"{ROWS // BATCH} steps of {BATCH} pictures"
+    steps = f"{ROWS // BATCH} steps of {BATCH} images"
     print(f"load {os.getloadavg()[0]:.1f}; CPU time, {steps} a round, median of {ROUNDS} rounds\n")
     print("| what | ratio | bound | holds |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Training steps of other code bases on the same network and pictures, for `speed/training.py`.
+"""Training steps of other code bases on the same network and images, for `speed/training.py`.
 
 DomainBed's `update` and WILDS' `update` are read from copies of their repositories in the folder that $OOCHUB_PEERS
 names: `git clone https://github.com/facebookresearch/DomainBed`, `git clone https://github.com/p-lambda/wilds`. Only

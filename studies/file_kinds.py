@@ -19,13 +19,13 @@ CLEANLINESS = FileKind("a check of cleanliness", (), holds_only("sample.csv", "r
 PROMPT_CHECK = FileKind(
     "a check of a prompt", (), holds_only("pictures.jsonl", "pictures", "prompt.html"), is_folder=True
 )
-"""Of `oochub prompt_check`: the pictures of a prompt, beside a page and what became of each."""
-GENERATION = FileKind("generated pictures", (), holds("generation.json"), is_folder=True)
-"""Of `oochub generate`: pictures, their captions and the record of both."""
+"""Of `oochub prompt_check`: the images of a prompt, beside a page and what became of each."""
+GENERATION = FileKind("generated images", (), holds("generation.json"), is_folder=True)
+"""Of `oochub generate`: images, their captions and the record of both."""
 WATERBIRDS = FileKind(
     "constructed Waterbirds", (), holds_only("construction.json", "metadata.csv", "[0-2][0-9][0-9].*"), is_folder=True
 )
-"""Of `oochub construct`: pictures beside their metadata.csv."""
+"""Of `oochub construct`: images beside their metadata.csv."""
 SUBMISSION = FileKind(
     "prediction files of WILDS, or their scores", (), holds("scores.csv", "*/*_pred.*"), is_folder=True
 )
@@ -33,4 +33,4 @@ SUBMISSION = FileKind(
 DEMO = FileKind("the demo", (), holds("runs", "raw"), is_folder=True)
 """Toy worlds, runs and reports."""
 EXAMPLE = FileKind("an example", (), holds("pictures"), is_folder=True)
-"""Of `oochub example`: pictures, and a model trained on them."""
+"""Of `oochub example`: images, and a model trained on them."""

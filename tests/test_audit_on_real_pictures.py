@@ -1,4 +1,4 @@
-"""A network that has seen the world, audited on real pictures: the report says what so few pictures allow."""
+"""A network that has seen the world, audited on real images: the report says what so few images allow."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ STREET = {"bicycle", "bus", "motorcycle", "stop sign", "traffic light", "truck"}
 
 @pytest.fixture(scope="module")
 def objects(real_data: Path) -> dict[str, set[str]]:
-    """The objects that COCO annotates in each of the 76 pictures, by file name."""
+    """The objects that COCO annotates in each of the 76 images, by file name."""
     content = json.loads((real_data / "coco" / "permissive_subset" / "instances.json").read_text())
     names = {category["id"]: category["name"] for category in content["categories"]}
     files = {image["id"]: image["file_name"] for image in content["images"]}
@@ -37,7 +37,7 @@ def objects(real_data: Path) -> dict[str, set[str]]:
 
 @pytest.fixture(scope="module")
 def seen(objects: dict[str, set[str]], real_data: Path, real_classifier: Path) -> tuple[np.ndarray, np.ndarray]:
-    """What the bare network of its own package sees in each picture, (76, 1280), and says of it, (76, 1000)."""
+    """What the bare network of its own package sees in each image, (76, 1280), and says of it, (76, 1000)."""
     import torch
     from real_classifier import real_network
     from transformers import AutoImageProcessor
@@ -105,7 +105,7 @@ def test_a_probe_on_38_pictures_is_no_evidence(
     real_classifier: Path,
     tmp_path: Path,
 ) -> None:
-    """Is there a person, indoors or not: every second picture trains, by scikit-learn too, at the C that was chosen.
+    """Is there a person, indoors or not: every second image trains, by scikit-learn too, at the C that was chosen.
 
     Planted fault seen: the bias of the probe left out.
     """

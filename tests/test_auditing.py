@@ -1,4 +1,4 @@
-"""Audits of pictures whose background is planted: what relies on it is told from what does not, and steps are kept."""
+"""Audits of images whose background is planted: what relies on it is told from what does not, and steps are kept."""
 
 import pytest
 import torch
@@ -35,7 +35,7 @@ def test_a_model_that_looks_at_the_background_relies_on_it(pictures):
 def test_contexts_are_found_where_the_data_say_none(pictures, tmp_path):
     """The same by hand, with the background found by its hue: right as usual, wrong against, and nothing to test.
 
-    Fault planted: predictions that keep pictures of mistakes alone.
+    Fault planted: predictions that keep images of mistakes alone.
     """
     found = {"context": None, "contexts": "properties", "out": tmp_path / "audit"}
     report = audit(Onlooker("background"), pictures, **found)

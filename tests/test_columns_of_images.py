@@ -1,4 +1,4 @@
-"""The column of pictures holds what pyarrow makes of the same pictures, row by row."""
+"""The column of images holds what pyarrow makes of the same images, row by row."""
 
 import datasets
 import numpy as np
@@ -27,7 +27,7 @@ def test_it_is_the_array_that_pyarrow_builds(count: int) -> None:
 
 @pytest.mark.parametrize("last", [None, {"bytes": None, "path": "1.jpg"}, {"path": "1.jpg"}, "1.jpg"])
 def test_what_has_no_bytes_is_left_to_datasets(last: object) -> None:
-    """Planted: only the first picture looked at."""
+    """Planted: only the first image looked at."""
     pictures = [{"bytes": b"1", "path": "1.jpg"}, last]
     assert _join_images(pictures) is pictures
 

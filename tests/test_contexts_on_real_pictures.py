@@ -1,4 +1,4 @@
-"""Contexts of 76 permissively licensed pictures of COCO beside COCO's own annotations."""
+"""Contexts of 76 permissively licensed images of COCO beside COCO's own annotations."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ def annotations(real_data):
 
 
 def test_size_and_shape_are_those_of_the_annotations(real_data, annotations, tmp_path, monkeypatch):
-    """All 76 pictures: pixels and width / height of the files are those that COCO's table of pictures says."""
+    """All 76 images: pixels and width / height of the files are those that COCO's table of images says."""
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
     shutil.copytree(real_data / "coco/permissive_subset/images", tmp_path / "pictures")
     found = oochub.contexts(str(tmp_path / "pictures"), by="properties", out=tmp_path / "found")["train"]
@@ -42,7 +42,7 @@ def test_contexts_and_challenge_by_the_areas_of_annotations(raw):  # noqa: F811
     """Areas of COCO's annotations as the measures of `segments`: what is usual and the criterion are those of NOOCH.
 
     The builder computes contexts on its training split, the way on the same rows; all 76 rows are compared, for each
-    thing that 5 or more pictures of the training split show. A thing without a context is refused by the builder.
+    thing that 5 or more images of the training split show. A thing without a context is refused by the builder.
     """
     every = oochub.load("nooch/all", data_dir=str(raw))
     names = every["train"].features["labels"].feature.names

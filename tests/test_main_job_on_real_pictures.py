@@ -1,4 +1,4 @@
-"""The main job once on real input: 76 permissively licensed COCO pictures with their annotations."""
+"""The main job once on real input: 76 permissively licensed COCO images with their annotations."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from oochub.training import train
 
 @pytest.fixture(scope="module")
 def raw(real_data, tmp_path_factory):
-    """The pictures in the official layout; all of them stand in val2017, and the stuff files are empty."""
+    """The images in the official layout; all of them stand in val2017, and the stuff files are empty."""
     source = real_data / "coco" / "permissive_subset"
     folder = tmp_path_factory.mktemp("coco")
     (folder / "images" / "train2017").mkdir(parents=True)
@@ -28,7 +28,7 @@ def raw(real_data, tmp_path_factory):
 
 
 def test_main_job_on_real_pictures(raw, real_data, tmp_path):
-    """Load, train, predict, evaluate, report; the page shows real pictures with their attribution and both caveats."""
+    """Load, train, predict, evaluate, report; the page shows real images with their attribution and both caveats."""
     data = load_dataset("nooch", "ce_tie", data_dir=raw, contexts="published")
     rows = {split: len(part) for split, part in data.items()}
     assert sum(rows.values()) == 76 and min(rows.values()) > 0

@@ -159,7 +159,7 @@ RULES: dict[str, tuple[Callable[[str, ast.Module], list[str]], tuple[str, ...]]]
          "(kind or AutoConfig).from_pretrained(source)", "SentenceTransformer(folder)", "opened(trust_remote_code=x)"),
     ),
     "no shell and no other program": (_shell, ("import subprocess", "os.system(text)", "run(text, shell=True)")),
-    "pictures are opened in one place": (_pictures, ("Image.open(file)", "PIL.Image.open(file)")),
+    "images are opened in one place": (_pictures, ("Image.open(file)", "PIL.Image.open(file)")),
     "no archive is unpacked": (
         _unpacked,
         ("archive.extractall(folder)", "import tarfile; archive.extract(name)", "shutil.unpack_archive(file)"),

@@ -81,10 +81,10 @@ class RobustTrainingArguments:
             does: BatchNorm then normalizes by the rows of one environment. In one process only.
         environment_column: Column of the training environments; None takes "environment" where there is one.
 
-    Pictures:
+    Images:
         normalize: Subtract the image processor's mean and divide by its deviation; False leaves pixels in [0, 1].
         augment: "none", or of "flip", "shift", "crop" and "color" those wanted, joined: "flip_crop_color"; drawn for
-            each picture, see `augment_images`.
+            each image, see `augment_images`.
 
     Model:
         affine_after_blocks: A scale and a shift of every channel, learned, after each block of a ResNet (NOOCH,
@@ -110,7 +110,7 @@ class RobustTrainingArguments:
         seed: Of the order of rows and the augmentation. Equal seeds on one machine give equal weights.
         full_determinism: Ask torch for deterministic algorithms; those that have none give a warning.
         mixed_precision: "no", "bf16" or "fp16".
-        cache: "uint8" decodes every picture once into a memory-mapped file, "none" decodes in every epoch.
+        cache: "uint8" decodes every image once into a memory-mapped file, "none" decodes in every epoch.
         cache_dir: Where that file goes; None is `pixels` in the folder of our caches, see docs/cache.md.
         dataloader_num_workers: Processes that decode when cache="none".
 

@@ -36,10 +36,10 @@ def open_backbone(
         class_names: Names of the classes or labels in order; one name for a number.
         problem_type: Of the model's config: "single_label_classification", "multi_label_classification" or
             "regression"; "boxes" makes a detector; "next_token" for tokens, of which a config says nothing.
-        image_size: Height and width in pixels to which whole pictures are squeezed; None is what a built-in model
+        image_size: Height and width in pixels to which whole images are squeezed; None is what a built-in model
             says (48 for "resnet-tiny"), and what the model's own image processor does for others.
         pretrained: Load the weights; False takes the architecture alone.
-        kind: Of input that the model reads; None is pictures.
+        kind: Of input that the model reads; None is images.
         dataset: The training set; a model of arrays has its number of bands, and normalizes by its mean and deviation
             unless the folder of `name` has an `arrays.json` of that shape.
         seed: Of the weights that are not loaded.
@@ -140,15 +140,15 @@ def _check_input(network: Any, name: str, inputs: Input) -> None:
 
 
 def _make_squeezing_processor(model: Any, processor: Any, size: int) -> Any:
-    """An image processor that squeezes whole pictures to a square and then does as the model's own."""
+    """An image processor that squeezes whole images to a square and then does as the model's own."""
     own = getattr(model.config, "image_size", size)
     if own not in (size, [size, size], (size, size)):
-        raise OochubError(f"{type(model).__name__} takes pictures of {own} pixels and no other. Leave image_size out.")
+        raise OochubError(f"{type(model).__name__} takes images of {own} pixels and no other. Leave image_size out.")
     return _make_plain_processor(processor, {"height": size, "width": size})
 
 
 def _make_whole_processor(processor: Any, *, size: int | None) -> Any:
-    """The image processor of a detector without padding: it squeezes whole pictures to its size, or `size`."""
+    """The image processor of a detector without padding: it squeezes whole images to its size, or `size`."""
     if size is None:
         check_whole_images(processor)
     return _make_plain_processor(processor, {side: size or processor.size[side] for side in ("height", "width")})

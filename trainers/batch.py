@@ -53,8 +53,8 @@ def mix_batches(batch: Batch, partner: Batch, weight: Tensor) -> Batch:
     """Each row mixed with the one of another batch: weight x row + (1 - weight) x partner.
 
     Args:
-        batch: Pictures.
-        partner: As many pictures.
+        batch: Images.
+        partner: As many images.
         weight: Of the first, float (n,), from 0 to 1.
 
     Returns:

@@ -46,9 +46,9 @@ def fit_linear_probe(
     `HeadStack`. The order of rows is that of a `RobustTrainer` with the same seed.
 
     Args:
-        train: Labels and environments of the training rows; its pictures are not read.
+        train: Labels and environments of the training rows; its images are not read.
         features: Of the training rows, float32 (n, d).
-        probes: The runs; arguments that are about pictures, folders or machines are not used.
+        probes: The runs; arguments that are about images, folders or machines are not used.
         task: What is predicted, see `find_task`.
         evaluation: The validation rows and their features; without them the last epoch is kept.
         hidden: Width of a hidden layer with ReLU; 0 for a linear head.

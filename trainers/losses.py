@@ -78,14 +78,14 @@ _BOX_WEIGHT, _GIOU_WEIGHT, _NO_OBJECT = 5.0, 2.0, 0.1
 def _compute_box_losses(logits: Tensor, label: Tensor) -> Tensor:
     """Each true box is matched with one of the model's; the loss is that of the pairs, and of the others "no object".
 
-    The loss of a picture is the one that transformers gives for it alone: cross entropy over classes and "no object",
+    The loss of an image is the one that transformers gives for it alone: cross entropy over classes and "no object",
     which weighs 0.1, plus, over the number of its true boxes (1 for none), 5 times the distance of the boxes' four
     numbers and 2 times 1 - generalized intersection over union.
 
     Args:
         logits: Of q boxes float (n, q, c + 5): c classes, "no object", and the box.
         label: Of at most m true boxes float (n, m, 5): the class number and the box; nan for none. A box is x and y of
-            its center, width and height, as fractions of the picture.
+            its center, width and height, as fractions of the image.
 
     Returns:
         float (n,); nan where the model said something that is not finite.

@@ -107,7 +107,7 @@ def objective_name(objective: Objective) -> str:
 
 
 def _hash_dataset(dataset: datasets.Dataset) -> str:
-    """A hash of every value of every row; of the pictures only the sizes in bytes enter, so that none is read.
+    """A hash of every value of every row; of the images only the sizes in bytes enter, so that none is read.
 
     `datasets`' own fingerprint names a file in a cache: it differs between two builds of the same data.
 

@@ -50,7 +50,7 @@ class TrainResult(NamedTuple):
 
 
 class RobustTrainer:
-    """Trains a classifier of transformers, of pictures, texts, arrays or graphs, with an objective of the hub.
+    """Trains a classifier of transformers, of images, texts, arrays or graphs, with an objective of the hub.
 
     Devices, mixed precision, several processes and trackers are Accelerate's; start several processes with `torchrun`.
     The order of rows, augmentation and dropout are functions of (seed, epoch, step), so a run that was killed goes on,
@@ -66,7 +66,7 @@ class RobustTrainer:
         train_dataset: A `datasets.Dataset` with `image`, `text`, `array` or `graph`, labels and the environment column.
         eval_dataset: The validation split; without one the last epoch is kept.
         objective: An Objective of the catalog, made with its hyperparameters.
-        image_processor: The processor of the model, for pictures.
+        image_processor: The processor of the model, for images.
         tokenizer: The tokenizer of the model, for texts.
         processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an
             `oochub.processors.stored_processors.ArrayProcessor`.
@@ -255,7 +255,7 @@ def _make_inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
     given = {name: each for name, each in processors.items() if each is not None}
     if len(given) != 1:
         raise OochubError(
-            "Pass one of image_processor=, for a model of pictures, tokenizer=, for a model of texts, and processor= "
+            "Pass one of image_processor=, for a model of images, tokenizer=, for a model of texts, and processor= "
             "or processing_class=, for any."
         )
     ((name, own),) = given.items()

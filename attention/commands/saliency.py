@@ -30,14 +30,12 @@ def saliency(
     asked: Annotated[PredictionSettings, shown(only=("device", "limit", "skip_broken", "cache"))],
     out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="The figure: .png, .pdf or .svg.")],
     beside: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="A second model, which gets the pictures right.")
+        str | None, typer.Option(metavar="MODEL", help="A second model, which gets the images right.")
     ] = None,
     numbers: Annotated[
-        Path | None, typer.Option(callback=writes(CSV), help="A CSV with a line for each picture and model.")
+        Path | None, typer.Option(callback=writes(CSV), help="A CSV with a line for each image and model.")
     ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="The class of the pictures; default the most often mistaken.")
-    ] = None,
+    label: Annotated[str | None, typer.Option(help="The class of the images; default the most often mistaken.")] = None,
     answer: Annotated[str | None, typer.Option(help="The class that the model took them for.")] = None,
     pictures: Annotated[int, typer.Option(help="How many to show, the surest mistakes first.", min=1)] = 6,
     masks: Annotated[
@@ -46,20 +44,20 @@ def saliency(
             help="Folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO: how much attention is on it."
         ),
     ] = None,
-    most: Annotated[int, typer.Option(help="With --masks: pictures for the mean share.", min=1)] = 200,
-    samples: Annotated[int, typer.Option(help="Noisy copies of each picture.", min=1)] = 4,
+    most: Annotated[int, typer.Option(help="With --masks: images for the mean share.", min=1)] = 200,
+    samples: Annotated[int, typer.Option(help="Noisy copies of each image.", min=1)] = 4,
     noise: Annotated[float, typer.Option(help="Their standard deviation, in units of normalized pixels.", min=0)] = 0.3,
     variant: Annotated[
         Literal["paper", "torchcam"], typer.Option(help="torchcam: as that library computes it, for comparison.")
     ] = "paper",
     seed: Annotated[int, typer.Option(help="Of the noise and of the bootstrap.", min=0, max=2**32 - 1)] = 0,
-    split: Annotated[str | None, typer.Option(help="To take the pictures from; default that of the headline.")] = None,
+    split: Annotated[str | None, typer.Option(help="To take the images from; default that of the headline.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Shows what a model looked at in the pictures that it got wrong out of context.
+    """Shows what a model looked at in the images that it got wrong out of context.
 
     Maps by Smooth Grad-CAM++, each for the answer that the model gave. With --beside a second model stands below, on
-    pictures that it gets right. With --masks the mean share of the attention on the object is printed too.
+    images that it gets right. With --masks the mean share of the attention on the object is printed too.
     """
     from oochub.attention.object_masks import ObjectMasks
 

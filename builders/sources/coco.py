@@ -26,8 +26,8 @@ class CocoTable:
     Attributes:
         image_id: (n,) COCO image ids.
         file_name: (n,) file below `images/`, "val2017/000000000139.jpg".
-        license: (n,) name of the picture's license, "" where the file does not say.
-        source_url: (n,) where the picture was published, "" where the file does not say.
+        license: (n,) name of the image's license, "" where the file does not say.
+        source_url: (n,) where the image was published, "" where the file does not say.
         area: (n, 171) float64, sum of the annotations' `area` over height x width: a fraction of the image, crowds
             included; annotations that overlap add up. Columns in the order of `CATEGORY_IDS`.
         count: (n, 171) number of annotations, crowds included.
@@ -43,7 +43,7 @@ class CocoTable:
 
 AREAS = ("field", "mask", "union")
 _NO_LICENSE = -1
-_ROUNDING = 1e-6  # by which the area of an outline around a whole picture may exceed it
+_ROUNDING = 1e-6  # by which the area of an outline around a whole image may exceed it
 
 
 class _Images(NamedTuple):

@@ -1,4 +1,4 @@
-"""Outlines of what is annotated in single images of COCO and COCO-Stuff, to draw on the pictures."""
+"""Outlines of what is annotated in single images of COCO and COCO-Stuff, to draw on the images."""
 
 from collections.abc import Iterable
 from importlib.util import find_spec
@@ -58,6 +58,6 @@ def outlines(folder: str | Path, image_ids: Iterable[int], class_names: Iterable
 def _trace_contours(mask: NDArray[np.bool_]) -> list[NDArray[np.float64]]:
     from contourpy import contour_generator
 
-    # Zeros around it close the outlines of what the picture's border cuts.
+    # Zeros around it close the outlines of what the image's border cuts.
     lines = contour_generator(z=np.pad(mask, 1).astype(np.float64)).lines(0.5)
     return [np.asarray(line, dtype=np.float64) - 1 for line in lines]

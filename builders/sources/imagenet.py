@@ -1,6 +1,6 @@
-"""Finds the pictures of ImageNet and its kin where they lie, and the class of each.
+"""Finds the images of ImageNet and its kin where they lie, and the class of each.
 
-A tree of class folders, a tar for each class, one tar of them all (with pictures or with class tars in it) and the
+A tree of class folders, a tar for each class, one tar of them all (with images or with class tars in it) and the
 shards of a WebDataset are read alike; see `oochub.builders.sources.stored`.
 """
 
@@ -16,7 +16,7 @@ WNID = re.compile(r"n[0-9]{8}")
 
 
 def is_wnid(name: str) -> bool:
-    """Whether a folder of that name holds the pictures of one class, and no folders.
+    """Whether a folder of that name holds the images of one class, and no folders.
 
     >>> is_wnid("n01440764"), is_wnid("train")
     (True, False)
@@ -27,7 +27,7 @@ def is_wnid(name: str) -> bool:
 def imagenet_pictures(
     place: Path, *, enter: Enter = lambda name: True, within: Path | None = None, passed: list[str] | None = None
 ) -> Iterator[Stored]:
-    """Every picture below `place` with its class, as `stored_pictures` finds it.
+    """Every image below `place` with its class, as `stored_pictures` finds it.
 
     The class is that of the last folder that a wnid names, else the wnid that the file's own name begins with.
 
@@ -59,14 +59,14 @@ def imagenet_pictures(
 
 
 def codec_and_size(data: bytes, where: str) -> tuple[str, int, int]:
-    """What the bytes of a picture are, whatever its file is called: (codec, width, height); pixels are not decoded.
+    """What the bytes of an image are, whatever its file is called: (codec, width, height); pixels are not decoded.
 
     Raises:
-        OochubError: The bytes do not begin as any picture does, or promise too many pixels; `where` names them.
+        OochubError: The bytes do not begin as any image does, or promise too many pixels; `where` names them.
 
     >>> codec_and_size(b"%!PS-Adobe-3.0", "n01440764_1.JPEG")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    oochub.errors.OochubError: n01440764_1.JPEG: 14 bytes that are no picture in JPEG, PNG, ...
+    oochub.errors.OochubError: n01440764_1.JPEG: 14 bytes that are no image in JPEG, PNG, ...
     """
     picture = open_picture(data, name=where)
     return str(picture.format), picture.width, picture.height

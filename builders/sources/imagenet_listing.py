@@ -1,4 +1,4 @@
-"""Which pictures belong to each set of ImageNet's kin, in what order, and what is missing of the published ones."""
+"""Which images belong to each set of ImageNet's kin, in what order, and what is missing of the published ones."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -29,10 +29,10 @@ _NAMED = 10
 
 
 class Listing(NamedTuple):
-    """The pictures of a split, and how they differ from the published ones.
+    """The images of a split, and how they differ from the published ones.
 
     Attributes:
-        pictures: In the order of the rows.
+        images: In the order of the rows.
         gaps: What is missing of the published set, in words; strict=True makes an error of them.
         remarks: What else a reader should know.
         missing: The files of a list that were not found.
@@ -45,17 +45,17 @@ class Listing(NamedTuple):
 
 
 def list_pictures(config: str, place: Path, file_list: Path | None, *, within: Path | None = None) -> Listing:
-    """The pictures of a config's split `test`.
+    """The images of a config's split `test`.
 
     Args:
         config: A name of `SETS`, or `<corruption>_<severity>`.
         place: The folder of its set.
         file_list: Names of files, one a line: those that belong to `imagenet_ood` or `openimage_o`. None takes every
-            picture of the 637 classes, or every picture.
+            image of the 637 classes, or every image.
         within: The folder that no link may lead out of; None follows every link.
 
     Raises:
-        OochubError: No picture, pictures of no known class, a broken archive or list, or what `within` refuses.
+        OochubError: No image, images of no known class, a broken archive or list, or what `within` refuses.
     """
     passed: list[str] = []
     listing = _list_pictures(config, place, file_list, within, passed)
@@ -84,7 +84,7 @@ def _list_pictures(config: str, place: Path, file_list: Path | None, within: Pat
 
 
 def list_training_pictures(place: Path, *, within: Path | None = None) -> Listing:
-    """The pictures of ImageNet-1K's split `train`; see `list_pictures`."""
+    """The images of ImageNet-1K's split `train`; see `list_pictures`."""
     passed: list[str] = []
     pictures = imagenet_pictures(place, within=within, passed=passed)
     listing = _list_known_classes("imagenet_1k", place, pictures, 1_281_167, "training images")
@@ -105,7 +105,7 @@ def _list_known_classes(environment: str, place: Path, pictures: Iterable[Stored
     unknown = [stored.name for stored in named.values() if stored.label not in LABELS]
     if unknown:
         raise OochubError(
-            f"{len(unknown):,} pictures in {place} are of no class of ImageNet-1K: {_shorten_names(unknown)}. Each "
+            f"{len(unknown):,} images in {place} are of no class of ImageNet-1K: {_shorten_names(unknown)}. Each "
             "lies in a folder named like its class, n01440764/. Move the others away."
         )
     remarks = _note_other_renditions(place, sorted(named)) if environment == "imagenet_r" else ()
@@ -118,7 +118,7 @@ def _list_known_classes(environment: str, place: Path, pictures: Iterable[Stored
 
 
 def _note_other_renditions(place: Path, names: Iterable[str]) -> tuple[str, ...]:
-    """A remark on pictures of ImageNet-R that count as `misc`; a word that is misspelt is refused."""
+    """A remark on images of ImageNet-R that count as `misc`; a word that is misspelt is refused."""
     others = [name for name in names if not rendition(PurePosixPath(name).stem)]
     for name in others:
         word = PurePosixPath(name).stem.partition("_")[0]
@@ -127,7 +127,7 @@ def _note_other_renditions(place: Path, names: Iterable[str]) -> tuple[str, ...]
                 f"{name} in {place} begins with {word!r}, none of {', '.join(RENDITIONS)}."
                 f"{did_you_mean(word, RENDITIONS)} Fetch it again."
             )
-    words = f"pictures of other renditions than the published, so of misc: {len(others):,} ({_shorten_names(others)})"
+    words = f"images of other renditions than the published, so of misc: {len(others):,} ({_shorten_names(others)})"
     return (words,) if others else ()
 
 
@@ -136,7 +136,7 @@ def _list_imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str
     named = {name: stored for name, stored in named.items() if _OF_21K.fullmatch(name)}
     if listed is None:
         classes = len({stored.label for stored in named.values()})
-        gap = f"no file list: every picture of {classes} of the {len(OOD_CLASSES)} classes, not the published choice"
+        gap = f"no file list: every image of {classes} of the {len(OOD_CLASSES)} classes, not the published choice"
         return Listing([named[name] for name in sorted(named)], [gap])
     remarks = []
     if len(listed) == SETS["imagenet_ood"].images:
@@ -163,13 +163,13 @@ def _order_as_listed(listed: Sequence[str], named: dict[str, Stored], published:
 
 
 def _index_by_name(environment: str, place: Path, pictures: Iterable[Stored]) -> dict[str, Stored]:
-    """Pictures by their published names; one that lies there twice, packed and unpacked, counts once."""
+    """Images by their published names; one that lies there twice, packed and unpacked, counts once."""
     named: dict[str, Stored] = {}
     for stored in pictures:
         named.setdefault(published_name(environment, stored), stored)
     if not named:
         raise OochubError(
-            f"There are no pictures of {environment} in {place}. `oochub show benchmark imagenet_ood` draws the folder."
+            f"There are no images of {environment} in {place}. `oochub show benchmark imagenet_ood` draws the folder."
         )
     return named
 

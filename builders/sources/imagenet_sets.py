@@ -1,4 +1,4 @@
-"""ImageNet-1K and the five sets beside it: where each lies, what shift it has, and what a row says of a picture."""
+"""ImageNet-1K and the five sets beside it: where each lies, what shift it has, and what a row says of an image."""
 
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -30,9 +30,9 @@ class ImagenetSet(NamedTuple):
 
     Attributes:
         folder: Where it lies below the data folder.
-        shift: "none", "covariate" (the same classes, other pictures) or "semantic" (other classes).
-        contexts: What a picture can be.
-        images: How many pictures are published.
+        shift: "none", "covariate" (the same classes, other images) or "semantic" (other classes).
+        contexts: What an image can be.
+        images: How many images are published.
         classes: How many classes they are of; 0 where that is not told.
     """
 
@@ -75,7 +75,7 @@ def entering(config: str) -> Enter:
 
 
 def published_name(environment: str, stored: Stored) -> str:
-    """The name that a picture has in its published set, wherever and however it is stored.
+    """The name that an image has in its published set, wherever and however it is stored.
 
     >>> published_name("imagenet_ood", Stored("0012/n02925009_2846.webp", "n02925009"))
     'n02925009/n02925009_2846.JPEG'
@@ -93,7 +93,7 @@ def published_name(environment: str, stored: Stored) -> str:
 
 
 def rendition(stem: str) -> str:
-    """What a picture of ImageNet-R is, which its file's name begins with; "" for a word that the published lack.
+    """What an image of ImageNet-R is, which its file's name begins with; "" for a word that the published lack.
 
     >>> rendition("art_0"), rendition("collage_2")
     ('art', '')
@@ -103,10 +103,10 @@ def rendition(stem: str) -> str:
 
 
 def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | None = None) -> dict[str, Any]:
-    """Every column of a picture, its bytes read from below `place`; no link leads out of `within`, where it is given.
+    """Every column of an image, its bytes read from below `place`; no link leads out of `within`, where it is given.
 
     Raises:
-        OochubError: The bytes are missing, cut off or not a picture, or lie outside `within`; the file is named.
+        OochubError: The bytes are missing, cut off or not an image, or lie outside `within`; the file is named.
     """
     data = stored.read(place, within=within)
     name = published_name(environment, stored)

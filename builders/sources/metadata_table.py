@@ -1,4 +1,4 @@
-"""A table with a row a picture, such as Waterbirds' metadata.csv: what is wrong with a row names its line."""
+"""A table with a row an image, such as Waterbirds' metadata.csv: what is wrong with a row names its line."""
 
 import csv
 import errno

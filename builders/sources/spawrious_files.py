@@ -1,4 +1,4 @@
-"""The pictures of Spawrious where they lie: in the folder spawrious224/, or in tar archives that stay packed."""
+"""The images of Spawrious where they lie: in the folder spawrious224/, or in tar archives that stay packed."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,11 +19,11 @@ _SHOWN = 3
 
 
 class SpawriousFiles(NamedTuple):
-    """The pictures of the 48 folders, equally many in each.
+    """The images of the 48 folders, equally many in each.
 
     Attributes:
         place: The folder below which they were found.
-        folders: (repeat, background, breed) to its pictures with their numbers, in the order of these.
+        folders: (repeat, background, breed) to its images with their numbers, in the order of these.
         notes: What a reader should know of where they were found.
         is_packed: Whether any lies in an archive.
     """
@@ -35,12 +35,12 @@ class SpawriousFiles(NamedTuple):
 
     @property
     def n(self) -> int:
-        """Pictures in each folder."""
+        """Images in each folder."""
         return len(next(iter(self.folders.values())))
 
     @classmethod
     def find(cls, folder: Path, *, within: Path | None = None) -> "SpawriousFiles":
-        """Lists the pictures of a raw folder; of spawrious224/ and archives beside it the folder is read.
+        """Lists the images of a raw folder; of spawrious224/ and archives beside it the folder is read.
 
         Args:
             folder: It holds spawrious224/, or archives named spawrious224*.tar.
@@ -68,7 +68,7 @@ class SpawriousFiles(NamedTuple):
 
 
 def spawrious_places(folder: Path) -> Iterable[Path]:
-    """The folders and archives whose time or size changes when a raw folder's pictures change."""
+    """The folders and archives whose time or size changes when a raw folder's images change."""
     return containers(_place(folder), _is_of_spawrious, is_last=_is_breed)
 
 

@@ -1,6 +1,6 @@
-"""Pictures of a raw folder where they lie: in files of their own, or in tar archives that stay packed.
+"""Images of a raw folder where they lie: in files of their own, or in tar archives that stay packed.
 
-An archive's headers are read once; nothing is unpacked, and no link in it is followed. A picture is then the archive,
+An archive's headers are read once; nothing is unpacked, and no link in it is followed. An image is then the archive,
 the place where its bytes begin, and their number.
 """
 
@@ -23,14 +23,14 @@ Enter = Callable[[str], bool]
 _SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
 _COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
 _OF_ARCHIVE = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz)$")
-_DECOMPRESS = "Decompress it to a plain .tar: the pictures of one are read in place."
+_DECOMPRESS = "Decompress it to a plain .tar: the images of one are read in place."
 _BROKEN = (tarfile.TarError, OSError, ValueError, IndexError, OverflowError, MemoryError, RecursionError)
 _AGAIN = "Download it again."
 _READ = 2**20
 
 
 class Stored(NamedTuple):
-    """A picture that was found below a folder, the place.
+    """An image that was found below a folder, the place.
 
     Attributes:
         name: Its path below the place, as folders and archive members name it; an archive's own name is left out.
@@ -48,12 +48,12 @@ class Stored(NamedTuple):
 
     @staticmethod
     def table(pictures: Sequence["Stored"]) -> pa.Table:
-        """The pictures as a table of their fields, at least one."""
+        """The images as a table of their fields, at least one."""
         return pa.table(dict(zip(Stored._fields, map(list, zip(*pictures, strict=True)), strict=True)))
 
     @staticmethod
     def is_picture(name: str) -> bool:
-        """Whether a file's name is that of a picture."""
+        """Whether a file's name is that of an image."""
         return name.lower().endswith(_SUFFIXES) and not name.startswith(".")
 
     def read(self, place: Path, *, within: Path | None = None) -> bytes:
@@ -64,7 +64,7 @@ class Stored(NamedTuple):
             within: The folder that no link may lead out of; None follows every link.
 
         Raises:
-            OochubError: There are none, or fewer than the archive promised; a file that is no picture, or lies outside.
+            OochubError: There are none, or fewer than the archive promised; a file that is no image, or lies outside.
         """
         if not self.archive:
             return read_picture(place / self.name, root=within or place, follow_links=within is None)
@@ -93,7 +93,7 @@ def containers(
     Args:
         place: A folder.
         enter: Which folders and archives below it to look into.
-        is_last: Which folders hold pictures alone, and are not searched for more.
+        is_last: Which folders hold images alone, and are not searched for more.
         within: The folder that no link may lead out of; None follows every link.
         above: Real paths of the folders that lead to this one.
 
@@ -139,18 +139,18 @@ def stored_pictures(
     within: Path | None = None,
     passed: list[str] | None = None,
 ) -> Iterator[Stored]:
-    """Every picture below `place`: folder by folder and archive by archive, by name within a folder.
+    """Every image below `place`: folder by folder and archive by archive, by name within a folder.
 
     Args:
         place: A folder.
         enter: Which folders and archives below it to look into.
-        is_last: Which folders hold pictures alone, and are not searched for more.
+        is_last: Which folders hold images alone, and are not searched for more.
         within: The folder that no link may lead out of; None follows every link.
-        passed: Takes the names of archive members that are called like pictures and are links or devices, of which
+        passed: Takes the names of archive members that are called like images and are links or devices, of which
             none is followed; None refuses every link and device.
 
     Yields:
-        Pictures, told by the suffix of their names (.JPEG, .jpg, .png, .webp); other files are passed over.
+        Images, told by the suffix of their names (.JPEG, .jpg, .png, .webp); other files are passed over.
 
     Raises:
         OochubError: An archive is broken, cut off or compressed, or a member's path leads out of it; as for
@@ -176,16 +176,16 @@ def stored_pictures(
 
 
 def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str] | None) -> Iterator[Stored]:
-    """The pictures of an archive, those of archives in it too, in their order.
+    """The images of an archive, those of archives in it too, in their order.
 
     tarfile takes a damaged header after the first for the end of the archive; here an archive ends with the zeros that
     mark its end, or it is damaged.
 
     Args:
         file: The archive.
-        below: Its path below the place that pictures are named by.
+        below: Its path below the place that images are named by.
         enter: Which folders and archives in it to look into.
-        passed: Takes the names of links and devices that are called like pictures; None refuses them all.
+        passed: Takes the names of links and devices that are called like images; None refuses them all.
 
     Raises:
         OochubError: No regular file or no plain tar; a damaged header, a cut end; a path that leads out of the archive;
@@ -205,7 +205,7 @@ def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str] | None
 def _iterate_members(
     archive: tarfile.TarFile, file: Path, below: Path, start: int, enter: Enter, passed: list[str] | None
 ) -> Iterator[Stored]:
-    """The pictures of an archive that begins at byte `start` of `file`."""
+    """The images of an archive that begins at byte `start` of `file`."""
     last = -1
     for member in archive:
         path = PurePosixPath(member.name)

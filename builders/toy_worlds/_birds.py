@@ -8,7 +8,7 @@ from oochub.builders.toy_worlds import _textures
 
 Color = tuple[int, int, int]
 Parts = list[tuple[Color, NDArray[np.float64]]]
-"""Colored polygons, (n, 2) points as fractions of the picture's side, back to front."""
+"""Colored polygons, (n, 2) points as fractions of the image's side, back to front."""
 
 SPECIES = {
     "landbird": ("014.Indigo_Bunting", "017.Cardinal", "073.Blue_Jay"),
@@ -31,7 +31,7 @@ _TURN = np.linspace(0, 2 * np.pi, 20, endpoint=False)
 
 
 def bird_parts(rng: np.random.Generator, *, bird: str) -> Parts:
-    """A bird somewhere in the picture, looking left or right, in any plumage."""
+    """A bird somewhere in the image, looking left or right, in any plumage."""
     plumage = _PLUMAGE[int(rng.integers(len(_PLUMAGE)))]
     dark: Color = (int(0.7 * plumage[0]), int(0.7 * plumage[1]), int(0.7 * plumage[2]))
     lean, lift = rng.uniform(-0.04, 0.04), rng.uniform(0.9, 1.1)

@@ -13,7 +13,7 @@ COAT_TELLS = 0.8
 
 
 class _Breed(NamedTuple):
-    """Lengths as fractions of the picture's side at scale 1; coats as colors of 0 to 255."""
+    """Lengths as fractions of the image's side at scale 1; coats as colors of 0 to 255."""
 
     body: tuple[float, float]
     leg: float

@@ -1,7 +1,7 @@
-"""The 15 corruptions of ImageNet-C at 5 severities, for pictures of 48 pixels.
+"""The 15 corruptions of ImageNet-C at 5 severities, for images of 48 pixels.
 
 Source: Hendrycks and Dietterich 2019, Benchmarking Neural Network Robustness to Common Corruptions and Perturbations,
-Section 3 and Appendix A; the ways are theirs, the strengths are set for small pictures.
+Section 3 and Appendix A; the ways are theirs, the strengths are set for small images.
 """
 
 import io
@@ -20,7 +20,7 @@ _Corruption = Callable[[Pixels, np.random.Generator, float], Pixels]
 
 
 def corrupt(picture: Image.Image, corruption: str, severity: int, rng: np.random.Generator) -> Image.Image:
-    """The picture with a corruption at severity 1 to 5."""
+    """The image with a corruption at severity 1 to 5."""
     pixels = np.asarray(picture, np.float64) / 255
     change, strengths = _CORRUPTIONS[corruption]
     changed = change(pixels, rng, strengths[severity - 1])
@@ -135,7 +135,7 @@ def _pixelate(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixe
 def _jpeg_compression(pixels: Pixels, rng: np.random.Generator, strength: float) -> Pixels:
     file = io.BytesIO()
     Image.fromarray((pixels * 255).round().astype(np.uint8)).save(file, "JPEG", quality=round(strength))
-    return np.asarray(open_picture(file.getvalue(), name="a drawn picture"), np.float64) / 255
+    return np.asarray(open_picture(file.getvalue(), name="a drawn image"), np.float64) / 255
 
 
 _CORRUPTIONS: dict[str, tuple[_Corruption, tuple[float, ...]]] = {

@@ -55,7 +55,7 @@ RENDITIONS: dict[str, Style] = {
 
 
 def paint(rng: np.random.Generator, thing: DrawnClass, style: Style) -> Image.Image:
-    """A picture of PIXELS x PIXELS; the same stream of numbers gives the same picture."""
+    """An image of PIXELS x PIXELS; the same stream of numbers gives the same image."""
     side = PIXELS * _OVERSAMPLING
     canvas = Image.fromarray(_paint_ground(rng, style)).resize((side, side), Image.Resampling.NEAREST)
     draw = ImageDraw.Draw(canvas)

@@ -61,7 +61,7 @@ class Thing(NamedTuple):
 
 
 class Painted(NamedTuple):
-    """A picture (PIXELS, PIXELS, 3) and what lies where in it; stuff includes what things hide."""
+    """An image (PIXELS, PIXELS, 3) and what lies where in it; stuff includes what things hide."""
 
     picture: Image.Image
     things: list[Thing]
@@ -103,7 +103,7 @@ def _choose_paints(rng: np.random.Generator) -> dict[str, Color]:
 
 
 def _convert_to_pixels(points: NDArray[np.float64], placed: Placed) -> NDArray[np.float64]:
-    """Points of the unit square in pixels of the picture, clipped to its frame."""
+    """Points of the unit square in pixels of the image, clipped to its frame."""
     across = 1 - points[:, 0] if placed.mirrored else points[:, 0]
     x, y = placed.left + placed.width * across, placed.top + placed.height * points[:, 1]
     return np.stack([x, y], 1).clip(0, 1) * PIXELS
@@ -132,7 +132,7 @@ def _paint(canvas: Image.Image, rng: np.random.Generator, placed: Placed, *, vis
 
 
 def paint(rng: np.random.Generator, scene: Scene, *, objects: bool) -> Painted:
-    """Paint `scene`; with `objects=False` the twelve NOOCH objects are left out of the picture only."""
+    """Paint `scene`; with `objects=False` the twelve NOOCH objects are left out of the image only."""
     background, stuff = _paint_grounds(rng, scene)
     side = PIXELS * _OVERSAMPLING
     canvas = Image.fromarray(background.astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)

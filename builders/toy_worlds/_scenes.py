@@ -1,4 +1,4 @@
-"""Which context and which objects share a picture, and where each of them stands."""
+"""Which context and which objects share an image, and where each of them stands."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ USUAL: dict[str, tuple[str, ...]] = {
 OBJECTS = tuple(USUAL)
 _SINGLE = tuple(dict.fromkeys((context,) for contexts in USUAL.values() for context in contexts))
 SCENES: tuple[tuple[str, ...], ...] = tuple(dict.fromkeys([*USUAL.values(), *_SINGLE]))
-"""Every set of contexts that a picture can show."""
+"""Every set of contexts that an image can show."""
 
 OBJECT_SIZES = (0.18, 0.32)
 """With the contrast of `_painting`, the dial of the world: smaller objects make the context the easier cue."""
@@ -37,7 +37,7 @@ _AIRBORNE = ("airplane", "kite")
 
 
 class Placed(NamedTuple):
-    """A shape in its square of the picture; lengths as fractions of the picture's side."""
+    """A shape in its square of the image; lengths as fractions of the image's side."""
 
     name: str
     left: float
@@ -48,7 +48,7 @@ class Placed(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A picture before any paint: contexts, the height of the horizon, and the things from back to front."""
+    """An image before any paint: contexts, the height of the horizon, and the things from back to front."""
 
     contexts: tuple[str, ...]
     horizon: float
@@ -60,7 +60,7 @@ class Scene(NamedTuple):
 def _draw_contents(
     rng: np.random.Generator, correlation: float | None, focus: str | None
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The contexts of a picture and its objects: none, one or two."""
+    """The contexts of an image and its objects: none, one or two."""
     main = OBJECTS[rng.integers(len(OBJECTS))] if rng.random() < _HAS_MAIN else None
     if focus is not None and main is not None and rng.random() < _FOCUSED:
         main = focus
@@ -117,7 +117,7 @@ def _propose_place(rng: np.random.Generator, name: str, horizon: float, things: 
 
 
 def _make_figures(rng: np.random.Generator, contexts: tuple[str, ...], horizon: float) -> list[Placed]:
-    """The person and the table of a picture, if its contexts ask for them."""
+    """The person and the table of an image, if its contexts ask for them."""
     things = []
     if "person" in contexts:
         middle, mirrored = rng.uniform(0.25, 0.75), bool(rng.random() < 0.5)
@@ -138,7 +138,7 @@ def _make_figures(rng: np.random.Generator, contexts: tuple[str, ...], horizon: 
 def scene(rng: np.random.Generator, *, correlation: float | None, focus: str | None = None) -> Scene:
     """Draw a scene; `correlation` is the share of objects in their usual context, None for any context alike.
 
-    With `focus`, half of the pictures with an object show that one, and its context is empty a little more often.
+    With `focus`, half of the images with an object show that one, and its context is empty a little more often.
 
     With None the context is drawn without a look at the objects, from every scene equally often, so that
     P(context | object) = P(context | no such object).

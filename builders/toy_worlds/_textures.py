@@ -1,4 +1,4 @@
-"""Grounds, skies and walls as small float pictures: what stands behind the objects of the toy worlds."""
+"""Grounds, skies and walls as small float images: what stands behind the objects of the toy worlds."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,7 +10,7 @@ from PIL import Image
 
 PIXELS = 48
 Picture = NDArray[np.float32]
-"""Float pictures are (PIXELS, PIXELS, 3); colors run from 0 to 255."""
+"""Float images are (PIXELS, PIXELS, 3); colors run from 0 to 255."""
 Plane = NDArray[np.floating[Any]]
 """One number a pixel, (PIXELS, PIXELS), or a column, (PIXELS,)."""
 

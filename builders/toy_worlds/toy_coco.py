@@ -20,10 +20,10 @@ from oochub.errors import OochubError, unknown_name
 _SIZES = {"small": 400, "medium": 6000}
 _LARGEST_ID = 581_929
 _ID_STREAM = 1592
-"""A split by hashed image ids leaves 34 validation pictures of the small world. With this stream of ids, and seed
+"""A split by hashed image ids leaves 34 validation images of the small world. With this stream of ids, and seed
 0, each split of it holds cars off the road and roads without a car, and all twelve contexts come out."""
 _OTHER_SHARE = 0.5
-"""Share of pictures whose remainder is annotated as category 183, "other"; in the rest it is left blank."""
+"""Share of images whose remainder is annotated as category 183, "other"; in the rest it is left blank."""
 
 Record = dict[str, Any]
 
@@ -85,7 +85,7 @@ def _mask_object(name: str, mask: Mask, *, crowd: bool) -> Record:
 
 
 def _make_annotations(painted: Painted, *, with_other: bool) -> tuple[list[Record], list[Record]]:
-    """The instances and the stuff of one picture, without ids."""
+    """The instances and the stuff of one image, without ids."""
     covers = [_fill_polygons(thing) for thing in painted.things]
     instances = [
         {
@@ -131,7 +131,7 @@ def _write_json(draft: Path, name: str, half: _Half) -> None:
 
 
 def _add(half: _Half, image: Record, parts: tuple[list[Record], list[Record], list[str]]) -> None:
-    """Append a picture; annotation ids follow from the image id, so they never meet."""
+    """Append an image; annotation ids follow from the image id, so they never meet."""
     instances, stuff, sentences = parts
     half.images.append(image)
     for rows, start, into in ((instances, 0, half.instances), (stuff, 10_000_000, half.stuff)):
@@ -153,25 +153,25 @@ def toy_coco(
     """Render a small COCO with COCO-Stuff: `images/`, and `annotations/` in the real JSON formats.
 
     Twelve kinds of objects, those of NOOCH, stand in their usual context with probability `correlation`, in
-    another one otherwise; other pictures show a context alone. An object's color says nothing about its kind:
+    another one otherwise; other images show a context alone. An object's color says nothing about its kind:
     only its shape does, while a context is large and easy to see. By the rule of NOOCH-CE (Madras and Zemel 2021,
     Section 3.2.1) the contexts of the twelve tasks come out as in its Table 2. Neutral walls and floors have no
-    annotation, or category 183 ("other"), so they are nobody's context. A quarter of the pictures is val2017.
+    annotation, or category 183 ("other"), so they are nobody's context. A quarter of the images is val2017.
 
     Instances have polygons, stuff and crowds run lengths; `area` is the number of pixels that these cover. Ids
     and names of the 80 + 92 categories are the real ones, image ids are drawn from the range of the real ones,
-    and each picture has five captions. URLs are `toy://` ones: nothing here pretends to be a photograph.
+    and each image has five captions. URLs are `toy://` ones: nothing here pretends to be a photograph.
 
     Args:
         folder: Where the world goes; a new or empty folder, or one that already holds this very world, which
             is then left as it is. Written under a temporary name and renamed at the end.
-        size: "small" (400 pictures), "medium" (6,000), or any number of pictures.
+        size: "small" (400 images), "medium" (6,000), or any number of images.
         seed: Another seed is another world; the same arguments give the same bytes.
         correlation: P(usual context | object), in [0, 1]. None renders the control world: contexts are drawn
             without a look at the objects, so P(context | object) = P(context | no such object).
-        objects: False erases the twelve kinds of objects from the pictures and changes nothing else: the same
+        objects: False erases the twelve kinds of objects from the images and changes nothing else: the same
             scenes and annotations, the context alone left to learn from.
-        focus: One of the twelve objects ("car"): half of the pictures with an object show it, so that a task of its
+        focus: One of the twelve objects ("car"): half of the images with an object show it, so that a task of its
             own has examples out of context by the hundred. None shows all twelve equally often.
 
     Returns:
@@ -201,14 +201,14 @@ def toy_coco(
 
 
 def _draw(draft: Path, *, count: int, seed: int, correlation: float | None, objects: bool, focus: str | None) -> None:
-    """Write all pictures and annotation files of a world below `draft`."""
+    """Write all images and annotation files of a world below `draft`."""
     halves = {name: _Half([], [], [], []) for name in ("train2017", "val2017")}
     for name in halves:
         (draft / "images" / name).mkdir(parents=True)
     (draft / "annotations").mkdir()
     ids = np.random.default_rng([seed, 0, _ID_STREAM]).permutation(_LARGEST_ID)[:count] + 1
     quiet = None if count > _SIZES["small"] else True
-    for index, image_id in enumerate(tqdm(ids.tolist(), desc="toy COCO", unit="picture", disable=quiet)):
+    for index, image_id in enumerate(tqdm(ids.tolist(), desc="toy COCO", unit="image", disable=quiet)):
         name = "val2017" if index % 4 == 3 else "train2017"
         content, style, words = np.random.default_rng([seed, 1, index]).spawn(3)
         drawn = scene(content, correlation=correlation, focus=focus)

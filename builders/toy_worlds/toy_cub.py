@@ -11,7 +11,7 @@ from oochub.builders.toy_worlds import _birds, _folder, _textures
 _SIZES = {"small": 12, "medium": 60}
 _OVERSAMPLING = 2
 _SHAPES = ((48, 48), (60, 40), (40, 56))
-"""Of birds' pictures: width, height."""
+"""Of birds' images: width, height."""
 
 
 def toy_cub(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -20,7 +20,7 @@ def toy_cub(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
         size: Images of each of six species, half of them training: "small" (12), "medium" (60), or a number of at least
-            10; three times as many pictures of each place.
+            10; three times as many images of each place.
         seed: Another seed is another world; the same arguments give the same bytes.
 
     Returns:

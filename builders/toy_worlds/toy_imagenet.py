@@ -22,9 +22,9 @@ from oochub.class_names.imagenet_classes import IMAGENET_R_WNIDS
 
 _SIZES = {"small": 3, "medium": 20}
 _TRAINING = 10
-"""Training pictures for each validation picture."""
+"""Training images for each validation image."""
 _UNLISTED = 1
-"""Pictures of each class of ImageNet-21K that the list of ImageNet-OOD leaves out."""
+"""Images of each class of ImageNet-21K that the list of ImageNet-OOD leaves out."""
 _QUALITY = 92
 _PACKED = tuple(OOD_THINGS)[len(OOD_THINGS) // 2 :]
 """The classes of ImageNet-21K that lie there as a tar; the others are folders."""
@@ -35,7 +35,7 @@ _Named = Iterator[tuple[str, Image.Image]]
 
 
 def _paint_picture(seed: int, thing: DrawnClass, style: Style, *cell: int) -> Image.Image:
-    """A picture of a cell (stream, class, number); it depends on nothing but these and the seed."""
+    """An image of a cell (stream, class, number); it depends on nothing but these and the seed."""
     return paint(np.random.default_rng([seed, *cell]), thing, style)
 
 
@@ -87,16 +87,16 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     30 of the 1,000 classes and 16 of the 637 that are out of distribution, with their wnids, as drawings of 48 x 48
     pixels on grounds that say nothing of the class. The two kinds of class differ in shape alone: the colors, the
     grounds and the drawing are the same, as ImageNet-OOD shares ImageNet's photographs. `imagenet-21k/` holds half of
-    its classes as folders and half as tar files, a class of ImageNet-1K beside them, and pictures that
+    its classes as folders and half as tar files, a class of ImageNet-1K beside them, and images that
     `imagenetood.txt` does not list. `imagenet-c/` has all 15 corruptions at all 5 severities, `imagenet-r/` four
-    renditions of 20 classes, `sketch/` outlines on paper, `openimage_o/` things of no list. A picture depends on the
+    renditions of 20 classes, `sketch/` outlines on paper, `openimage_o/` things of no list. An image depends on the
     seed, its set, class and number only, so a smaller world is a part of a larger one.
 
     Args:
         folder: Where the world goes; a new or empty folder, or one that already holds this very world, which is then
             left as it is. Written under a temporary name and renamed at the end.
-        size: How many validation pictures a class has: "small" (3), "medium" (20), or any number. There are ten
-            times as many training pictures, as many in the other sets, and a fifth as many, at least one, of each
+        size: How many validation images a class has: "small" (3), "medium" (20), or any number. There are ten
+            times as many training images, as many in the other sets, and a fifth as many, at least one, of each
             corruption and severity.
         seed: Another seed is another world; the same arguments give the same bytes.
 
@@ -120,7 +120,7 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
 
 def _draw(draft: Path, *, count: int, seed: int) -> None:
     pictures = chain(_list_known_classes(seed, count), _list_unknown_classes(seed, count))
-    for name, picture in tqdm(pictures, desc="toy ImageNet", unit="picture", disable=None, delay=2):
+    for name, picture in tqdm(pictures, desc="toy ImageNet", unit="image", disable=None, delay=2):
         path = draft / name
         path.parent.mkdir(parents=True, exist_ok=True)
         picture.save(path, "JPEG", quality=_QUALITY)

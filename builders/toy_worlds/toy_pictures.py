@@ -1,4 +1,4 @@
-"""A toy of a user's own pictures: dogs of two breeds in a plain folder, with a background that gives the breed away."""
+"""A toy of a user's own images: dogs of two breeds in a plain folder, with a background that gives the breed away."""
 
 import csv
 from functools import partial
@@ -17,15 +17,15 @@ _OVERSAMPLING = 2
 def toy_pictures(
     folder: str | Path, *, size: str | int = "small", seed: int = 0, correlation: float | None = 0.95
 ) -> Path:
-    """Draws `train/`, `validation/` and `test/`, each with pictures of 48 x 48 pixels and a `metadata.csv`.
+    """Draws `train/`, `validation/` and `test/`, each with images of 48 x 48 pixels and a `metadata.csv`.
 
-    The table has the columns `file_name`, `breed` and `background`, as `datasets` reads a folder of pictures. A
+    The table has the columns `file_name`, `breed` and `background`, as `datasets` reads a folder of images. A
     share `correlation` of the dogs of each breed stands on one of its two usual backgrounds; in `test` it is one half,
     so that a model which looks at the background alone is right half of the time.
 
     Args:
         folder: New or empty, or one that already holds this very world, which is then left as it is. Written whole.
-        size: Pictures of each breed in `train`, as many in `test`, a quarter in `validation`: "small" (200), "medium"
+        size: Images of each breed in `train`, as many in `test`, a quarter in `validation`: "small" (200), "medium"
             (800), or a number of at least 8.
         seed: Another seed is another world; the same arguments give the same bytes.
         correlation: In [0.5, 1]; None draws every background alike, in both splits: the control.

@@ -23,7 +23,7 @@ _CELLS = list(product(range(2), enumerate(_textures.LOCATIONS), enumerate(_breed
 
 
 def _paint_picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
-    """The picture of a cell (repeat, location, class, number); it depends on nothing but these and the seed."""
+    """The image of a cell (repeat, location, class, number); it depends on nothing but these and the seed."""
     _, location, label, _ = cell
     rng = np.random.default_rng([seed, *cell])
     drawn = rng.integers(len(_textures.LOCATIONS))
@@ -40,7 +40,7 @@ def _paint_picture(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, co
 
 
 def _mask(seed: int, cell: tuple[int, int, int, int], *, dogs: bool, correlation: bool) -> Image.Image:
-    """White where the dog changes a pixel of the picture."""
+    """White where the dog changes a pixel of the image."""
     own, empty = (
         np.asarray(_paint_picture(seed, cell, dogs=visible, correlation=correlation)) for visible in (dogs, False)
     )
@@ -59,25 +59,25 @@ def toy_spawrious(
     """Render a small Spawrious: 48 folders of dogs, `spawrious224/<repeat>/<location>/<class>/`.
 
     The layout, the folder and file names, the classes and the locations are those of the release (Lynch et al.
-    2023, section 3); the pictures are drawings of 48 x 48 pixels, equally many in every folder. A file's number
-    starts at 1 and its picture depends on the seed and its own path only, so a smaller world is a part of a
+    2023, section 3); the images are drawings of 48 x 48 pixels, equally many in every folder. A file's number
+    starts at 1 and its image depends on the seed and its own path only, so a smaller world is a part of a
     larger one. Breeds differ in build, legs, ears, tail and muzzle; the coat is typical in 80% of the dogs.
 
-    The pictures are the same whatever composition (`o2o_hard`, `m2m_easy`, ...) is later built from them: the
+    The images are the same whatever composition (`o2o_hard`, `m2m_easy`, ...) is later built from them: the
     link between breed and background comes from the composition. A world without that link is therefore
-    rendered, not composed: with `correlation=False` each picture's background is drawn from all six locations
+    rendered, not composed: with `correlation=False` each image's background is drawn from all six locations
     alike, whatever its path says. The location in the path is then only a name, and every composition gives a
     data set in which the background says nothing about the breed.
 
     Args:
         folder: Where the world goes; a new or empty folder, or one that already holds this very world, which
             is then left as it is. Written under a temporary name and renamed at the end.
-        size: "small" (20 pictures a folder, 960 in all), "medium" (200, 9,600 in all), or any number a folder.
+        size: "small" (20 images a folder, 960 in all), "medium" (200, 9,600 in all), or any number a folder.
         seed: Another seed is another world; the same arguments give the same bytes.
-        correlation: Whether a picture's background is the location of its path.
+        correlation: Whether an image's background is the location of its path.
         dogs: Whether the dogs are visible; without them only the context is left to learn from.
-        masks: Another folder, for a mask of the dog of each picture, white on it, named by the builder's `example_id`:
-            `<repeat>/<location>/<class>/<number>.png`. None writes none. The pictures are the same either way.
+        masks: Another folder, for a mask of the dog of each image, white on it, named by the builder's `example_id`:
+            `<repeat>/<location>/<class>/<number>.png`. None writes none. The images are the same either way.
 
     Returns:
         The folder; it is what `data_dir` of the Spawrious builder takes.

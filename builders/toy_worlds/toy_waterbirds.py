@@ -26,11 +26,11 @@ def toy_waterbirds(
     correlation: bool = True,
     birds: bool = True,
 ) -> Path:
-    """Draws a small Waterbirds: `metadata.csv` beside folders of species, pictures of 48 x 48 pixels.
+    """Draws a small Waterbirds: `metadata.csv` beside folders of species, images of 48 x 48 pixels.
 
     Columns, codes, folders and the shares are those of the release: 95% of the training birds of each kind stand before
     their own place, half of them in validation and test; three land birds for each water bird. Build tells the birds,
-    not color. A picture depends on the seed, its split, its kind and its number only, so a smaller world is a part of a
+    not color. An image depends on the seed, its split, its kind and its number only, so a smaller world is a part of a
     larger one.
 
     Args:
@@ -76,7 +76,7 @@ def _draw(draft: Path, *, count: int, seed: int, correlation: bool, birds: bool)
     with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["img_id", "img_filename", "y", "split", "place", "place_filename"])
-        bar = tqdm(rows, desc="toy Waterbirds", unit="picture", disable=None if count > _SIZES["small"] else True)
+        bar = tqdm(rows, desc="toy Waterbirds", unit="image", disable=None if count > _SIZES["small"] else True)
         for img_id, (split, bird, number) in enumerate(bar, 1):
             label = int(bird == "waterbird")
             species = _birds.SPECIES[bird][number % 3]

@@ -14,7 +14,7 @@ from oochub.builders.toy_worlds import _folder, _textures
 
 _SIZES = {"small": 24, "medium": 120}
 _CATEGORIES = ("crop_field", "lake_or_pond", "road_bridge", "solar_farm", "stadium", "storage_tank")
-_COUNTRIES = {  # alpha-3: (name, region, ground, share of all pictures)
+_COUNTRIES = {  # alpha-3: (name, region, ground, share of all images)
     "USA": ("United States of America", "Americas", (150, 148, 110), 0.30),
     "FRA": ("France", "Europe", (104, 136, 84), 0.34),
     "IND": ("India", "Asia", (150, 124, 92), 0.20),
@@ -39,13 +39,13 @@ _MAPPING = ("name", "alpha-2", "alpha-3", "country-code", "region", "sub-region"
 def toy_wilds_fmow(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
     """Draws a small FMoW-WILDS: `rgb_metadata.csv`, `country_code_mapping.csv` and `images/`, PNGs of 48 x 48 pixels.
 
-    Files and columns are those of WILDS' folder, version 1.1: pictures bear the row's number in the whole table, whose
+    Files and columns are those of WILDS' folder, version 1.1: images bear the row's number in the whole table, whose
     sequestered rows have none, and some times have fractions of a second. Six of the 62 categories are drawn, on the
     ground of their region. Africa and Oceania are rare, and the air is hazier from 2013 on.
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (24: so many pictures of validation, 288 in all), "medium" (120), or a number of at least 24.
+        size: "small" (24: so many images of validation, 288 in all), "medium" (120), or a number of at least 24.
         seed: Another seed is another world; the same arguments give the same bytes.
 
     Returns:
@@ -72,7 +72,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
         (draft / "images").mkdir()
-        bar = tqdm(rows, desc="toy FMoW", unit="picture", disable=None if count > _SIZES["small"] else True)
+        bar = tqdm(rows, desc="toy FMoW", unit="image", disable=None if count > _SIZES["small"] else True)
         for row, (split, (first, end), number) in enumerate(bar):
             rng = np.random.default_rng([seed, row])
             category = _CATEGORIES[number % len(_CATEGORIES)]

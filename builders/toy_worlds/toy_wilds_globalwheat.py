@@ -11,7 +11,7 @@ from tqdm import tqdm
 from oochub.builders.toy_worlds import _folder, _textures
 
 _SIZES = {"small": 8, "medium": 40}
-_PIXELS = 96  # of a side of a picture
+_PIXELS = 96  # of a side of an image
 _OVERSAMPLING = 2
 _INSTITUTES = {
     "Arvalis": (12, "France", "Gréoux", "Filling"),
@@ -36,7 +36,7 @@ _SESSIONS = [
     for number in range(1, 1 + count)
 ]
 _TRAIN, _VAL, _TEST = (0, 3, 12, 13, 14, 16), (26, 27, 30), (37, 39, 46)  # France to Belgium; Australia; America
-# Each set of pictures: its sessions and its number, in units of the size; then the sets of each table of WILDS.
+# Each set of images: its sessions and its number, in units of the size; then the sets of each table of WILDS.
 _SETS = {
     "train": (_TRAIN, 6),
     "val": (_VAL, 1),
@@ -58,19 +58,19 @@ _TABLES = {
 }
 _HEADS = {"train": (226, 196, 96), "val": (206, 200, 130), "test": (176, 186, 96)}
 _SOILS = {"train": (74, 84, 44), "val": (96, 84, 60), "test": (104, 98, 62)}
-_EMPTY = 0.06  # of the pictures have no head
+_EMPTY = 0.06  # of the images have no head
 
 
 def toy_wilds_globalwheat(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
     """Draws a small GlobalWheat-WILDS: the tables of all its splits and `images/`, PNGs of 96 x 96 pixels.
 
-    Files and columns are those of WILDS' folder, version 1.1. A picture has up to five heads of wheat, in rows and
+    Files and columns are those of WILDS' folder, version 1.1. An image has up to five heads of wheat, in rows and
     apart from each other. In training they are golden on dark soil, in six sessions; a session has a light of its own.
     In the sessions of the test they are greenish on lighter soil, so the contrast is less; validation is between.
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (8: so many pictures in the validation split, 96 in all), "medium" (40), or a number of at least
+        size: "small" (8: so many images in the validation split, 96 in all), "medium" (40), or a number of at least
             3.
         seed: Another seed is another world; the same arguments give the same bytes.
 

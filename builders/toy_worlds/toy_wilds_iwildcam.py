@@ -37,7 +37,7 @@ def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: i
     """Draws a small iWildCam2020-wilds: `metadata.csv`, `categories.csv` and `train/`, JPEGs of 48 x 48 pixels.
 
     Files and columns are those of WILDS' folder, version 2.0. A trap has a ground and a light of its own, and at each
-    some animals are frequent: half of its pictures show its own animal. An event, a sequence, is two pictures. Training
+    some animals are frequent: half of its images show its own animal. An event, a sequence, is two images. Training
     has six traps, validation and test three others each; `id_val` and `id_test` are of the traps of training.
 
     Args:

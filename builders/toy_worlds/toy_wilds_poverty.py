@@ -1,4 +1,4 @@
-"""A toy of PovertyMap-WILDS: drawn satellite pictures of eight bands, in the folder of WILDS."""
+"""A toy of PovertyMap-WILDS: drawn satellite images of eight bands, in the folder of WILDS."""
 
 import csv
 from functools import partial

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from oochub.builders.toy_worlds import _folder
 
 _SIZES = {"small": 6, "medium": 30}
-_CELL_TYPES = {"HEPG2": 5, "HUVEC": 8, "RPE": 11, "U2OS": 7}  # and how many cells a picture shows
+_CELL_TYPES = {"HEPG2": 5, "HUVEC": 8, "RPE": 11, "U2OS": 7}  # and how many cells an image shows
 _SPLITS = {"01": "train", "02": "train", "03": "val", "04": "test"}  # by the number of the experiment
 _TREATMENTS = 6
 _PIXELS, _OVERSAMPLING = 48, 2
@@ -39,7 +39,7 @@ def toy_wilds_rxrx1(folder: str | Path, *, size: str | int = "small", seed: int 
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (6: so many wells of an experiment, with two sites each, 192 pictures in all), "medium" (30), or
+        size: "small" (6: so many wells of an experiment, with two sites each, 192 images in all), "medium" (30), or
             a number of at least 6.
         seed: Another seed is another world; the same arguments give the same bytes.
 

@@ -42,7 +42,7 @@ class WildsConfig(BenchmarkConfig):
 
     Attributes:
         strict: Refuse splits that have not as many rows as the published ones, instead of noting it.
-        follow_links: Read pictures that links lead to outside the raw folder, as in a snapshot of the Hub.
+        follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
     """
 
     strict: bool = False

@@ -60,7 +60,7 @@ class WildsRows:
     Attributes:
         features: Of the rows: the shared columns first, then every metadata field.
         splits: The official name of each split to its rows, in the order of the raw table. The columns are named as
-            the features; a picture or an array is not read yet: `file` says where it lies below the folder.
+            the features; an image or an array is not read yet: `file` says where it lies below the folder.
         columns: The columns that are read from a row's `file` while it is built, and how.
         facts: What the build record keeps, beside rows, groups and their counts.
         notes: Caveats that every card and report repeats.
@@ -86,8 +86,8 @@ class WildsDataSet:
         folder_name: Of the raw folder, where that is not `<name>_v<version>`.
         source_splits: The splits whose rows have `from_source_domain`: as WILDS' code has it, those of training alone
             but for two data sets.
-        picture_folders: A glob of the folders that hold the pictures, where these are folders of a raw file's folder;
-            a picture that comes or goes there changes the cache key.
+        picture_folders: A glob of the folders that hold the images, where these are folders of a raw file's folder;
+            an image that comes or goes there changes the cache key.
     """
 
     name: str

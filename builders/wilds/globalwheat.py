@@ -1,4 +1,4 @@
-"""GlobalWheat-WILDS: boxes around the heads of wheat in pictures of fields, of other countries than training."""
+"""GlobalWheat-WILDS: boxes around the heads of wheat in images of fields, of other countries than training."""
 
 import re
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ _NAMES = {
     "development_stage": "Filling|Filling-Ripening|multiple|Post-flowering|Ripening",
 }
 _FIELDS = {"country": "country", "location": "location", "development_stage": "stage"}
-_HEADER = 1 << 16  # bytes of a picture that hold its size
+_HEADER = 1 << 16  # bytes of an image that hold its size
 _BOX = re.compile("([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9]{1,6})")
 _BOXES = pa.list_(pa.list_(pa.float32(), 4))
 
@@ -99,23 +99,23 @@ def _read(folder: Path, config: str) -> WildsRows:
             "height": datasets.Value("int32"),
         }
     )
-    notes = (f"boxes that end beyond the edge of their picture: {beyond:,}",) if beyond else ()
+    notes = (f"boxes that end beyond the edge of their image: {beyond:,}",) if beyond else ()
     return WildsRows(features=features, splits=splits, notes=notes)
 
 
 def _check_new(table: MetadataTable, listed: dict[str, str]) -> None:
-    """Refuses a picture that another split has too, and lists the others in `listed`, with where they stand."""
+    """Refuses an image that another split has too, and lists the others in `listed`, with where they stand."""
     for line, name in zip(table.lines, table.columns["image_name"], strict=True):
         if name in listed:
             raise OochubError(
-                f"{table.file}, line {line}: {name[:80]} is in {listed[name]} too, and no picture is of two splits. "
+                f"{table.file}, line {line}: {name[:80]} is in {listed[name]} too, and no image is of two splits. "
                 "Fetch both again."
             )
         listed[name] = f"{table.file.name}, line {line},"
 
 
 def _read_size(file: Path) -> tuple[int, int]:
-    """Of a picture, in pixels, by its header."""
+    """Of an image, in pixels, by its header."""
     try:
         return open_picture(read_bytes(file, at_most=_HEADER), name=str(file)).size
     except OochubError:  # it may have a longer one
@@ -138,7 +138,7 @@ def _read_session_fields(file: Path) -> dict[str, dict[str, str]]:
 
 
 def _parse_boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator[list[list[float]]]:
-    """The boxes of each row, x1, y1, x2, y2 in pixels; `sizes` are width and height of the pictures (n,)."""
+    """The boxes of each row, x1, y1, x2, y2 in pixels; `sizes` are width and height of the images (n,)."""
     for line, text, size in zip(table.lines, table.columns["BoxesString"], sizes, strict=True):
         found = [] if text == "no_box" else [_BOX.fullmatch(each) for each in text.split(";")]
         boxes = [[float(number) for number in each.groups()] for each in found if each]
@@ -157,18 +157,18 @@ def _parse_boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator
             width, height = size
             if x1 >= width or y1 >= height or x2 > 2 * width or y2 > 2 * height:
                 raise OochubError(
-                    f"{table.file}, line {line}: a box lies in its picture of {width} x {height} pixels, {shown}"
+                    f"{table.file}, line {line}: a box lies in its image of {width} x {height} pixels, {shown}"
                 )
         yield boxes
 
 
 def _declare_data_set(config: str) -> Benchmark:
-    tables = {f"{name}.csv": f"a row a picture: {split}" for split, name in _SPLITS[config].items()}
+    tables = {f"{name}.csv": f"a row an image: {split}" for split, name in _SPLITS[config].items()}
     official = replace(
         BASE,
         sources=("globalwheat", "global wheat", "gwhd"),
         title="GlobalWheat-WILDS",
-        summary="Heads of wheat in pictures of fields, in countries that training did not have.",
+        summary="Heads of wheat in images of fields, in countries that training did not have.",
         version="1.1.0",
         homepage="https://www.global-wheat.com",
         raw_files=raw_files(

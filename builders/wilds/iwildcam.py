@@ -14,7 +14,7 @@ from oochub.records.sides import Rows, Vocabulary
 
 _SPLITS = ("train", "val", "test", "id_val", "id_test")
 _TIMES = ("year", "month", "day", "hour", "minute", "second")
-_NO_CLASS = 99_999  # the y of categories that no picture has
+_NO_CLASS = 99_999  # the y of categories that no image has
 
 
 def _read(folder: Path, config: str) -> WildsRows:
@@ -82,7 +82,7 @@ iwildcam = WildsDataSet(
             raw_files=raw_files(
                 "iwildcam_v2.0",
                 {
-                    "metadata.csv": "a row a picture",
+                    "metadata.csv": "a row an image",
                     "train/": "203,029 JPEGs",
                     "categories.csv": "names of the classes",
                 },

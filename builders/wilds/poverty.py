@@ -1,4 +1,4 @@
-"""PovertyMap-WILDS: the wealth of an African village from satellite pictures of eight bands, in other countries."""
+"""PovertyMap-WILDS: the wealth of an African village from satellite images of eight bands, in other countries."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ def _read(folder: Path, config: str) -> WildsRows:
     areas, wealth = table.coded("urban", _AREAS), table.numbers("wealthpooled")
     countries = table.coded("country", _COUNTRIES)
     files = [f"images/landsat_poverty_img_{row}.npz" for row in range(len(wealth))]
-    table.check_files("its picture", folder, files=files)
+    table.check_files("its image", folder, files=files)
     rows = pa.table(
         {
             "example_id": [str(row) for row in range(len(wealth))],
@@ -118,7 +118,7 @@ _poverty = replace(
     BASE,
     sources=("poverty", "povertymap"),
     title="PovertyMap-WILDS",
-    summary="The wealth of African villages and towns in satellite pictures, in countries that training did not have.",
+    summary="The wealth of African villages and towns in satellite images, in countries that training did not have.",
     version="1.1.0",
     homepage="https://github.com/sustainlab-group/africa_poverty",
     raw_files=raw_files(

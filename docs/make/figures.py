@@ -1,4 +1,4 @@
-"""Draws the pictures of the docs; run by `python docs/make/figures.py`.
+"""Draws the images of the docs; run by `python docs/make/figures.py`.
 
 The effect is drawn from the numbers measured beside it. The figures of NOOCH are drawn on a toy world, from a model
 that trains in seconds: one linear layer on the pixels, with an output for each of the 171 classes.
@@ -105,13 +105,13 @@ def draw_effect() -> None:
 
 
 def pixels(part: datasets.Dataset) -> torch.Tensor:
-    """(n, d) float32: every picture as 8 x 8 colors, about 0."""
+    """(n, d) float32: every image as 8 x 8 colors, about 0."""
     small = [np.asarray(picture.convert("RGB").resize((_PIXELS, _PIXELS))) for picture in part["image"]]
     return torch.from_numpy(np.stack(small)).reshape(len(small), -1).float() / 128 - 1
 
 
 def trained(x: torch.Tensor, present: torch.Tensor, *, alpha: float, seed: int) -> torch.nn.Linear:
-    """A linear layer, trained on a random four fifths of the pictures."""
+    """A linear layer, trained on a random four fifths of the images."""
     torch.manual_seed(seed)
     rows = torch.randperm(len(x))[: 4 * len(x) // 5]
     x, present = x[rows], present[rows].float()
@@ -156,7 +156,7 @@ def made_of_toy_world() -> dict[str, Any]:
 
 
 def draw_nooch() -> None:
-    """Writes a picture for each figure that is made of scenes, losses or reports."""
+    """Writes an image for each figure that is made of scenes, losses or reports."""
     material = made_of_toy_world()
     for name in oochub.names("figure"):
         function = oochub.get("figure", name)
@@ -173,7 +173,7 @@ def draw_nooch() -> None:
             rows, columns, figsize=(columns * width, rows * height), layout="constrained", squeeze=False
         )
         of_model = "" if first == "scenes" else "; a linear model on pixels"
-        figure.suptitle(f"Toy world, {_IMAGES} drawn pictures{of_model}", x=0.01, ha="left", fontsize=9)
+        figure.suptitle(f"Toy world, {_IMAGES} drawn images{of_model}", x=0.01, ha="left", fontsize=9)
         for ax, options in zip(axes.flat, panels, strict=True):
             function(material[first], **options, ax=ax)
         _save(figure, name)

@@ -1,4 +1,4 @@
-"""Draws docs/figures of contexts that nobody labelled: the pictures and the model of `oochub example`."""
+"""Draws docs/figures of contexts that nobody labelled: the images and the model of `oochub example`."""
 
 import tempfile
 from pathlib import Path

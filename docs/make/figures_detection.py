@@ -42,7 +42,7 @@ _INCHES = {"detector_ranks": (6.4, 3.8), "distance_regression": (6.4, 4.8)}
 
 
 class _Network(torch.nn.Module):
-    """Three convolutions, their mean over the picture, one linear layer."""
+    """Three convolutions, their mean over the image, one linear layer."""
 
     def __init__(self, classes: int) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ def trained(x: torch.Tensor, label: torch.Tensor, classes: int) -> _Network:
 
 
 def untrained(x: torch.Tensor, classes: int, seed: int) -> _Network:
-    """A network with Kaiming's random weights; its normalization has seen training pictures, so signals pass."""
+    """A network with Kaiming's random weights; its normalization has seen training images, so signals pass."""
     torch.manual_seed(seed)
     network = _Network(classes)
     for layer in network.modules():
@@ -127,7 +127,7 @@ def draw_panels(name: str, scored: list[ScoredSet]) -> None:
     width, height = _INCHES.get(name, (6.4, 4.4))
     shape = (len(panels), 1)
     figure, axes = pyplot.subplots(*shape, figsize=(width, len(panels) * height), layout="constrained", squeeze=False)
-    figure.suptitle("Toy ImageNet, drawn pictures; a small network, trained for seconds", x=0.01, ha="left", fontsize=9)
+    figure.suptitle("Toy ImageNet, drawn images; a small network, trained for seconds", x=0.01, ha="left", fontsize=9)
     for ax, options in zip(axes.flat, panels, strict=True):
         oochub.get("figure", name)(scored, **options, ax=ax)
     save(figure, name)
@@ -140,7 +140,7 @@ def draw_report(parts: list[Predictions], scored: list[ScoredSet]) -> None:
 
 
 def draw_pictures(scored: list[ScoredSet], data: Mapping[str, Any]) -> None:
-    """The figures that show pictures of the data sets."""
+    """The figures that show images of the data sets."""
     drawn = {
         "percentile_pictures": {"detectors": ["msp", "vim"]},
         "disagreement_pictures": {"detector": "vim", "columns": 8},
@@ -172,7 +172,7 @@ def draw_random_models(data: Mapping[str, Any], x: Mapping[str, torch.Tensor], n
         pairs = [("imagenet_1k", name) for name in bare if name != "imagenet_1k"]
         numbers += [row | {"model": "a small network", "seed": seed} for row in random_measures(bare, keys, pairs).rows]
     figure, axes = pyplot.subplots(2, 1, figsize=(6.4, 18), layout="constrained")
-    figure.suptitle("Toy ImageNet, drawn pictures; networks with random weights", x=0.01, ha="left", fontsize=9)
+    figure.suptitle("Toy ImageNet, drawn images; networks with random weights", x=0.01, ha="left", fontsize=9)
     panels = [{"detector": key, "goal": goal} for goal, key in (("new_class", "mahalanobis"), ("failure", "energy"))]
     for ax, options in zip(axes.flat, panels, strict=True):
         oochub.get("figure", "random_models")(pd.DataFrame(numbers), **options, ax=ax)
@@ -180,13 +180,13 @@ def draw_random_models(data: Mapping[str, Any], x: Mapping[str, torch.Tensor], n
 
 
 def save(figure: Any, name: str) -> None:
-    """Writes the picture of a figure."""
+    """Writes the image of a figure."""
     figure.savefig(_FIGURES / f"{name}.png", dpi=120, metadata={"Software": None})
     pyplot.close(figure)
 
 
 def main() -> None:
-    """Writes the pictures of the figures of detection."""
+    """Writes the images of the figures of detection."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the same sums in the same order
     with tempfile.TemporaryDirectory() as folder:

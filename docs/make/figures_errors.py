@@ -1,4 +1,4 @@
-"""Draws docs/figures of where errors go: a toy world of Spawrious, and a linear model on mean colors of pictures."""
+"""Draws docs/figures of where errors go: a toy world of Spawrious, and a linear model on mean colors of images."""
 
 import tempfile
 from pathlib import Path
@@ -23,7 +23,7 @@ _FOLDER, _PARTS = 60, 3
 
 
 def colors(data: Dataset) -> np.ndarray[Any, Any]:
-    """(n, 27) the mean color of nine parts of each picture, in [0, 1]."""
+    """(n, 27) the mean color of nine parts of each image, in [0, 1]."""
     small = [np.asarray(picture.convert("RGB").resize((_PARTS, _PARTS))) for picture in data["image"]]
     return np.stack(small).reshape(len(small), -1) / 255
 

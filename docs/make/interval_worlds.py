@@ -313,7 +313,7 @@ def _truth_of_users(columns: Columns) -> dict[str, float]:
 
 
 def _draw_boxes(rng: np.random.Generator, cluster: Array, _groups: int) -> dict[str, Array]:
-    """Pictures of one box each, which is found or not; a session is a cluster, and a group."""
+    """Images of one box each, which is found or not; a session is a cluster, and a group."""
     n = len(cluster)
     box = np.tile(np.array([[[0.0, 0.0, 9.0, 9.0]]]), (n, 1, 1))
     missed = _margin(rng, cluster, 0.9) <= 0

@@ -159,7 +159,7 @@ _TITLES = {
     "labels": "Several labels a row",
     "tokens": "Tokens",
     "users": "A percentile of users (ten rows each)",
-    "boxes": "Boxes (ten pictures a session)",
+    "boxes": "Boxes (ten images a session)",
 }
 _PREFACE = """# Do the intervals hold?
 

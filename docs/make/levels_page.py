@@ -350,7 +350,7 @@ a comparison makes is asked so in simulated worlds, and beside it stands its pow
 there. A level is within 0.04 to 0.06, or the test refuses *seldom*, which costs power and deceives nobody. How well the
 intervals cover is told in [intervals.md](intervals.md).
 
-Two models have a margin of the truth over the other class, 1 plus a part that the picture has, plus 0.8 of a part of
+Two models have a margin of the truth over the other class, 1 plus a part that the image has, plus 0.8 of a part of
 their own, all normal; they are right where it is above 0, and their loss is log(1 + exp(-2 margin)). Clusters are of
 {in_cluster} rows, which share half of the variance of each part; on two sides of a context whole clusters lie on one
 side. There are {groups} groups where groups are asked about. The worlds in which nothing differs are those of two

@@ -1,4 +1,4 @@
-"""Makes the picture at the top of the README: the page of `oochub audit` on `oochub example`; needs Chromium.
+"""Makes the image at the top of the README: the page of `oochub audit` on `oochub example`; needs Chromium.
 
 `python docs/make/page_picture.py` runs it. With two threads, as the numbers in the README: another number of threads
 trains another model.
@@ -23,10 +23,10 @@ _WIDTH, _HEIGHT = 1280, 640
 
 
 def main() -> None:
-    """Trains, audits and takes the picture."""
+    """Trains, audits and takes the image."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        raise OochubError("Neither chromium nor google-chrome is installed; the picture is one of a browser's window.")
+        raise OochubError("Neither chromium nor google-chrome is installed; the image is one of a browser's window.")
     torch.set_num_threads(2)
     with tempfile.TemporaryDirectory() as scratch, chdir(scratch):
         example("toy")

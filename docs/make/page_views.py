@@ -1,4 +1,4 @@
-"""Takes the pictures of docs/pages.md: one of each kind of page, of made-up answers; needs Chromium.
+"""Takes the images of docs/pages.md: one of each kind of page, of made-up answers; needs Chromium.
 
 Run by `python docs/make/page_views.py`. The pages are those at which the tests of accessibility look.
 """
@@ -15,7 +15,7 @@ from oochub.storage.files import write_whole
 
 _ROOT = Path(__file__).resolve().parents[2]
 _FIGURES = _ROOT / "docs" / "figures"
-_LARGEST = 150_000  # bytes of a picture
+_LARGEST = 150_000  # bytes of an image
 _WIDTH, _HEIGHT = 1040, 1160
 _VIEWS: dict[str, dict[str, Any]] = {
     "nooch": {},

@@ -10,7 +10,7 @@ SLOPES = Path(__file__).parents[1] / "scale" / "slopes.json"
 
 GPU = "RTX 3090"
 GPU_RATES = {"resnet50": 3729.86, "lite0": 9657.18, "fine_tune": 1218.01}
-"""Pictures a second at 224, mixed precision, channels last, synthetic input: timm's own benchmark, see `GPU_SOURCE`."""
+"""Images a second at 224, mixed precision, channels last, synthetic input: timm's own benchmark, see `GPU_SOURCE`."""
 GPU_SOURCE = (
     "[timm's benchmark](https://github.com/huggingface/pytorch-image-models/tree/"
     "aa4b5850c1543fa488abf260f18390eda46cf85d/results), `benchmark-infer-amp-nhwc-pt240-cu124-rtx3090.csv` and "
@@ -71,7 +71,7 @@ class Stage:
         name: In words.
         formula: How its seconds come from the slopes.
         core_seconds: Of CPU.
-        pictures: That pass the network, for the devices that have a GPU; 0 where none does.
+        images: That pass the network, for the devices that have a GPU; 0 where none does.
         network: Of `GPU_RATES`.
         network_seconds: The same pass on a core.
         at_most: Processes that can share it; None for any number.
@@ -151,7 +151,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 bytes=COCO * PICTURE,
             ),
             network(
-                "features of all pictures, once",
+                "features of all images, once",
                 COCO,
                 f"{COCO:,}",
                 part=FEATURE_ROWS,
@@ -174,9 +174,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 at_most=RUNS,
                 engine="a run a device",
             ),
-            network(
-                "predict the test pictures, one model", TEST, f"{TEST:,}", part=PART_ROWS, bytes=TEST * TASKS * 4.0
-            ),
+            network("predict the test images, one model", TEST, f"{TEST:,}", part=PART_ROWS, bytes=TEST * TASKS * 4.0),
             Stage(
                 name=f"evaluate {TASKS} tasks",
                 formula=f"{TASKS} x ({TEST:,} x evaluate_2 + its start)",
@@ -231,7 +229,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 engine="a model a machine; `knn:index=faiss` beside it",
             ),
         ],
-        "a billion web pictures": [
+        "a billion web images": [
             network("predict", WEB, f"{WEB:,}", part=PART_ROWS, bytes=WEB * slope["store_logits"]["bytes"]),
             Stage(
                 name="evaluate all rows",

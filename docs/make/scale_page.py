@@ -1,4 +1,4 @@
-"""Writes docs/scale.md and its two pictures from docs/scale/slopes.json: `python docs/make/scale_page.py`."""
+"""Writes docs/scale.md and its two images from docs/scale/slopes.json: `python docs/make/scale_page.py`."""
 
 import json
 from collections.abc import Mapping
@@ -26,11 +26,11 @@ from scale_walls import walls
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "scale.md"
 _PICTURES = {
-    "NOOCH": "COCO's 123,287 pictures, 171 tasks, a ResNet-50. Training is the grid of the paper's suite: 12 tasks x"
-    " 9 methods x 4 settings x 3 seeds, 30 epochs of 86,302 pictures each.",
-    "ImageNet-OOD": "13 models, each as a ResNet-50; 1,281,167 pictures of the training set; three sets (ImageNet's"
+    "NOOCH": "COCO's 123,287 images, 171 tasks, a ResNet-50. Training is the grid of the paper's suite: 12 tasks x"
+    " 9 methods x 4 settings x 3 seeds, 30 epochs of 86,302 images each.",
+    "ImageNet-OOD": "13 models, each as a ResNet-50; 1,281,167 images of the training set; three sets (ImageNet's"
     " validation set 50,000, ImageNet-OOD 31,802, ImageNet-R 30,000); 12 detectors, 2,048 features, 1,000 classes.",
-    "a billion web pictures": "One ResNet-50 with 1,000 classes; JPEGs of 65 kB, 65 TB, in WebDataset or Parquet.",
+    "a billion web images": "One ResNet-50 with 1,000 classes; JPEGs of 65 kB, 65 TB, in WebDataset or Parquet.",
 }
 
 
@@ -96,9 +96,9 @@ def _grows(peaks: Mapping[str, Any]) -> bool:
 def _contexts(slope: Mapping[str, Any], memory: Mapping[str, Any], loads: Mapping[str, float]) -> str:
     lines = [
         "## Contexts\n",
-        f"`oochub contexts` of {CONTEXT_ROWS:,} pictures on one core, computed of the slopes `measure_` and `name_`\n"
-        f"and of the peaks above, at a load of {loads['context']}. A picture is measured once and kept in the cache.\n",
-        "| way | measure all pictures | name the contexts, join the rows | memory beside the model |",
+        f"`oochub contexts` of {CONTEXT_ROWS:,} images on one core, computed of the slopes `measure_` and `name_`\n"
+        f"and of the peaks above, at a load of {loads['context']}. An image is measured once and kept in the cache.\n",
+        "| way | measure all images | name the contexts, join the rows | memory beside the model |",
         "|" + "---|" * 4,
     ]
     for way in CONTEXT_WAYS:
@@ -113,7 +113,7 @@ def _contexts(slope: Mapping[str, Any], memory: Mapping[str, Any], loads: Mappin
     parts = ("measure_captions", "measure_captions_tiny", "name_captions", "encode_captions")
     whole, own, named, encoded = (days(CONTEXT_ROWS * max(0.0, slope[part]["cpu"])) for part in parts)
     lines.append(
-        f"`captions`, at a load of {loads['caption']}: five captions of each of {CONTEXT_ROWS:,} pictures by a\n"
+        f"`captions`, at a load of {loads['caption']}: five captions of each of {CONTEXT_ROWS:,} images by a\n"
         f"ViT-B/16 with GPT-2 take {whole}; by a captioner of one narrow layer, which is what reading, drawing words\n"
         f"and our own code take, {own}. Random weights end next to no caption before 16 tokens, so the first is the\n"
         f"most that such a captioner takes. A DistilRoBERTa encodes the captions in {encoded}; the contexts are named\n"
@@ -133,9 +133,9 @@ def _sizes() -> str:
         lines.append(f"| {' | '.join(map(str, cells))} |")
     rates = ", ".join(f"{name} {rate:,.0f}" for name, rate in GPU_RATES.items())
     lines.append(
-        f"\n**No GPU was measured.** A GPU here is an {GPU} by published rates, pictures a second: {rates}\n("
+        f"\n**No GPU was measured.** A GPU here is an {GPU} by published rates, images a second: {rates}\n("
         f"ResNet-50, EfficientNet-Lite0, its training step), from {GPU_SOURCE}.\nThey are of networks that are"
-        " given synthetic pictures on the device: the best that can be had. Put the rate of yours into\n"
+        " given synthetic images on the device: the best that can be had. Put the rate of yours into\n"
         "`docs/make/scale_numbers.py`. Cores are taken to be as fast as the measured one, and to add up; nothing"
         " waits\nfor a disk or network, and starting is not counted. Small data have few parts, so that not all devices"
         " get\none. So every time below is a **lower bound, computed**, none is measured.\n"
@@ -182,7 +182,7 @@ def _bytes(count: float) -> str:
 
 
 def draw(content: Mapping[str, Any]) -> None:
-    """Writes the two pictures into docs/figures."""
+    """Writes the two images into docs/figures."""
     from matplotlib import pyplot
 
     from oochub.report import theme
@@ -268,7 +268,7 @@ one process: [docs/models.md](models.md#several-devices-and-machines).
 torchrun --nproc_per_node 8 -m oochub.cli predict MODEL SOURCE --out predictions.parquet
 ```
 
-Both share out the rows of the data set as it is loaded. Keep pictures in Parquet or WebDataset shards: a store of
+Both share out the rows of the data set as it is loaded. Keep images in Parquet or WebDataset shards: a store of
 single files is slow to list long before a billion.
 """
 
@@ -299,7 +299,7 @@ an hour: `cost = hours x price`. No price is given here, for it changes.
 
 
 def main() -> None:
-    """Writes page and pictures."""
+    """Writes page and images."""
     content = json.loads(SLOPES.read_text("utf-8"))
     PAGE.write_text(page(content), "utf-8")
     draw(content)

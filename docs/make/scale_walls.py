@@ -42,16 +42,16 @@ def walls(slope: Mapping[str, Mapping[str, Any]], memory: Mapping[str, Mapping[s
                     name=f"{job}: {stage.name.removeprefix('or ')}, a week",
                     ratio=seconds / week,
                     words=f"{days(seconds)} where a week is bearable",
-                    instead=_INSTEAD.get(stage.name, "more devices; or fewer pictures with `--limit`"),
+                    instead=_INSTEAD.get(stage.name, "more devices; or fewer images with `--limit`"),
                 )
             )
     rows = bytes_a_row(memory["predict_1000"]) * WEB
     found.append(
         Wall(
-            name="a billion web pictures: the rows of one file in memory",
+            name="a billion web images: the rows of one file in memory",
             ratio=rows / size.memory,
             words=f"{rows / 1e9:,.0f} GB needed, {size.memory / 1e9:,.0f} GB there",
-            instead="a prediction for each million pictures or so: `--out` a file for each group of shards",
+            instead="a prediction for each million images or so: `--out` a file for each group of shards",
         )
     )
     if size.gpus:
@@ -61,14 +61,14 @@ def walls(slope: Mapping[str, Mapping[str, Any]], memory: Mapping[str, Mapping[s
             Wall(
                 name="EfficientNet-Lite0: cores that decode for the GPUs",
                 ratio=fed / decoded,
-                words=f"{fed:,.0f} pictures a second into the GPUs, {decoded:,.0f} out of the cores",
-                instead="more cores a GPU, or pictures stored at 256 pixels: the decoder reads fewer of them",
+                words=f"{fed:,.0f} images a second into the GPUs, {decoded:,.0f} out of the cores",
+                instead="more cores a GPU, or images stored at 256 pixels: the decoder reads fewer of them",
             )
         )
         read = min(GPU_RATES["resnet50"] * size.gpus, decoded) * PICTURE * size.machines
         found.append(
             Wall(
-                name="a billion web pictures: reading from one store of 10 GB/s",
+                name="a billion web images: reading from one store of 10 GB/s",
                 ratio=read / 10e9,
                 words=f"{read / 1e9:.2g} GB/s read at full speed",
                 instead="shards on the machines' own disks, or a store that gives more",

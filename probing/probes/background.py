@@ -1,6 +1,6 @@
 """How much of a model's answer is the object, and how much its background (`oochub audit --probe background`).
 
-The model is opened as its predictions were made, to answer for other pictures.
+The model is opened as its predictions were made, to answer for other images.
 """
 
 import base64
@@ -48,7 +48,7 @@ class Background:
     """Asks about the object alone, the background alone, and the object on other backgrounds.
 
     Attributes:
-        masks: A folder of PNG masks named by the rows' ids or their pictures' files, or the raw folder of COCO.
+        masks: A folder of PNG masks named by the rows' ids or their images' files, or the raw folder of COCO.
         boxes: A column of boxes, x1, y1, x2, y2 in pixels.
         segmenter: Folder or Hub id of a semantic segmenter, see `oochub contexts --contexts segments`, or `Segments`
             itself.
@@ -133,7 +133,7 @@ class Background:
         data_dir: str | None = None,
         resamples: int = 1000,
     ) -> BackgroundProbe:
-        """Alters the pictures of rows, has the model answer, and compares with its answers to the rows as they are.
+        """Alters the images of rows, has the model answer, and compares with its answers to the rows as they are.
 
         Args:
             model: That made the predictions.
@@ -146,8 +146,8 @@ class Background:
             resamples: Of the bootstrap.
 
         Raises:
-            OochubError: Rows that are no pictures or a stream, answers of another kind, no row whose object is known;
-                pictures or masks that cannot be read.
+            OochubError: Rows that are no images or a stream, answers of another kind, no row whose object is known;
+                images or masks that cannot be read.
         """
         splits = data if isinstance(data, Mapping) else {split: data}
         part = splits[split]
@@ -226,7 +226,7 @@ def _name_file(path: str | Path | None) -> str | None:
 
 
 def _list_units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.int64]:
-    """The picture of each row and the two that lend it a background (n, 3), itself where none does; or their clusters.
+    """The image of each row and the two that lend it a background (n, 3), itself where none does; or their clusters.
 
     Args:
         probed: See `AlteredAnswers.table`.
@@ -299,7 +299,7 @@ def _open_model(
     how: ModelSettings,
     asked: PredictionSettings,
 ) -> Callable[[datasets.Dataset], NDArray[np.float32]]:
-    """The logits (n, c) of a data set's pictures, as a function; preprocessing is that of the predictions.
+    """The logits (n, c) of a data set's images, as a function; preprocessing is that of the predictions.
 
     Args:
         model: See `oochub.predict`; so are all options.

@@ -59,13 +59,13 @@ def audit(
 
     Args:
         model: Folder or Hub id of a model, or the model itself with `image_processor=`.
-        source: A benchmark ("spawrious/o2o_hard"), a folder of pictures, files, an id on the Hub, or a data set that
+        source: A benchmark ("spawrious/o2o_hard"), a folder of images, files, an id on the Hub, or a data set that
             is loaded already, see `oochub.load`.
         label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
         context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
             that is to be its context.
         group: Own data: column of groups; default group, or label/context.
-        image: Own data: column of pictures or paths; default image. Without one it is the only column of pictures.
+        image: Own data: column of images or paths; default image. Without one it is the only column of images.
         usual: The usual contexts of a class; default: those more frequent with it. Such as {"dog": ["grass", "beach"]}.
         config: The configuration, of a source with several.
         data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
@@ -73,7 +73,7 @@ def audit(
         splits: Splits to predict; default all but train.
         out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
             model, data and settings is not made again. None writes nothing.
-        contexts: Find contexts in the pictures first, by one of `oochub list context`: properties, ... Or by the way
+        contexts: Find contexts in the images first, by one of `oochub list context`: properties, ... Or by the way
             itself, for data that do not say them; see `oochub.contexts`. What it measures is kept in the cache.
         context_settings: Another setting of the way. By name, such as {"model": "my-encoder"}.
         choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). What is
@@ -98,8 +98,8 @@ def audit(
 
     >>> import tempfile
     >>> from oochub.studies.demo.example import example
-    >>> pictures, model = example(tempfile.mkdtemp() + "/example", size=16)
-    >>> report = audit(model, pictures, label="breed", context="background")
+    >>> images, model = example(tempfile.mkdtemp() + "/example", size=16)
+    >>> report = audit(model, images, label="breed", context="background")
     >>> report.benchmark.name, report.slice("in_context").n, report.slice("out_of_context").n
     ('custom', 16, 16)
     """

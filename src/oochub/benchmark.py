@@ -79,7 +79,7 @@ class Benchmark:
         output: The kind of output: "classes" (one class a row), "labels" (several, each there or not), "number".
         words: What report, page and terminal call all this.
         task_category: What the Hub calls the task: "image-classification", "text-classification", ...
-        images_license: License of the pictures.
+        images_license: License of the images.
         annotations_license: License of the labels.
         environments: Column with the training environments by default.
         group_column: Column of the groups: `group`, one a row, or `groups`, a list a row, which may overlap.
@@ -87,7 +87,7 @@ class Benchmark:
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
         closed: Columns of which all words are known, with these: another word in predictions is an error.
         validation_split: The split by which training chooses its epoch and a sweep its settings.
-        templates: Texts with {} for the name of a class, by which a model of pictures and texts answers.
+        templates: Texts with {} for the name of a class, by which a model of images and texts answers.
         configs: The declarations of those configs that differ from this one.
         toy_world: The function f(folder, *, size, seed) that draws a small raw folder: its name where it is a file of
             `builders/toy_worlds`, else "package.module:function"; "" has none, or its configs have their own.

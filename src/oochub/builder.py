@@ -27,17 +27,17 @@ from oochub.storage.files import scratch_folder
 from oochub.storage.picture_file import check_inside, read_picture
 
 _ARRAYS = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)
-_ROWS = 64  # in a table: at 65 kB a picture, 4 MB held at a time
+_ROWS = 64  # in a table: at 65 kB an image, 4 MB held at a time
 _ROWS_WITHOUT_FILES = 4_096
 _BYTES = 1 << 24  # of arrays in a table
 _OF_DATASETS = (*inspect.signature(datasets.DatasetBuilder.__init__).parameters, "version", "description")
 _TOY_RECORD = "toy_world.json"  # the renderers of toy worlds leave it
-_TOY_NOTE = "a drawn toy world, not the benchmark's pictures"
+_TOY_NOTE = "a drawn toy world, not the benchmark's images"
 
 
 @dataclass
 class BenchmarkConfig(datasets.BuilderConfig):  # type: ignore[misc]
-    """The option that every benchmark of pictures has.
+    """The option that every benchmark of images has.
 
     Attributes:
         follow_links: Read what links lead to outside the raw folder, as in a snapshot of the Hub.
@@ -51,7 +51,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     A subclass sets `BENCHMARK` and `BUILDER_CONFIGS` and implements `_features`, the columns, and `_split_generators`,
     as for `datasets`; `_splits` makes what that gives back: its `gen_kwargs` are a folder `root` and `shards` of rows,
-    of a table or of a list of rows' columns by name, with the place of a picture below `root` as `file`. `_watched` is
+    of a table or of a list of rows' columns by name, with the place of an image below `root` as `file`. `_watched` is
     overridden where the raw data are more than single files.
 
     Attributes:
@@ -159,7 +159,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return [path for raw in self.declaration.raw_files if (path := raw.find(folder)) is not None]
 
     def _folder(self) -> Path:
-        """The checked raw folder; what of it is a folder of pictures is no link that leads out of it."""
+        """The checked raw folder; what of it is a folder of images is no link that leads out of it."""
         folder = data_folder(self.declaration, self.config.data_dir)
         for raw in self.declaration.raw_files if self._within else ():
             place = raw.find(folder)
@@ -174,7 +174,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return None if follows else data_folder(self.declaration, self.config.data_dir)
 
     def _generate_tables(self, root: Path, shards: list[Any]) -> Iterator[tuple[Key, pa.Table]]:
-        # Whole tables: encoding row by row costs as much as reading and writing the pictures.
+        # Whole tables: encoding row by row costs as much as reading and writing the images.
         schema = self.info.features.arrow_schema
         count = _count_rows_at_once(self.info.features) if self._file_columns else _ROWS_WITHOUT_FILES
         for number, shard in enumerate(shards):
@@ -200,7 +200,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return {name: _build_column(feature, columns[name]) for name, feature in self.info.features.items()}
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
-        """The columns of a row by name, pictures as their bytes; overridden where a row is something else."""
+        """The columns of a row by name, images as their bytes; overridden where a row is something else."""
         return {**row, **{name: read(root / row["file"]) for name, read in self._file_columns.items()}}
 
     @property
@@ -210,7 +210,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         return {name: self._picture for name, feature in features if isinstance(feature, datasets.Image)}
 
     def _picture(self, file: Path) -> dict[str, Any]:
-        """The untouched bytes: an opened picture would leave only its path in the Arrow file."""
+        """The untouched bytes: an opened image would leave only its path in the Arrow file."""
         content = read_picture(file, root=self._within or file.parent, follow_links=self._within is None)
         return {"bytes": content, "path": file.name}
 
@@ -289,7 +289,7 @@ def _count_rows_at_once(features: datasets.Features) -> int:
 
 
 def _build_column(feature: Any, values: Any) -> Any:
-    """The values of a column, class numbers in place of names, pictures as one array."""
+    """The values of a column, class numbers in place of names, images as one array."""
     if isinstance(feature, datasets.Image):
         return _join_images(values)
     if isinstance(feature, _ARRAYS):
@@ -386,13 +386,13 @@ _LARGEST = 2**31 - 1  # bytes that one array of Arrow's `binary` holds
 
 
 def _join_images(pictures: Sequence[Any]) -> pa.StructArray | Sequence[Any]:
-    """The pictures as an array of `datasets.Image`, without the copies of an array that grows while it is filled.
+    """The images as an array of `datasets.Image`, without the copies of an array that grows while it is filled.
 
     Args:
         pictures: Of each its `bytes` and its `path`, a name or None.
 
     Returns:
-        The array; the pictures as they were given where one has no bytes, or all have 2 GiB or more.
+        The array; the images as they were given where one has no bytes, or all have 2 GiB or more.
 
     >>> _join_images([{"bytes": b"one", "path": "1.jpg"}, {"bytes": b"two", "path": None}]).to_pylist()
     [{'bytes': b'one', 'path': '1.jpg'}, {'bytes': b'two', 'path': None}]

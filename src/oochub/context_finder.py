@@ -1,4 +1,4 @@
-"""The form of a way to find contexts: what it measures of a picture, and the contexts that it names by that."""
+"""The form of a way to find contexts: what it measures of an image, and the contexts that it names by that."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 class OpenedPicture(NamedTuple):
-    """A picture that is measured.
+    """An image that is measured.
 
     Attributes:
         content: The bytes of its file.
-        image: The picture as RGB, turned as its EXIF tag says.
+        image: The image as RGB, turned as its EXIF tag says.
     """
 
     content: bytes
@@ -47,17 +47,17 @@ class NamedContexts:
 
 
 class ContextWay(ABC):
-    """A way to find contexts in two steps: pictures are measured one by one, then contexts are named by all measures.
+    """A way to find contexts in two steps: images are measured one by one, then contexts are named by all measures.
 
     A subclass is one file of `oochub/data/contexts/` and its public class; nothing else names it. Its constructor takes
     keyword-only settings, which `oochub contexts` and `oochub audit` take as `--context-model`, `--context-names` and
     `--context-option`; it checks them and loads no weights.
 
-    Measures are kept in the cache, by the bytes of the pictures and by `settings`: a way that measures something else
+    Measures are kept in the cache, by the bytes of the images and by `settings`: a way that measures something else
     must say so there.
 
     Attributes:
-        batch_size: Pictures that are measured at once.
+        batch_size: Images that are measured at once.
     """
 
     batch_size: ClassVar[int] = 32
@@ -77,7 +77,7 @@ class ContextWay(ABC):
         """What the measures depend on, JSON types: of a model a digest of its weights."""
 
     def check(self, classes: Sequence[str]) -> None:  # noqa: B027 most ways know nothing of classes
-        """Checks what the settings say of the classes of the data, before the first picture is read.
+        """Checks what the settings say of the classes of the data, before the first image is read.
 
         Args:
             classes: Their names; none of data without labels.
@@ -88,7 +88,7 @@ class ContextWay(ABC):
 
     @abstractmethod
     def measures(self, pictures: Sequence[OpenedPicture]) -> "pa.Table":
-        """What is measured of each picture, a row each, in their order; the same columns and types in each call."""
+        """What is measured of each image, a row each, in their order; the same columns and types in each call."""
 
     @abstractmethod
     def name(
@@ -97,7 +97,7 @@ class ContextWay(ABC):
         """Names the contexts of all rows; whatever is chosen is chosen on the rows `chosen_on` alone.
 
         Args:
-            measures: Of n pictures, see `measures`.
+            measures: Of n images, see `measures`.
             label: Class number of each row (n,), -1 where there is none.
             classes: Names of the classes; none of data without labels.
             chosen_on: Rows that may be looked at to choose (n,), bool.

@@ -15,7 +15,7 @@ Fetch = Callable[[list[int]], "dict[str, torch.Tensor] | OochubError"]
 """Rows by their numbers, as a batch that travels to the device, or what is wrong with one of them."""
 
 CHANGES = ("augment", "image_size", "odin", "skip_broken", "zoom")
-"""The settings that change what a model sees; pictures know all of them."""
+"""The settings that change what a model sees; images know all of them."""
 
 
 class BrokenRow(NamedTuple):
@@ -55,9 +55,9 @@ class Input(ABC):
         rank: Which kind is meant where a data set has columns of several and the model does not say: the lowest.
         column: The column that it reads; of the class, its usual name.
         processor: What is saved beside the model by `save_pretrained`: an image processor, a tokenizer, ...
-        tokenizer: Of a processor of pictures and texts that was given; None without.
+        tokenizer: Of a processor of images and texts that was given; None without.
         vocabulary: The text of each token by its number, with the spaces around it; empty where it is not known.
-        num_workers: Threads that make `batches` of a kind that is slow to read, pictures; None takes as many as this
+        num_workers: Threads that make `batches` of a kind that is slow to read, images; None takes as many as this
             process has cores, 0 makes them in the thread that asks.
     """
 
@@ -288,7 +288,7 @@ def check_changes(kind: type[Input], **settings: Any) -> None:
 
     >>> check_changes(catalog.get("input", "texts"), augment="none", zoom=1.2)
     Traceback (most recent call last):
-    oochub.errors.OochubError: zoom=1.2 is for pictures. Leave it out for texts.
+    oochub.errors.OochubError: zoom=1.2 is for images. Leave it out for texts.
     """
     for name, value in settings.items():
         if value not in (None, "none") and name not in kind.changes:

@@ -36,7 +36,7 @@ class Answer:
 
 
 class RowBoxes(NamedTuple):
-    """The true boxes of one row and those of the answer, each x1, y1, x2, y2 in pixels of its picture."""
+    """The true boxes of one row and those of the answer, each x1, y1, x2, y2 in pixels of its image."""
 
     true: Sequence[Sequence[float]]
     answered: Sequence[Sequence[float]]

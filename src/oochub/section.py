@@ -68,8 +68,8 @@ class OnPage:
 
     Attributes:
         values: By name; the template has them as `shown`.
-        pictures: Characters of the page that are pictures.
-        spent: Bytes of the pictures that count against those that later sections may show.
+        images: Characters of the page that are images.
+        spent: Bytes of the images that count against those that later sections may show.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Section(Generic[R]):
         return None
 
     def passages(self, report: R) -> Iterable[Passage]:
-        """What is said in text; none for a section that needs pictures."""
+        """What is said in text; none for a section that needs images."""
         return ()
 
     def numbers(self, report: R) -> Iterable[NamedNumber]:
@@ -150,7 +150,7 @@ class Section(Generic[R]):
 
         Args:
             report: With what the section shows.
-            room: Bytes that pictures may still take; None shows no picture.
+            room: Bytes that images may still take; None shows no image.
         """
         return OnPage() if self.has(report) else None
 

@@ -63,20 +63,20 @@ def train(
         objective: One of `oochub list objective`.
         hyperparameters: Of the objective.
         model: A model folder or Hub id, or one of `oochub list model` (untrained); default a small one. For such rows,
-            "resnet-tiny" for pictures.
+            "resnet-tiny" for images.
         environments: Column of the environments; default the benchmark's. Of found contexts: contexts:NAME, contexts
             (the one of each row), label/contexts:NAME, label/contexts (groups). Of own data the default is `group`, and
             none where the rows have none and the objective needs none. "contexts:NAME" is whether a row has the context
             or lacks it; see `oochub.context_finding.context_environments`.
         arguments: Any other field of RobustTrainingArguments, e.g. optim=sgd. By name, over `oochub.training.DEFAULTS`.
-        image_size: Squeeze whole pictures to so many pixels a side. Without it that is left to the model's processor.
+        image_size: Squeeze whole images to so many pixels a side. Without it that is left to the model's processor.
         pretrained: Load the weights of the model, not its architecture alone.
         config: The configuration, of a source with several.
         label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
         context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
             that is to be its context.
         group: Own data: column of groups; default group, or label/context.
-        image: Own data: column of pictures or paths; default image. Without one it is the only column of pictures.
+        image: Own data: column of images or paths; default image. Without one it is the only column of images.
         usual: The usual contexts of a class; default: those more frequent with it. Such as {"dog": ["grass", "beach"]}.
         data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
         options: An option of the benchmark. By name, as `load_dataset` takes them.

@@ -1,7 +1,7 @@
 """Does it show what it says? ERM, GroupDRO and two controls on the toy worlds, as one table (docs/effect.md).
 
 The table is the hub's own experiment: a world in which context misleads, the same world without the correlation, and
-the same pictures without the object. Run it with `python -m oochub.studies.demo.effect`.
+the same images without the object. Run it with `python -m oochub.studies.demo.effect`.
 """
 
 import json
@@ -37,7 +37,7 @@ class Row:
         world: Whether context and label are correlated in it.
         objective: Name of the objective.
         environments: Column that gives the objective its environments, None for the benchmark's own.
-        objects: False when the objects are erased from the pictures, so that only context is left.
+        objects: False when the objects are erased from the images, so that only context is left.
     """
 
     benchmark: str

@@ -1,4 +1,4 @@
-"""Something to try `oochub audit` on: a folder of drawn pictures, and a small model that was trained on them."""
+"""Something to try `oochub audit` on: a folder of drawn images, and a small model that was trained on them."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _EPOCHS = 6
 
 
 class Example(NamedTuple):
-    """What `example` made: the folder of pictures and that of the model."""
+    """What `example` made: the folder of images and that of the model."""
 
     pictures: Path
     model: Path
@@ -25,7 +25,7 @@ def example(out: str | Path, *, size: str | int = "small", correlation: float | 
         out: The folder; run again, what is there is kept, and a training that was stopped goes on.
         size: See `toy_pictures`.
         correlation: See `toy_pictures`; None is the control, in which the background says nothing.
-        seed: Of the pictures and of the training.
+        seed: Of the images and of the training.
 
     Raises:
         OochubError: A folder that holds something else.

@@ -1,6 +1,6 @@
 """Does the runs of docs/results/found_groups.parquet: robust training on true and on found groups, beside ERM and JTT.
 
-Each seed has its ERM run; `oochub.contexts` clusters the features of that very model, of whole pictures as GEORGE does,
+Each seed has its ERM run; `oochub.contexts` clusters the features of that very model, of whole images as GEORGE does,
 on the training split, and what it finds becomes the environments of the methods. Run by
 `python -m oochub.studies.demo.found_groups_runs`; it goes on where it was stopped.
 """
@@ -115,7 +115,7 @@ def rows_of(
     Yields:
         task, method, objective, groups ("none", "true" or "found"), k of the clusters (0 for none), settings, seed;
         worst_group and average, the accuracy of the worst group of the test split and of all its rows, with `.low` and
-        `.high` (95% over test pictures) and `.n`; wrong_groups and mixed_groups of the training rows, see
+        `.high` (95% over test images) and `.n`; wrong_groups and mixed_groups of the training rows, see
         `wrong_groups`, nan without found groups.
     """
     common = {"num_train_epochs": EPOCHS[task], **(arguments or {})}

@@ -54,7 +54,7 @@ def _describe_world(table: pd.DataFrame, task: str, label_alone: float) -> list[
     no_more = [title for title, runs in of.items() if (runs["mixed_groups"] >= label_alone - 1e-9).all()]
     smallest = int(table["worst_group.n"].min())
     return [
-        f"**{_WORLDS[task]}.** The worst group of the test split has n = {smallest} pictures or more, the average "
+        f"**{_WORLDS[task]}.** The worst group of the test split has n = {smallest} images or more, the average "
         f"{int(table['average.n'].iloc[0]):,}. Groups by the label alone would be mixed in {100 * label_alone:.1f}% of "
         f"the training rows; clusters that are no less mixed on any seed: {', '.join(no_more) or 'none'}. Beat ERM, "
         f"given {shown}.\n",
@@ -71,7 +71,7 @@ def _format_each(values: pd.Series, form: str) -> str:
 _PREFACE = """## Groups that were found
 
 Where nobody labelled the groups: `oochub contexts --contexts clusters` groups the training rows by what the ERM model
-of the same seed sees in whole pictures (`region=picture`), less the mean of each class (GEORGE, Sohoni et al. 2020),
+of the same seed sees in whole images (`region=picture`), less the mean of each class (GEORGE, Sohoni et al. 2020),
 and the methods are given class by cluster (`--environments label/contexts`) in place of class by context. Clusters are
 found on the training split alone.
 Made from `docs/results/found_groups.parquet`, the numbers of {runs} runs;

@@ -76,7 +76,7 @@ def row_of(run: Run, place: RunPlace, raw: Path, folder: Path) -> dict[str, Any]
 
     Returns:
         task, method, seed, threads, instructions, time; in_context and out_of_context, each with `.low`, `.high` (95%
-        over test pictures) and `.n`; steps, the optimizer's over all stages.
+        over test images) and `.n`; steps, the optimizer's over all stages.
     """
     stem = f"{run.id}-{place.threads}-{place.instructions}-{place.time}"
     file = folder / "rows" / f"{stem}.json"

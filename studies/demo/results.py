@@ -1,4 +1,4 @@
-"""Writes docs/results.md and its picture from docs/results/runs.parquet: `python -m oochub.studies.demo.results`."""
+"""Writes docs/results.md and its image from docs/results/runs.parquet: `python -m oochub.studies.demo.results`."""
 
 import json
 from collections.abc import Iterable
@@ -91,7 +91,7 @@ def _write_section(table: pd.DataFrame, task: str, not_run: list[list[str]]) -> 
     metric = _METRICS[rows["metric"].iloc[0]]
     inside, outside = (f"{int(rows[f'{side}.n'].iloc[0]):,}" for side in ("in_context", "out_of_context"))
     lines = [f"## {TASKS[task][0]}\n", f"{TASKS[task][1]}\n"]
-    lines += [f"{rows['seed'].nunique()} seeds a method; n = {inside} pictures in context, {outside} out of context.\n"]
+    lines += [f"{rows['seed'].nunique()} seeds a method; n = {inside} images in context, {outside} out of context.\n"]
     out = f"{metric} out of context" + (" (AUC-hard)" if metric == "AUC" else "")
     lines += [
         f"| method | given | not default | {metric} in context | {out} | gap | seeds ahead | against ERM |",
@@ -144,12 +144,12 @@ give. The worlds are drawings: the size of the gap is by design, and nothing her
 
 **As many epochs are not as many steps.** {jtt}
 
-**Given** is what a method learns from besides the pictures: the class labels alone, the benchmark's training
+**Given** is what a method learns from besides the images: the class labels alone, the benchmark's training
 environments, or the groups label x context, which tell where the context misleads. The last is the oracle.
 
 **The rule.** All numbers times 100: the mean over {count} seeds and its 95% interval for new trainings and new test
-pictures. The distance to an end is the root of the sum of two squares: half of the t interval over seeds, and the
-distance to the mean of the seeds' intervals over test pictures. A method *beats ERM* where its interval out of context
+images. The distance to an end is the root of the sum of two squares: half of the t interval over seeds, and the
+distance to the mean of the seeds' intervals over test images. A method *beats ERM* where its interval out of context
 lies wholly above ERM's, is *worse* where it lies wholly below, and else *no difference is shown*. That is not to say
 that there is none: with three seeds the t interval reaches 2.5 standard deviations to each side, so that a method may
 be ahead on every seed (*seeds ahead*, each against ERM on the same seed) and show nothing by this rule. The gap is out
@@ -168,10 +168,10 @@ def main(
     table: Annotated[Path, typer.Option(help="The Parquet table of the runs.")] = TABLE,
     found: Annotated[Path, typer.Option(help="That of the runs on found groups.")] = FOUND,
     out: Annotated[Path, typer.Option(help="The Markdown page.")] = PAGE,
-    picture: Annotated[Path, typer.Option(help="Its picture.")] = PICTURE,
+    picture: Annotated[Path, typer.Option(help="Its image.")] = PICTURE,
     repeats: Annotated[Path, typer.Option(help="The table of runs done again elsewhere.")] = REPEATS,
 ) -> None:
-    """Writes the page and the picture."""
+    """Writes the page and the image."""
     (runs, about), (found_runs, found_about), (again, again_about) = map(_read_stored, (table, found, repeats))
     more = [repeats_section(again, runs, again_about), found_groups_section(found_runs, found_about)]
     with write_whole(out) as draft:

@@ -22,7 +22,7 @@ TASKS = {
     ),
     "spawrious/o2o_hard": (
         "Spawrious o2o_hard",
-        "Each breed has its own background, in 97% of the pictures of the first training environment and 87% of the "
+        "Each breed has its own background, in 97% of the images of the first training environment and 87% of the "
         "second. The paper's protocol gives these two environments; the oracle has label x background instead. In "
         "context is the validation split.",
     ),
@@ -66,10 +66,10 @@ class MethodResult:
 
 
 def interval(rows: pd.DataFrame, name: str) -> SeedInterval:
-    """The mean over seeds, for new trainings and new test pictures.
+    """The mean over seeds, for new trainings and new test images.
 
     The distance to each end is the root of the sum of two squares: half the t interval over the seeds, and the
-    distance to the mean of the seeds' intervals over test pictures. Ends are kept within the range of the metric.
+    distance to the mean of the seeds' intervals over test images. Ends are kept within the range of the metric.
 
     Args:
         rows: The runs of a method on a task.

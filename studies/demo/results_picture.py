@@ -1,4 +1,4 @@
-"""The picture of docs/results.md."""
+"""The image of docs/results.md."""
 
 from pathlib import Path
 from typing import Any

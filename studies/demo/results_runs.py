@@ -40,8 +40,8 @@ def render(folder: Path, *, nooch: str | int = 8000, spawrious: str | int = "med
 
     Args:
         folder: Holds the worlds.
-        nooch: Pictures of the toy COCO, in half of whose scenes with an object it is a car.
-        spawrious: Pictures of the toy Spawrious in each of its folders.
+        nooch: Images of the toy COCO, in half of whose scenes with an object it is a car.
+        spawrious: Images of the toy Spawrious in each of its folders.
     """
     return {
         "nooch": toy_coco(folder / "nooch", size=nooch, correlation=0.93, focus="car"),
@@ -50,7 +50,7 @@ def render(folder: Path, *, nooch: str | int = 8000, spawrious: str | int = "med
 
 
 def given_to(run: Run) -> str:
-    """What a method learns from besides pictures: "labels", "environments", or "label x context" groups.
+    """What a method learns from besides images: "labels", "environments", or "label x context" groups.
 
     The environments of NOOCH are label x context themselves.
     """
@@ -69,7 +69,7 @@ def rows_of(recipe: SweepRecipe, folder: Path) -> pd.DataFrame:
     Returns:
         task, method, objective, given (see `given_to`), settings (JSON: what the recipe fixes for this method), seed,
         metric (the benchmark's primary one), and `in_context`, `out_of_context` and `gap`, each with `.low`, `.high`
-        (its 95% interval over test pictures) and, but for the gap, `.n`. Methods of which a run is missing are left
+        (its 95% interval over test images) and, but for the gap, `.n`. Methods of which a run is missing are left
         out.
     """
     runs = [run for stage in plan_stages(recipe) for run in stage]

@@ -88,7 +88,7 @@ def id_classes(wnid: str, classes: ClassPool) -> str:
 
 
 def hypernyms(wnid: str, classes: ClassPool) -> str:
-    """Removes what is above a class of ImageNet-1K: its pictures may show that class (Section 3.2)."""
+    """Removes what is above a class of ImageNet-1K: its images may show that class (Section 3.2)."""
     below = [each for each in classes.covered.get(wnid, ()) if each != wnid]
     if not below:
         return ""
@@ -98,7 +98,7 @@ def hypernyms(wnid: str, classes: ClassPool) -> str:
 
 
 def hyponyms(wnid: str, classes: ClassPool) -> str:
-    """Removes what is below a class of ImageNet-1K: its pictures show that class (Section 3.2)."""
+    """Removes what is below a class of ImageNet-1K: its images show that class (Section 3.2)."""
     above = classes.tree.ancestors(wnid).intersection(classes.known)
     return classes.words(classes.tree.path(wnid, above)) if above else ""
 

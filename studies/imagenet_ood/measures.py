@@ -41,7 +41,7 @@ _SLOW = ("average_precision_id", "average_precision_ood")  # in no table
 
 
 class SetScores(NamedTuple):
-    """What the sanity check needs of one set of pictures.
+    """What the sanity check needs of one set of images.
 
     Attributes:
         is_ood: Whether a row is out of distribution (n,).

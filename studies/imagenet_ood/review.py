@@ -13,7 +13,7 @@ from oochub.reviewing.review_page import Card, Choice, Question, Shown, make_rev
 from oochub.studies.imagenet_ood.keep_list import class_ids
 
 QUESTION = Question(
-    heading="Is the left picture out of distribution?",
+    heading="Is the left image out of distribution?",
     lead="Drop an image that shows the class of its neighbor, or what nobody could tell from it; drop a class when all "
     "its images do. An image without a mark stays, and one that is kept stays when its class is dropped. The nearest "
     "pairs come first.",
@@ -103,7 +103,7 @@ def pairs_page(
     *,
     decisions: Decisions | None = None,
 ) -> str:
-    """The queue as one HTML file: two pictures a pair, and buttons that keep or drop the image, or drop its class.
+    """The queue as one HTML file: two images a pair, and buttons that keep or drop the image, or drop its class.
 
     What `oochub.reviewing.review_page` gives; `oochub review --apply` takes what it saves.
 
@@ -114,7 +114,7 @@ def pairs_page(
         decisions: Earlier ones; those on images outside the queue are carried along.
 
     Raises:
-        OochubError: A picture that is not in the data or cannot be read.
+        OochubError: An image that is not in the data or cannot be read.
     """
     pictures = make_thumbnails(ood[1], queue["example_id"].tolist(), what="OOD")
     nearest = make_thumbnails(reference[1], queue["nearest_id"].tolist(), what="ID")

@@ -1,4 +1,4 @@
-"""Makes Waterbirds from the pictures of CUB-200-2011 and of Places365, in the layout of the release."""
+"""Makes Waterbirds from the images of CUB-200-2011 and of Places365, in the layout of the release."""
 
 import csv
 import json
@@ -56,7 +56,7 @@ def construct_waterbirds(
     seed: int = SEED,
     species: Species = "released",
 ) -> Construction:
-    """Writes `metadata.csv` and a picture for each image of CUB, whole or not at all; `data_dir` of waterbirds.
+    """Writes `metadata.csv` and an image for each image of CUB, whole or not at all; `data_dir` of waterbirds.
 
     Args:
         out: The folder.
@@ -81,7 +81,7 @@ def construct_waterbirds(
     counts = Counter(f"{_SPLITS[row.split]}/{_BIRDS[row.y]}/{_PLACES[row.place]}" for row in rows)
     made = Construction(seed=seed, species=species, categories=CATEGORIES, rows=dict(sorted(counts.items())))
     with sole_writer(out), write_whole_folder(out, kind=WATERBIRDS) as draft:
-        for image, row in zip(tqdm(images, desc="Waterbirds", unit="picture", disable=None), rows, strict=True):
+        for image, row in zip(tqdm(images, desc="Waterbirds", unit="image", disable=None), rows, strict=True):
             target = draft / row.img_filename
             target.parent.mkdir(exist_ok=True)
             bird, place = birds / "images" / image.file, scenes / row.place_filename[1:]
@@ -136,7 +136,7 @@ def _list_pictures(scenes: Path, category: str) -> list[str]:
     names = sorted(path.name for path in folder.glob("*.jpg")) if folder.is_dir() else []
     if not names:
         raise OochubError(
-            f"There are no pictures of the category {category} in {folder}. The folder of Places365 needs "
+            f"There are no images of the category {category} in {folder}. The folder of Places365 needs "
             f"{', '.join(each for of in CATEGORIES.values() for each in of)}, each with its .jpg files."
         )
     return [f"/{category}/{name}" for name in names]
@@ -147,4 +147,4 @@ def _read(file: Path, mode: str) -> Image.Image:
     try:
         return picture.convert(mode)
     except (OSError, SyntaxError, ValueError, struct.error) as error:
-        raise OochubError(f"{file}: the picture cannot be read ({error}). Fetch the file again.") from error
+        raise OochubError(f"{file}: the image cannot be read ({error}). Fetch the file again.") from error

@@ -1,4 +1,4 @@
-"""A bird before another place: cut out by its mask and put on the place, which is cut to the bird's picture."""
+"""A bird before another place: cut out by its mask and put on the place, which is cut to the bird's image."""
 
 import numpy as np
 from PIL import Image
@@ -28,7 +28,7 @@ def pasted_bird(bird: Image.Image, mask: Image.Image, place: Image.Image) -> Ima
     (40, 0, 80)
     """
     if mask.size != bird.size:
-        raise OochubError(f"the mask has {mask.size} pixels and the picture {bird.size}. Fetch both again.")
+        raise OochubError(f"the mask has {mask.size} pixels and the image {bird.size}. Fetch both again.")
     share = np.asarray(mask, np.float64)[..., None] / 255
     behind = np.asarray(_cut(place, bird.size), np.float64)
     both = np.around(np.asarray(bird, np.float64) * share) + np.around(behind * (1 - share))
@@ -36,7 +36,7 @@ def pasted_bird(bird: Image.Image, mask: Image.Image, place: Image.Image) -> Ima
 
 
 def _cut(place: Image.Image, size: tuple[int, int]) -> Image.Image:
-    """The middle of a picture in the shape of `size`, scaled to it; a smaller picture is enlarged before."""
+    """The middle of an image in the shape of `size`, scaled to it; a smaller image is enlarged before."""
     width, height = size
     if place.width < width or place.height < height:
         by_width = (width, int(width / place.width * place.height))

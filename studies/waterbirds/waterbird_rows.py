@@ -25,7 +25,7 @@ class WaterbirdRow(NamedTuple):
         y: 0 a land bird, 1 a water bird.
         split: 0 train, 1 validation, 2 test.
         place: 0 land, 1 water.
-        place_filename: The picture of the place below the folder of Places365, which a slash begins.
+        place_filename: The image of the place below the folder of Places365, which a slash begins.
     """
 
     img_id: str
@@ -46,18 +46,18 @@ def waterbird_rows(
     """The rows, in the order of the images.
 
     A fifth of CUB's training images, drawn by lot, is validation; CUB's test images are the test. Of each kind of bird
-    95% stand before their own place in training, half in validation and test. No picture of a place is used twice.
+    95% stand before their own place in training, half in validation and test. No image of a place is used twice.
     The authors drew without a seed, so which images these are differs from the release; with all of CUB's images the
     default seed gives its numbers of rows in every split and group.
 
     Args:
         images: See `cub_images`.
-        places: The pictures of "land" and of "water".
+        places: The images of "land" and of "water".
         seed: Of all that is drawn.
         species: See `water_species`.
 
     Raises:
-        OochubError: Fewer pictures of a place than birds that stand before it.
+        OochubError: Fewer images of a place than birds that stand before it.
 
     Source: Sagawa et al. 2020, Appendix C.1; kohpangwei/group_DRO, `dataset_scripts/generate_waterbirds.py`.
 
@@ -85,7 +85,7 @@ def waterbird_rows(
         before = np.flatnonzero(place == code)
         if len(before) > len(places[name]):
             raise OochubError(
-                f"{len(before):,} birds stand before {name}, and there are {len(places[name]):,} pictures of it. "
+                f"{len(before):,} birds stand before {name}, and there are {len(places[name]):,} images of it. "
                 "Fetch more of its categories of Places365."
             )
         files[before] = rng.permutation(np.array(places[name], dtype=object))[: len(before)]

@@ -24,7 +24,7 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
     Returns:
         Of classes, the best class by the headline metric on the rows out of context, as it is scored there (the worst
         of their groups, where that is the side); of several labels, equal scores for every row; of a number 0, for a
-        constant has no correlation; of boxes, the same boxes in every picture: none, and then one true box after the
+        constant has no correlation; of boxes, the same boxes in every image: none, and then one true box after the
         other, each the one that betters the number most; of tokens, the best token.
 
     Raises:

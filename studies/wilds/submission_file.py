@@ -70,7 +70,7 @@ class SubmissionFile:
         if match["suffix"] == ".pth":
             raise OochubError(
                 f"{path} is a pickle, which can run any code when it is opened. Write it as JSON lines, *_pred.jsonl, "
-                'a line a picture: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]}.'
+                'a line an image: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]}.'
             )
         if match["suffix"] not in (".csv", ".jsonl"):
             raise OochubError(f"{path}: a prediction file is .csv, or of boxes .jsonl, got {match['suffix']}.")

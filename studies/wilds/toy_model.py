@@ -40,7 +40,7 @@ def toy_model(train: Any, folder: Path, *, is_dense: bool = False) -> None:
     Args:
         train: The training split: its columns say what the network reads.
         folder: Where config and processor go.
-        is_dense: A DenseNet for pictures, as for Camelyon17 and FMoW; else a ResNet.
+        is_dense: A DenseNet for images, as for Camelyon17 and FMoW; else a ResNet.
 
     Raises:
         OochubError: Rows that none of the families reads.

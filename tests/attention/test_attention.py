@@ -106,15 +106,15 @@ def test_the_share_on_the_object_is_a_mean_of_pictures():
     assert wrong.over_area == pytest.approx(0.1) and (wrong.n_zero, wrong.n_empty) == (1, 1)
     assert every.share == pytest.approx((0.6 + 0.2 + 0.9) / 3) and right.share == pytest.approx(0.9)
     assert wrong.share.low < 0.4 < wrong.share.high
-    assert right.share.n == 1 and np.isnan(right.share.low) and "one picture" in right.share.reason
+    assert right.share.n == 1 and np.isnan(right.share.low) and "one image" in right.share.reason
     nothing = measure_object_shares([_map(-1, 0.4)])[0]
-    assert np.isnan(nothing.share) and nothing.share.n == 0 and "no such picture" in nothing.share.reason
+    assert np.isnan(nothing.share) and nothing.share.n == 0 and "no such image" in nothing.share.reason
 
 
 def test_the_masks_of_the_toy_are_where_the_dog_is(world):
     """The same world without dogs differs there and nowhere else.
 
-    Planted faults, each seen: the mask of the next picture, a mask of the background.
+    Planted faults, each seen: the mask of the next image, a mask of the background.
     """
     folder, _ = world
     empty = toy_spawrious(folder / "empty", size=1, dogs=False)
@@ -130,7 +130,7 @@ def test_the_masks_of_the_toy_are_where_the_dog_is(world):
 
 
 def test_two_models_stand_side_by_side(world):
-    """Planted faults, each seen: the maps of the first model twice, pictures and masks of other rows."""
+    """Planted faults, each seen: the maps of the first model twice, images and masks of other rows."""
     folder, data = world
     options = {"pictures": 2, "samples": 1, "cache": False, "most": 5}
     found = attention(str(folder / "one"), data, beside=str(folder / "two"), masks=folder / "masks", **options)
@@ -207,18 +207,18 @@ def test_the_figure_draws_on_given_axes():
 
 
 def test_wrong_masks_are_said(world, tmp_path):
-    """A folder that is none, a mask that is missing, one of another size, one that is no picture."""
+    """A folder that is none, a mask that is missing, one of another size, one that is no image."""
     folder, data = world
     options = {"pictures": 1, "samples": 1, "cache": False, "most": 1}
     with pytest.raises(OochubError, match="There is no folder of masks"):
         attention(str(folder / "one"), data, masks=tmp_path / "none", **options)
-    with pytest.raises(OochubError, match=r"pictures have no mask in .*, first \S+.png"):
+    with pytest.raises(OochubError, match=r"images have no mask in .*, first \S+.png"):
         attention(str(folder / "one"), data, masks=tmp_path, **options)
     file = io.BytesIO()
     Image.new("L", (5, 4)).save(file, "PNG")
     wrong = {
-        file.getvalue(): "is 5 x 4 pixels, its picture 48 x 48",
-        b"text": "no picture",
+        file.getvalue(): "is 5 x 4 pixels, its image 48 x 48",
+        b"text": "no image",
         file.getvalue()[:42]: "Fetch the file again",
     }
     for content, words in wrong.items():
@@ -255,13 +255,13 @@ def test_masks_of_coco_are_those_of_all_annotations(tmp_path):
 
 
 def test_what_is_no_classifier_is_refused(tmp_path):
-    """Words about pictures; a split that is not there."""
+    """Words about images; a split that is not there."""
     model = resnet(tmp_path / "model")
     from model_folders import pictures
 
     with pytest.raises(OochubError, match="No split named 'tset'"):
         attention(str(model), {"test": pictures()}, split="tset")
-    with pytest.raises(OochubError, match="At least one picture"):
+    with pytest.raises(OochubError, match="At least one image"):
         attention(str(model), {"test": pictures()}, pictures=0)
 
 
@@ -269,7 +269,7 @@ def test_what_is_no_classifier_is_refused(tmp_path):
 def test_the_background_that_was_planted_is_seen_and_none_on_the_control(tmp_path):
     """Two networks of one form: where breed and background go together in training, less attention is on the dog.
 
-    Without that link the same pictures are looked at where the dog is.
+    Without that link the same images are looked at where the dog is.
     """
     world = toy_spawrious(tmp_path / "world", size=60, masks=tmp_path / "masks")
     control = toy_spawrious(tmp_path / "control", size=60, correlation=False)

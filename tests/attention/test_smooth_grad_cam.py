@@ -33,7 +33,7 @@ class _Places(nn.Module):
 
 
 class _Corner(nn.Module):
-    """Its answer depends on the top right quarter of the picture alone, by maps or by tokens behind a class token."""
+    """Its answer depends on the top right quarter of the image alone, by maps or by tokens behind a class token."""
 
     def __init__(self, *, tokens: bool) -> None:
         super().__init__()
@@ -116,9 +116,9 @@ def test_the_map_is_that_of_the_equations():
 
 
 def test_the_variant_is_torchcams():
-    """The sums of torchcam 0.5.0, which itself gave the numbers of this variant within 2e-7 on eight pictures.
+    """The sums of torchcam 0.5.0, which itself gave the numbers of this variant within 2e-7 on eight images.
 
-    Planted faults, each seen: the mean of the gradients, the activations of the clean picture.
+    Planted faults, each seen: the mean of the gradients, the activations of the clean image.
     """
     network, pictures = _seeded(_Places), _pixels(4, 8)
     saliency = SmoothGradCam(network, {"pixel_values": pictures}, variant="torchcam", noise=1.0, seed=3)
@@ -140,7 +140,7 @@ def test_the_variant_is_torchcams():
 
 @pytest.mark.parametrize("tokens", [False, True], ids=["maps", "tokens"])
 def test_a_map_lies_on_the_corner_that_is_read(tokens):
-    """Planted faults: the first token taken for one of the picture, and rows of tokens for columns."""
+    """Planted faults: the first token taken for one of the image, and rows of tokens for columns."""
     network = _seeded(lambda: _Corner(tokens=tokens))
     pictures = _pixels(6, 32)
     maps = SmoothGradCam(network, {"pixel_values": pictures[:2]})({"pixel_values": pictures}, torch.zeros(6).long())

@@ -1,4 +1,4 @@
-"""The last layer with places, of every type of picture classifier of transformers."""
+"""The last layer with places, of every type of image classifier of transformers."""
 
 import pytest
 import torch
@@ -44,7 +44,7 @@ def test_the_layer_is_the_last_that_all_passes(model_type, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", sorted(set(TINY) - _WITHOUT))
 def test_every_classifier_has_one(model_type, tmp_path):
-    """Nothing reaches the logits past the layer: with its output held, another picture has the same logits."""
+    """Nothing reaches the logits past the layer: with its output held, another image has the same logits."""
     network, probe = _opened(model_type, tmp_path)
     found = find_spatial_layer(network, probe)
     size = tuple(probe["pixel_values"].shape[2:])
@@ -68,7 +68,7 @@ def test_every_classifier_has_one(model_type, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("model_type", sorted(_WITHOUT))
 def test_those_without_one_say_so(model_type, tmp_path):
-    """They are not called with the pixels of a picture."""
+    """They are not called with the pixels of an image."""
     network, probe = _opened(model_type, tmp_path)
     with pytest.raises(OochubError, match="saliency map"):
         find_spatial_layer(network, probe)

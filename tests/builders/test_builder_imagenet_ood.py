@@ -1,4 +1,4 @@
-"""The ImageNet-OOD builder: labels in the standard order, every way to store pictures, lists, gaps, broken files."""
+"""The ImageNet-OOD builder: labels in the standard order, every way to store images, lists, gaps, broken files."""
 
 import hashlib
 import io
@@ -28,7 +28,7 @@ def _load(config, raw, **options):
 
 
 def _rows(split):
-    """Every row with a hash of its picture's bytes in their place, and names for numbers."""
+    """Every row with a hash of its image's bytes in their place, and names for numbers."""
     rows, features = [], split.features
     for row in split.cast_column("image", ImageFeature(decode=False)):
         row["image"] = (row["image"]["path"], hashlib.sha256(row["image"]["bytes"]).hexdigest())
@@ -59,7 +59,7 @@ def _tar(path, members) -> Path:
 
 @pytest.fixture(scope="module")
 def pictures(imagenet):
-    """The toy's pictures of ImageNet-21K, "<wnid>/<wnid>_<k>.JPEG" to bytes, read with the standard library alone."""
+    """The toy's images of ImageNet-21K, "<wnid>/<wnid>_<k>.JPEG" to bytes, read with the standard library alone."""
     bytes_of = {}
     for path in sorted((imagenet / "imagenet-21k").iterdir()):
         if path.is_dir():
@@ -225,7 +225,7 @@ def test_without_a_list_every_picture_of_the_637_classes(imagenet, pictures, tmp
     data = _load("imagenet_ood", tmp_path)
     expected = sorted(name for name in pictures if name[:9] in OOD_CLASSES)
     assert [row["file_name"] for row in _rows(data["test"])] == expected and len(expected) == 64 < len(pictures)
-    note = "no file list: every picture of 16 of the 637 classes, not the published choice"
+    note = "no file list: every image of 16 of the 637 classes, not the published choice"
     assert note in _record(data).notes
     with pytest.raises(oochub.OochubError, match=r"strict=True.*no file list"):
         _load("imagenet_ood", tmp_path, strict=True)
@@ -304,7 +304,7 @@ def test_corruptions_pooled_and_alone(imagenet, tmp_path):
     assert (
         packed == [row for row in pool if row["file_name"] == path] == _rows(_load("motion_blur_4", tmp_path)["test"])
     )
-    with pytest.raises(oochub.OochubError, match="There are no pictures of imagenet_c in"):
+    with pytest.raises(oochub.OochubError, match="There are no images of imagenet_c in"):
         _load("motion_blur_3", tmp_path)
 
 
@@ -372,7 +372,7 @@ def test_broken_archives_and_pictures_are_named(tmp_path):
     place = tmp_path / "imagenet-21k"
     archive = _tar(place / "n02725872.tar", [("n02725872_1.JPEG", _jpeg())])
     whole = archive.read_bytes()
-    archive.write_bytes(whole[:700])  # within the picture
+    archive.write_bytes(whole[:700])  # within the image
     with pytest.raises(oochub.OochubError, match=r"n02725872.*(cut off|not a whole plain tar)"):
         _load("imagenet_ood", tmp_path)
     archive.write_bytes(b"not an archive" * 100)
@@ -386,7 +386,7 @@ def test_broken_archives_and_pictures_are_named(tmp_path):
     (place / "n02725872").mkdir()
     for data, message in (
         (b"", "n02725872_1.JPEG is empty"),
-        (b"<html>404</html>", "n02725872_1.JPEG.* no picture in JPEG"),
+        (b"<html>404</html>", "n02725872_1.JPEG.* no image in JPEG"),
     ):
         (place / "n02725872/n02725872_1.JPEG").write_bytes(data)
         with pytest.raises(oochub.OochubError, match=message):
@@ -394,7 +394,7 @@ def test_broken_archives_and_pictures_are_named(tmp_path):
 
 
 def test_an_archive_cut_between_reading_and_listing(tmp_path):
-    """The bytes that a header promised are there or the picture is named."""
+    """The bytes that a header promised are there or the image is named."""
     archive = _tar(tmp_path / "n02725872.tar", [("n02725872_1.JPEG", _jpeg())])
     (stored,) = imagenet_pictures(tmp_path)
     assert stored.read(tmp_path) == _jpeg()
@@ -407,7 +407,7 @@ def test_pictures_of_no_class_and_folders_that_lack_the_set(imagenet, tmp_path):
     for name in ("imagenet/val/n01443537/ILSVRC2012_val_00000001.JPEG", "imagenet/val/n00004475/b.JPEG"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes(_jpeg())
-    with pytest.raises(oochub.OochubError, match=r"1 pictures in .* are of no class of ImageNet-1K: n00004475/b.JPEG"):
+    with pytest.raises(oochub.OochubError, match=r"1 images in .* are of no class of ImageNet-1K: n00004475/b.JPEG"):
         _load("imagenet_1k", tmp_path)
     with pytest.raises(oochub.OochubError, match=r"it lacks imagenet-c/") as error:
         _load("fog_1", tmp_path)
@@ -415,7 +415,7 @@ def test_pictures_of_no_class_and_folders_that_lack_the_set(imagenet, tmp_path):
         r"missing +imagenet-c/\s", str(error.value)
     )
     (tmp_path / "imagenet-c").mkdir()
-    with pytest.raises(oochub.OochubError, match="There are no pictures of imagenet_c"):
+    with pytest.raises(oochub.OochubError, match="There are no images of imagenet_c"):
         _load("imagenet_c", tmp_path)
 
 
@@ -427,7 +427,7 @@ def test_renditions_that_are_not_published_are_counted(tmp_path):
         (place / name).write_bytes(_jpeg())
     notes = BuildRecord.of(_load("imagenet_r", tmp_path)["test"].info).notes
     others = "n01443537/collage_2.jpg, n01443537/photo_3.jpg"
-    assert f"pictures of other renditions than the published, so of misc: 2 ({others})" in notes
+    assert f"images of other renditions than the published, so of misc: 2 ({others})" in notes
     (place / "Art_4.jpg").write_bytes(_jpeg())
     with pytest.raises(oochub.OochubError, match=r"Art_4.jpg in .*begins with 'Art', .* Did you mean 'art'\?"):
         _load("imagenet_r", tmp_path)

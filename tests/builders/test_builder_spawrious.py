@@ -163,7 +163,7 @@ def _released_counts(variant, config):
 
 
 def _rows_without_pictures(folder, config, **options):
-    """(split, environment, breed, background, id) of every row, no picture read."""
+    """(split, environment, breed, background, id) of every row, no image read."""
     builder = Spawrious(config_name=config, data_dir=str(folder), **options)
     for generator in builder._split_generators(None):
         for shard in generator.gen_kwargs["shards"]:

@@ -36,7 +36,7 @@ def _table(root: Path, rows: list[str], *, header: str = _HEADER) -> Path:
 
 
 def _folder(root: Path, rows: list[str], *, header: str = _HEADER) -> Path:
-    """A raw folder with a picture for each row, all of one file."""
+    """A raw folder with an image for each row, all of one file."""
     _table(root, rows, header=header)
     picture = root.parent / "one.jpg"
     Image.new("RGB", (4, 4)).save(picture)
@@ -87,7 +87,7 @@ def test_rows_by_hand(tmp_path):
 
 def test_the_release_has_no_gap(tmp_path, monkeypatch):
     """11,788 rows of the published counts: no note, strict=True, and the weights of the adjusted accuracy."""
-    monkeypatch.setattr(MetadataTable, "check_files", lambda *_: None)  # no picture is read
+    monkeypatch.setattr(MetadataTable, "check_files", lambda *_: None)  # no image is read
     rows = []
     for split, groups in _RELEASE.items():
         for group, many in groups.items():
@@ -187,4 +187,4 @@ def test_the_text_of_the_table(tmp_path):
 def test_what_oochub_constructed_says_so(tmp_path):
     folder = _folder(tmp_path / "raw", _ROWS)
     (folder / "construction.json").write_text("{}", "utf-8")
-    assert "constructed from CUB and Places by oochub: not the released pictures" in _streamed(folder)[0].notes
+    assert "constructed from CUB and Places by oochub: not the released images" in _streamed(folder)[0].notes

@@ -281,10 +281,10 @@ def _sessions():
             "line 4: a box runs from its upper left corner x1 y1 to its lower right one x2 y2, and",
         ),
         ("BoxesString", "5 7 9 7;1 2 3 4", "and has an area, got '5 7 9 7'"),
-        ("BoxesString", "900 7 960 30", "line 4: a box lies in its picture of 96 x 96 pixels, got '900 7 960 30'"),
-        ("BoxesString", "5 96 9 98", "line 4: a box lies in its picture of 96 x 96 pixels, got '5 96 9 98'"),
-        ("BoxesString", "5 7 999999 30", "line 4: a box lies in its picture"),
-        ("image_name", "0-train-00000.png", "0-train-00000.png is in official_train.csv, line 2, too, and no picture"),
+        ("BoxesString", "900 7 960 30", "line 4: a box lies in its image of 96 x 96 pixels, got '900 7 960 30'"),
+        ("BoxesString", "5 96 9 98", "line 4: a box lies in its image of 96 x 96 pixels, got '5 96 9 98'"),
+        ("BoxesString", "5 7 999999 30", "line 4: a box lies in its image"),
+        ("image_name", "0-train-00000.png", "0-train-00000.png is in official_train.csv, line 2, too, and no image"),
         ("BoxesString", "1 2 3 -4", "official_val.csv, line 4: BoxesString is"),
         ("domain", "47", "official_val.csv, line 4: domain is of 0..46, the sessions of GlobalWheat-WILDS, got 47"),
         ("domain", "Arvalis_1", "line 4: domain is a whole number"),
@@ -342,12 +342,12 @@ def test_the_environment_holds_every_folder(raw, tmp_path, monkeypatch):
 
 
 def test_boxes_beyond_the_edge_are_counted(raw, tmp_path):
-    """A box that is cut by the edge of its picture is kept as it is, and noted."""
+    """A box that is cut by the edge of its image is kept as it is, and noted."""
     folder = shutil.copytree(raw("wilds/globalwheat"), tmp_path / "globalwheat_v1.1")
     for name, boxes in {"official_val": "5 7 97 30;1 2 3 4", "official_train": "5 7 96 96;90 90 100 100"}.items():
         table = pd.read_csv(folder / f"{name}.csv")
         table.loc[0, "BoxesString"] = boxes
         table.to_csv(folder / f"{name}.csv", index=False)
     data = load_dataset("wilds", "globalwheat", data_dir=str(folder), streaming=True)
-    assert "boxes that end beyond the edge of their picture: 2" in BuildRecord.of(data["val"].info).notes
+    assert "boxes that end beyond the edge of their image: 2" in BuildRecord.of(data["val"].info).notes
     assert next(iter(data["val"].remove_columns("image")))["boxes"] == [[5, 7, 97, 30], [1, 2, 3, 4]]

@@ -79,7 +79,7 @@ def _without_decoding(split):
 
 
 def _source(data, folder):
-    """The file whose bytes are the first test picture's; None for rows without a picture."""
+    """The file whose bytes are the first test image's; None for rows without an image."""
     part = _without_decoding(data[list(data)[-1]])
     column = next((name for name, feature in part.features.items() if isinstance(feature, Image)), None)
     if column is None:
@@ -225,7 +225,7 @@ def _slow_configs():
 
 @pytest.mark.parametrize("tried", list(_slow_configs()))
 def test_same_rows_again_with_two_processes_and_streamed(tried, folder, tmp_path):
-    """Rows, columns and picture bytes equal in a second build, with num_proc=2 and streamed.
+    """Rows, columns and image bytes equal in a second build, with num_proc=2 and streamed.
 
     Planted faults seen: a row drawn at random; a config whose split is drawn without a seed; columns in any order.
     """
@@ -249,16 +249,16 @@ def test_same_rows_again_with_two_processes_and_streamed(tried, folder, tmp_path
 
 def test_pictures_are_the_source_bytes(tried, data, folder):
     if not any(isinstance(feature, Image) for feature in data[list(data)[-1]].features.values()):
-        pytest.skip("rows without pictures")
+        pytest.skip("rows without images")
     found = _source(data, folder)
-    assert found, f"{'/'.join(tried)}: no file holds the first picture's bytes; builders never encode pictures anew"
+    assert found, f"{'/'.join(tried)}: no file holds the first image's bytes; builders never encode images anew"
 
 
 def test_no_link_leads_out_of_the_folder(tried, data, folder, tmp_path):
-    """A picture that lies elsewhere is refused, and read with follow_links=True; planted: a builder that reads it."""
+    """An image that lies elsewhere is refused, and read with follow_links=True; planted: a builder that reads it."""
     source = _source(data, folder)
     if source is None:
-        pytest.skip("rows without pictures")
+        pytest.skip("rows without images")
     raw = tmp_path / tried[0]
     shutil.copytree(folder, raw, copy_function=os.link)
     place = raw / source.relative_to(folder)
@@ -266,7 +266,7 @@ def test_no_link_leads_out_of_the_folder(tried, data, folder, tmp_path):
     place.symlink_to(source)
     with pytest.raises(oochub.OochubError, match="is a link that leads out of") as error:
         load_dataset(*tried, data_dir=raw)
-    assert place.name in str(error.value), f"{'/'.join(tried)}: the message must name the picture"
+    assert place.name in str(error.value), f"{'/'.join(tried)}: the message must name the image"
     followed = load_dataset(*tried, data_dir=raw, follow_links=True)
     same = all(row_digest(followed[split]) == row_digest(part) for split, part in data.items())
     assert same, f"{'/'.join(tried)}: follow_links=True must give the rows of the files that the links lead to"

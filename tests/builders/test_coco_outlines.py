@@ -68,7 +68,7 @@ def check(folder, contents, classes, image_ids):
 
 
 def test_toy_world(coco):
-    """Polygons, stuff and crowds of every picture, both years at once."""
+    """Polygons, stuff and crowds of every image, both years at once."""
     contents = [json.loads((coco / "annotations" / name).read_text()) for name in FILES]
     ids = [image["id"] for content in contents[:2] for image in content["images"]]
     assert check(coco, contents, ["car", "person", "road", "sky-other"], ids) > 200
@@ -110,7 +110,7 @@ def file_of(*annotations, size=(20, 30)):
 
 
 def ring():
-    """A disk with a hole that touches the border of a 20 x 30 picture, and a speck apart."""
+    """A disk with a hole that touches the border of a 20 x 30 image, and a speck apart."""
     rows, columns = np.mgrid[:20, :30]
     distance = np.hypot(rows - 6, columns - 9)
     mask = (distance < 9) & (distance > 4)
@@ -119,7 +119,7 @@ def ring():
 
 
 def test_three_forms_of_one_mask(tmp_path):
-    """Compressed and uncompressed run lengths give one outline, with the hole and cut by the picture's border."""
+    """Compressed and uncompressed run lengths give one outline, with the hole and cut by the image's border."""
     mask = ring()
     flat = mask.T.ravel()
     runs = [len(list(group)) for _, group in groupby(flat.tolist())]
@@ -218,7 +218,7 @@ def test_wrong_turns(tmp_path, coco):
 
 @pytest.mark.slow
 def test_real_annotations(real_data, tmp_path):
-    """Polygons and crowds of real pictures, compressed run lengths of real stuff; each pixel as pycocotools has it."""
+    """Polygons and crowds of real images, compressed run lengths of real stuff; each pixel as pycocotools has it."""
     things = json.loads((real_data / "coco" / "permissive_subset" / "instances.json").read_text())
     stuff = json.loads((real_data / "coco" / "annotations" / "stuff_examples.json").read_text())
     folder = world(tmp_path / "raw", instances_val2017=things, stuff_train2017=stuff)

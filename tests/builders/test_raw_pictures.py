@@ -1,4 +1,4 @@
-"""Pictures of raw folders: links that lead out, what is no picture, names that nothing can hold."""
+"""Images of raw folders: links that lead out, what is no image, names that nothing can hold."""
 
 import io
 import os
@@ -60,13 +60,13 @@ def _replaced(path: Path, make) -> None:
 
 
 def test_a_password_file_never_gets_in(raw, tmp_path):
-    """A link to a text outside the folder, also with links followed: it is no picture. Planted: no first bytes."""
+    """A link to a text outside the folder, also with links followed: it is no image. Planted: no first bytes."""
     secret = tmp_path / "passwords"
     secret.write_text("root:x:0:0")
     _replaced(raw / DOG, lambda path: path.symlink_to(secret))
     with pytest.raises(oochub.OochubError, match=r"jungle_bulldog_1\.png is a link that leads out of .*passwords"):
         _load(raw)
-    with pytest.raises(oochub.OochubError, match=r"jungle_bulldog_1\.png: 10 bytes that are no picture"):
+    with pytest.raises(oochub.OochubError, match=r"jungle_bulldog_1\.png: 10 bytes that are no image"):
         _load(raw, follow_links=True)
 
 
@@ -98,7 +98,7 @@ def test_links_that_stay_inside_and_a_data_dir_that_is_a_link(raw, tmp_path):
 
 
 def test_a_linked_folder_is_refused_before_anything_is_read(raw, tmp_path):
-    """Planted fault seen: `_folder` without its check; then the first picture is named, after all else was read."""
+    """Planted fault seen: `_folder` without its check; then the first image is named, after all else was read."""
     place = raw / "spawrious224" / "0" / "jungle"
     shutil.move(place, tmp_path / "jungle")
     place.symlink_to(tmp_path / "jungle")
@@ -123,9 +123,9 @@ def test_eps_under_a_pictures_name_never_runs_ghostscript(raw, tmp_path, monkeyp
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setattr(EpsImagePlugin, "gs_binary", None)
     _replaced(raw / DOG, lambda path: path.write_bytes(EPS))
-    with pytest.raises(oochub.OochubError, match=r"jungle_bulldog_1\.png: .* bytes that are no picture"):
+    with pytest.raises(oochub.OochubError, match=r"jungle_bulldog_1\.png: .* bytes that are no image"):
         _load(raw)
-    with pytest.raises(oochub.OochubError, match="no picture"):
+    with pytest.raises(oochub.OochubError, match="no image"):
         decode(EPS, "a.jpg")
     assert not trace.exists()
     with pytest.raises(OSError):
@@ -140,7 +140,7 @@ NO_PICTURE = {
     "a link to nothing": (lambda path: path.symlink_to("nowhere.png"), "no such file"),
     "a link to a device": (lambda path: path.symlink_to("/dev/zero"), "leads out of"),
     "no bytes": (lambda path: path.touch(), "is empty"),
-    "HTML": (lambda path: path.write_text("<html>404"), "no picture"),
+    "HTML": (lambda path: path.write_text("<html>404"), "no image"),
 }
 
 

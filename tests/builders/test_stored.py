@@ -1,4 +1,4 @@
-"""Tar archives of pictures: a damaged header anywhere, a cut end, members that are no pictures; each is named."""
+"""Tar archives of images: a damaged header anywhere, a cut end, members that are no images; each is named."""
 
 import gzip
 import io
@@ -43,7 +43,7 @@ def _shard(count: int = 64) -> bytes:
 
 
 def _header(k: int) -> int:
-    """Where the header of a shard's member k begins: each picture takes one block."""
+    """Where the header of a shard's member k begins: each image takes one block."""
     assert len(PNG) <= BLOCK
     return 2 * BLOCK * k
 
@@ -90,7 +90,7 @@ BROKEN = {
         "is damaged: after 'n02725872_4",
     ),
     "a damaged first header": (_damaged(_shard(), 0, b"\xff" * 9), "not a whole plain tar"),
-    "cut within a picture": (_shard()[: _header(5) + BLOCK + 9], "not a whole plain tar archive"),
+    "cut within an image": (_shard()[: _header(5) + BLOCK + 9], "not a whole plain tar archive"),
     "cut within a header": (_shard()[: _header(5) + 99], "is (damaged|cut off)"),
     "cut between two members": (_shard()[: _header(5)], "is cut off: at byte 5120"),
     "another archive after its end": (_shard(2) + _shard(2), "stands neither a member nor the end"),
@@ -178,7 +178,7 @@ REFUSED = {
     "a path of Windows": (("..\\{}_9.png", PNG), None, "leads out of the archive"),
     "a compressed archive in it": (("{}.tar.gz", b"x"), None, r"tar\.gz in .*\.tar is compressed. Decompress it"),
     "without its end": (("{}_9.png", PNG), -len(END), "is cut off"),
-    "cut in its last picture": (("{}_9.png", PNG), -len(END) - BLOCK, "not a whole plain tar"),
+    "cut in its last image": (("{}_9.png", PNG), -len(END) - BLOCK, "not a whole plain tar"),
     "cut in its last header": (("{}_9.png", PNG), -len(END) - 2 * BLOCK + 9, "is damaged|is cut off"),
 }
 
@@ -202,7 +202,7 @@ def test_a_sparse_picture_of_every_benchmark(tmp_path, config):
 
 
 def _stem(config: str) -> str:
-    """What the names of pictures of a folder in the archive begin with."""
+    """What the names of images of a folder in the archive begin with."""
     return RAW[config][1][0][0].rpartition("_")[0]
 
 
@@ -247,14 +247,14 @@ def test_a_member_that_is_no_picture_is_named(tmp_path):
     place = tmp_path / "imagenet-21k"
     place.mkdir()
     (place / "n02725872.tar").write_bytes(_tar([("n02725872_1.JPEG", b"%!PS-Adobe-3.0 EPSF-3.0")]))
-    with pytest.raises(OochubError, match=r"n02725872_1\.JPEG in .*n02725872\.tar: 23 bytes that are no picture"):
+    with pytest.raises(OochubError, match=r"n02725872_1\.JPEG in .*n02725872\.tar: 23 bytes that are no image"):
         load_dataset("imagenet_ood", "imagenet_ood", data_dir=tmp_path)
 
 
 def test_a_member_of_spawrious_that_is_no_picture_is_named(tmp_path):
     """Planted fault seen: the beginning of what an archive holds not looked at."""
     content = _whole("all").replace(PNG, b"%!PS".ljust(len(PNG)), 1)
-    with pytest.raises(OochubError, match=r"desert_bulldog_0\.png in .*\.tar: \d+ bytes that are no picture"):
+    with pytest.raises(OochubError, match=r"desert_bulldog_0\.png in .*\.tar: \d+ bytes that are no image"):
         _load(tmp_path, "all", content)
 
 

@@ -19,7 +19,7 @@ from oochub.errors import OochubError
 
 
 def _digests(root: Path) -> dict[str, str]:
-    """Every picture's hash by its path, those in tar files included."""
+    """Every image's hash by its path, those in tar files included."""
     digests = {}
     for path in root.rglob("*"):
         name = path.relative_to(root).as_posix()
@@ -102,7 +102,7 @@ def test_a_folder_is_left_alone_unless_empty(imagenet, tmp_path, monkeypatch):
 
 
 def test_the_ground_says_nothing_of_the_class(imagenet):
-    """The nearest other picture by its four corners has the same class hardly more often than by chance, 1/30.
+    """The nearest other image by its four corners has the same class hardly more often than by chance, 1/30.
 
     The planted fault, a ground drawn by the number of parts, gives 0.3.
     """
@@ -117,7 +117,7 @@ def test_the_ground_says_nothing_of_the_class(imagenet):
 
 
 def test_corruptions_are_what_they_are_called():
-    """Known answers on plain pictures, and more change at each higher severity (planted fault: 5 as 1)."""
+    """Known answers on plain images, and more change at each higher severity (planted fault: 5 as 1)."""
     rng = np.random.default_rng
     gray = Image.new("RGB", (48, 48), (128, 128, 128))
     half = Image.fromarray(np.repeat(np.repeat([[[60], [180]]], 48, 0), 24, 1).repeat(3, 2).astype(np.uint8))
@@ -147,7 +147,7 @@ def test_corruptions_are_what_they_are_called():
 def test_a_small_network_finds_the_shifts(tmp_path):
     """Accurate on its classes, less where they are corrupted or redrawn; it knows unknown classes by their confidence.
 
-    About a minute: 100 training pictures a class, 12 epochs.
+    About a minute: 100 training images a class, 12 epochs.
     """
     from sklearn.metrics import roc_auc_score
 

@@ -1,4 +1,4 @@
-"""The toy of a user's own pictures: what it promises of its table, and that the same arguments give the same bytes."""
+"""The toy of a user's own images: what it promises of its table, and that the same arguments give the same bytes."""
 
 import pandas as pd
 import pytest

@@ -257,7 +257,7 @@ def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("world", "size"), WORLDS)
 def test_same_arguments_give_the_same_bytes(world: Any, size: int, tmp_path: Path) -> None:
-    """Two folders, equal files; another seed changes the pictures (planted fault: the seed left unused)."""
+    """Two folders, equal files; another seed changes the images (planted fault: the seed left unused)."""
     first, second = world(tmp_path / "one", size=size), world(tmp_path / "two", size=size)
     assert _digest(first) == _digest(second)
     assert len(_digest(first)) >= 11
@@ -353,7 +353,7 @@ def test_spawrious_folders_are_those_of_the_release(tmp_path: Path) -> None:
 
 
 def _dogless(root: Path, **choices: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Pictures without dogs, (n, 48, 48, 3), and the location in each path."""
+    """Images without dogs, (n, 48, 48, 3), and the location in each path."""
     toy_spawrious(root, size=4, dogs=False, **choices)
     paths = sorted(root.glob("spawrious224/*/*/*/*.png"))
     pictures = np.stack([np.asarray(Image.open(path)) for path in paths]).astype(float)
@@ -383,7 +383,7 @@ def test_spawrious_background_shows_the_location_only_if_asked(correlation: bool
 
 
 def test_erased_dogs_leave_the_same_background(tmp_path: Path) -> None:
-    """The frame's edge, which dogs seldom reach, is the same in most pictures; the middle never is."""
+    """The frame's edge, which dogs seldom reach, is the same in most images; the middle never is."""
     full, bare = toy_spawrious(tmp_path / "full", size=1), toy_spawrious(tmp_path / "bare", size=1, dogs=False)
     same_corner = []
     for path in sorted(full.glob("spawrious224/*/*/*/*.png")):
@@ -408,7 +408,7 @@ def test_waterbirds_places_go_with_the_birds_only_if_asked(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("world", "choice"), [(toy_waterbirds, "birds"), (toy_celebA, "faces")])
 def test_what_is_erased_leaves_the_same_background(world: Any, choice: str, tmp_path: Path) -> None:
-    """The corner that things seldom reach is nearly the same, the picture is not; planted: a thing that stays."""
+    """The corner that things seldom reach is nearly the same, the image is not; planted: a thing that stays."""
     full, bare = world(tmp_path / "full", size=20), world(tmp_path / "bare", size=20, **{choice: False})
     corners, changed = [], []
     for path in sorted(full.rglob("*.jpg")):

@@ -14,7 +14,7 @@ from oochub.records.build_record import BuildRecord
 
 
 def _rows(data):
-    """The number of each row to its split and the row: classes by name, the picture as its bytes."""
+    """The number of each row to its split and the row: classes by name, the image as its bytes."""
     rows = {}
     for split, part in data.items():
         named = [name for name, feature in part.features.items() if hasattr(feature, "int2str")]
@@ -25,7 +25,7 @@ def _rows(data):
 
 
 def _checked(config, raw, split_of, expected, picture):
-    """Compares: the split of each row that has one, its columns, and the bytes of its picture."""
+    """Compares: the split of each row that has one, its columns, and the bytes of its image."""
     folder = raw(f"wilds/{config}")
     rows = _rows(load_dataset("wilds", config, data_dir=str(folder)))
     assert {number: split for number, (split, _) in rows.items()} == {i: s for i, s in split_of.items() if s}
@@ -119,7 +119,7 @@ def _fmow_splits(table, year, config):
 
 @pytest.mark.parametrize("config", ["fmow", "fmow_mixed-to-test", "fmow_time_after_2008", "fmow_time_after_2017"])
 def test_fmow_is_its_table(config, raw):
-    """Planted faults seen: pictures by the number among rows that are not sequestered; 2016 in validation; a seed.
+    """Planted faults seen: images by the number among rows that are not sequestered; 2016 in validation; a seed.
 
     Of the other years: a year more of validation; the official test whatever the config.
     """

@@ -32,7 +32,7 @@ def run(monkeypatch, capsys, tmp_path):
 
 
 def test_weights_and_predictions_are_those_of_parquet(run, coco, tmp_path):
-    """To the last bit, small pictures of mistakes included. Planted: shards in another order than the index has."""
+    """To the last bit, small images of mistakes included. Planted: shards in another order than the index has."""
     for form in ("parquet", "webdataset"):
         folder = tmp_path / form
         assert run("build", _TASK, "--data-dir", coco, "--format", form, "--out", folder / "nooch")[0] == 0

@@ -166,7 +166,7 @@ def short_folder():
     [*(("build", code) for code in _KILLS), *(pytest.param("train", code, marks=pytest.mark.slow) for code in _KILLS)],
 )
 def test_processes_end_with_the_one_that_started_them(command, code, spawrious, tmp_path, short_folder):
-    """Stopped while they build rows or decode pictures, they leave no process, message or folder.
+    """Stopped while they build rows or decode images, they leave no process, message or folder.
 
     Planted faults: forked processes with the handlers of their parent (it hangs, a worker prints a traceback), or none
     that looks for its parent; a socket in TMPDIR/pymp-*; a scratch folder that nobody sweeps.

@@ -1,6 +1,6 @@
-"""What people's folders hold beside good pictures: of each the contexts, or an error that says what to do.
+"""What people's folders hold beside good images: of each the contexts, or an error that says what to do.
 
-Planted faults seen: labels that are null taken as numbers; a split of no rows that is said to have broken pictures; an
+Planted faults seen: labels that are null taken as numbers; a split of no rows that is said to have broken images; an
 error that does not name the file; contexts of the rows after a broken one shifted by it.
 """
 
@@ -26,7 +26,7 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def folder(place, *, classes=("cat", "dog"), rows=12):
-    """Pictures of each class in its folder, the k-th of gray 20 k."""
+    """Images of each class in its folder, the k-th of gray 20 k."""
     for name in classes:
         (place / name).mkdir(parents=True)
         for k in range(rows):
@@ -52,8 +52,8 @@ def run(capsys, monkeypatch, source, out, *words):
 
 BROKEN = {
     "cut off": (stored(NOISE, "JPEG")[:900], "image file is truncated"),
-    "another file": (b"hello", "5 bytes that are no picture"),
-    "empty": (b"", "0 bytes that are no picture"),
+    "another file": (b"hello", "5 bytes that are no image"),
+    "empty": (b"", "0 bytes that are no image"),
 }
 
 
@@ -89,7 +89,7 @@ ODD = {
 
 @pytest.mark.parametrize("name", ODD)
 def test_every_kind_of_picture_is_measured(name, tmp_path):
-    """Gray 99 whatever the form, of an animation its first picture; 0 of one bit. By the properties' own numbers."""
+    """Gray 99 whatever the form, of an animation its first image; 0 of one bit. By the properties' own numbers."""
     source = folder(tmp_path / "pictures")
     (source / "cat/05.png").unlink()
     (source / f"cat/05.{'jpg' if name == 'CMYK' else 'gif' if name == 'animated' else 'png'}").write_bytes(ODD[name])
@@ -158,10 +158,10 @@ def test_rows_and_splits_that_are_not_there(tmp_path, capsys, monkeypatch):
     for splits in ({"train": full, "test": none}, {"test": none}):
         with pytest.raises(OochubError, match=r"Split test has no rows\. Leave it out\."):
             oochub.contexts(datasets.DatasetDict(splits), by="properties")
-    with pytest.raises(OochubError, match=r"chosen on \d pictures, and 6 are the fewest\. Give more pictures\."):
+    with pytest.raises(OochubError, match=r"chosen on \d images, and 6 are the fewest\. Give more images\."):
         oochub.contexts(pictures(rows=8, gray=range(8)), by="properties")
     text = datasets.Dataset.from_dict({"text": ["a"] * 24, "label": [0, 1] * 12})
-    with pytest.raises(OochubError, match="found in pictures, and the data have only text, label"):
+    with pytest.raises(OochubError, match="found in images, and the data have only text, label"):
         oochub.contexts(text, by="properties")
     text.to_csv(tmp_path / "texts.csv")
     code, _, message = run(capsys, monkeypatch, tmp_path / "texts.csv", tmp_path / "found")

@@ -1,6 +1,6 @@
 """Captions against transformers itself, their gist against NOOCH's builder and a loop over MiniLM's own answers.
 
-Planted faults seen: numbers of the run, not of the picture; the gist of all rows; tau of all rows, or of positives and
+Planted faults seen: numbers of the run, not of the image; the gist of all rows; tau of all rows, or of positives and
 negatives; no hard negatives; other classes' rows in a class's challenge; rows shifted by one without a caption.
 """
 
@@ -90,7 +90,7 @@ def challenge_of(found):
 
 @pytest.mark.parametrize("kind", tiny_captioners.KINDS)
 def test_captions_are_those_of_transformers_whatever_the_company(kind, tmp_path, encoder):
-    """Picture by picture, with the seed by its formula."""
+    """Image by image, with the seed by its formula."""
     way = Captions(model=tiny_captioners.folder(tmp_path / kind, kind), encoder=encoder, captions=3, seed=7)
     pictures = [opened(each) for each in photographs(4)]
     found = way.measures(pictures).column("captions").to_pylist()
@@ -118,7 +118,7 @@ def test_what_is_drawn_leaves_the_numbers_of_others_alone(model, encoder):
 
 
 def test_both_sides_of_the_criterion_by_a_loop(model, real_encoder):
-    """Pictures through the captioner, its captions through MiniLM; the rule of the paper row by row, in its words."""
+    """Images through the captioner, its captions through MiniLM; the rule of the paper row by row, in its words."""
     from sentence_transformers import SentenceTransformer
 
     data = datasets.Dataset.from_dict({"image": photographs(36), "label": [0, 0, 1] * 12})
@@ -184,7 +184,7 @@ def test_challenge_is_that_of_nooch(coco, thing, model, encoder):
 
 @pytest.mark.slow  # 340 captions through MiniLM
 def test_challenge_is_that_of_nooch_on_real_pictures(real_data, tmp_path, model, real_encoder, capsys):
-    """COCO's own captions in place of a captioner's: of the 76 pictures 68 have captions here."""
+    """COCO's own captions in place of a captioner's: of the 76 images 68 have captions here."""
     source = real_data / "coco" / "permissive_subset"
     things, captions = (json.loads((source / f"{name}.json").read_text()) for name in ("instances", "captions"))
     known = {each["image_id"] for each in captions["annotations"]}
@@ -232,7 +232,7 @@ def test_each_class_has_its_gist(model, encoder):
 
 
 def test_states_of_few_rows(model, encoder):
-    """One class, no class, rows of no class, a picture of which nothing is said."""
+    """One class, no class, rows of no class, an image of which nothing is said."""
     one = named(model, encoder, FARM, [0] * 10, ["cow"], fewest=2)
     assert one.names == ("gist of cow", "grass", "sea") or one.names == ("gist of cow", "grass")
     none = named(model, encoder, FARM + SHORE, [-1] * 20, [], fewest=5)
@@ -306,7 +306,7 @@ def test_a_second_run_draws_nothing_and_the_first_goes_on(model, encoder, monkey
 def test_what_cannot_be(model, encoder, tmp_path):
     config = hf.ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], num_labels=2)
     hf.ResNetForImageClassification(config).save_pretrained(tmp_path / "resnet")
-    with pytest.raises(OochubError, match=r"resnet is a resnet, which makes no text of pictures alone\. Take one of"):
+    with pytest.raises(OochubError, match=r"resnet is a resnet, which makes no text of images alone\. Take one of"):
         Captions(model=tmp_path / "resnet", encoder=encoder)
     with pytest.raises(OochubError, match="captions takes a folder or Hub id of a captioner, got a ResNetFor"):
         Captions(model=hf.ResNetForImageClassification(config))

@@ -1,7 +1,7 @@
 """Clusters of planted features, and of the features of a real network.
 
 Planted faults seen: class means of all rows; no class means; centers of all rows; clusters by number, not by size; the
-mean of each class taken out of every model's features; directions of the rows tested; the middle of the picture
+mean of each class taken out of every model's features; directions of the rows tested; the middle of the image
 kept; measures of one region for the other.
 """
 
@@ -172,7 +172,7 @@ def test_what_cannot_be(model):
         Clusters(model=model, k=1)
     with pytest.raises(OochubError, match="Allowed: picture, rim"):
         Clusters(model=model, region="middle")
-    with pytest.raises(OochubError, match="10 clusters cannot be chosen on 12 pictures"):
+    with pytest.raises(OochubError, match="10 clusters cannot be chosen on 12 images"):
         named(model, label, values, np.arange(300) < 12, k=10)
     with pytest.raises(OochubError, match="does not differ beyond the class"):
         named(model, label, np.zeros_like(values), np.arange(300) < 150)
@@ -182,7 +182,7 @@ def test_what_cannot_be(model):
 
 @pytest.mark.parametrize("region", ["rim", "picture"])
 def test_features_are_those_of_the_encoder_whatever_the_batch(model, region):
-    """Against the network itself, picture by picture; of the rim with its mean color in the middle, by a loop."""
+    """Against the network itself, image by image; of the rim with its mean color in the middle, by a loop."""
     rng = np.random.default_rng(0)
     pictures = []
     for _ in range(5):

@@ -1,7 +1,7 @@
 """Contexts added to data: which rows are chosen on, what is kept in the cache, what a repository says of them.
 
 Planted faults seen: halves that differ from run to run; rows of train and of test chosen on alike; a cache that knows
-pictures by their number; a broken picture that ends the run in spite of skip_broken; lists shifted by the broken row.
+images by their number; a broken image that ends the run in spite of skip_broken; lists shifted by the broken row.
 """
 
 import datasets
@@ -18,7 +18,7 @@ from oochub.records.build_record import BuildRecord
 
 
 class Bright(ContextWay):
-    """Bright pictures: brighter than the mean of the rows that may be looked at. It counts what it measures."""
+    """Bright images: brighter than the mean of the rows that may be looked at. It counts what it measures."""
 
     def __init__(self, times=1):
         self.measured, self.times = 0, times
@@ -43,7 +43,7 @@ class Bright(ContextWay):
 
 
 def pictures(*gray, broken=()):
-    """A data set of one split; the pictures of the rows `broken` are cut off."""
+    """A data set of one split; the images of the rows `broken` are cut off."""
     rows = []
     for number, value in enumerate(gray):
         picture = Image.new("RGB", (4, 4), (value,) * 3 if value < 256 else (value % 256, value // 256, 0))
@@ -107,7 +107,7 @@ def test_half_of_the_other_splits_is_chosen_on_where_train_is_left_out():
 
 
 def test_a_picture_is_measured_once(tmp_path):
-    """By its bytes: a copy of the data elsewhere measures nothing, one picture more its own part alone."""
+    """By its bytes: a copy of the data elsewhere measures nothing, one image more its own part alone."""
     way = Bright()
     many = pictures(*range(600))
     first = oochub.contexts(many, by=way)
@@ -158,7 +158,7 @@ def test_a_broken_picture_has_no_contexts_and_shifts_no_other():
     assert found["contexts"][:] == [[0] if gray > at else [] for gray in (0, 0, 250, 0, 255)][:1] + [None] + [
         [0] if gray > at else [] for gray in (250, 0, 255)
     ]
-    with pytest.raises(OochubError, match="no picture that can be read"):
+    with pytest.raises(OochubError, match="no image that can be read"):
         oochub.contexts(pictures(1, 2, broken=[0, 1]), by=Bright(), skip_broken=True)
 
 

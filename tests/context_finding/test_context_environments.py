@@ -27,7 +27,7 @@ QUICK = {"num_train_epochs": 1, "per_device_train_batch_size": 8}
 
 
 class ByGray(ContextWay):
-    """The contexts of a picture stand in a table, by its gray."""
+    """The contexts of an image stand in a table, by its gray."""
 
     def __init__(self, names, table):
         self.names, self.table = names, table

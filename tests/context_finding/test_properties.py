@@ -1,7 +1,7 @@
-"""Properties of pictures by hand-made pictures, and of JPEG and EXIF as Pillow writes them.
+"""Properties of images by hand-made images, and of JPEG and EXIF as Pillow writes them.
 
 Planted faults seen: hue of BGR; quality of the chrominance table; contrast as the range; a border of one side alone;
-thresholds of all rows; a camera of few pictures; a rim of the height alone; neighbors across the middle.
+thresholds of all rows; a camera of few images; a rim of the height alone; neighbors across the middle.
 """
 
 import colorsys
@@ -128,10 +128,10 @@ def stored(image, **saving):
 def test_thirds_are_of_the_rows_to_choose_on():
     rows = [stored(Image.new("RGB", (4, 4), (gray,) * 3)) for gray in [*range(0, 90, 10), 200, 250]]
     found = named(rows, [True] * 9 + [False] * 2)
-    assert found.names == ("dark", "bright")  # all else is equal in all pictures
+    assert found.names == ("dark", "bright")  # all else is equal in all images
     assert found.has[:, 0].tolist() == [True] * 3 + [False] * 8
     assert found.has[:, 1].tolist() == [False] * 6 + [True] * 5
-    with pytest.raises(OochubError, match="chosen on 2 pictures"):
+    with pytest.raises(OochubError, match="chosen on 2 images"):
         named(rows, [True, True] + [False] * 9)
 
 

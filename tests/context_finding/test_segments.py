@@ -1,7 +1,7 @@
 """Areas by maps made by hand and by transformers itself; contexts and the criterion against what NOOCH's builder says.
 
 Planted faults seen: areas of the network's own resolution; contexts at A >= alpha of the object's own area; areas of
-all rows; `beta` of the wrong side; a class of the data as a context of its own; pictures of a batch in another order.
+all rows; `beta` of the wrong side; a class of the data as a context of its own; images of a batch in another order.
 """
 
 import io
@@ -59,7 +59,7 @@ def areas(way, pictures):
 
 
 def test_areas_of_maps_made_by_hand():
-    """Two pixels of the picture to one of the map: stripes of even widths keep theirs."""
+    """Two pixels of the image to one of the map: stripes of even widths keep theirs."""
     way = Segments(**colors())
     found = areas(way, [striped(8, 16, 8), striped(32, 0, 0), striped(0, 16, 16)])
     assert found.tolist() == [[8 / 32, 16 / 32, 8 / 32], [1, 0, 0], [0, 0.5, 0.5]]
@@ -77,7 +77,7 @@ KINDS = [
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_areas_are_those_of_transformers_whatever_the_batch(kind, tmp_path):
-    """By its own processor, model and post-processing, picture by picture."""
+    """By its own processor, model and post-processing, image by image."""
     folder = tiny_detectors.folder(tmp_path / kind, kind)
     rng = np.random.default_rng(0)
     sizes = [(40, 64), (64, 64), (50, 30)]
@@ -165,13 +165,13 @@ def test_what_cannot_be(tmp_path):
         Segments(**colors(), label_map={"cow": ["gras"]})
     with pytest.raises(OochubError, match="class of the data named 'cow'"):
         named([[1, 0, 0]], [0], ["car"], label_map={"cow": ["grass"]})
-    with pytest.raises(OochubError, match="chosen on no picture"):
+    with pytest.raises(OochubError, match="chosen on no image"):
         named([[1, 0, 0]], [0], ["car"], [False])
 
 
 def test_a_misspelt_class_is_said_before_the_first_picture(monkeypatch):
-    """Of the map, with the near name. Fault planted: the check in `name` alone, after all pictures are measured."""
-    monkeypatch.setattr(Segments, "measures", lambda *_: pytest.fail("a picture was measured"))
+    """Of the map, with the near name. Fault planted: the check in `name` alone, after all images are measured."""
+    monkeypatch.setattr(Segments, "measures", lambda *_: pytest.fail("an image was measured"))
     data = datasets.Dataset.from_dict({"image": [striped(8, 16, 8).image] * 4, "label": [0, 1] * 2})
     data = data.cast_column("label", datasets.ClassLabel(names=["car", "cow"])).cast_column("image", datasets.Image())
     with pytest.raises(OochubError, match=r"No class of the data named 'caar'\. Did you mean 'car'\?"):
@@ -188,7 +188,7 @@ def test_a_data_set_gets_its_areas():
     test = found["test"]
     assert test.features["segments"].feature.names == list(NAMES)
     assert np.allclose(test["areas"][1], [0, 30 / 32, 2 / 32], atol=1 / 32)
-    assert test.features["contexts"].feature.names == list(NAMES)  # a car takes 2 / 32 of the one cow's picture
+    assert test.features["contexts"].feature.names == list(NAMES)  # a car takes 2 / 32 of the one cow's image
     assert test["contexts"][:4] == [[0, 1, 2], [1], [0], [1]]
     assert test["challenge_ce"][:4] == [0, 0, 0, 0]
 

@@ -1,4 +1,4 @@
-"""Names by zero-shot against transformers' own logits and pipeline; what is refused; pictures of every kind.
+"""Names by zero-shot against transformers' own logits and pipeline; what is refused; images of every kind.
 
 Planted faults seen: the least similar name; a threshold at cosines that are not scaled; neutral texts among the names;
 the first name alone; measures that depend on the names.
@@ -58,7 +58,7 @@ def named(**settings):
 
 
 def logits(kind, texts):
-    """Of each photograph for each text, picture by picture, by transformers alone."""
+    """Of each photograph for each text, image by image, by transformers alone."""
     model, processor = tiny_zero_shot.model(kind), tiny_zero_shot.processor(kind)
     full = {"padding": "max_length", "max_length": 64} if "siglip" in kind else {"padding": True}
     words = processor.tokenizer(texts, return_tensors="pt", **full)
@@ -109,7 +109,7 @@ def test_a_threshold_asks_for_each_name_by_itself(clip):
 
 
 def test_one_name_is_held_against_a_text_that_names_nothing(clip):
-    """Which name wins depends on the random weights: of the three at least one is there for some pictures alone."""
+    """Which name wins depends on the random weights: of the three at least one is there for some images alone."""
     both = []
     for name in NAMES:
         found = named(model=clip, names=[name])
@@ -143,7 +143,7 @@ def test_another_list_measures_nothing_again(clip, monkeypatch):
 @pytest.mark.parametrize("classes", [["a"], ["a", "b", "empty"]])
 @pytest.mark.parametrize("names", [["snow"], NAMES])
 def test_pictures_of_every_kind(clip, classes, names):
-    """One class, an empty class, one context; a broken picture, one pixel, CMYK, 16 bits, no EXIF."""
+    """One class, an empty class, one context; a broken image, one pixel, CMYK, 16 bits, no EXIF."""
     data = odd_pictures(classes)
     with pytest.raises(OochubError, match="split train, example broken"):
         oochub.contexts(data, by="zero_shot", model=clip, names=names)
@@ -175,7 +175,7 @@ def test_what_cannot_be(clip, tmp_path):
         ZeroShot(model=tiny_zero_shot.model("clip"), image_processor=processor, names=NAMES)
     config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], num_labels=2)
     transformers.ResNetForImageClassification(config).save_pretrained(tmp_path / "resnet")
-    with pytest.raises(OochubError, match=r"pictures and texts, and resnet is a ResNetForImageClassification\. Take a"):
+    with pytest.raises(OochubError, match=r"images and texts, and resnet is a ResNetForImageClassification\. Take a"):
         ZeroShot(model=tmp_path / "resnet", names=NAMES)
     whole = ZeroShot(model=tiny_zero_shot.model("clip"), image_processor=tiny_zero_shot.processor("clip"), names=NAMES)
     assert whole.model == "CLIPModel" and len(whole.settings()["model"]) == 40

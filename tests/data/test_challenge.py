@@ -107,7 +107,7 @@ def test_the_value_behind_and_several_columns():
 
 
 def test_pictures_stay_closed_and_rows_in_order():
-    """Bytes that are no picture are never decoded; a shuffled data set keeps each row's challenge."""
+    """Bytes that are no image are never decoded; a shuffled data set keeps each row's challenge."""
     n = 300
     rows = {"image": [{"bytes": b"no picture", "path": None}] * n, "year": list(range(n))}
     data = Dataset.from_dict(rows, Features({"image": Image(), "year": Value("int64")})).shuffle(seed=0)
@@ -275,7 +275,7 @@ def run(monkeypatch, capsys):
 
 @pytest.fixture
 def birds(tmp_path) -> Path:
-    """A folder of pictures with a metadata.csv: train 12, test 6; label 0/1, background 0/1, the year."""
+    """A folder of images with a metadata.csv: train 12, test 6; label 0/1, background 0/1, the year."""
     rng = np.random.default_rng(0)
     for split, n in (("train", 12), ("test", 6)):
         folder = tmp_path / "birds" / split

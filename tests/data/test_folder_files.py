@@ -57,6 +57,6 @@ def test_the_name_of_a_picture_that_no_disk_holds_is_an_error_in_words(name, pic
     """Seen: OSError, File name too long."""
     table = (pictures / "metadata.csv").read_text()
     (pictures / "metadata.csv").write_text(table.replace("2.png", name))
-    with pytest.raises(OochubError, match=r"The picture 'image' of row 2, split train, has no file at ") as said:
+    with pytest.raises(OochubError, match=r"The image 'image' of row 2, split train, has no file at ") as said:
         oochub.load(pictures, label="species", context="place")
     assert len(str(said.value)) < 600

@@ -1,4 +1,4 @@
-"""A user's own pictures in the place of their digests: by id, checked by their bytes, in the same order."""
+"""A user's own images in the place of their digests: by id, checked by their bytes, in the same order."""
 
 import hashlib
 
@@ -12,7 +12,7 @@ PICTURES = {f"{number:03d}": b"\x89PNG\r\n\x1a\n" + bytes([number]) * 9 for numb
 
 @pytest.fixture
 def rows():
-    """What was pushed without pictures."""
+    """What was pushed without images."""
     digests = [hashlib.sha256(content).hexdigest() for content in PICTURES.values()]
     content = {"example_id": list(PICTURES), "image_sha256": digests, "label": [number % 2 for number in range(5)]}
     return datasets.DatasetDict(train=datasets.Dataset.from_dict(content))
@@ -28,7 +28,7 @@ def folder(tmp_path):
 
 
 def stored(data):
-    """The bytes of its pictures, in order."""
+    """The bytes of its images, in order."""
     return [row["image"]["bytes"] for row in data.cast_column("image", datasets.Image(decode=False))]
 
 
@@ -52,7 +52,7 @@ def test_a_wrong_and_a_missing_picture_are_named(rows, folder):
     """Before anything is made. Planted fault: the digest of the found file not compared."""
     (folder / "001.png").unlink()
     (folder / "003.png").write_bytes(b"\x89PNG\r\n\x1a\nanother")
-    with pytest.raises(OochubError, match=r"2 of 5 pictures are missing, or are others .*: 001, 003\. Give"):
+    with pytest.raises(OochubError, match=r"2 of 5 images are missing, or are others .*: 001, 003\. Give"):
         join_images(rows, folder)
 
 
@@ -70,7 +70,7 @@ def test_what_cannot_be_joined(rows, folder, tmp_path):
     """Planted fault: a KeyError of `datasets`."""
     with pytest.raises(OochubError, match="no column 'image_sha256', only example_id, label"):
         join_images(rows.remove_columns("image_sha256"), folder)
-    with pytest.raises(OochubError, match="No folder of pictures at"):
+    with pytest.raises(OochubError, match="No folder of images at"):
         join_images(rows, tmp_path / "none")
     with pytest.raises(OochubError, match=r"data with the columns example_id and image, got example_id, image_sha256"):
         join_images(rows, rows)

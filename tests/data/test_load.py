@@ -279,9 +279,9 @@ def broken(folder, rows, **features):
         ({"y": ["a", "b"], "c": [0.25, 1.0]}, {"label": "y", "context": "c"}, "continuous numbers, first 0.25"),
         ({"y": ["a", "b"], "c": ["d", None]}, {"label": "y", "context": "c"}, "context column 'c' has no value"),
         ({"y": [[1], [2]]}, {"label": "y"}, "label column 'y' holds list<"),
-        ({"p": ["nope.jpg"]}, {"image": "p"}, "The picture 'p' of row 0, split train, has no file at"),
+        ({"p": ["nope.jpg"]}, {"image": "p"}, "The image 'p' of row 0, split train, has no file at"),
         ({"p": ["a.jpg", None]}, {"image": "p"}, "row 1 of split train has none"),
-        ({"p": [1]}, {"image": "p"}, "not pictures, nor the paths"),
+        ({"p": [1]}, {"image": "p"}, "not images, nor the paths"),
         ({"example_id": ["a", "b", "a"]}, {}, "Rows 0 and 2 of split train have one example_id, 'a'"),
         ({"example_id": ["a", None]}, {}, "example_id has no value in 1 of 2 rows"),
         ({"y": ["a/b", "a"], "c": ["c", "b/c"]}, {"label": "y", "context": "c"}, "Two groups have one name"),
@@ -321,7 +321,7 @@ def test_wrong_places_are_said(tmp_path):
         (tmp_path / "none.csv", "none.csv"),
         (folder, "Could not load"),
         (other, "file_name"),
-        (lost, "The picture 'image' of row 5, split train, has no file at"),
+        (lost, "The image 'image' of row 5, split train, has no file at"),
         (tmp_path / "no.tar", "Could not load .*no.tar"),
         ("", "No dataset is named"),
         (tmp_path / "torn.parquet", "torn.parquet"),
@@ -346,10 +346,10 @@ def test_the_record_is_json(tmp_path):
 
 
 def test_text_of_the_hub_opens_no_file_here(tmp_path):
-    """A data set of somebody else would say which pictures of this machine are opened, and later pushed."""
+    """A data set of somebody else would say which images of this machine are opened, and later pushed."""
     (tmp_path / "own.jpg").write_bytes(jpeg("1"))
     data = DatasetDict(train=Dataset.from_dict({"p": [str(tmp_path / "own.jpg")]}))
-    with pytest.raises(OochubError, match="pictures of data on this disk alone"):
+    with pytest.raises(OochubError, match="images of data on this disk alone"):
         make_user_data(data, DataSettings(image="p"), name="somebody", folder=None)
     assert "image" in make_user_data(data, DataSettings(image="p"), name="mine", folder=tmp_path)["train"].column_names
 

@@ -1,4 +1,4 @@
-"""Reading a built WebDataset: own data as shards, pictures that stay in them, what is refused."""
+"""Reading a built WebDataset: own data as shards, images that stay in them, what is refused."""
 
 import io
 import os
@@ -140,7 +140,7 @@ def _picture(kind):
 
 
 def test_one_extension_for_pictures_of_several_formats(tmp_path):
-    """The bytes stay, and both readers decode by what they hold; planted: an extension for each picture."""
+    """The bytes stay, and both readers decode by what they hold; planted: an extension for each image."""
     kinds = ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM"]
     pictures = [_picture(kind) for kind in kinds]
     made = _written(tmp_path / "data", {"image": pictures}, {"image": datasets.Image()})
@@ -198,13 +198,13 @@ def test_values_come_back_as_they_were(tmp_path):
 def test_what_json_does_not_hold_is_refused(feature):
     with pytest.raises(OochubError, match=r"The column when is .*, which JSON does not hold exactly\. Build Parquet"):
         find_image_column({"when": feature})
-    with pytest.raises(OochubError, match="holds one picture a row, and the rows have image, mask"):
+    with pytest.raises(OochubError, match="holds one image a row, and the rows have image, mask"):
         find_image_column({"image": datasets.Image(), "mask": datasets.Image()})
 
 
 def test_rows_without_pictures_are_refused(tmp_path):
     pictures = [{"bytes": jpeg("1"), "path": "1.jpg"}, None]
-    with pytest.raises(OochubError, match=r"no picture in image of row 1 of train"):
+    with pytest.raises(OochubError, match=r"no image in image of row 1 of train"):
         _written(tmp_path / "data", {"image": pictures}, {"image": datasets.Image()})
     with pytest.raises(OochubError, match=r"shard_size is in megabytes, above 0, got 0"):
         _written(tmp_path / "zero", {"image": pictures}, {"image": datasets.Image()}, shard_size=0)

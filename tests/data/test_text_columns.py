@@ -40,7 +40,7 @@ def test_all_but_the_truth_and_nothing_else_changes(coco: Path):
     for fact in ("description", "dataset_name", "config_name", "version", "splits"):
         assert getattr(text.info, fact) == getattr(plain.info, fact), fact
     assert text.split == plain.split
-    assert text.cache_files == plain.cache_files  # the pictures are where they were
+    assert text.cache_files == plain.cache_files  # the images are where they were
     assert text[7]["image"].tobytes() == plain[7]["image"].tobytes()
     assert use_text_columns(plain, False) is plain
 

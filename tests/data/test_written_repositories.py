@@ -48,14 +48,14 @@ def _shard(repository: Path) -> Path:
 
 
 def _rewritten(shard: Path, *, label=None, picture=None) -> None:
-    """The shard with other labels or pictures, as a tool that knows the format writes it.
+    """The shard with other labels or images, as a tool that knows the format writes it.
 
     The time of writing is as it was; the index is made to fit other labels.
 
     Args:
         shard: Parquet or tar.
         label: Of a label.
-        picture: Of the bytes of a picture.
+        picture: Of the bytes of an image.
     """
     state = shard.stat()
     if shard.suffix == ".parquet":
@@ -195,7 +195,7 @@ def test_a_repository_of_an_earlier_version_loads_and_says_not_checked(built):
 
 
 def _with_large_pictures(folder: Path, form: str) -> Path:
-    """A repository of pictures of noise, which are worth being skipped."""
+    """A repository of images of noise, which are worth being skipped."""
     picture_folder(folder / "source")
     noise = np.random.default_rng(0)
     for file in (folder / "source").glob("*.jpg"):
@@ -213,7 +213,7 @@ def _rotten(shard: Path, at: bytes) -> None:
 
 @pytest.mark.parametrize("form", ["parquet", "webdataset"])
 def test_pictures_are_compared_where_it_is_asked(tmp_path, form):
-    """Where size and times say that nothing changed, as after bit rot, pictures are read again only when asked.
+    """Where size and times say that nothing changed, as after bit rot, images are read again only when asked.
 
     Labels and contexts are compared all the same. Planted faults: all that is skipped; nothing that is skipped.
     """

@@ -219,7 +219,7 @@ def test_guides_have_the_parts_that_github_shows(site: Path) -> None:
 
 
 def _parts(html: str) -> Counter[str]:
-    """How many headings, items, rows, pictures, codes and emphases there are."""
+    """How many headings, items, rows, images, codes and emphases there are."""
     return Counter(re.findall(r"<(h[1-6]|ul|ol|li|tr|pre|code|img|strong|em|blockquote)\b", html))
 
 

@@ -38,15 +38,15 @@ def slope(name, cpu, **more):
 def test_times_are_those_worked_by_hand():
     """Round slopes, so that a person can follow. Faults planted: one machine's cores of many, a GPU that never waits.
 
-    Decoding takes 1 ms and the pass 9 ms: a billion pictures are 10^7 core-seconds, 5 x 10^6 s on 2 cores. With a GPU
-    the pass is off the cores: 16 cores decode 16,000 pictures a second, more than its 3,729.86. 64 cores decode 64,000,
+    Decoding takes 1 ms and the pass 9 ms: a billion images are 10^7 core-seconds, 5 x 10^6 s on 2 cores. With a GPU
+    the pass is off the cores: 16 cores decode 16,000 images a second, more than its 3,729.86. 64 cores decode 64,000,
     8 GPUs take 29,838.88. Of EfficientNet-Lite0 a GPU takes 9,657.18, and 16 cores of 2 ms give 8,000: a wall.
     """
     named = {"decode": 1e-3, "resnet50_float32": 9e-3, "evaluate_1000": 1e-6, "knn_score": 2.0}
     others = ("store_features", "store_logits", "fine_tune", "build", "annotations", "heads", "evaluate_2", "vim_fit")
     slopes = {name: slope(name, cpu) for name, cpu in named.items()} | {name: slope(name, 0.0) for name in others}
     slopes["knn_score"]["what"] = "score of knn, bank of 1,000"
-    billion = numbers.jobs(slopes)["a billion web pictures"]
+    billion = numbers.jobs(slopes)["a billion web images"]
     sizes = {size.name: size for size in numbers.SIZES}
     assert billion[0].seconds(sizes["2 cores"]) == pytest.approx(5e6)
     assert billion[0].seconds(sizes["one GPU"]) == pytest.approx(1e9 / 3729.86)
@@ -65,9 +65,9 @@ def test_times_are_those_worked_by_hand():
     memory = {name: {"sizes": (100, 200), "peaks": (1000, 11_000)} for name in ("predict_1000", "evaluate_2")}
     walls = {wall.name: wall for wall in walls_of(slopes, memory, sizes["one GPU"])}
     assert walls["EfficientNet-Lite0: cores that decode for the GPUs"].ratio == pytest.approx(9657.18 / 8000)
-    assert walls["a billion web pictures: the rows of one file in memory"].ratio == pytest.approx(100e9 / 64e9)
-    slopes["decode"]["cpu"] = 5e-3  # 16 cores decode 3,200 pictures a second: the GPU waits
-    assert numbers.jobs(slopes)["a billion web pictures"][0].seconds(sizes["one GPU"]) == pytest.approx(1e9 / 3200)
+    assert walls["a billion web images: the rows of one file in memory"].ratio == pytest.approx(100e9 / 64e9)
+    slopes["decode"]["cpu"] = 5e-3  # 16 cores decode 3,200 images a second: the GPU waits
+    assert numbers.jobs(slopes)["a billion web images"][0].seconds(sizes["one GPU"]) == pytest.approx(1e9 / 3200)
 
 
 @pytest.mark.parametrize(

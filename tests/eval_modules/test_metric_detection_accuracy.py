@@ -1,8 +1,8 @@
-"""Detection accuracy against plain loops in the words of WILDS' code, on boxes with ties and pictures without any.
+"""Detection accuracy against plain loops in the words of WILDS' code, on boxes with ties and images without any.
 
-Planted faults seen: an overlap of widths alone; `>=` at the threshold and `>` at the overlap; a picture without boxes
-that counts 0; a true box found twice that counts twice; pictures averaged in place of sessions; batches and merged
-states that replace what was counted; an interval of pictures; boxes without an area that divide by 0.
+Planted faults seen: an overlap of widths alone; `>=` at the threshold and `>` at the overlap; an image without boxes
+that counts 0; a true box found twice that counts twice; images averaged in place of sessions; batches and merged
+states that replace what was counted; an interval of images; boxes without an area that divide by 0.
 """
 
 import math
@@ -72,7 +72,7 @@ def test_a_second_box_on_the_same_head_is_a_false_positive():
 
 
 def test_sessions_weigh_the_same_whatever_their_size():
-    """By hand: 3 pictures at 1 and 1 at 0 are 1/2, not 3/4."""
+    """By hand: 3 images at 1 and 1 at 0 are 1/2, not 3/4."""
     box = [0, 0, 1, 1]
     rows = {"boxes": [[box]] * 3 + [[]], "scores": [[0.9]] * 3 + [[]], "true_boxes": [[box]] * 4}
     assert detection_accuracy(**rows, group=["a", "a", "a", "b"]) == 0.5
@@ -106,7 +106,7 @@ def test_the_form_of_wilds_ignores_the_overlap_that_it_is_given():
 
 
 def test_the_interval_draws_sessions():
-    """Against the variance of 40 sessions' means; pictures would give a third of the width."""
+    """Against the variance of 40 sessions' means; images would give a third of the width."""
     rng = np.random.default_rng(0)
     group = np.repeat(np.arange(40), 25)
     right = rng.random(1000) < np.repeat(rng.random(40), 25)

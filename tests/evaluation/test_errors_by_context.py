@@ -175,7 +175,7 @@ def test_matrices_beyond_the_limit_are_left_out_and_the_share_stays(tmp_path):
 
 
 def probed(world, folder):
-    """A linear probe on the mean color of nine parts of a picture, trained and tested on o2o_hard of a toy world."""
+    """A linear probe on the mean color of nine parts of an image, trained and tested on o2o_hard of a toy world."""
     data = load_dataset("spawrious", "o2o_hard", data_dir=str(world), cache_dir=str(folder))
     pixels = {
         split: [np.asarray(image.convert("RGB").resize((3, 3)), float).ravel() / 255 for image in data[split]["image"]]
@@ -196,7 +196,7 @@ def test_a_probe_errs_toward_the_planted_background(spawrious, tmp_path):
 
 
 def test_where_the_background_says_nothing_the_interval_covers_chance(tmp_path):
-    """The same names in the paths and the record, pictures on any background."""
+    """The same names in the paths and the record, images on any background."""
     world = toy_spawrious(tmp_path / "world", correlation=False)
     errors = oochub.evaluate(probed(world, tmp_path), resamples=100).errors
     assert errors.share.n > 30 and errors.share.low < errors.chance < errors.share.high

@@ -11,7 +11,7 @@ from oochub.cli import main
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 
-# Five classes, of which the set has pictures of 1 and 3.
+# Five classes, of which the set has images of 1 and 3.
 # Answers among all are 1, 0, 3, 4 and 1; among those present 1, 3, 3, 1 and 1.
 _LOGITS = [[0, 5, 1, 2, 3], [9, 2, 1, 4, 0], [0, 1, 2, 7, 3], [0, 2, 1, 1, 6], [0, 3, 1, 2, 2]]
 _LABEL = [1, 3, 3, 3, 3]
@@ -68,7 +68,7 @@ def test_accuracy_and_loss_are_among_them():
 
 
 def test_what_the_builder_recorded_is_present_too():
-    """A class without a picture in this file stays an allowed answer when the data set has it."""
+    """A class without an image in this file stays an allowed answer when the data set has it."""
     recorded = _made("renditions", _LOGITS, _LABEL, present_classes=[0, 1, 3])
     report = oochub.evaluate(recorded, metrics=["accuracy"], classes="present")
     assert float(report["accuracy"]) == 2 / 5  # row 1 is class a again

@@ -1,4 +1,4 @@
-"""The zoom probe against a case worked by hand, loops over pictures, and DeLong; what it refuses."""
+"""The zoom probe against a case worked by hand, loops over images, and DeLong; what it refuses."""
 
 import sys
 from dataclasses import replace
@@ -35,7 +35,7 @@ def _set(config, logits, label, zoom_logits=None):
 
 
 def _by_hand():
-    """Max-Logit of OOD: 1, 2, 3, 4. Five pictures of class a, b or c; the last two do not count."""
+    """Max-Logit of OOD: 1, 2, 3, 4. Five images of class a, b or c; the last two do not count."""
     inside = _set(
         "inside",
         [[5, 0, 0], [0, 3, 0], [0, 0, 2.5], [9, 0, 0], [0, 9, 0]],
@@ -48,7 +48,7 @@ def _by_hand():
 def test_by_hand():
     """Ranks before 4/4, 2.5/4 (a tie counts half) and 2/4; after 1.5/4, 3/4 and 0.
 
-    Planted faults seen: pictures that change their answer counted; ties counted as not below.
+    Planted faults seen: images that change their answer counted; ties counted as not below.
     """
     report = oochub.evaluate(_by_hand(), detectors=["max_logit"], probes=["zoom"], metrics=["accuracy"])
     (row,) = to_json(report)["probes"]
@@ -77,7 +77,7 @@ def probed():
 def test_equals_a_loop_over_pictures_and_its_interval_that_of_delong(probed):
     """The mean change is a difference of two AUROCs on the same rows, whose variance DeLong gives another way.
 
-    Planted fault seen: only the pictures in distribution resampled.
+    Planted fault seen: only the images in distribution resampled.
     """
     (inside, ood), rows, detectors = probed
     zoomed = {k: np.stack(inside.column(f"zoom_{k}")) for k in ("logits", "features")}
@@ -120,7 +120,7 @@ def test_beyond_msp_is_the_difference_of_changes_and_paired(probed):
 
 @pytest.mark.slow
 def test_intervals_cover():
-    """The share of 95% intervals that hold the mean change of a large sample, over 120 draws of 80 + 60 pictures."""
+    """The share of 95% intervals that hold the mean change of a large sample, over 120 draws of 80 + 60 images."""
     truth = oochub.evaluate(_sets(9, 40_000, 30_000), detectors=["energy"], probes=["zoom"], resamples=100)
     truth = to_json(truth)["probes"][0]["change"]["value"]
     held = []

@@ -41,7 +41,7 @@ def test_what_cannot_be_drawn_is_said():
     report = reports.read(probed_report())
     with pytest.raises(OochubError, match="--probe background"):
         replace(report, background=None).plot("background_probe")
-    nothing = Estimate(float("nan"), n=0, method="none", reason="no such picture")
+    nothing = Estimate(float("nan"), n=0, method="none", reason="no such image")
     alone = probe(gap=nothing, gap_log_odds=nothing)
     ax = replace(report, background=alone).plot("background_probe")
     assert "could not be measured" in ax.get_title(loc="left") and "n/a points" in ax.get_xlabel()

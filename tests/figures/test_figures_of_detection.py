@@ -158,7 +158,7 @@ def test_lines_are_those_of_the_table():
             words = f"{letter} = {value:.3f} ({value - t * error:.3f} to {value + t * error:.3f})".replace("-", "−")
             assert words in entry, (words, entry)
     assert lines[0].get_linestyle() != lines[1].get_linestyle() and marks[0].get_marker() != marks[1].get_marker()
-    assert "AUROC of known (n = 90)" in ax.get_ylabel() and "nearest picture of known" in ax.get_xlabel()
+    assert "AUROC of known (n = 90)" in ax.get_ylabel() and "nearest image of known" in ax.get_xlabel()
     assert ax.get_ylim()[1] <= 1.02 and ax.get_title(loc="left") == "msp, 6 subsets a set"
     scores = figure("distance_regression", sets, detector="msp", subsets=6, value="score")
     assert "mean score" in scores.get_ylabel() and "AUROC" not in texts(scores)

@@ -1,4 +1,4 @@
-"""`oochub report --plot` of several predictions of one model: detectors, pictures, tables of lines, and wrong turns."""
+"""`oochub report --plot` of several predictions of one model: detectors, images, tables of lines, and wrong turns."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The lines of Figs. 3 and 10 against scipy and numpy, nearest pictures against a loop, sets taken apart."""
+"""The lines of Figs. 3 and 10 against scipy and numpy, nearest images against a loop, sets taken apart."""
 
 import itertools
 import re

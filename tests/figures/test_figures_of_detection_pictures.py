@@ -1,4 +1,4 @@
-"""Which pictures the figures of detection show, against loops over the scores; what stands above each."""
+"""Which images the figures of detection show, against loops over the scores; what stands above each."""
 
 import inspect
 
@@ -29,7 +29,7 @@ def drawn(name, sets, **options):
 
 
 def colors(inset):
-    """The colors in the middle of the left and right half of a picture."""
+    """The colors in the middle of the left and right half of an image."""
     pixels = np.asarray(inset.images[0].get_array())
     row, width = pixels.shape[0] // 2, pixels.shape[1]
     return [tuple(pixels[row, column].tolist()) for column in (width // 4, 3 * width // 4)]
@@ -102,7 +102,7 @@ def test_disagreements_are_the_largest_differences_of_rank(swapped):
         "redrawn: covariate shift (n = 70)",
         "new: semantic shift (n = 60)",
     ]
-    assert f"{low} ranks these pictures lower" in heads[3]
+    assert f"{low} ranks these images lower" in heads[3]
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -139,7 +139,7 @@ def test_pictures_fill_given_axes_and_cover_nothing(name):
         (
             "percentile_pictures",
             {"datasets": {}},
-            "There is no data set of new, of which pictures are shown; given: none",
+            "There is no data set of new, of which images are shown; given: none",
         ),
         ("disagreement_pictures", {"detector": "msp"}, "got msp twice"),
         ("disagreement_pictures", {"columns": 0}, "columns is a whole number of 1 or more"),
@@ -165,5 +165,5 @@ def test_without_a_disagreement():
     sets = scored_sets()
     for scored in sets:
         scored.scores["energy"][:] = scored.scores["msp"] * 2
-    with pytest.raises(OochubError, match="rank every picture alike"):
+    with pytest.raises(OochubError, match="rank every image alike"):
         drawn("disagreement_pictures", sets, detector="energy")

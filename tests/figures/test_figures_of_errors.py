@@ -90,7 +90,7 @@ def colors(inset):
 def test_mistakes_stand_beside_training_pictures_of_the_answer_in_the_same_context():
     """Worked by hand.
 
-    Planted faults seen: training pictures of the true class, or of any context; lowest loss first; one for all.
+    Planted faults seen: training images of the true class, or of any context; lowest loss first; one for all.
     """
     ax = drawn()
     # by loss: test1 (corgi, 4), test4 (labrador, 3), test0 (corgi, 2); then the corgi. The corgis of sand take turns.
@@ -105,7 +105,7 @@ def test_mistakes_stand_beside_training_pictures_of_the_answer_in_the_same_conte
 
 
 def test_with_features_of_the_training_split_the_nearest_is_shown():
-    """Planted fault seen: the nearest of all training pictures, of whatever class and context."""
+    """Planted fault seen: the nearest of all training images, of whatever class and context."""
     features = np.eye(10, dtype=np.float32)  # train 0 to 4, test 5 to 9
     features[5:] = features[[3, 1, 4, 0, 2]] + 0.1  # test0 is near train3, test1 near train1, test2 near train4
     ax = drawn(predictions(features=features), split="test")
@@ -153,7 +153,7 @@ def test_it_fills_given_axes_and_tells_all_that_others_tell():
 
 
 def test_the_command_draws_the_mistakes_of_a_file(spawrious, tmp_path):
-    """Every test picture taken for a corgi; the data set is built from the raw folder."""
+    """Every test image taken for a corgi; the data set is built from the raw folder."""
     data = oochub.load("spawrious/o2o_hard", data_dir=str(spawrious))["test"]
     columns = {name: data.features[name].int2str(data[name]) for name in ("group", "background")}
     columns |= {"example_id": data["example_id"][:], "label": data["label"][:]}

@@ -205,7 +205,7 @@ def _use_model(folder: Path, out: Path) -> Used:
 
 
 def _count_model(folder: Path) -> Any:
-    """The same pictures through transformers alone, one by one; the classes in the order of the data."""
+    """The same images through transformers alone, one by one; the classes in the order of the data."""
     import torch
     from test_fuzz_models import _colored
     from transformers import AutoImageProcessor, AutoModelForImageClassification
@@ -222,7 +222,7 @@ def _count_model(folder: Path) -> Any:
 
 
 def _to_digits(logits: Any) -> Any:
-    """With four digits: floats of a batch differ from those of single pictures in the seventh."""
+    """With four digits: floats of a batch differ from those of single images in the seventh."""
     return [[float(f"{number:.4g}") for number in row] for row in logits.tolist()]
 
 
@@ -283,7 +283,7 @@ def _count_masks(folder: Path) -> Any:
 
 
 def _count_boxes(folder: Path) -> Any:
-    """The pixels that each box touches; a box has an area within its picture."""
+    """The pixels that each box touches; a box has an area within its image."""
     found = []
     for value in json.loads((folder / "boxes.json").read_text()):
         if value is None:

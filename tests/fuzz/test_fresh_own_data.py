@@ -87,7 +87,7 @@ def _make_repository(shard_size: float | None = None) -> Callable[[Path], None]:
 
 
 def _read(data: Any, columns: tuple[str, ...]) -> Any:
-    """How often each combination of words occurs in each split, and of repositories the pictures with their labels."""
+    """How often each combination of words occurs in each split, and of repositories the images with their labels."""
     counts = {}
     for split, part in data.items():
         names = [name for name in columns if name in part.features]
@@ -132,7 +132,7 @@ def _digest(content: bytes) -> str:
 
 
 def _count_folder(folder: Path) -> Any:
-    """Of a folder of pictures: the words as they stand, and the bytes of the files that they name."""
+    """Of a folder of images: the words as they stand, and the bytes of the files that they name."""
     counts: dict[str, Any] = {"rows": {}, "pictures": {}}
     for split in sorted(path.name for path in folder.iterdir() if path.is_dir()):
         lines = csv_rows(folder / split / "metadata.csv")
@@ -210,7 +210,7 @@ def _pictures(columns: Columns, names: dict[str, list[str]]) -> dict[str, int]:
 
 
 def _count_shards(folder: Path) -> Any:
-    """Of a WebDataset: the JSON and the picture of each sample, as tarfile reads them; its index has the names."""
+    """Of a WebDataset: the JSON and the image of each sample, as tarfile reads them; its index has the names."""
     file = folder / "made" / "data" / "index.json"
     index = json.loads(file.read_text("utf-8")) if file.exists() else None
     names = {name: index["columns"][name]["names"] for name in _EVERY} if index else _class_names(folder)
@@ -303,7 +303,7 @@ def _repository_read(folder: Path) -> None:
 
 READERS = (
     Reader(
-        kind=Format(name="picture folder", make=_make_folder, count=_count_folder, names=_THINGS,
+        kind=Format(name="image folder", make=_make_folder, count=_count_folder, names=_THINGS,
                     use=_use(".", columns=("label", "context"), **_COLUMNS)),
         changes={
             "cells": cells_of("*/metadata.csv", values=_NEAR),

@@ -83,7 +83,7 @@ def _digest(content: bytes) -> str:
 
 
 def _use_spawrious(folder: Path, out: Path) -> Used:
-    """The rows by breed and place, and how many of them hold the bytes of a picture of another folder."""
+    """The rows by breed and place, and how many of them hold the bytes of an image of another folder."""
     data = load_dataset("spawrious", "o2o_easy", data_dir=str(folder), streaming=True)
     places: dict[str, set[str]] = {}
     for file in (path for path in folder.glob("spawrious224/*/*/*/*.png") if path.is_file()):
@@ -100,7 +100,7 @@ def _use_spawrious(folder: Path, out: Path) -> Used:
 
 
 def _count_spawrious(folder: Path) -> Any:
-    """The numbers of the toy folder as it was made: ten pictures a folder, or it says that there are fewer."""
+    """The numbers of the toy folder as it was made: ten images a folder, or it says that there are fewer."""
     for file in (folder / "spawrious224").glob("*/*/*"):
         assert len(list(file.glob("*.png"))) == 10, file
     return SPAWRIOUS_COUNTS
@@ -244,7 +244,7 @@ def _repacked(folder: Path, rng: Random) -> str:
     file = rng.choice(sorted((folder / "pictures").glob("*.tar")))
     with tarfile.open(file) as archive:
         members = [(member.name, archive.extractfile(member).read()) for member in archive]  # type: ignore[union-attr]
-    word = rng.choice(("order", "twice", "fewer", "names swapped", "renamed", "no picture", "another class"))
+    word = rng.choice(("order", "twice", "fewer", "names swapped", "renamed", "no image", "another class"))
     at, other = rng.sample(range(len(members)), 2)
     if word == "order":
         rng.shuffle(members)
@@ -255,7 +255,7 @@ def _repacked(folder: Path, rng: Random) -> str:
     elif word == "names swapped":
         (a, x), (b, y) = members[at], members[other]
         members[at], members[other] = (b, x), (a, y)
-    elif word == "no picture":
+    elif word == "no image":
         members[at] = (members[at][0], rng.randbytes(99))
     else:
         name = members[at][0]
@@ -281,7 +281,7 @@ SPAWRIOUS_COUNTS = {
     "validation": tallied([(breed, own) for breed, own in _OWN.items() for _ in range(2)]),
     "test": tallied([(breed, other) for breed, other in _OTHER.items() for _ in range(20)]),
 }
-"""Of ten pictures a folder: in training 97% and 87% before each breed's own background, the rest on the beach."""
+"""Of ten images a folder: in training 97% and 87% before each breed's own background, the rest on the beach."""
 _PNG = "spawrious224/[01]/*/*/*_[123].png"
 _ANNOTATIONS = ("annotations/instances_*.json", "annotations/stuff_*.json")
 READERS = (

@@ -85,7 +85,7 @@ def _fmow(folder: Path) -> Rows:
 
 
 def _globalwheat(folder: Path) -> Rows:
-    """Of each picture the boxes, which lie in 96 x 96 pixels and have an area."""
+    """Of each image the boxes, which lie in 96 x 96 pixels and have an area."""
     for file, split in (
         ("official_train", "train"), ("official_val", "val"), ("official_test", "test"), ("fixed_train_val", "id_val"),
         ("fixed_train_test", "id_test"),

@@ -157,7 +157,7 @@ def _of_boxes(name: str, values: list[Any]) -> dict[str, tuple[Any, set[str]]]:
         "y2 below y1": (with_box([0.0, 5.0, 1.0, 1.0]), {REFUSED}),
         "three numbers": (with_box([0.0, 0.0, 1.0]), {REFUSED}),
         "five numbers": (with_box([0.0, 0.0, 1.0, 1.0, 1.0]), {REFUSED}),
-        "a box outside of the picture": (with_box([-9.0, -9.0, -1.0, -1.0]), {SAME, CHANGED}),
+        "a box outside of the image": (with_box([-9.0, -9.0, -1.0, -1.0]), {SAME, CHANGED}),
         "a box without an area": (with_box([1.0, 1.0, 1.0, 1.0]), {SAME, CHANGED}),
         "flat": ([[0.0, 0.0, 1.0, 1.0]] * _ROWS, {REFUSED}),
         "deeper": ([[[_BOX]]] * _ROWS, {REFUSED}),

@@ -55,7 +55,7 @@ CASES += [
     for what, change in {
         "of an unknown image": lambda content: content["annotations"][0].update(image_id=424242),
         "of an unknown category": lambda content: content["annotations"][0].update(category_id=12),
-        "with an area above the picture's": lambda content: content["annotations"][0].update(area=101.0),
+        "with an area above the image's": lambda content: content["annotations"][0].update(area=101.0),
         "with a fractional image id": lambda content: content["annotations"][0].update(image_id=1.5),
         "without annotations": lambda content: content["annotations"].clear(),
         "without categories": lambda content: content["categories"].clear(),

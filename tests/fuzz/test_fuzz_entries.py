@@ -37,7 +37,7 @@ _COLUMNS = {
     "logits of nan": {"logits": [[float("nan")] * 3] * ROWS},
     "logits of another model": {"logits": [[0.0, 1.0, 0.0]] * ROWS},
     "splits of nothing": {"split": pa.nulls(ROWS, pa.string())},
-    "pictures that are none": {"thumbnail": [b"<script>"] * ROWS},
+    "images that are none": {"thumbnail": [b"<script>"] * ROWS},
     "group as a list": {"group": [["day"]] * ROWS},
 }
 _SENT = {"track": "open", "selection": "in_domain", "supervision": "labels", "date": "2026-11-22", "who": "me"}

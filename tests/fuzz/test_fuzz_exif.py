@@ -1,4 +1,4 @@
-"""EXIF with something wrong: no picture is lost by it, and what it says is an hour, a camera, or nothing.
+"""EXIF with something wrong: no image is lost by it, and what it says is an hour, a camera, or nothing.
 
 Faults planted: `SyntaxError` not among what a damaged block raises; an hour of 61 taken; an orientation turned wrongly.
 """
@@ -38,7 +38,7 @@ def _make(folder: Path) -> None:
 
 
 def _use(folder: Path, out: Path) -> Used:
-    """The picture with the block, as JPEG and as PNG, decoded and measured."""
+    """The image with the block, as JPEG and as PNG, decoded and measured."""
     block, numbers = (folder / _FILE).read_bytes(), []
     for form in ("JPEG", "PNG"):
         file = io.BytesIO()
@@ -119,5 +119,5 @@ def test_exif(campaign, case):
 
 
 def test_a_picture_that_is_none_is_still_refused():
-    with pytest.raises(OochubError, match="no picture"):
+    with pytest.raises(OochubError, match="no image"):
         decode(_block(), "a block alone")

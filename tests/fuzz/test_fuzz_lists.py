@@ -1,4 +1,4 @@
-"""Lists and tables of text beside ImageNet, with one thing wrong: a line is named, or the pictures are the same."""
+"""Lists and tables of text beside ImageNet, with one thing wrong: a line is named, or the images are the same."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Model folders and pictures with one thing wrong, four rows predicted: refused, or the same logits."""
+"""Model folders and images with one thing wrong, four rows predicted: refused, or the same logits."""
 
 import io
 import json
@@ -77,7 +77,7 @@ def _use(folder: Path, out: Path) -> Used:
 
 _THINGS = ("image processor", "The processor", "ImageProcessor", "config", "LABEL_", "model")
 MODELS = Format(name="model folders", make=_make, use=_use, names=_THINGS)
-PICTURES = Format(name="pictures", make=_make, use=_use, names=("example picture",))
+PICTURES = Format(name="pictures", make=_make, use=_use, names=("example image",))
 
 _SHAPE = ("hidden_sizes", "depths", "embedding_size", "num_channels", "layer_type", "id2label", "label2id")
 _LOOKS = ("hidden_act", "downsample_in", "num_labels", "problem_type", "dtype", "torch_dtype")
@@ -90,7 +90,7 @@ def _of_config(place: str, change: str) -> frozenset[str]:
 
 
 def _of_processor(place: str, change: str) -> frozenset[str]:
-    return SAFE | {CHANGED}  # another look at the same picture is one; an empty file of it is not
+    return SAFE | {CHANGED}  # another look at the same image is one; an empty file of it is not
 
 
 def _of_recipe(place: str, change: str) -> frozenset[str]:
@@ -193,7 +193,7 @@ _FORMS: dict[str, tuple[Callable[[], bytes], frozenset[str]]] = {
 
 
 def _bomb(width: int, height: int) -> bytes:
-    """The picture with another size in its header, with the header's checksum."""
+    """The image with another size in its header, with the header's checksum."""
     import zlib
 
     data = bytearray(_encoded(_colored(9)))
@@ -229,7 +229,7 @@ CASES = [
         (
             PICTURES,
             Case(
-                name=f"a picture {word}",
+                name=f"an image {word}",
                 mutate=lambda folder, made=made: (folder / _PICTURE).write_bytes(made()),
                 expect=expect,
             ),

@@ -124,13 +124,13 @@ _WRONG_BOXES = {
     "truths": [False, False, True, True], "a truth among them": [False, 2, 5, 6],
     "digits as text": ["1", "2", "5", "6"],
     "turned in x": [5, 2, 1, 6], "turned in y": [1, 6, 5, 2],
-    "of no width": [1, 2, 1, 6], "left of the picture": [-9, 2, -3, 6], "ragged": [[1, 2, 5, 6], [1, 2, 3]],
+    "of no width": [1, 2, 1, 6], "left of the image": [-9, 2, -3, 6], "ragged": [[1, 2, 5, 6], [1, 2, 3]],
     "one good, one turned": [[1, 2, 5, 6], [5, 2, 1, 6]],
 }  # fmt: skip
 _RIGHT_BOXES = {
     "as fractions of pixels": ([1.2, 2.9, 4.5, 5.1], (1, 2, 5, 6)),
-    "beyond the picture": ([1, 2, 1e300, 6], (1, 2, _SIZE, 6)),
-    "from before the picture": ([-1e300, 2, 5, 6], (0, 2, 5, 6)),
+    "beyond the image": ([1, 2, 1e300, 6], (1, 2, _SIZE, 6)),
+    "from before the image": ([-1e300, 2, 5, 6], (0, 2, 5, 6)),
 }
 
 

@@ -17,7 +17,7 @@ _OF_NUMBERS = ("negative", "huge", "infinite", "not a number", "a fraction")
 
 
 def _content() -> dict[str, Any]:
-    """A report on the toy NOOCH, cut to two slices of two metrics and one mistake with a small picture."""
+    """A report on the toy NOOCH, cut to two slices of two metrics and one mistake with a small image."""
     content = json.loads(json.dumps(nooch_report()))
     content["mistakes"] = [content["mistakes"][0] | {"image": content["mistakes"][0]["image"][:400]}]
     metrics = ("auc", "nll")

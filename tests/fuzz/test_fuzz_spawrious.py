@@ -89,20 +89,18 @@ CASES = [
         for word, (name, outcomes) in _EXTRA.items()
     ),
     *(
-        Case(name=f"the picture {word.partition(' ')[2]}", mutate=case.mutate, names=("0/desert/bulldog",))
+        Case(name=f"the image {word.partition(' ')[2]}", mutate=case.mutate, names=("0/desert/bulldog",))
         for case in place_cases(_FILE)
         for word in (case.name,)
     ),
     *(
-        Case(
-            name=f"the picture {word}", mutate=case.mutate, expect=frozenset({REFUSED, CHANGED} if later else {REFUSED})
-        )
+        Case(name=f"the image {word}", mutate=case.mutate, expect=frozenset({REFUSED, CHANGED} if later else {REFUSED}))
         for case in bytes_cases(_FILE, expect=frozenset({REFUSED}), flips=8)
         for word in (case.name.partition(" ")[2],)
         for later in ("bit" in word or word in ("cut in half", "without its last byte"),)  # a build decodes no pixel
     ),
     Case(
-        name="a picture that no row reads is empty",
+        name="an image that no row reads is empty",
         mutate=lambda folder: (folder / _NEVER_READ).write_bytes(b""),
         expect=frozenset({SAME, REFUSED}),
     ),
@@ -123,12 +121,12 @@ CASES = [
     ),
     Case(name="every folder empty", mutate=_each(lambda where: [file.unlink() for file in where.iterdir()])),
     Case(
-        name="a link to a picture of another folder",
+        name="a link to an image of another folder",
         mutate=lambda folder: _linked(folder / _FILE, folder / "spawrious224/1/snow/corgi/snow_corgi_1.png"),
         expect=frozenset({CHANGED, REFUSED}),  # within the raw folder
     ),
     Case(
-        name="a link to a picture out of the raw folder",
+        name="a link to an image out of the raw folder",
         mutate=lambda folder: _linked(folder / _FILE, _outside(folder)),
     ),
     Case(
@@ -136,11 +134,11 @@ CASES = [
         mutate=lambda folder: _linked(folder / _FILE, Path("/etc/passwd")),
     ),
     Case(
-        name="a picture that is a text",
-        mutate=lambda folder: (folder / _FILE).write_text("no picture at all, but some words\n"),
+        name="an image that is a text",
+        mutate=lambda folder: (folder / _FILE).write_text("no image at all, but some words\n"),
     ),
     Case(
-        name="a picture in PostScript",
+        name="an image in PostScript",
         mutate=lambda folder: (folder / _FILE).write_bytes(
             b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 4 4\n%%EndComments\nshowpage\n"
         ),

@@ -1,4 +1,4 @@
-"""Tar archives and shards of pictures with one thing wrong: refused, or the same pictures."""
+"""Tar archives and shards of images with one thing wrong: refused, or the same images."""
 
 import gzip
 import hashlib
@@ -75,7 +75,7 @@ def _rewritten(change: Callable[[bytearray], object], file: str = _TAR) -> Calla
 
 
 def _headers() -> list[int]:
-    """Where the header of each picture of the class archive begins; each picture takes less than a kilobyte."""
+    """Where the header of each image of the class archive begins; each image takes less than a kilobyte."""
     places, at = [], 0
     for _, data in _members(_OF_CLASS):
         places.append(at)
@@ -154,7 +154,7 @@ CASES = [
     Case(name="a page of HTML", mutate=_rewritten(lambda data: b"<html><body>Not found</body></html>" * 30)),
     Case(name="compressed", mutate=_rewritten(lambda data: gzip.compress(bytes(data)))),
     Case(name="a zip", mutate=_rewritten(lambda data: b"PK\x03\x04" + bytes(data))),
-    Case(name="a picture under the name of a tar", mutate=_rewritten(lambda data: _picture(0))),
+    Case(name="an image under the name of a tar", mutate=_rewritten(lambda data: _picture(0))),
     Case(
         name="bytes after its end",
         mutate=_rewritten(lambda data: bytes(data) + b"more" * 128),
@@ -165,13 +165,13 @@ CASES = [
         mutate=_rewritten(lambda data: bytes(data) * 2),
         expect=frozenset({SAME, REFUSED}),  # what follows the end is padding to every reader of tar
     ),
-    Case(name="a picture that is empty", mutate=_members_changed(lambda members: [_emptied(members[0]), *members[1:]])),
+    Case(name="an image that is empty", mutate=_members_changed(lambda members: [_emptied(members[0]), *members[1:]])),
     Case(
-        name="a picture that is a text",
+        name="an image that is a text",
         mutate=_members_changed(lambda members: [(members[0][0], b"x" * members[0][0].size), *members[1:]]),
     ),
     Case(
-        name="a note beside the pictures",
+        name="a note beside the images",
         mutate=_members_changed(lambda members: [*members, *_members(["README.txt"])]),
         expect=frozenset({SAME}),
     ),
@@ -191,7 +191,7 @@ CASES = [
         expect=frozenset({CHANGED}),
     ),
     Case(
-        name="a picture twice",
+        name="an image twice",
         mutate=_members_changed(lambda members: [*members, members[0]]),
         expect=frozenset({CHANGED, REFUSED}),  # by its name; the listing counts it once
     ),

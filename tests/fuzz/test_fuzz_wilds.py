@@ -36,7 +36,7 @@ _BOXES += (
     "2 96 4 98",
     "500 500 600 600",
     "1 2 999999 4",
-)  # of a picture of 96 x 96
+)  # of an image of 96 x 96
 _CATEGORIES = ("", " ", " Books", "Books ", "BOOKS")
 _CELLS = (*_TEXT, "hepg2", "HEPG2 ", "HEPG-2", "RPE", "HEK")
 _REGIONS = ("x", "asia", "EUROPE", " Asia", "Asia ", "Other ", "nan", "Antarctica", "America")
@@ -202,7 +202,7 @@ def _use(config: str) -> Callable[[Path, Path], Used]:
 
 
 def _without_content(row: dict[str, Any]) -> dict[str, Any]:
-    """The row without the bytes of its picture, its array as a digest."""
+    """The row without the bytes of its image, its array as a digest."""
     array = {"array": hashlib.sha256(row["array"].tobytes()).hexdigest()} if "array" in row else {}
     return {**{name: value for name, value in row.items() if name != "image"}, **array}
 
@@ -291,7 +291,7 @@ def _line(file: str, line: str) -> Callable[[Path], None]:
 
 
 def _picture(file: str) -> Iterator[Case]:
-    """A picture: what is no picture is refused; one that is damaged within is stored as it is."""
+    """An image: what is no image is refused; one that is damaged within is stored as it is."""
     yield from place_cases(file)
     yield from bytes_cases(file, expect=SAFE, flips=0)
 

@@ -158,7 +158,7 @@ def crowded_labels(browser):
 
 
 def broken_pictures(browser):
-    """How many pictures of the page are none."""
+    """How many images of the page are none."""
     return browser.evaluate("[...document.images].filter(each => each.complete && !each.naturalWidth).length")
 
 

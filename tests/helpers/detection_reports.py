@@ -1,4 +1,4 @@
-"""Predictions of made-up sets, some with zoomed pictures, and reports that hold their detectors."""
+"""Predictions of made-up sets, some with zoomed images, and reports that hold their detectors."""
 
 import functools
 from typing import Any

@@ -35,7 +35,7 @@ _PLACES = {"dog": ("grass", "beach"), "cat": ("sofa", "kitchen")}
 
 
 def own_page() -> str:
-    """Own data of two classes with usual contexts and pictures, as `oochub audit` makes it."""
+    """Own data of two classes with usual contexts and images, as `oochub audit` makes it."""
     label = np.arange(N) % 2
     usual = np.stack([np.array(_PLACES["cat"])[_turn(2)], np.array(_PLACES["dog"])[_turn(2)]])
     context = np.where(_HARD, usual[1 - label, np.arange(N)], usual[label, np.arange(N)])
@@ -77,7 +77,7 @@ def labels_page() -> str:
 
 
 def boxes_page() -> str:
-    """Boxes, drawn over the pictures of the mistakes."""
+    """Boxes, drawn over the images of the mistakes."""
     corner = np.abs(_noise(2)) * 20
     true = np.concatenate([corner, corner + 40], 1)
     moved = true + np.where(_HARD, 30, 3)[:, None] * _noise(4, seed=1)
@@ -114,7 +114,7 @@ def no_context_page() -> str:
 
 
 def background_page() -> str:
-    """Found contexts with the probe of backgrounds and its pictures."""
+    """Found contexts with the probe of backgrounds and its images."""
     pictures = [
         ProbedPicture(name=name, answer="cow", probability=0.5, image=base64.b64encode(_picture(k)).decode())
         for k, name in enumerate(get_args(Variant))
@@ -137,7 +137,7 @@ def comparison_page() -> str:
 
 
 def paired_page() -> str:
-    """Two models on the same rows, with the pictures that flip."""
+    """Two models on the same rows, with the images that flip."""
     label = np.arange(N) % 3
     group = [f"{k}/{place}" for k, place in zip(label, _turn(4), strict=True)]
     pair = [
@@ -150,7 +150,7 @@ def paired_page() -> str:
 
 
 def review() -> str:
-    """Cards of two pictures that a person judges."""
+    """Cards of two images that a person judges."""
     question = Question(
         heading="Is it right?", lead="Say of each.", then="run: oochub", choices=RIGHT_OR_WRONG, file="contexts.csv"
     )
@@ -159,7 +159,7 @@ def review() -> str:
         for k, side in enumerate(("", "nearest", "", "nearest"))
     ]
     cards = [Card(id=str(k), pictures=tuple(shown[k : k + 2]), note="grass") for k in (0, 2)]
-    return make_review_page(cards, question, title="Contexts", about="2 pictures", store="x")
+    return make_review_page(cards, question, title="Contexts", about="2 images", store="x")
 
 
 def metric() -> str:

@@ -63,21 +63,21 @@ def with_facts(predictions, known):
 
 
 def found_report(**facts):
-    """A report with found contexts and pictures, and what else is said of them, as JSON."""
+    """A report with found contexts and images, and what else is said of them, as JSON."""
     made = rows(1200)
     columns = {"thumbnail": [jpeg(row % 256) for row in range(1200)]}
     return to_json(oochub.evaluate(predictions_of(made, columns=columns, **facts), resamples=100))
 
 
 def jpeg(shade, size=(160, 120)):
-    """The bytes of a picture of one gray."""
+    """The bytes of an image of one gray."""
     file = io.BytesIO()
     Image.new("RGB", size, (shade,) * 3).save(file, "JPEG")
     return file.getvalue()
 
 
 def seven_contexts(**facts):
-    """The same with seven contexts, pictures of five, as many as a report has, as JSON."""
+    """The same with seven contexts, images of five, as many as a report has, as JSON."""
     report = found_report(**facts)
     first, second = report["contexts"]["contexts"]
     names = ("grass", "sand", "tree trunk", "sky", "road", "snow", "water")

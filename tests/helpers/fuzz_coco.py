@@ -18,7 +18,7 @@ _CATEGORIES = {
 
 
 def annotations(file: str) -> dict[str, Any]:
-    """What one of the four files holds: in each picture a car of 12 pixels, or a road of 40, 46 with its crowd."""
+    """What one of the four files holds: in each image a car of 12 pixels, or a road of 40, 46 with its crowd."""
     kind, _, year = file.removesuffix(".json").partition("_")
     images = [
         {

@@ -28,7 +28,7 @@ def photograph(width: int, height: int, seed: int = 0) -> Image.Image:
 
 
 def encoded(picture: Image.Image, form: str = "PNG", **options: object) -> bytes:
-    """The file of a picture."""
+    """The file of an image."""
     file = io.BytesIO()
     picture.save(file, form, **options)
     return file.getvalue()

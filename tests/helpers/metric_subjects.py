@@ -98,7 +98,7 @@ def _number(n: int, rng: np.random.Generator) -> Columns:
 
 
 def _boxes(n: int, rng: np.random.Generator) -> Columns:
-    """Up to four boxes a picture on a coarse grid, so that overlaps are ties; scores in eighths."""
+    """Up to four boxes an image on a coarse grid, so that overlaps are ties; scores in eighths."""
 
     def drawn(count: int) -> np.ndarray[Any, Any]:
         corner = rng.integers(0, 4, (count, 2)) * 2

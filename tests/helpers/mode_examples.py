@@ -1,4 +1,4 @@
-"""A tiny model for each mode, and pictures whose classes it can answer for."""
+"""A tiny model for each mode, and images whose classes it can answer for."""
 
 from collections.abc import Callable
 from pathlib import Path

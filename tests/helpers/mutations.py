@@ -81,7 +81,7 @@ def text_cases(
         "UTF-16": (lambda data: data.decode().encode("utf-16"), utf_16),
         "with a mark of byte order": (lambda data: b"\xef\xbb\xbf" + data, bom),
         "with line ends of Windows": (lambda data: data.replace(b"\n", b"\r\n"), bom),
-        "a picture": (lambda data: b"\x89PNG\r\n\x1a\n" + bytes(range(256)), frozenset({REFUSED})),
+        "an image": (lambda data: b"\x89PNG\r\n\x1a\n" + bytes(range(256)), frozenset({REFUSED})),
         "an archive": (lambda data: b"PK\x03\x04" + bytes(range(256)), frozenset({REFUSED})),
         "an unfinished download": (lambda data: b"<html><body>Not found</body></html>", frozenset({REFUSED})),
     }

@@ -1,4 +1,4 @@
-"""A data set of pictures that are not what most are."""
+"""A data set of images that are not what most are."""
 
 import io
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ def odd_pictures(classes: Sequence[str], *, usual: int = 0) -> datasets.Dataset:
 
     Args:
         classes: Names of the classes; rows are of the first two in turn.
-        usual: How many usual pictures follow.
+        usual: How many usual images follow.
     """
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 256, (24, 30, 3), np.uint8)

@@ -1,4 +1,4 @@
-"""A user's own data in the forms in which people have them: the same twelve pictures in each."""
+"""A user's own data in the forms in which people have them: the same twelve images in each."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ ROWS = (
     *(("0", "dog", "grass"), ("1", "dog", "grass"), ("2", "dog", "beach"), ("3", "cat", "sofa")),
     *(("4", "cat", "sofa"), ("5", "cat", "grass"), ("6", "cat", "street"), ("7", "dog", "street")),
 )
-"""Id, species and place of each picture: by hand, grass and beach are usual for the dog, sofa for the cat, and the
+"""Id, species and place of each image: by hand, grass and beach are usual for the dog, sofa for the cat, and the
 street, as frequent with both, for none."""
 
 CHALLENGES = ("easy", "easy", "easy", "easy", "easy", "hard_negative", "hard_negative", "hard_positive")
@@ -21,14 +21,14 @@ CHALLENGES = ("easy", "easy", "easy", "easy", "easy", "hard_negative", "hard_neg
 
 
 def jpeg(name: str) -> bytes:
-    """A gray picture of 8 x 8 whose shade is the id."""
+    """A gray image of 8 x 8 whose shade is the id."""
     stream = io.BytesIO()
     Image.new("RGB", (8, 8), (20 * int(name),) * 3).save(stream, "JPEG")
     return stream.getvalue()
 
 
 def picture_folder(folder: Path, *, form: str = "csv", rows=ROWS) -> Path:
-    """Pictures beside a metadata.csv, or .jsonl, with file_name, species and place."""
+    """Images beside a metadata.csv, or .jsonl, with file_name, species and place."""
     folder.mkdir(parents=True)
     for name, _, _ in rows:
         (folder / f"{name}.jpg").write_bytes(jpeg(name))
@@ -44,7 +44,7 @@ def picture_folder(folder: Path, *, form: str = "csv", rows=ROWS) -> Path:
 
 
 def class_folder(folder: Path, *, context: bool = False) -> Path:
-    """Pictures in a folder for each class; with `context` a metadata.csv that says the place alone."""
+    """Images in a folder for each class; with `context` a metadata.csv that says the place alone."""
     for name, species, _ in ROWS:
         (folder / species).mkdir(parents=True, exist_ok=True)
         (folder / species / f"{name}.jpg").write_bytes(jpeg(name))
@@ -55,7 +55,7 @@ def class_folder(folder: Path, *, context: bool = False) -> Path:
 
 
 def parquet_file(file: Path) -> Path:
-    """A Parquet file with the pictures in it, and text columns."""
+    """A Parquet file with the images in it, and text columns."""
     columns = {
         "photo": [{"bytes": jpeg(name), "path": None} for name, _, _ in ROWS],
         "species": [species for _, species, _ in ROWS],
@@ -69,7 +69,7 @@ def parquet_file(file: Path) -> Path:
 
 
 def path_table(folder: Path) -> Path:
-    """A CSV file beside a folder of pictures, which it names by their paths."""
+    """A CSV file beside a folder of images, which it names by their paths."""
     (folder / "pictures").mkdir(parents=True)
     for name, _, _ in ROWS:
         (folder / "pictures" / f"{name}.jpg").write_bytes(jpeg(name))

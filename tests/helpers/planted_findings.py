@@ -22,7 +22,7 @@ def hidden(data: datasets.DatasetDict, *splits: str) -> datasets.DatasetDict:
 
 
 def answers(data: datasets.DatasetDict) -> dict[str, str]:
-    """What a linear probe on the mean color of nine parts of a picture, trained on train, says of all other rows."""
+    """What a linear probe on the mean color of nine parts of an image, trained on train, says of all other rows."""
 
     def pixels(split: str) -> list[np.ndarray]:
         return [np.asarray(image.convert("RGB").resize((3, 3)), float).ravel() / 255 for image in data[split]["image"]]

@@ -1,4 +1,4 @@
-"""Pictures whose background and object are planted, and models that look at one of the two."""
+"""Images whose background and object are planted, and models that look at one of the two."""
 
 import csv
 from pathlib import Path

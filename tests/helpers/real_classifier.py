@@ -54,7 +54,7 @@ def real_classifier(folder: Path, *, side: int = 224) -> Path:
 
     Preprocessing as in Google's release (tensorflow/tpu, models/official/efficientnet): in `lite/` the builder has mean
     127 and deviation 128 of every channel, `preprocessing.py` the center square of 224 / (224 + 32) of the short side,
-    bicubic. Another `side` sees less of a picture, and sooner.
+    bicubic. Another `side` sees less of an image, and sooner.
     """
     config = EfficientNetLiteConfig(id2label=dict(enumerate(IMAGENET_1K_NAMES)))
     model = EfficientNetLiteForImageClassification(config)

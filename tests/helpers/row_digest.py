@@ -1,4 +1,4 @@
-"""One hash of all rows: every value, pictures by their bytes, however the rows are stored, cut or streamed."""
+"""One hash of all rows: every value, images by their bytes, however the rows are stored, cut or streamed."""
 
 import hashlib
 from typing import Any
@@ -12,7 +12,7 @@ from datasets.table import table_cast
 def row_digest(rows: Dataset | IterableDataset, *, without: str = "") -> str:
     """A hash of the values of every row, in order, of all columns but one; of their names, not of their order.
 
-    Arrays are hashed as Arrow holds them: as Python's lists a satellite picture of eight bands takes a second.
+    Arrays are hashed as Arrow holds them: as Python's lists a satellite image of eight bands takes a second.
     """
     for name, feature in rows.features.items():
         if isinstance(feature, Image):

@@ -47,7 +47,7 @@ def scored_sets(detectors=("msp", "energy", "max_cosine"), given=None):
 
 
 def datasets_of(sets):
-    """Data sets of the same ids; each picture is of one color, which says its set and row, and of a size of its own."""
+    """Data sets of the same ids; each image is of one color, which says its set and row, and of a size of its own."""
     import datasets
     from PIL import Image
 

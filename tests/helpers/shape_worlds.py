@@ -1,7 +1,7 @@
 """Shapes on textures whose brightness goes with the class, and models that go by the texture or by the shape.
 
-Nothing here is of the project's toys: pictures are drawn with numpy alone, models are linear probes of scikit-learn,
-and a segmenter and an encoder are networks whose weights nobody trained on these pictures.
+Nothing here is of the project's toys: images are drawn with numpy alone, models are linear probes of scikit-learn,
+and a segmenter and an encoder are networks whose weights nobody trained on these images.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _COLOR = np.array([230.0, 40.0, 40.0])
 
 @dataclass(frozen=True)
 class ShapeWorld:
-    """A data set of pictures, the texture of each example, and the pixels of all (n, 48, 48, 3) by split."""
+    """A data set of images, the texture of each example, and the pixels of all (n, 48, 48, 3) by split."""
 
     data: datasets.DatasetDict
     textures: dict[str, str]

@@ -40,7 +40,7 @@ def model(kind: str, *, seed: int = 0) -> Any:
 
 
 def processor(kind: str) -> Any:
-    """Of the pictures, decoded by Pillow, so that it needs no torchvision."""
+    """Of the images, decoded by Pillow, so that it needs no torchvision."""
     square = {"height": _SIZE, "width": _SIZE}
     if kind == "git":
         return hf.CLIPImageProcessorPil(size={"shortest_edge": _SIZE}, crop_size=square)

@@ -1,4 +1,4 @@
-"""A tiny model of every type that transformers classifies pictures with, in a folder with its image processor."""
+"""A tiny model of every type that transformers classifies images with, in a folder with its image processor."""
 
 from pathlib import Path
 from typing import Any
@@ -123,7 +123,7 @@ def architectures(model_type: str) -> tuple[str, ...]:
 
 
 def tiny_classifier(model_type: str, folder: Path, *, architecture: str | None = None) -> Path:
-    """A model of `CLASSES` classes in a folder, its logits far apart for pictures that differ."""
+    """A model of `CLASSES` classes in a folder, its logits far apart for images that differ."""
     names = {k: f"class {k}" for k in range(CLASSES)}
     config = transformers.CONFIG_MAPPING[model_type](**TINY[model_type], id2label=names)
     model = getattr(transformers, architecture or architectures(model_type)[0])(config)
@@ -135,7 +135,7 @@ def tiny_classifier(model_type: str, folder: Path, *, architecture: str | None =
 
 
 def tiny_processor(model_type: str) -> Any:
-    """The image processor of the type, for small pictures; ViT's for the two types that have none of their own."""
+    """The image processor of the type, for small images; ViT's for the two types that have none of their own."""
     names = IMAGE_PROCESSOR_MAPPING_NAMES.get(model_type, {"pil": "ViTImageProcessorPil"})
     kind = getattr(transformers, names["pil"])
     if model_type in _PROCESSORS:
@@ -146,7 +146,7 @@ def tiny_processor(model_type: str) -> Any:
 
 
 def _draw(model: nn.Module, processor: Any) -> None:
-    """Weights that keep the size of what flows through, and norms that fit it: fresh models say 0 of any picture."""
+    """Weights that keep the size of what flows through, and norms that fit it: fresh models say 0 of any image."""
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for weight in model.parameters():

@@ -141,14 +141,14 @@ _AUTO = {
 
 
 def processor(kind: str) -> Any:
-    """The image processor that stands beside such a model; the detectors' keeps the shape of a picture."""
+    """The image processor that stands beside such a model; the detectors' keeps the shape of an image."""
     if kind.startswith(("rt_", "d_")):
         return hf.RTDetrImageProcessorPil(size=_SQUARE)
     return _PROCESSORS.get(kind, lambda: segformer_processor(size=_SQUARE))()
 
 
 def model(kind: str, *, seed: int = 0) -> Any:
-    """With random weights, large enough that scores differ between pictures; in evaluation mode."""
+    """With random weights, large enough that scores differ between images; in evaluation mode."""
     torch.manual_seed(seed)
     made = _AUTO[kind].from_config(_CONFIGS[kind]()).eval()
     with torch.no_grad():

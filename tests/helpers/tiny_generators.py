@@ -37,7 +37,7 @@ def pipeline(folder: Path, *, checker: bool = True, strictness: float = 0.78) ->
     Args:
         folder: Where it is saved.
         checker: Whether it has a safety checker.
-        strictness: The cosine above which a picture is flagged.
+        strictness: The cosine above which an image is flagged.
     """
     torch.manual_seed(0)
     letters = [*string.ascii_lowercase, *string.digits, *",.()"]
@@ -71,7 +71,7 @@ def pipeline(folder: Path, *, checker: bool = True, strictness: float = 0.78) ->
         "feature_extractor": None,
     }
     with torch.no_grad():
-        parts["vae"].decoder.conv_out.weight.mul_(3)  # pictures of contrast
+        parts["vae"].decoder.conv_out.weight.mul_(3)  # images of contrast
     if checker:
         config = hf.CLIPConfig(text_config=_TEXT, vision_config=_VISION, projection_dim=8)
         watching = StableDiffusionSafetyChecker(config)

@@ -1,4 +1,4 @@
-"""Tiny models of pictures and texts with their processors, of every type that the mode zero_shot serves."""
+"""Tiny models of images and texts with their processors, of every type that the mode zero_shot serves."""
 
 from pathlib import Path
 from typing import Any
@@ -59,7 +59,7 @@ def tokenizer(*, longest: int = _POSITIONS) -> Any:
 
 
 def processor(kind: str) -> Any:
-    """Of pictures and texts, as it stands beside such a model."""
+    """Of images and texts, as it stands beside such a model."""
     square = {"height": SIZE, "width": SIZE}
     pictures = {
         "siglip": hf.SiglipImageProcessorPil(size=square),

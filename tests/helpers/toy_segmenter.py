@@ -16,7 +16,7 @@ NAMES = ("other", "road", "dining table", "sea", "pavement", "sky-other", "grass
 
 
 def annotated(coco: Path) -> dict[str, np.ndarray]:
-    """Picture file to the class of each pixel (48, 48), a number of `NAMES`."""
+    """Image file to the class of each pixel (48, 48), a number of `NAMES`."""
     maps: dict[str, np.ndarray] = {}
     for year in ("train2017", "val2017"):
         for kind in ("stuff", "instances"):  # things lie before stuff

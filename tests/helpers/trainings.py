@@ -36,7 +36,7 @@ ENVIRONMENTS = ["road", "grass", "test"]
 
 
 def made_split(rows: int, seed: int, **columns: Any) -> Dataset:
-    """Pictures whose color goes with the class and whose brightness goes with the environment, with noise.
+    """Images whose color goes with the class and whose brightness goes with the environment, with noise.
 
     `columns` are (feature, values) by name: others to have, or None to leave out one of the usual.
     """

@@ -74,7 +74,7 @@ def _rows(data):
 
 
 def test_public_data_are_those_of_the_folder_with_and_without_a_token(hub, pushed, built, monkeypatch):
-    """Row by row, the bytes of the pictures as well; then offline from the cache."""
+    """Row by row, the bytes of the images as well; then offline from the cache."""
     monkeypatch.delenv("HF_TOKEN")
     expected = oochub.load(built)
     loaded = oochub.load(pushed)

@@ -16,7 +16,7 @@ HERE = "datasets/user/data"
 
 
 def rows_of(part):
-    """The rows as Python's values, pictures as their bytes, without the column `build`."""
+    """The rows as Python's values, images as their bytes, without the column `build`."""
     pictures = [name for name, feature in part.features.items() if isinstance(feature, datasets.Image)]
     for name in pictures:
         part = part.cast_column(name, datasets.Image(decode=False))
@@ -29,7 +29,7 @@ def _value(value):
 
 @pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign, each_benchmark=False))
 def test_every_benchmark_comes_back(hub, raw, tried):
-    """Pushed, loaded by plain `datasets`, streamed. Planted faults: labels as numbers; one picture's bytes for all."""
+    """Pushed, loaded by plain `datasets`, streamed. Planted faults: labels as numbers; one image's bytes for all."""
     name, config = "/".join(tried), tried[1]
     given = {"data_dir": str(raw(name)), **({"options": {"strict": False}} if tried[0] == "imagenet_ood" else {})}
     assert oochub.push(name, "user/data", **given).is_change
@@ -165,14 +165,14 @@ def test_own_data_come_back(hub, tmp_path):
 
 
 def test_without_images_and_joined_again(hub, raw):
-    """Planted faults: the pictures stay; a picture by its name alone; the column at the end."""
+    """Planted faults: the images stay; an image by its name alone; the column at the end."""
     folder = raw("spawrious/o2o_hard")
     oochub.push("spawrious/o2o_hard", "user/data", data_dir=str(folder), without_images=True)
     bare = datasets.load_dataset("user/data", "o2o_hard")
     assert "image" not in bare["train"].features and sum(map(len, bare["train"]["image_sha256"])) % 64 == 0
-    assert "pictures are left out" in hub.content(HERE, "README.md").decode()
+    assert "images are left out" in hub.content(HERE, "README.md").decode()
     record = BuildRecord.of(bare["train"].info)
-    assert "the pictures are left out" in record.notes[-1]
+    assert "the images are left out" in record.notes[-1]
     built = oochub.load("spawrious/o2o_hard", data_dir=str(folder))
     for pictures in (folder, built):
         joined = oochub.join_images(bare, pictures)

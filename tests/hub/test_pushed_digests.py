@@ -103,7 +103,7 @@ def test_a_changed_shard_is_not_pushed(hub, built):
 
 
 def test_pictures_that_are_left_out_leave_digests_that_fit(hub, raw):
-    """Of the files that were pushed, not of those with pictures."""
+    """Of the files that were pushed, not of those with images."""
     oochub.push(_NAME, "user/data", data_dir=str(raw("spawrious")), without_images=True)
     data = oochub.load("user/data", config="o2o_easy")
     assert "image_sha256" in data["test"].features and not any("not checked" in note for note in _notes(data))

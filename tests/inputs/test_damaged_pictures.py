@@ -1,4 +1,4 @@
-"""Damaged and odd pictures of each format: the fused path and the processor agree, and who is left out is counted."""
+"""Damaged and odd images of each format: the fused path and the processor agree, and who is left out is counted."""
 
 import io
 import struct

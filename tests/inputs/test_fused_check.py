@@ -31,7 +31,7 @@ class OtherMean(transformers.ViTImageProcessorPil):
 
 
 class OtherSize(transformers.ViTImageProcessorPil):
-    """Gives pictures of another size than it says."""
+    """Gives images of another size than it says."""
 
     def __call__(self, images: Any, **options: Any) -> Any:
         return super().__call__(images, size={"height": 16, "width": 32}, **options)
@@ -64,7 +64,7 @@ def test_where_both_agree_the_fused_path_is_taken_to_the_bit(processor):
     found, fused = predicted(processor, "auto"), predicted(processor, "fused")
     assert np.array_equal(found.logits, fused.logits)
     said = found.metadata.provenance
-    assert said["preprocessing"] == "fused" and said["preprocessing_check"].endswith("8 pictures and 2 of noise")
+    assert said["preprocessing"] == "fused" and said["preprocessing_check"].endswith("8 images and 2 of noise")
     assert "preprocessing_check" not in fused.metadata.provenance
 
 
@@ -113,7 +113,7 @@ def checked(network: Any, part: Any, processed: Any = own_pixels) -> FusedCheck:
 
 
 def test_levels_are_those_of_a_loop():
-    """Reference: the largest difference of one picture after the other, in gray levels, by Python's own numbers."""
+    """Reference: the largest difference of one image after the other, in gray levels, by Python's own numbers."""
     seen: list[Image.Image] = []
 
     def shifted(picture: Image.Image) -> dict[str, torch.Tensor]:

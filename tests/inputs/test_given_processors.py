@@ -1,4 +1,4 @@
-"""A processor of pictures and texts is one of pictures that brings a tokenizer."""
+"""A processor of images and texts is one of images that brings a tokenizer."""
 
 from typing import Any
 

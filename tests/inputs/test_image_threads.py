@@ -1,4 +1,4 @@
-"""Pictures made by threads: the rows and numbers of one thread, in row order, a few batches ahead and no more."""
+"""Images made by threads: the rows and numbers of one thread, in row order, a few batches ahead and no more."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ FEATURES = Features({"image": ImageFeature(), "example_id": Value("string")})
 
 
 def rows(count: int, *, form: str = "data set") -> Any:
-    """The bytes of a picture are its number."""
+    """The bytes of an image are its number."""
     images = [{"bytes": str(row).encode(), "path": None} for row in range(count)]
     data = Dataset.from_dict({"image": images, "example_id": [f"id{row}" for row in range(count)]}, FEATURES)
     return {
@@ -29,7 +29,7 @@ def rows(count: int, *, form: str = "data set") -> Any:
 
 
 def slow_first(data: bytes, where: str) -> int:
-    """The number of the picture; the first of each sixteen take the longest, so that later ones are ready before."""
+    """The number of the image; the first of each sixteen take the longest, so that later ones are ready before."""
     time.sleep(0.002 * (16 - int(data) % 16) / 16)
     return int(data)
 

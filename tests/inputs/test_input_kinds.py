@@ -20,7 +20,7 @@ CPU = torch.device("cpu")
 def test_training_and_prediction_read_the_same(name: str, tmp_path: Path) -> None:
     """Rows fetched one by one, in any order, with a cache and without, are those of the batches; streams too.
 
-    Planted faults seen: pictures normalized in prediction alone; texts cut to one token in training.
+    Planted faults seen: images normalized in prediction alone; texts cut to one token in training.
     """
     data, inputs = rows_of(name), inputs_of(name)
     still = torch.Generator()
@@ -72,7 +72,7 @@ def test_the_processor_is_saved_and_known(name: str, tmp_path: Path) -> None:
 
 
 def test_several_columns_and_none() -> None:
-    """Pictures before texts before arrays, whatever the order of the columns."""
+    """Images before texts before arrays, whatever the order of the columns."""
     kinds = [kind.__name__ for kind in kinds_of(rows_of("texts", "arrays", "pictures"))]
     assert kinds == ["Pictures", "Texts", "Arrays"]
     masks = rows_of("pictures").add_column("mask", [np.zeros((2, 2)).tolist()] * ROWS)
@@ -91,5 +91,5 @@ def test_changes_of_pictures_are_refused_by_others(name: str) -> None:
         if name == "pictures":
             check_changes(kind, **change)
         else:
-            with pytest.raises(OochubError, match=f"is for pictures. Leave it out for {name}"):
+            with pytest.raises(OochubError, match=f"is for images. Leave it out for {name}"):
                 check_changes(kind, **change)

@@ -1,4 +1,4 @@
-"""Pictures: the pixels against transformers' own processors and a literal resize and crop; errors name the picture."""
+"""Images: the pixels against transformers' own processors and a literal resize and crop; errors name the image."""
 
 import os
 import subprocess
@@ -103,9 +103,9 @@ def two_steps(picture: Image.Image, shortest: int, crop: int, resample: int) -> 
 @pytest.mark.parametrize("resample", [0, 1, 2, 3])
 @pytest.mark.parametrize(("resize", "crop"), [(59, 48), (256, 224), (272, 239)])
 def test_fused_resize_equals_resize_then_crop(resample: int, resize: int, crop: int) -> None:
-    """Reference: Pillow's resize, then its crop, on wide, tall and square pictures, shrunk and enlarged.
+    """Reference: Pillow's resize, then its crop, on wide, tall and square images, shrunk and enlarged.
 
-    Planted: a fused resize of tall pictures too differs by up to 10 levels; a crop placed without rounding by 40.
+    Planted: a fused resize of tall images too differs by up to 10 levels; a crop placed without rounding by 40.
     """
     for seed, shape in enumerate([(500, 375), (375, 500), (333, 251), (301, 1200), (64, 48), (320, 473), (420, 420)]):
         picture = photograph(*shape, seed=seed)
@@ -141,7 +141,7 @@ def test_unknown_geometry_points_to_the_processor(name: str) -> None:
 
 
 def test_a_crop_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(OochubError, match=r"crop of \(50, 48\) does not fit in pictures resized to 48"):
+    with pytest.raises(OochubError, match=r"crop of \(50, 48\) does not fit in images resized to 48"):
         Preprocessing(resize=48, crop=(50, 48))
 
 
@@ -178,8 +178,8 @@ def test_exif_orientation_is_followed_as_datasets_does() -> None:
     [
         (encoded(photograph(300, 200), "JPEG")[:5000], "truncated"),
         (encoded(photograph(300, 200))[:5000], "truncated"),
-        (b"", "no picture"),
-        (b"<html>not found</html>", "no picture"),
+        (b"", "no image"),
+        (b"<html>not found</html>", "no image"),
     ],
 )
 def test_a_broken_picture_is_named(data: bytes, message: str) -> None:
@@ -224,7 +224,7 @@ def test_batches_are_in_order_and_whole(pictures: list[bytes], workers: int, str
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_broken_picture_among_many_is_named_without_a_worker_traceback(pictures: list[bytes], workers: int) -> None:
     broken = [*pictures[:9], pictures[9][:600], pictures[10]]
-    with pytest.raises(OochubError, match=r"^example id9: the picture cannot be read"):
+    with pytest.raises(OochubError, match=r"^example id9: the image cannot be read"):
         list(read_batches(dataset_of(broken), PREPROCESSING, batch_size=4, num_workers=workers))
 
 

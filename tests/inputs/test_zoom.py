@@ -1,4 +1,4 @@
-"""The zoomed picture by hand; what predict stores of it; that it changes nothing else."""
+"""The zoomed image by hand; what predict stores of it; that it changes nothing else."""
 
 import copy
 import io
@@ -68,7 +68,7 @@ def test_the_center_is_kept():
 
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 def test_predict_equals_predicting_cropped_pictures(preprocessing, tmp_path):
-    """The columns of zoom= are those of a data set whose pictures were cropped by hand before."""
+    """The columns of zoom= are those of a data set whose images were cropped by hand before."""
     options = {"image_processor": _processor(), "preprocessing": preprocessing, "batch_size": 2, "features": True}
     pictures = _pictures()
     made = oochub.predict(_model(), _data(pictures), zoom=1.25, odin=0.0014, out=tmp_path / "z.parquet", **options)
@@ -106,7 +106,7 @@ def test_both_in_one_batch_and_a_broken_picture_is_named():
     broken = data.cast_column("image", Image(decode=False)).map(
         lambda row: {"image": {"bytes": row["image"]["bytes"][:90], "path": None}}, features=None
     )
-    with pytest.raises(oochub.OochubError, match="example 0: the picture cannot be read"):
+    with pytest.raises(oochub.OochubError, match="example 0: the image cannot be read"):
         oochub.predict(_model(), broken.cast_column("image", Image()), image_processor=_processor(), zoom=1.5)
 
 

@@ -130,8 +130,8 @@ SPOILED = {
     "three logits of two classes": _columns(lambda n: {"logits": pa.array([[0.0, 1.0, 2.0]] * n, FLOATS)}),
     "logits of nan": _columns(lambda n: {"logits": pa.array([[np.nan, 1.0]] * n, FLOATS)}),
     "ids that are no UTF-8": _columns(_invalid_text),
-    "pictures that are none": _columns(lambda n: {"thumbnail": pa.array([b"<script>"] * n)}),
-    "pictures of rows that are not there": _thumbnails_out_of_range,
+    "images that are none": _columns(lambda n: {"thumbnail": pa.array([b"<script>"] * n)}),
+    "images of rows that are not there": _thumbnails_out_of_range,
     "billions of values": _bomb,
     "a name that is not UTF-8": _misnamed,
     "a report of 100 MB": _large,
@@ -157,13 +157,13 @@ SPOILED = {
     "a gap of NaN": _json("report.json", "gap", "value", value=float("nan")),
     "a metric of 400 digits": _json("report.json", "slices", 0, "metrics", "nll", "value", value=10**400),
     "a page of many megabytes": _json("report.json", "provenance", "command", value=LONG),
-    "a picture that is none": _json("report.json", "mistakes", 0, "image", value="%%%"),
+    "an image that is none": _json("report.json", "mistakes", 0, "image", value="%%%"),
     "half of a character": lambda folder: (folder / "entry.json").write_text('{"model": "\\ud800"}'),
 }  # fmt: skip
 
 
 # What is not read, or not believed, need not be a reason.
-HARMLESS = ("prediction 99", "sums of another type", "a seed of 400 digits", "a picture that is none")
+HARMLESS = ("prediction 99", "sums of another type", "a seed of 400 digits", "an image that is none")
 if os.geteuid() == 0:
     HARMLESS += ("no permission",)
 

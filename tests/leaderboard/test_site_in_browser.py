@@ -149,7 +149,7 @@ def test_the_address_keeps_the_choice(browser, board):
 
 
 def test_names_are_text(browser, board):
-    """As in the file of the page (test_site.py), and no picture is made of them."""
+    """As in the file of the page (test_site.py), and no image is made of them."""
     assert HOSTILE in dict(browser.evaluate(SHOWN))
     assert browser.evaluate("document.images.length") == 0 and browser.said() == []
 

@@ -25,7 +25,7 @@ def _undecoded(part: Dataset) -> Dataset:
 
 
 def _text(row: dict[str, Any]) -> str:
-    """All but the picture, so that it compares exactly, nan equal to nan."""
+    """All but the image, so that it compares exactly, nan equal to nan."""
     return json.dumps({**row, "image": None}, sort_keys=True)
 
 
@@ -46,7 +46,7 @@ def test_three_readers_give_the_rows_of_parquet(raw, tmp_path, tried):
     """To the last bit; planted: floats of seven digits, class names for numbers, a shard without its last sample."""
     wds = pytest.importorskip("webdataset", reason="pip install 'oochub[webdataset]'")
     if oochub.get("benchmark", tried[0]).of(tried[1]).task_category != "image-classification":
-        pytest.skip("rows without pictures")
+        pytest.skip("rows without images")
     expected, folder = _built(raw, tmp_path, *tried)
     again = oochub.load(folder, config=tried[1])
     plain = _flat(load_dataset(str(folder), tried[1]))

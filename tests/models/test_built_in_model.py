@@ -71,7 +71,7 @@ def test_each_learns(name, inputs):
 
 @pytest.mark.parametrize("inputs", ROWS)
 def test_each_kind_of_input_has_one_default(inputs):
-    """Faults planted: none for graphs, as before; a second default of pictures."""
+    """Faults planted: none for graphs, as before; a second default of images."""
     kind = catalog.get("input", inputs)
     for boxes in (False, True)[: 1 + (inputs == "pictures")]:
         defaults = [
@@ -121,7 +121,7 @@ def test_a_network_that_reads_something_else_is_refused(tmp_path):
 def test_rows_are_not_built_for_a_model_that_does_not_fit(raw, tmp_path, monkeypatch):
     """Planted: a look after the build alone."""
     monkeypatch.setattr("datasets.DatasetBuilder.download_and_prepare", lambda *_, **__: pytest.fail("built"))
-    with pytest.raises(OochubError, match="'gin-virtual' reads graphs, and the rows are of pictures"):
+    with pytest.raises(OochubError, match="'gin-virtual' reads graphs, and the rows are of images"):
         oochub.train("spawrious/o2o_hard", tmp_path / "run", model="gin-virtual", data_dir=str(raw("spawrious")))
 
 

@@ -1,4 +1,4 @@
-"""Every type of picture classifier that transformers has gives the logits of transformers' own pipeline."""
+"""Every type of image classifier that transformers has gives the logits of transformers' own pipeline."""
 
 import io
 from pathlib import Path
@@ -23,7 +23,7 @@ _EVERYDAY = ("convnext", "deit", "dinov2", "siglip2", "resnet", "textnet", "vit"
 
 
 def files() -> dict[str, bytes]:
-    """Pictures of every form by what is special about them."""
+    """Images of every form by what is special about them."""
     rotated = Image.Exif()
     rotated[0x0112] = 6  # a quarter turn
     gray, clear = photograph(52, 40, 1).convert("L"), photograph(45, 45, 2).convert("RGBA")
@@ -58,7 +58,7 @@ def data() -> Dataset:
 
 
 def pipeline_logits(folder: Path) -> np.ndarray:
-    """What transformers says of each picture by itself; 16 bits are scaled to 8 first, where it cuts them off."""
+    """What transformers says of each image by itself; 16 bits are scaled to 8 first, where it cuts them off."""
     classify, logits = transformers.pipeline("image-classification", model=str(folder)), []
     for name, data in files().items():
         picture = Image.open(io.BytesIO(data))
@@ -82,11 +82,11 @@ def test_logits_are_those_of_the_pipeline(model_type: str, architecture: str, da
     """In float32 on one thread to 1e-5 of their range, for batches of 1, 3 and 8 and in reverse; the head too.
 
     Planted faults seen: the EXIF tag ignored; `pixel_values` alone handed on (siglip2, imagegpt); the shapes of a
-    batch not looked at (textnet); the columns of the rows not cut with their pictures; the classes in reverse.
+    batch not looked at (textnet); the columns of the rows not cut with their images; the classes in reverse.
     """
     folder = tiny_classifier(model_type, tmp_path / "model", architecture=architecture)
     expected = pipeline_logits(folder)
-    assert expected.std(0).max() > 0.01, "the tiny model says the same of every picture"
+    assert expected.std(0).max() > 0.01, "the tiny model says the same of every image"
     tolerance = 1e-5 * max(1.0, float(np.ptp(expected)))
     given = {"preprocessing": "processor", "images": False}
     predictions = oochub.predict(folder, data, features=True, batch_size=8, **given)

@@ -25,7 +25,7 @@ NAMES = ["low", "high"]
 
 
 def split(inputs: str, output: str, rows: int, seed: int) -> Dataset:
-    """Rows whose class shows in the input: the red of a picture, a word of a text, the second of four bands."""
+    """Rows whose class shows in the input: the red of an image, a word of a text, the second of four bands."""
     rng = np.random.default_rng(seed)
     label, environment = rng.integers(0, 2, rows), rng.integers(0, 2, rows)
     noise = rng.normal(0, 1, (rows, 4, 16, 16))
@@ -192,7 +192,7 @@ def test_they_are_evaluated_and_shown(trained: tuple[str, str, Path, DatasetDict
 
 @pytest.mark.parametrize("inputs", ["texts", "arrays"])
 def test_training_by_name_finds_the_kind(inputs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`oochub.train` without a word about the kind; pictures beside texts are texts to a model of texts."""
+    """`oochub.train` without a word about the kind; images beside texts are texts to a model of texts."""
     data = DatasetDict({part: split(inputs, "classes", 32, k) for k, part in enumerate(("train", "validation"))})
     model = bert(tmp_path / "bert") if inputs == "texts" else "resnet-tiny"
     if inputs == "texts":

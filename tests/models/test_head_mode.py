@@ -34,7 +34,7 @@ def classifier(names):
 
 
 def rows(names, labels):
-    """Pictures of noise; their order tells them apart."""
+    """Images of noise; their order tells them apart."""
     noise = np.random.default_rng(0).integers(0, 256, (len(labels), 20, 20, 3)).astype(np.uint8)
     pictures = []
     for array in noise:
@@ -164,7 +164,7 @@ def test_a_map_needs_classes_with_names():
 
 @pytest.mark.slow
 def test_a_network_that_has_seen_the_world_knows_things_by_wordnet(real_classifier, real_data):
-    """ImageNet has no class dog, bird or bicycle, but kinds of them: pictures where COCO annotates one rank high.
+    """ImageNet has no class dog, bird or bicycle, but kinds of them: images where COCO annotates one rank high.
 
     Planted fault: the outputs of the classes moved by one class.
     """

@@ -83,7 +83,7 @@ def _saved(folder, name):
 
 
 def _split(rows, seed, names=NAMES):
-    """Noisy pictures whose mean color is their class."""
+    """Noisy images whose mean color is their class."""
     generator = np.random.default_rng(seed)
     label = np.arange(rows) % len(names)
     pixels = generator.integers(0, 180, (rows, _SIZE, _SIZE, 3))
@@ -247,7 +247,7 @@ def test_features_are_kept_and_damage_is_made_again(encoder, data, monkeypatch):
 
 
 def test_every_detector_and_odin_run(data, tmp_path):
-    """On an encoder, a classifier and a model of pictures and texts; ODIN moves the pictures by gradients."""
+    """On an encoder, a classifier and a model of images and texts; ODIN moves the images by gradients."""
     for name in ("resnet", "classifier", "clip"):
         folder = tmp_path / name
         _saved(folder, name)
@@ -335,7 +335,7 @@ def test_a_pooler_without_weights_is_refused_by_name(tmp_path, data):
 def test_every_type_that_is_served():
     """The encoder of each type gives vectors, the same each time; all but two whose classifiers alone do.
 
-    Planted fault: a masked autoencoder that masks (ViTMAE, above), the vectors of one picture for all (a mean over
+    Planted fault: a masked autoencoder that masks (ViTMAE, above), the vectors of one image for all (a mean over
     the rows).
     """
     served = {each.model_type for each in list_supported_models() if "linear_probe" in each.modes} & set(TINY)

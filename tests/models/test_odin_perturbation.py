@@ -1,4 +1,4 @@
-"""ODIN's perturbed input against a loop by hand over single pictures; what the predictions say of it is checked."""
+"""ODIN's perturbed input against a loop by hand over single images; what the predictions say of it is checked."""
 
 import copy
 import io
@@ -51,7 +51,7 @@ def _data(n=7):
 
 
 def _by_hand(model, x, epsilon, temperature):
-    """Equation 2 of the paper picture by picture: the gradient of log softmax, its sign channel by channel."""
+    """Equation 2 of the paper image by image: the gradient of log softmax, its sign channel by channel."""
     found = []
     for one in x:
         leaf = one[None].clone().requires_grad_(True)

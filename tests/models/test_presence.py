@@ -43,7 +43,7 @@ def predicted(model: Any, data: Any = None, **settings: Any) -> Any:
 
 
 def outputs(kind: str, field: str = "logits") -> list[Any]:
-    """Of the model, picture by picture."""
+    """Of the model, image by image."""
     model, processor = tiny_detectors.model(kind), tiny_detectors.processor(kind)
     with torch.no_grad():
         own = [model(**processor(each, return_tensors="pt")) for each in pictures()]
@@ -55,7 +55,7 @@ def outputs(kind: str, field: str = "logits") -> list[Any]:
 def test_a_detector_gives_the_largest_score_of_the_pipeline(kind: str, tmp_path: Path) -> None:
     """Pipelines leave out the worst proposals, DETR's all but the best class of each; then the formula alone holds.
 
-    Planted: "no object" kept in the softmax of another class, a softmax for the sigmoid families, pictures of one
+    Planted: "no object" kept in the softmax of another class, a softmax for the sigmoid families, images of one
     batch padded to the largest.
     """
     folder = tiny_detectors.folder(tmp_path, kind)

@@ -1,4 +1,4 @@
-"""A network that has seen the world, on real pictures: what it says is what is there, and detectors run on it."""
+"""A network that has seen the world, on real images: what it says is what is there, and detectors run on it."""
 
 import json
 from pathlib import Path
@@ -61,9 +61,9 @@ def pixels_by_hand(picture: Image.Image) -> np.ndarray:
 
 
 def test_it_names_what_coco_annotates(seen: Any, real_data: Path) -> None:
-    """Pictures with an object have a larger logit of its class than those without, for each object of `IN_IMAGENET`.
+    """Images with an object have a larger logit of its class than those without, for each object of `IN_IMAGENET`.
 
-    Planted faults seen: the class names moved by one; the pictures of `photographs` in another order than their ids.
+    Planted faults seen: the class names moved by one; the images of `photographs` in another order than their ids.
     """
     content = json.loads((real_data / "coco" / "permissive_subset" / "instances.json").read_text())
     names = {category["id"]: category["name"] for category in content["categories"]}

@@ -171,7 +171,7 @@ def test_a_model_object_takes_its_processor_whole_or_in_parts(clip: Path) -> Non
     parts = predicted(model, image_processor=both.image_processor, tokenizer=both.tokenizer)
     assert np.array_equal(whole.logits, parts.logits)
     np.testing.assert_allclose(whole.logits, predicted(clip).logits, atol=1e-6)
-    with pytest.raises(OochubError, match="processor of pictures and texts"):
+    with pytest.raises(OochubError, match="processor of images and texts"):
         predicted(model, processor=both.image_processor)
 
 
@@ -185,7 +185,7 @@ def test_detectors_run(clip: Path) -> None:
 
 @pytest.mark.parametrize("name", ["text_projection.weight", "visual_projection.weight", "logit_scale"])
 def test_a_missing_weight_is_refused(name: str, tmp_path: Path) -> None:
-    """Planted: a probe of pictures alone, whose answer depends on no text weight."""
+    """Planted: a probe of images alone, whose answer depends on no text weight."""
     folder = changed(tiny_zero_shot.folder(tmp_path, "clip"), lambda weights: weights.pop(name))
     assert name not in load_file(folder / "model.safetensors")
     with pytest.raises(OochubError, match=rf"1 weight \({name}\) missing"):

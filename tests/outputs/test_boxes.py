@@ -2,7 +2,7 @@
 
 Written against: a score of 0.5 that counts, or every score; losses upside down; a mistake that needs a score, or
 half of the boxes; more boxes called fewer; boxes of a sure score alone stored, or those of no box; x and y changed
-over; known pictures without a box taken for unknown; a truth that is not checked, or of another depth.
+over; known images without a box taken for unknown; a truth that is not checked, or of another depth.
 """
 
 import math

@@ -80,7 +80,7 @@ def test_swapped_columns_of_ids_and_splits_are_refused(rows, tmp_path):
 HONEST = {
     "a row in each of two splits": [("0", "test"), ("1", "val")],
     "one example in ten splits": [("cat.jpg", f"noise {level}") for level in range(10)],
-    "five pictures under twenty corruptions": [(f"{k}.jpg", f"blur {level}") for k in range(5) for level in range(20)],
+    "five images under twenty corruptions": [(f"{k}.jpg", f"blur {level}") for k in range(5) for level in range(20)],
     "a split for each row, as of leaving one out": [(str(row), f"fold {row}") for row in range(40)],
     "a name a row, and one split": [(str(row), "test") for row in range(40)],
     "WILDS' splits, ids numbered in each": [

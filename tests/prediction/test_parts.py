@@ -173,12 +173,12 @@ def test_a_large_prediction_is_a_folder(folder, tmp_path):
 
 
 def with_pictures(folder, pictures):
-    """The folder with other small pictures, and lines of text, a row each."""
+    """The folder with other small images, and lines of text, a row each."""
     replace(Manifest.load(folder), thumbnails=save_thumbnails(folder, pictures)).save(folder)
 
 
 def test_lines_of_rows_stand_beside_a_folder(folder):
-    """Planted and seen: only rows with a picture are kept."""
+    """Planted and seen: only rows with an image are kept."""
     lines = [f"line {row}" if row in (2, 9, 15) else None for row in range(16)]
     pictures = pa.array([b"picture" if row == 2 else None for row in range(16)], pa.binary())
     with_pictures(folder, pa.table({"thumbnail": pictures, "thumbnail_text": lines}))
@@ -190,18 +190,18 @@ def test_lines_of_rows_stand_beside_a_folder(folder):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (pa.array([16]), "a picture of row 16, of 16 rows"),
-        (pa.array([2**62]), "a picture of row 4611686018427387904"),
-        (pa.array([-1]), "a picture of row -1"),
-        (pa.array([None], pa.int64()), "must say of each picture the number of its row"),
-        (pa.array([1.5]), "must say of each picture the number of its row, got double"),
-        (pa.array(["1"]), "must say of each picture the number of its row, got string"),
-        (pa.array([3, 3]), "two pictures of one row"),
-        (None, "must say of each picture"),
+        (pa.array([16]), "an image of row 16, of 16 rows"),
+        (pa.array([2**62]), "an image of row 4611686018427387904"),
+        (pa.array([-1]), "an image of row -1"),
+        (pa.array([None], pa.int64()), "must say of each image the number of its row"),
+        (pa.array([1.5]), "must say of each image the number of its row, got double"),
+        (pa.array(["1"]), "must say of each image the number of its row, got string"),
+        (pa.array([3, 3]), "two images of one row"),
+        (None, "must say of each image"),
     ],
 )
 def test_small_pictures_of_rows_that_are_not_there(folder, rows, words):
-    """They are errors with words, never an IndexError or a picture at the wrong row."""
+    """They are errors with words, never an IndexError or an image at the wrong row."""
     table = pa.table({"thumbnail": pa.array([b"picture"] * len([1] if rows is None else rows), pa.binary())})
     pq.write_table(table if rows is None else table.append_column("row", rows), folder / "_thumbnails.parquet")
     replace(Manifest.load(folder), thumbnails=None).save(folder)  # as of before
@@ -211,12 +211,12 @@ def test_small_pictures_of_rows_that_are_not_there(folder, rows, words):
 
 
 def test_small_pictures_of_another_folder_are_refused(folder):
-    """A manifest says which file of small pictures is its own."""
+    """A manifest says which file of small images is its own."""
     pictures = pa.table({"thumbnail": pa.array([b"mine", *[None] * 15], pa.binary())})
     with_pictures(folder, pictures)
     assert Predictions.load(folder).column("thumbnail")[0] == b"mine"
     save_thumbnails(folder, pa.table({"thumbnail": pa.array([b"other", *[None] * 15], pa.binary())}))
-    with pytest.raises(OochubError, match="small pictures of other predictions"):
+    with pytest.raises(OochubError, match="small images of other predictions"):
         Predictions.load(folder)
     (folder / "_thumbnails.parquet").unlink()
     with pytest.raises(OochubError, match=r"_thumbnails\.parquet is missing"):

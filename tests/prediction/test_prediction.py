@@ -60,7 +60,7 @@ def data(coco):
 
 
 def test_logits_are_the_models_own(folder, data, tmp_path):
-    """The model and its processor called by hand, picture by picture."""
+    """The model and its processor called by hand, image by image."""
     predictions = oochub.predict(folder, data, out=tmp_path / "p.parquet")
     model, processor = _model(), _processor()
     expected = []
@@ -213,14 +213,14 @@ def test_refused_before_the_work(folder, data, tmp_path):
         oochub.predict(tmp_path / "empty", data)
     with pytest.raises(oochub.OochubError, match="needs image_processor="):
         oochub.predict(_model(), data)
-    with pytest.raises(oochub.OochubError, match=r"no column of a kind of input: .*'image' \(pictures\)"):
+    with pytest.raises(oochub.OochubError, match=r"no column of a kind of input: .*'image' \(images\)"):
         oochub.predict(folder, DatasetDict({"test": data["test"].remove_columns("image")}))
     with pytest.raises(oochub.OochubError, match=r"out is a \.parquet file"):
         oochub.predict(folder, data, features=True, out="/dev/stdout")
 
 
 def test_rows_of_nooch_without_their_contexts_are_predicted(coco, tmp_path):
-    """Picture and label alone: a caption names no context. Fault planted: KeyError 'group', as it was."""
+    """Image and label alone: a caption names no context. Fault planted: KeyError 'group', as it was."""
     data = oochub.load("nooch/ce_car", data_dir=str(coco))
     few = DatasetDict({"test": data["test"].select(range(12)).select_columns(["example_id", "image", "label"])})
     predictions = oochub.predict(_model(), few, image_processor=_processor(), out=tmp_path / "few.parquet")

@@ -44,7 +44,7 @@ def closed(monkeypatch):
 
 
 def _folder(root: Path) -> Path:
-    """Twelve pictures of two classes, in files."""
+    """Twelve images of two classes, in files."""
     rng = np.random.default_rng(0)
     for split in ("train", "test"):
         for number in range(6):
@@ -141,7 +141,7 @@ def _loaded(root):
 
 
 def test_every_change_of_the_data_counts(model, tmp_path):
-    """A picture of the same name, size and time of writing, which `datasets` does not notice, included.
+    """An image of the same name, size and time of writing, which `datasets` does not notice, included.
 
     Fault planted: the time of change left out.
     """
@@ -229,8 +229,8 @@ _ONE = """
 import sys
 from pathlib import Path
 import oochub
-from model_folders import pictures
-made = oochub.predict(Path(sys.argv[1]), pictures(), features=True)
+from model_folders import images
+made = oochub.predict(Path(sys.argv[1]), images(), features=True)
 print(made.digest)
 """
 

@@ -49,13 +49,13 @@ def test_columns_that_predictions_write_are_refused(name):
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 @pytest.mark.parametrize(("columns", "place"), [({}, "2"), ({"example_id": ["a", "b", "c", "d"]}, "c")])
 def test_a_row_without_a_picture_is_named(preprocessing, columns, place):
-    with pytest.raises(OochubError, match=f"example {place}: there is no picture. Drop the row"):
+    with pytest.raises(OochubError, match=f"example {place}: there is no image. Drop the row"):
         _predict(_data(missing=[2], **columns), preprocessing=preprocessing)
 
 
 @pytest.mark.parametrize("preprocessing", ["fused", "processor"])
 def test_without_any_picture_the_first_row_is_named(preprocessing):
-    with pytest.raises(OochubError, match="example 0: there is no picture"):
+    with pytest.raises(OochubError, match="example 0: there is no image"):
         _predict(_data(missing=range(4)), preprocessing=preprocessing)
 
 

@@ -1,4 +1,4 @@
-"""Pictures that cannot be read: an error that names the first, or left out and counted where the user says so."""
+"""Images that cannot be read: an error that names the first, or left out and counted where the user says so."""
 
 import io
 
@@ -80,7 +80,7 @@ def test_the_rest_is_predicted_as_without_them(named, streaming, options):
 
 @pytest.mark.parametrize("preprocessing", ["fused", "processor", "auto"])
 def test_by_default_the_first_is_an_error(preprocessing):
-    with pytest.raises(OochubError, match="split test, example id5: 32 bytes that are no picture"):
+    with pytest.raises(OochubError, match="split test, example id5: 32 bytes that are no image"):
         predicted(rows(broken={5: BROKEN[5]}), preprocessing=preprocessing)
 
 
@@ -88,9 +88,7 @@ def test_by_default_the_first_is_an_error(preprocessing):
 def test_where_all_are_broken_it_is_an_error(preprocessing):
     """Fault planted: the split is left out."""
     data = {"validation": rows(), "test": rows(broken=dict.fromkeys(range(3), b"no"), count=3)}
-    with pytest.raises(
-        OochubError, match=r"None of the 3 images of the split test can be read. The first: .*no picture"
-    ):
+    with pytest.raises(OochubError, match=r"None of the 3 images of the split test can be read. The first: .*no image"):
         predicted(data, skip_broken=True, preprocessing=preprocessing)
 
 
@@ -104,7 +102,7 @@ def test_one_is_said_in_the_singular_and_of_many_the_first():
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_workers_leave_out_the_same(workers):
-    """Reference: every whole picture by itself. Planted: pixels stay at the places of before."""
+    """Reference: every whole image by itself. Planted: pixels stay at the places of before."""
     preprocessing, broken = Preprocessing(resize=(16, 16)), []
     found = list(read_batches(rows(), preprocessing, batch_size=2, num_workers=workers, broken=broken))
     assert np.concatenate([batch.rows for batch in found]).tolist() == KEPT
@@ -115,7 +113,7 @@ def test_workers_leave_out_the_same(workers):
 
 
 def test_small_pictures_are_of_their_own_rows():
-    """Each mistake's picture is that of its row in the split. Planted: places among the rows that are left."""
+    """Each mistake's image is that of its row in the split. Planted: places among the rows that are left."""
     colors = [(25 * row, 255 - 25 * row, 40) for row in range(9)]
     files = [encoded(Image.new("RGB", (20, 20), color)) for color in colors]
     data = rows(broken={row: BROKEN.get(row, files[row]) for row in range(9)})
@@ -129,7 +127,7 @@ def test_small_pictures_are_of_their_own_rows():
 
 
 def test_texts_have_none_to_skip():
-    with pytest.raises(OochubError, match=r"skip_broken=True is for pictures\. Leave it out for texts."):
+    with pytest.raises(OochubError, match=r"skip_broken=True is for images\. Leave it out for texts."):
         oochub.predict("nowhere", Dataset.from_dict({"text": ["a"]}), skip_broken=True)
 
 

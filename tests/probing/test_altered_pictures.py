@@ -1,4 +1,4 @@
-"""Altered pictures against loops over pixels, and who lends a background to whom."""
+"""Altered images against loops over pixels, and who lends a background to whom."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def _random(seed, height=23, width=31):
 
 
 def _largest_free_by_loops(covered):
-    """Every rectangle of a small picture, the uppermost, then leftmost of the largest ones."""
+    """Every rectangle of a small image, the uppermost, then leftmost of the largest ones."""
     height, width = covered.shape
     best, area = None, 0
     for top in range(height):
@@ -66,7 +66,7 @@ def test_of_many_parts_one_box_is_filled():
 
 
 def test_without_room_for_a_background_there_is_none():
-    """A picture that is all object, a box that leaves less than 5%, and the least that is enough."""
+    """An image that is all object, a box that leaves less than 5%, and the least that is enough."""
     pixels = _random(0, 100, 100)
     for rows, is_filled in ((100, False), (96, False), (95, True)):
         mask = np.zeros((100, 100), bool)

@@ -40,7 +40,7 @@ def _mask(file, shape=SHAPE, size=SIZE):
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    """Squares on a background, a mask a picture."""
+    """Squares on a background, a mask an image."""
     folder = tmp_path_factory.mktemp("planted")
     planted_folder(folder / "squares", train=4, test=20)
     for tone in ("light", "dark"):
@@ -74,7 +74,7 @@ def test_a_model_that_sees_the_background_alone(world):
     assert same.log_odds == pytest.approx((0 + 2 * (red - blue)) / 2, rel=1e-4)
     assert other.log_odds == pytest.approx((2 * (blue - red) + 0) / 2, rel=1e-4)
     assert same.logit == pytest.approx(red, rel=1e-4) and other.logit == pytest.approx(blue, rel=1e-4)
-    assert found.gap == 1.0 and 0.3 < found.gap.low < 0.8  # twenty pictures lend them
+    assert found.gap == 1.0 and 0.3 < found.gap.low < 0.8  # twenty images lend them
     assert found.gap_log_odds == pytest.approx(2 * (red - blue), rel=1e-4)
 
 
@@ -111,7 +111,7 @@ def test_what_is_said_of_the_background(world, tmp_path):
 
 
 def test_every_state_of_a_mask_is_counted(world, tmp_path):
-    """One row each: no file, another size, empty, all of the picture. Fault planted: a mask of another size resized."""
+    """One row each: no file, another size, empty, all of the image. Fault planted: a mask of another size resized."""
     masks = tmp_path / "masks"
     shutil.copytree(world[1], masks)
     (masks / "light0.png").unlink()
@@ -123,7 +123,7 @@ def test_every_state_of_a_mask_is_counted(world, tmp_path):
     assert found.n == 36 and sorted(found.left_out.values()) == [1, 1, 1, 1]
     assert set(found.left_out) == {
         "nothing says where the object is",
-        "the mask has another size than the picture",
+        "the mask has another size than the image",
         "the area of the object is empty",
         "the object leaves too little background to fill it with",
     }
@@ -134,7 +134,7 @@ def test_every_state_of_a_mask_is_counted(world, tmp_path):
         audit(Onlooker("object"), world[0], masks)
     shutil.rmtree(masks)
     (masks / "sub").mkdir(parents=True)
-    with pytest.raises(OochubError, match="None of 40 pictures has a mask"):
+    with pytest.raises(OochubError, match="None of 40 images has a mask"):
         audit(Onlooker("object"), world[0], masks)
 
 
@@ -249,7 +249,7 @@ def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp
 
 
 def test_altered_rows_as_they_are_get_the_stored_logits(model, world, tmp_path, monkeypatch):
-    """What opens the model for altered pictures says of unaltered ones what the predictions hold."""
+    """What opens the model for altered images says of unaltered ones what the predictions hold."""
     from oochub.probing.probes.background import _open_model as opened_model
     from oochub.settings.model_settings import ModelSettings
     from oochub.settings.prediction_settings import PredictionSettings
@@ -261,7 +261,7 @@ def test_altered_rows_as_they_are_get_the_stored_logits(model, world, tmp_path, 
 
 
 def test_numbers_are_those_of_loops():
-    """Log-odds by math.log of probabilities, changes row by row; rows without a picture are in no number of it."""
+    """Log-odds by math.log of probabilities, changes row by row; rows without an image are in no number of it."""
     generator = np.random.default_rng(0)
     label, original = generator.integers(0, 3, 50), generator.normal(size=(50, 3))
     altered = {name: generator.normal(size=(50, 3)) for name in VARIANTS}
@@ -302,7 +302,7 @@ def test_rows_of_a_cluster_are_drawn_together():
 
 
 def test_few_backgrounds_say_little_of_others():
-    """Three pictures lend to fifty rows, and what they lend decides: wider than of fifty, in all that depends on them.
+    """Three images lend to fifty rows, and what they lend decides: wider than of fifty, in all that depends on them.
 
     Planted faults: the lenders of another class left out of the gap; the object alone as if it had a lender.
     """
@@ -321,7 +321,7 @@ def test_few_backgrounds_say_little_of_others():
         for narrow, wide in ((getattr(before, of), getattr(after, of)) for of in parts):
             if before.name.startswith("mixed"):
                 assert wide == pytest.approx(narrow) and wide.high - wide.low > 1.3 * (narrow.high - narrow.low)
-                assert wide.reason == "only 3 pictures lend a background: the interval may be too narrow"
+                assert wide.reason == "only 3 images lend a background: the interval may be too narrow"
             else:
                 assert (wide is None and narrow is None) or wide.to_dict() == narrow.to_dict()
     for wide, narrow in ((shared.gap, alone.gap), (shared.gap_log_odds, alone.gap_log_odds)):

@@ -118,11 +118,11 @@ def test_annotations_of_a_toy_coco(coco, tmp_path):
 
 @pytest.mark.slow
 def test_persons_of_real_pictures(real_data, tmp_path):
-    """76 pictures of COCO: all 37 with a person are altered or counted. Fault planted: of several persons the first."""
+    """76 images of COCO: all 37 with a person are altered or counted. Fault planted: of several persons the first."""
     pytest.importorskip("pycocotools")
     source = real_data / "coco" / "permissive_subset"
     if not source.is_dir():
-        pytest.skip("no COCO pictures here")
+        pytest.skip("no COCO images here")
     raw = tmp_path / "coco" / "annotations"
     raw.mkdir(parents=True)
     shutil.copy(source / "instances.json", raw / "instances_val2017.json")
@@ -270,7 +270,7 @@ def test_a_box_right_of_its_picture_or_below_it_is_an_error_with_its_row(box):
     area, picture = BoxAreas("box"), OpenedPicture(b"", Image.new("RGB", (100, 80)))
     rows = [RowOfObject("first", "cow", "", {"box": [90, 70, 120, 95]}), RowOfObject("far", "cow", "", {"box": box})]
     area.begin(rows)
-    with pytest.raises(OochubError, match=r"lies outside its picture of 100 x 80 pixels; the row far has"):
+    with pytest.raises(OochubError, match=r"lies outside its image of 100 x 80 pixels; the row far has"):
         area.masks(rows, [picture] * 2)
     (mask,) = area.masks(rows[:1], [picture])
     assert mask.sum() == 100  # the part that is inside, 10 x 10

@@ -32,7 +32,7 @@ def _records(part):
 
 @pytest.mark.parametrize("streaming", [False, True])
 def test_plain_samples_become_the_rows(shards, rows, streaming):
-    """Reference: oochub's own reader. Seen: a stream whose pictures were decoded and encoded anew."""
+    """Reference: oochub's own reader. Seen: a stream whose images were decoded and encoded anew."""
     plain = datasets.load_dataset(str(shards), "ce_car", split="test", streaming=streaming)
     assert set(plain.features) == {"jpg", "json"}
     part = without_build_column(unpack_samples(plain))

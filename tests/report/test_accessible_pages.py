@@ -45,7 +45,7 @@ def _everyday(name):
 
 @pytest.mark.parametrize("page", [_everyday(name) for name in (*PAGES, "leaderboard", "board", "entry")], indirect=True)
 def test_everybody_can_read_the_page(browser, page):
-    """Planted faults: pictures without words; a gray of rules for the text of charts; tables that scroll on paper."""
+    """Planted faults: images without words; a gray of rules for the text of charts; tables that scroll on paper."""
     for media, width, scheme in VIEWS:
         view = f"{media}, {width} px, {scheme}"
         browser.show(page, width=width, scheme=scheme, media=media)

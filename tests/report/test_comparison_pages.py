@@ -44,7 +44,7 @@ def pair(classes=2, n=240, name="m", names=None, challenge=True, **columns):
 
 @pytest.fixture(
     scope="module",
-    params=["pair", "pair with pictures", "1,000 classes", "no sides", "groups", "hostile", "1 model", "30 models"],
+    params=["pair", "pair with images", "1,000 classes", "no sides", "groups", "hostile", "1 model", "30 models"],
 )
 def page(request):
     if request.param.endswith("models") or request.param == "1 model":
@@ -52,7 +52,7 @@ def page(request):
         given = [made(f"model {k}", 0.9 + 0.09 * np.sin(k), 0.6 + 0.3 * np.sin(k + 1)) for k in range(count)]
         return comparison(given).to_html()
     more = {
-        "pair with pictures": {"thumbnail": [jpeg()] * 240},
+        "pair with images": {"thumbnail": [jpeg()] * 240},
         "1,000 classes": {"classes": 1000},
         "no sides": {"challenge": False},
         "groups": {
@@ -109,11 +109,11 @@ def test_numbers_of_a_pair_stand_on_its_page():
 
 
 def test_flips_are_pictures_where_there_are_some():
-    """Planted fault: the pictures of the flips in the other gallery."""
+    """Planted fault: the images of the flips in the other gallery."""
     shown = pair(thumbnail=[jpeg()] * 240)
     assert len(shown.flips) == 12 and shown.to_html().count("<img") == 12
     html = shown.to_html(images=False)
-    assert "<img" not in html and "Pictures are left out" in html
+    assert "<img" not in html and "Images are left out" in html
     assert all(flip.mistake.example_id in html for flip in shown.flips)
     words = ParsedPage(shown.to_html()).words
     first, second = (words.index(f"Right in {letter} alone") for letter in "BA")

@@ -1,7 +1,7 @@
 """The section on contexts that nobody labelled, in each state: what it says, and which rows it shows.
 
 Planted faults seen: the right answers marked in place of the wrong ones; a context without a class in the table;
-pictures shown with images=False; a picture that is no JPEG let through.
+images shown with images=False; an image that is no JPEG let through.
 """
 
 import base64
@@ -188,7 +188,7 @@ def test_data_with_contexts_of_their_own_are_judged_by_those():
 
 @pytest.fixture(scope="module")
 def pictured():
-    """A report of rows with a picture each, shades of gray by their number."""
+    """A report of rows with an image each, shades of gray by their number."""
     made = rows(300)
     columns = {"thumbnail": [jpeg(row % 256) for row in range(300)]}
     return made, report_of(made, columns=columns)
@@ -235,7 +235,7 @@ def test_what_is_no_picture_is_refused(pictured):
 
 
 def test_a_full_page_says_what_it_leaves_out(pictured):
-    """Two contexts of ten pictures of 7 kB each are more than 120 kB. Planted fault seen: they are left out unsaid."""
+    """Two contexts of ten images of 7 kB each are more than 120 kB. Planted fault seen: they are left out unsaid."""
     _, report = pictured
     assert "The page is full" not in words(report)
     large = base64.b64encode(jpeg(7) + bytes(7_000)).decode()
@@ -245,11 +245,11 @@ def test_a_full_page_says_what_it_leaves_out(pictured):
         for each in report.contexts.contexts
     ]  # fmt: skip
     said = words(replace(report, contexts=replace(report.contexts, contexts=tuple(full))))
-    assert "The page is full: the pictures of 1 more are left out." in said and said.count("<img") == 10
+    assert "The page is full: the images of 1 more are left out." in said and said.count("<img") == 10
 
 
 def test_small_pictures_stay_small(pictured):
-    """A picture of a row is at most 96 pixels a side, so that fifty are a part of a page."""
+    """An image of a row is at most 96 pixels a side, so that fifty are a part of a page."""
     _, report = pictured
     for row in report.contexts.contexts[0].rows_usual:
         with Image.open(io.BytesIO(base64.b64decode(row.image))) as picture:

@@ -1,4 +1,4 @@
-"""What a page shows of a row beside its words: boxes over its picture."""
+"""What a page shows of a row beside its words: boxes over its image."""
 
 import io
 import re
@@ -19,7 +19,7 @@ _PATHS = {"true": "M10.0 20.0h20.0v40.0h-20.0z", "said": "M12.0 20.0h18.5v40.0h-
 
 
 def _report(**columns):
-    """Of two pictures of 200 x 100 pixels, shown smaller: in the first a box is drawn twice, in the second none."""
+    """Of two images of 200 x 100 pixels, shown smaller: in the first a box is drawn twice, in the second none."""
     rows = Predictions.from_arrays(
         detected_boxes=[[_SAID, _SAID, _UNSURE], []],
         scores=[[0.9, 0.8, 0.5], []],
@@ -37,7 +37,7 @@ def test_boxes_are_drawn_over_their_picture_in_its_own_pixels():
     """By hand.
 
     Planted and seen: boxes with a score of 0.5 among the answers; y1 and x2 exchanged; the true boxes as the model's;
-    the size of the small picture for that of the picture.
+    the size of the small image for that of the image.
     """
     report = _report(width=[200, 200], height=[100, 100])
     again = from_json(Report, to_json(report), what="again")
@@ -60,7 +60,7 @@ def test_pictures_of_unknown_size_have_no_boxes():
 
 
 def test_boxes_beyond_the_budget_are_left_out_and_said():
-    """Planted and seen: a budget that a left out picture uses up."""
+    """Planted and seen: a budget that a left out image uses up."""
     report = _report(width=[200] * 2, height=[100] * 2)
     many = {"width": 200, "height": 100, "true": [], "answered": np.tile(_TRUE, (4000, 1)).tolist()}
     content = to_json(report)

@@ -242,12 +242,12 @@ def test_sizes(report):
 def test_pages_beyond_the_limit_are_refused():
     report = reports.nooch_report()
     report["slices"] += [report["slices"][0] | {"name": str(i), "role": "split"} for i in range(400)]
-    with pytest.raises(OochubError, match=r"at most 300 kB without and 600 kB with pictures .* 405 slices"):
+    with pytest.raises(OochubError, match=r"at most 300 kB without and 600 kB with images .* 405 slices"):
         render_page(report)
 
 
 def test_pictures_beyond_the_budget_are_left_out_and_said():
-    """240 kB in all: two pictures of 90 kB fit, a third does not, a small one after it does."""
+    """240 kB in all: two images of 90 kB fit, a third does not, a small one after it does."""
     report = reports.nooch_report()
     small = base64.b64decode(report["mistakes"][3]["image"])
     large = base64.b64encode(small + bytes(90_000)).decode()
@@ -255,11 +255,11 @@ def test_pictures_beyond_the_budget_are_left_out_and_said():
         mistake["image"] = large
     html = render_page(report)
     assert html.count(large) == 2
-    assert html.count("picture left out: the page is full") == 1
+    assert html.count("image left out: the page is full") == 1
     assert html.count("<img") == 11
     bare = render_page(report, images=False)
     assert "<img" not in bare
-    assert "Pictures are left out." in bare
+    assert "Images are left out." in bare
     assert report["mistakes"][0]["example_id"] in bare
 
 
@@ -267,7 +267,7 @@ def test_pictures_beyond_the_budget_are_left_out_and_said():
 def test_a_picture_that_is_no_jpeg_is_refused(image):
     report = reports.nooch_report()
     report["mistakes"][0]["image"] = image
-    with pytest.raises(OochubError, match=r"must be a base64 JPEG, and it is not.*without pictures"):
+    with pytest.raises(OochubError, match=r"must be a base64 JPEG, and it is not.*without images"):
         render_page(report)
 
 

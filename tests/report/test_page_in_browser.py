@@ -115,7 +115,7 @@ Object.fromEntries(["tbody tr", ".strip", "details"].map(each =>
 
 
 def test_found_contexts_fit_a_screen(browser, tmp_path):
-    """Seven contexts, pictures of five, checks of each: 800 pixels high until a reader unfolds all; paper has all.
+    """Seven contexts, images of five, checks of each: 800 pixels high until a reader unfolds all; paper has all.
 
     Planted faults: `.more` on no strip; the fold's rule for paper as well; a fold that a click does not open.
     """
@@ -138,7 +138,7 @@ def test_found_contexts_fit_a_screen(browser, tmp_path):
 
 
 def test_the_browser_would_tell(browser, tmp_path):
-    """The net above has no holes: a style attribute, an outside picture and a script are all reported."""
+    """The net above has no holes: a style attribute, an outside image and a script are all reported."""
     browser.events.clear()
     html = render_page(reports.nooch_report())
     planted = (

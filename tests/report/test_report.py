@@ -1,4 +1,4 @@
-"""The report: no code of ours reads one by string keys; those of before open; the worst rows without pictures."""
+"""The report: no code of ours reads one by string keys; those of before open; the worst rows without images."""
 
 import re
 import subprocess
@@ -89,7 +89,7 @@ def test_the_worst_rows_without_pictures_are_shown_as_text_or_numbers():
     shown = replace(report, mistakes=(text, number), benchmark=replace(report.benchmark, words=words))
     html = shown.to_html()
     page = ParsedPage(html)
-    assert "<img" not in html and "Pictures are left out" not in page.words
+    assert "<img" not in html and "Images are left out" not in page.words
     assert "the <b>worst</b> of all xxx" in page.words and "…" in page.words
     assert 0 < page.words.count("x" * 150) and "x" * 300 not in page.words
     assert "far off: 3.2" in page.words and "said 7.9" in page.words and "said 7.9 at" not in page.words

@@ -245,7 +245,7 @@ def test_what_decides_nothing_says_why():
     ],
 )
 def test_verdicts_by_contexts_that_were_found(found, case, status, gap):
-    """Every number is one of the finding, and no word speaks of pictures or objects: rows may be of any kind."""
+    """Every number is one of the finding, and no word speaks of images or objects: rows may be of any kind."""
     contexts = found.contexts
     first = replace(contexts.contexts[0], status=status, gap=estimate(*gap), reason="a reason")
     n_tests = 0 if status == "too few" else 1

@@ -1,6 +1,6 @@
 """A check of found contexts: which rows are asked for, what several raters said, what the repository then says.
 
-Planted faults seen: rows on which something was chosen are asked for; pictures of a row with the same id in another
+Planted faults seen: rows on which something was chosen are asked for; images of a row with the same id in another
 split; wrong answers counted for the other half; rows that change when answers are stored; a tie of raters counted as
 right.
 """
@@ -27,7 +27,7 @@ GRAY = {"train": (20, 200, 21, 210, 22, 220), "test": (10, 205, 11, 215, 12, 225
 
 @pytest.fixture
 def found(tmp_path, monkeypatch):
-    """Dark and bright pictures in both splits, whose rows have the same ids: r0 of train is not r0 of test."""
+    """Dark and bright images in both splits, whose rows have the same ids: r0 of train is not r0 of test."""
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
     for split, grays in GRAY.items():
         for number, gray in enumerate(grays):

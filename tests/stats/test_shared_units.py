@@ -1,4 +1,4 @@
-"""A mean of rows that share pictures: its variance pair by pair, its coverage, and the means that it must give back."""
+"""A mean of rows that share images: its variance pair by pair, its coverage, and the means that it must give back."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What keeps a small picture covers what a report shows, whichever groups it looks at."""
+"""What keeps a small image covers what a report shows, whichever groups it looks at."""
 
 from itertools import combinations
 

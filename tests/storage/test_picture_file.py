@@ -1,4 +1,4 @@
-"""Pictures: formats, bombs, and links that lead out of the raw folder."""
+"""Images: formats, bombs, and links that lead out of the raw folder."""
 
 import io
 import os
@@ -35,9 +35,9 @@ def test_each_format_is_read(tmp_path, codec):
 def test_another_format_is_refused(tmp_path, content):
     """EPS would run Ghostscript at `load()`. Planted faults seen: `formats=None`, no check of the first bytes."""
     (tmp_path / "a.jpg").write_bytes(content)
-    with pytest.raises(OochubError, match=r"a\.jpg: .* bytes that are no picture in JPEG"):
+    with pytest.raises(OochubError, match=r"a\.jpg: .* bytes that are no image in JPEG"):
         read_picture(tmp_path / "a.jpg", root=tmp_path)
-    with pytest.raises(OochubError, match="no picture in JPEG"):
+    with pytest.raises(OochubError, match="no image in JPEG"):
         open_picture(content, name="a.jpg")
 
 

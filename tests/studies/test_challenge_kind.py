@@ -45,7 +45,7 @@ def _brute_force(counts: pd.DataFrame) -> tuple[bool, bool]:
 
 @pytest.mark.parametrize(("variant", "table"), [("paper", TABLE_2), ("released", RELEASED)])
 def test_the_challenges_against_brute_force(variant, table):
-    """As the paper says, three are one-to-one, but for a mountain that no test picture shows, and three many-to-many.
+    """As the paper says, three are one-to-one, but for a mountain that no test image shows, and three many-to-many.
 
     Faults planted: the environments of training left out of Eq. 1 (the many-to-many ones become one-to-one), a
     partition judged on training alone.
@@ -76,7 +76,7 @@ def test_random_counts_against_brute_force():
 
 
 def _planted(name: str, split: str, environment: str, label: str, background: str) -> pd.DataFrame:
-    """A challenge of Table 2 with five more pictures where they do not belong."""
+    """A challenge of Table 2 with five more images where they do not belong."""
     counts = composition_counts(TABLE_2[name], 100)
     row = {"split": split, "environment": environment, "label": label, "background": background, "n": 5}
     return pd.concat([counts, pd.DataFrame([row])], ignore_index=True)

@@ -150,7 +150,7 @@ def clip(tmp_path_factory):
 
 
 def _by_transformers(clip, part):
-    """The best of the 24 descriptions by the model's own `logits_per_image`, one picture at a time."""
+    """The best of the 24 descriptions by the model's own `logits_per_image`, one image at a time."""
     import torch
     from transformers import AutoModel, AutoProcessor
 

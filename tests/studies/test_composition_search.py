@@ -44,7 +44,7 @@ def few_steps(monkeypatch):
 def test_a_head_is_as_good_as_scikit_learns():
     """The numbers of rows are those of the composition, and the accuracies those of a logistic regression on them.
 
-    Faults planted: the test rows trained on, breeds exchanged, one half of the pictures twice.
+    Faults planted: the test rows trained on, breeds exchanged, one half of the images twice.
     """
     features = _features(80, breed=2.0, background=2.0)
     found = composition_search([TABLE_2["o2o_hard"]], features).ranked[0]
@@ -65,7 +65,7 @@ def test_a_head_is_as_good_as_scikit_learns():
 
 
 def test_what_ranks_shares_no_picture_with_what_confirms(few_steps):
-    """Every second picture is noise alone. Fault planted: both halves of one and the same."""
+    """Every second image is noise alone. Fault planted: both halves of one and the same."""
     features = _features(40, breed=9.0, background=0.0)
     for rows in features.values():
         rows[::2] = np.random.default_rng(1).normal(size=rows[::2].shape)
@@ -107,7 +107,7 @@ def test_what_cannot_be_searched():
     features = _features(20, breed=1.0, background=1.0)
     with pytest.raises(OochubError, match="1/beach/corgi has 3"):
         composition_search([], features | {(1, "beach", "corgi"): np.zeros((3, 10), np.float32)})
-    with pytest.raises(OochubError, match="needs 20 pictures a folder, got 19"):
+    with pytest.raises(OochubError, match="needs 20 images a folder, got 19"):
         composition_search([], {folder: rows[:19] for folder, rows in features.items()})
     with pytest.raises(OochubError, match=r"equally many training rows, got \[64, 72\]"):
         composition_search([TABLE_2["o2o_hard"], TABLE_2["m2m_hard"]], features)
@@ -117,7 +117,7 @@ def test_what_cannot_be_searched():
 
 
 def _search_of_toy(folder, form: str, **world) -> CompositionSearch:
-    """On colors of the toy's pictures, 4 by 4 pixels at a time."""
+    """On colors of the toy's images, 4 by 4 pixels at a time."""
     root, features = toy_spawrious(folder, size=40, **world) / "spawrious224", {}
     for repeat, background, breed in _FOLDERS:
         files = [root / f"{repeat}/{background}/{breed}/{background}_{breed}_{k}.png" for k in range(1, 41)]
@@ -129,7 +129,7 @@ def _search_of_toy(folder, form: str, **world) -> CompositionSearch:
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["o2o", "m2m"])
 def test_the_toys_compositions_differ_and_the_controls_do_not(form, tmp_path):
-    """Other pictures and heads confirm which are hard; on the control they do not.
+    """Other images and heads confirm which are hard; on the control they do not.
 
     Seen: correlations of the halves of 0.69 and 0.80 on the toy, of 0.34 and 0.16 on the control, whose intervals hold
     0.

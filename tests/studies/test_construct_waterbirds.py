@@ -98,7 +98,7 @@ def test_the_whole_of_cub_gives_the_releases_numbers():
     paper = waterbird_rows(images, places, species="paper")
     changed = {image.species for image, one, two in zip(images, rows, paper, strict=True) if one.y != two.y}
     assert changed == {"Eastern_Towhee", "Western_Meadowlark", "Western_Wood_Pewee"}
-    with pytest.raises(oochub.OochubError, match="birds stand before water, and there are 3 pictures of it"):
+    with pytest.raises(oochub.OochubError, match="birds stand before water, and there are 3 images of it"):
         waterbird_rows(images, places | {"water": ["/o/1.jpg", "/o/2.jpg", "/o/3.jpg"]})
 
 
@@ -120,7 +120,7 @@ def test_a_pasted_bird_by_hand():
     assert pasted_bird(bird, nothing, tall).tobytes() == tall.crop((0, 3, 4, 7)).tobytes()
     small = Image.fromarray(rng.integers(0, 256, (2, 2, 3), np.uint8))
     assert pasted_bird(bird, nothing, small).tobytes() == small.resize((4, 4), Image.Resampling.LANCZOS).tobytes()
-    with pytest.raises(oochub.OochubError, match=r"the mask has \(4, 3\) pixels and the picture \(4, 4\)"):
+    with pytest.raises(oochub.OochubError, match=r"the mask has \(4, 3\) pixels and the image \(4, 4\)"):
         pasted_bird(bird, Image.new("L", (4, 3)), place)
 
 
@@ -136,7 +136,7 @@ def test_from_the_shell_to_rows(birds, tmp_path, monkeypatch, capsys):
     data = oochub.load("waterbirds", data_dir=out)
     record = BuildRecord.of(data["train"].info)
     assert record.facts.rows == {"train": 24, "validation": 6, "test": 30}  # of 30 and 30 images
-    assert "constructed from CUB and Places by oochub: not the released pictures" in record.notes
+    assert "constructed from CUB and Places by oochub: not the released images" in record.notes
     row = data["train"][0]
     mask = np.asarray(Image.open(cub / "segmentations" / f"{row['example_id']}.png"))
     bird = np.asarray(Image.open(cub / "images" / f"{row['example_id']}.jpg"), float)
@@ -179,7 +179,7 @@ _WRONG = {
     "no ocean": (lambda root: shutil.rmtree(root / "places365/data_large/o/ocean"), r"category o/ocean in .*ocean"),
     "few places": (
         lambda root: [path.unlink() for path in root.glob("places365/data_large/[ol]/**/000000[0-2]*.jpg")],
-        r"birds stand before water, and there are 2 pictures",
+        r"birds stand before water, and there are 2 images",
     ),
     "a mask of another size": (
         lambda root: Image.new("L", (3, 3)).save(root / f"CUB_200_2011/segmentations/{_BIRD}.png"),
@@ -198,7 +198,7 @@ _WRONG = {
 
 @pytest.mark.parametrize("word", _WRONG)
 def test_what_is_refused(word, birds, tmp_path):
-    """The file is named, nothing is written, and what stood there stays. Fault planted: pictures written one by one."""
+    """The file is named, nothing is written, and what stood there stays. Fault planted: images written one by one."""
     change, said = _WRONG[word]
     root = tmp_path / "raw"
     shutil.copytree(birds, root)

@@ -35,7 +35,7 @@ DETECTORS = ("msp", "energy", "max_cosine", "knn:k=20")
 
 
 def _near_mean_model(folder: Path, data, seed: int) -> Path:
-    """A random network whose head is the nearest class mean of the training pictures: no training, some are right."""
+    """A random network whose head is the nearest class mean of the training images: no training, some are right."""
     import torch
 
     from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
@@ -62,7 +62,7 @@ def _near_mean_model(folder: Path, data, seed: int) -> Path:
 
 @pytest.fixture(scope="module")
 def imagenet(tmp_path_factory):
-    """A third of the toy world that other tests share: 300 training pictures, 30 validation pictures."""
+    """A third of the toy world that other tests share: 300 training images, 30 validation images."""
     from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
 
     return toy_imagenet(tmp_path_factory.mktemp("raw") / "imagenet_ood", size=1)

@@ -226,7 +226,7 @@ def texts(ax):
 
 
 def test_what_stands_on_the_axes(cars, coco):
-    """Losses and areas are those of the rows, pictures and outlines those of the ids, in the order of the choice."""
+    """Losses and areas are those of the rows, images and outlines those of the ids, in the order of the choice."""
     erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
     kinds = ["hard_negative", "easy_positive"]
     ax = gallery([erm, gdro], cars, kinds=kinds, columns=3, coco=coco, names=["ERM", "GroupDRO"])
@@ -293,7 +293,7 @@ def test_shares_below_one_percent(cars):
 
 
 def boxes(ax):
-    """(what, its box in pixels) of every text and picture of a gallery."""
+    """(what, its box in pixels) of every text and image of a gallery."""
     ax.figure.canvas.figure.draw_without_rendering()
     result = [(text.get_text(), text.get_window_extent()) for text in ax.texts]
     for inset in ax.child_axes:
@@ -339,7 +339,7 @@ def test_a_kind_without_examples_says_so(cars):
 
 
 def test_only_shown_pictures_are_decoded(cars):
-    """The bytes of all other pictures are broken; those of one shown then give an error that names it."""
+    """The bytes of all other images are broken; those of one shown then give an error that names it."""
     erm = predicted(cars)
     ids = set(choose_examples(erm, most=1)["example_id"])
 
@@ -351,7 +351,7 @@ def test_only_shown_pictures_are_decoded(cars):
     assert len(gallery(erm, fine, columns=1).child_axes) == 3
     first = sorted(ids)[0]
     bad = raw.map(lambda row: broken(row, ids - {first}), features=raw.features).cast_column("image", Image())
-    with pytest.raises(OochubError, match=f"split test, example {first}: 10 bytes that are no picture"):
+    with pytest.raises(OochubError, match=f"split test, example {first}: 10 bytes that are no image"):
         gallery(erm, bad, columns=1)
 
 
@@ -422,7 +422,7 @@ def test_the_command(run, cars, coco, tmp_path):
 
 
 def test_the_command_takes_a_task_of_all(run, coco, tmp_path):
-    """One file of a model with an output a class; the task's pictures come from nooch/all."""
+    """One file of a model with an output a class; the task's images come from nooch/all."""
     data = load_dataset("nooch", "all", data_dir=str(coco), split="test")
     part = data.remove_columns(["image"])
     logits = np.random.default_rng(0).normal(size=(len(part), 171)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Generated pictures: the real classes of diffusers and transformers, tiny; about half of the pictures are fit."""
+"""Generated images: the real classes of diffusers and transformers, tiny; about half of the images are fit."""
 
 import json
 import pickle
@@ -42,7 +42,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def small(models: dict[str, str]) -> GenerationPlan:
-    """Two prompts in two folders, two pictures of each."""
+    """Two prompts in two folders, two images of each."""
     return GenerationPlan(
         **models,
         prompts=2,
@@ -76,9 +76,9 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_each_picture_is_that_of_its_seed(made: Path, models: dict[str, str]) -> None:
-    """The libraries called one picture at a time, as their own pages do; the seed by its formula.
+    """The libraries called one image at a time, as their own pages do; the seed by its formula.
 
-    Planted faults seen: one generator for a batch; captions in another order than pictures; a seed without the try.
+    Planted faults seen: one generator for a batch; captions in another order than images; a seed without the try.
     """
     import diffusers
     import transformers
@@ -157,7 +157,7 @@ def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: 
 
 
 def test_more_is_added(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
-    """Fewer pictures first and one breed, then all. Planted fault: a seed that depends on how many are wanted."""
+    """Fewer images first and one breed, then all. Planted fault: a seed that depends on how many are wanted."""
     for plan in (replace(small, images_per_prompt=1, breeds=("labrador",)), small):
         generate_spawrious(tmp_path / "dogs", plan, device="cpu")
     pictures = {name: content for name, content in files(tmp_path / "dogs").items() if name.startswith("spawrious")}
@@ -315,7 +315,7 @@ def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, mo
 
     refused("No model at ./nowhere", model="./nowhere")
     refused("No model at ./nowhere", captioner="./nowhere")
-    refused("makes no text of pictures", captioner=str(Path(small.model) / "text_encoder"))
+    refused("makes no text of images", captioner=str(Path(small.model) / "text_encoder"))
     refused("neither a folder nor a Hub id of a text-to-image pipeline", model=small.captioner)
     unchecked = str(tiny_generators.pipeline(tmp_path / "unchecked", checker=False))
     refused("no safety checker", model=unchecked)
@@ -375,14 +375,14 @@ def test_a_pipeline_runs_no_code(models: dict[str, str], tmp_path: Path, part: s
 def test_too_few_are_fit(small: GenerationPlan, tmp_path: Path) -> None:
     """A checker that flags everything. Planted fault: no bound, and the run never ends."""
     strict = str(tiny_generators.pipeline(tmp_path / "strict", strictness=-1.0))
-    with pytest.raises(OochubError, match=r"0 of 10 pictures .* are fit \(10 flagged by the safety checker\)"):
+    with pytest.raises(OochubError, match=r"0 of 10 images .* are fit \(10 flagged by the safety checker\)"):
         generate_spawrious(tmp_path / "dogs", replace(small, model=strict, most_tries=10), device="cpu")
     assert not list((tmp_path / "dogs").rglob("*.png"))
 
 
 @pytest.mark.slow
 def test_what_is_made_is_loaded_trained_on_and_reported(models: dict[str, str], tmp_path: Path) -> None:
-    """All 48 folders of ten pictures: a challenge, then a composition that is trained on and reported.
+    """All 48 folders of ten images: a challenge, then a composition that is trained on and reported.
 
     Counts worked by hand: 9 and 1 of each breed in environment 1, 8 and 2 in environment 2, their last fifth, rounded
     down, for validation.

@@ -111,7 +111,7 @@ def _killed(times: int, count: int, folder: Path) -> None:
             )
             ends["killed" if any(codes) else "over before"] += 1
             made = len(list((folder / "dogs").rglob("*.png")))
-            ends["killed with some pictures made"] += bool(any(codes) and 0 < made < len(expected))
+            ends["killed with some images made"] += bool(any(codes) and 0 < made < len(expected))
             assert run(words("dogs"), scratch, count=count) == [0] * count, (attempt, seed)
             assert left_behind(folder / "dogs") == expected, (attempt, codes, seed)
             assert not list(folder.glob(".*"))

@@ -113,9 +113,9 @@ def test_an_id_against_the_annotations_is_named(coco, images, tmp_path):
         load_dataset("nooch", "ce_dog", data_dir=coco, official_ids=str(folder))
 
 
-@pytest.mark.slow  # 24 builds of 2,000 to 20,000 tiny pictures: a minute
+@pytest.mark.slow  # 24 builds of 2,000 to 20,000 tiny images: a minute
 def test_the_96_published_sets_come_out(real_data, tmp_path):
-    """Generated annotations and tiny pictures of the images listed for each object; Table 2's counts."""
+    """Generated annotations and tiny images of the images listed for each object; Table 2's counts."""
     ids, split_file = (real_data / "nooch_official" / name for name in ("ids", "cocostuff_split_image_ids.npz"))
     with np.load(split_file) as content:
         test, train = content["test_ids"].tolist(), content["train_ids"].tolist()
@@ -149,7 +149,7 @@ def test_the_96_published_sets_come_out(real_data, tmp_path):
 
 
 def _raw_folder(folder, shows):
-    """COCO's files for the given image ids: every picture the same few bytes, every object a hundredth of it."""
+    """COCO's files for the given image ids: every image the same few bytes, every object a hundredth of it."""
     for place in ("annotations", "images/train2017", "images/val2017"):
         (folder / place).mkdir(parents=True)
     first, *others = (f"{image:012d}.jpg" for image in shows)

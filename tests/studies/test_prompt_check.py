@@ -1,4 +1,4 @@
-"""The check of a prompt: the verdict by hand, the pictures of the libraries, the command and its page in between."""
+"""The check of a prompt: the verdict by hand, the images of the libraries, the command and its page in between."""
 
 import json
 import sys
@@ -53,9 +53,9 @@ def answers(**numbers):
     ],
 )
 def test_verdicts_by_hand(dropped, given, outcome):
-    """Appendix E, of 100 pictures.
+    """Appendix E, of 100 images.
 
-    Planted faults seen: an unanswered picture that fits; 94 that are enough; no look at what the captioner let pass; an
+    Planted faults seen: an unanswered image that fits; 94 that are enough; no look at what the captioner let pass; an
     unfit dog that is excused because it was dropped.
     """
     assert prompt_verdict(pictures(100, dropped), answers(**given)).outcome == outcome
@@ -66,10 +66,10 @@ def test_how_many_must_fit_is_rounded_up():
 
 
 def test_wrong_answers_are_named():
-    for made, message in ((pictures(2), "1 decisions are on nothing of this prompt"), ([], "pictures of one prompt")):
+    for made, message in ((pictures(2), "1 decisions are on nothing of this prompt"), ([], "images of one prompt")):
         with pytest.raises(OochubError, match=message):
             prompt_verdict(made, answers(fits=[7]))
-    with pytest.raises(OochubError, match="pictures of one prompt"):
+    with pytest.raises(OochubError, match="images of one prompt"):
         prompt_verdict([*pictures(1), replace(pictures(1)[0], prompt="another")], {})
     for plan, number, message in (
         (GenerationPlan(), 0, "one breed, one background and one repeat"),
@@ -86,7 +86,7 @@ def models(tmp_path_factory):
 
 
 def test_from_a_prompt_to_a_verdict_by_the_command_line(monkeypatch, capsys, models, tmp_path):
-    """All pictures are kept, each that of its seed; planted fault seen: the dropped ones are left out."""
+    """All images are kept, each that of its seed; planted fault seen: the dropped ones are left out."""
     import diffusers
     import numpy as np
     import torch
@@ -127,7 +127,7 @@ def test_from_a_prompt_to_a_verdict_by_the_command_line(monkeypatch, capsys, mod
     marks = {("image", file): Decision("image", file, word, NOON) for file, word in words_of.items()}
     write_decisions(saved, marks)
     code, output, error = run(out, saved)
-    assert code == 3 and "The prompt is rejected." in output and f"{10 - len(dropped)} of 10 pictures fit" in output
+    assert code == 3 and "The prompt is rejected." in output and f"{10 - len(dropped)} of 10 images fit" in output
     write_decisions(saved, {key: mark._replace(decision="fits") for key, mark in marks.items()})
     code, output, _ = run(out, saved, "--json")
     assert code == 0 and json.loads(output)["outcome"] == "accepted" and set(json.loads(output)["lost"]) == dropped

@@ -158,7 +158,7 @@ def test_numbers_and_verdicts(runs, text):
 
 
 def test_a_wrong_rule_is_seen(runs, about, text, monkeypatch):
-    """Planted: the rule inverted; intervals over test pictures alone; a method left out of the lists."""
+    """Planted: the rule inverted; intervals over test images alone; a method left out of the lists."""
     beats, worse, same = results_numbers.BEATS, results_numbers.WORSE, results_numbers.SAME
     right, swapped = results_numbers.against, {beats: worse, worse: beats, same: same}
     monkeypatch.setattr(results_numbers, "against", lambda method, erm: swapped[right(method, erm)])

@@ -1,4 +1,4 @@
-"""Sweeps: what runs, what is skipped, what a crash or a kill leaves, and one from pictures to the table."""
+"""Sweeps: what runs, what is skipped, what a crash or a kill leaves, and one from images to the table."""
 
 import json
 import os

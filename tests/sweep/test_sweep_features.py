@@ -1,4 +1,4 @@
-"""The features track: pictures seen once, heads that are what their predictions say, tables that never mix."""
+"""The features track: images seen once, heads that are what their predictions say, tables that never mix."""
 
 import json
 import sys
@@ -50,7 +50,7 @@ objective = "jtt"
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How many pictures each extraction saw."""
+    """How many images each extraction saw."""
     seen: list[int] = []
 
     def counting(model, dataset, **options):
@@ -68,7 +68,7 @@ def toy_recipe(tmp_path: Path) -> Path:
 
 
 def test_pictures_are_seen_once_and_features_are_those_of_predict(tmp_path, coco, counted):
-    """Two tasks of the same pictures, and a third of some more: only the new ones go through the network."""
+    """Two tasks of the same images, and a third of some more: only the new ones go through the network."""
     car, cow = (load(f"nooch/ce_{name}", data_dir=str(coco), options={"contexts": ["road"]}) for name in ("car", "cow"))
     model, processor = open_backbone("resnet-tiny", class_names=car["test"].features["label"].names, image_size=24)
     few = {"train": car["train"].select(range(20)), "test": car["test"].select(range(10))}

@@ -18,7 +18,7 @@ MODELS = {
     "py150": "gpt2-tiny",
     "poverty_fold_a": "resnet-tiny",
 }
-"""Of other rows than pictures with a class: a small network in place of the recipe's, which come from the Hub."""
+"""Of other rows than images with a class: a small network in place of the recipe's, which come from the Hub."""
 
 
 def runs():
@@ -55,7 +55,7 @@ def _marks(task: str, method: str) -> Any:
 
 @pytest.mark.parametrize(("task", "method"), [pytest.param(*key, marks=_marks(*key)) for key in RUNS])
 def test_each_takes_a_step(task, method, raw, tmp_path):
-    """With the recipe's settings, batches and metric of selection; only model, pictures' size and steps are others.
+    """With the recipe's settings, batches and metric of selection; only model, images' size and steps are others.
 
     Faults planted: tokens without features, as before, which stops CORAL on Py150; slopes of classes for tokens, IRM.
     """

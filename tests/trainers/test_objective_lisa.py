@@ -15,7 +15,7 @@ ROWS = 40
 
 
 def pictures(rows: int = ROWS, *, seed: int = 0, label: Any = None, environment: Any = None) -> Batch:
-    """Each picture is its row's number as a one-hot vector, so that a mixed one shows its two rows and weights."""
+    """Each image is its row's number as a one-hot vector, so that a mixed one shows its two rows and weights."""
     rng = np.random.default_rng(seed)
     label = torch.tensor(rng.integers(0, 3, rows) if label is None else label)
     environment = torch.tensor(rng.integers(0, 3, rows) if environment is None else environment)
@@ -23,7 +23,7 @@ def pictures(rows: int = ROWS, *, seed: int = 0, label: Any = None, environment:
 
 
 def parts(found: Batch) -> list[tuple[int, int, float]]:
-    """(i, j, weight of i) of each mixed picture, from its pixels; i = j where it is not mixed."""
+    """(i, j, weight of i) of each mixed image, from its pixels; i = j where it is not mixed."""
     pairs = []
     for row, pixels in zip(found.row.tolist(), found.inputs["pixel_values"].numpy(), strict=True):
         rest = [other for other in np.flatnonzero(pixels) if other != row]
@@ -43,7 +43,7 @@ def test_unmixed_rows_have_the_loss_and_gradient_of_erm() -> None:
 def test_pairs_are_alike_in_one_thing_and_differ_in_the_other(
     form: str | None, p_select: float, alike: str, unlike: str
 ) -> None:
-    """Planted: partners drawn from all rows. The label's weights are the picture's; one weight a row, Beta(2, 2)."""
+    """Planted: partners drawn from all rows. The label's weights are the image's; one weight a row, Beta(2, 2)."""
     objective, weights = made("lisa", p_select=p_select, form=form), []
     for seed in range(30):
         batch = pictures(seed=seed)

@@ -1,4 +1,4 @@
-"""Mixup against loops in float64 NumPy: the mixed pictures, and the loss of the mixed labels."""
+"""Mixup against loops in float64 NumPy: the mixed images, and the loss of the mixed labels."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def test_unmixed_rows_have_the_loss_and_gradient_of_erm(task: str) -> None:
 
 
 def test_the_default_mixes_with_one_weight_and_a_permutation() -> None:
-    """Pictures are lam x_i + (1 - lam) x_j. Planted: a weight for each row; the two weights exchanged in the label."""
+    """Images are lam x_i + (1 - lam) x_j. Planted: a weight for each row; the two weights exchanged in the label."""
     batch, objective = pictures(), made("mixup", alpha=0.7)
     found = objective.change(batch, np.random.default_rng(4))
     draws = np.random.default_rng(4)

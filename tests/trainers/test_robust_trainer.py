@@ -64,7 +64,7 @@ def validation(folder: Path) -> Dataset:
 
 @pytest.mark.parametrize(("objective", "accumulate"), [("erm", 1), ("group_dro", 1), ("erm", 2)])
 def test_equals_a_bare_loop(tmp_path: Path, train: Dataset, objective: str, accumulate: int) -> None:
-    """A loop over the pictures in the sampler's order, in plain torch: equal weights, bit for bit.
+    """A loop over the images in the sampler's order, in plain torch: equal weights, bit for bit.
 
     Planted: environments shifted by one row, or a step too many at the end of an epoch, give other weights.
     """
@@ -354,7 +354,7 @@ def test_a_broken_picture_is_named_and_nothing_stands_half_written(tmp_path: Pat
     rows = undecoded.to_list()
     rows[7]["image"]["bytes"] = rows[7]["image"]["bytes"][:100]
     broken = Dataset.from_list(rows, train.features)
-    with pytest.raises(OochubError, match="example 1/7: the picture cannot be read"):
+    with pytest.raises(OochubError, match="example 1/7: the image cannot be read"):
         trainer_of(tmp_path / "run", broken, cache=cache).train()
     assert [file.name for file in (tmp_path / "run").iterdir()] == ["checkpoints"]
 

@@ -169,14 +169,14 @@ def test_what_does_not_fit_is_refused_before_training(tmp_path: Path) -> None:
         RobustTrainer(ResNetForImageClassification(three), arguments(tmp_path / "run"), processor=processor, **given)
     with pytest.raises(OochubError, match="num_channels=3, and the arrays of the data set need 4"):
         oochub.predict(ResNetForImageClassification(three), train)
-    with pytest.raises(OochubError, match="augment='flip' is for pictures"):
+    with pytest.raises(OochubError, match="augment='flip' is for images"):
         made(tmp_path / "run", train, augment="flip")
-    with pytest.raises(OochubError, match="image_size=32 is for pictures"):
+    with pytest.raises(OochubError, match="image_size=32 is for images"):
         open_backbone("resnet-tiny", class_names=["a", "b"], kind=Arrays, dataset=train, image_size=32)
     with pytest.raises(OochubError, match="got vectors of 3"):
         vectors = Dataset.from_dict({"array": [[1.0, 2.0, 3.0]]})
         open_backbone("resnet-tiny", class_names=["a", "b"], kind=Arrays, dataset=vectors)
     for change in ({"zoom": 1.2}, {"odin": 0.001}):
-        with pytest.raises(OochubError, match=r"is for pictures\. Leave it out for arrays"):
+        with pytest.raises(OochubError, match=r"is for images\. Leave it out for arrays"):
             oochub.predict(tmp_path / "nowhere", train, processor=processor, **change)
     assert not (tmp_path / "run").exists()

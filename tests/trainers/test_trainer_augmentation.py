@@ -40,7 +40,7 @@ def test_a_crop_is_a_resized_rectangle() -> None:
 def test_colors_are_those_of_pillow() -> None:
     """Brightness, then contrast, then saturation by ImageEnhance, which rounds down in between: within four levels.
 
-    Planted: saturation before contrast; the mean of all pictures in place of each one's own.
+    Planted: saturation before contrast; the mean of all images in place of each one's own.
     """
     found, draws = changed("color"), torch.Generator().manual_seed(1)
     factors = (0.7 + 0.6 * torch.rand(3, 60, 1, 1, 1, generator=draws)).view(3, 60).tolist()

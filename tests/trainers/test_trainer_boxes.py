@@ -40,7 +40,7 @@ def detector(tmp_path_factory):
 
 
 def test_the_loss_of_a_picture_is_that_of_transformers(detector):
-    """The loss that transformers gives of a batch, each picture a batch of its own."""
+    """The loss that transformers gives of a batch, each image a batch of its own."""
     model = transformers.YolosForObjectDetection.from_pretrained(detector).eval()
     rng = torch.Generator().manual_seed(0)
     pixels = torch.randn(6, 3, _SIDE, _SIDE, generator=rng)
@@ -61,7 +61,7 @@ def test_the_loss_of_a_picture_is_that_of_transformers(detector):
 
 
 def _loss_by_hand(logits, truth):
-    """Carion et al. 2020, Section 3.1, of one picture: scipy's assignment, then sums over boxes."""
+    """Carion et al. 2020, Section 3.1, of one image: scipy's assignment, then sums over boxes."""
     scores, boxes = logits[:, :-4].softmax(-1).numpy(), logits[:, -4:].numpy()
     truth = truth[~truth[:, 0].isnan()].numpy()
     costs = np.zeros((len(boxes), len(truth)))
@@ -89,7 +89,7 @@ def _generalized(a, b):
 
 
 def test_the_loss_of_several_classes_is_that_by_hand():
-    """Three classes, pictures of no box, and of more than the model draws; another picture's boxes change nothing."""
+    """Three classes, images of no box, and of more than the model draws; another image's boxes change nothing."""
     rng = torch.Generator().manual_seed(1)
     logits = torch.cat([torch.randn(5, 6, 4, generator=rng), 0.2 + 0.3 * torch.rand(5, 6, 4, generator=rng)], -1)
     truth = torch.full((5, 8, 5), torch.nan)
@@ -137,7 +137,7 @@ def test_targets_are_fractions_of_the_picture(raw):
 
 
 def test_targets_by_hand():
-    """A picture that is no square, and one without a box; each box with its class."""
+    """An image that is no square, and one without a box; each box with its class."""
     rows = {
         "boxes": [[[0, 0, 8, 4], [8, 2, 16, 4]], []],
         "width": [16, 9],
@@ -166,7 +166,7 @@ def test_targets_that_are_wrong_are_said(column, values, words):
 
 
 def test_a_detector_trains_predicts_and_is_scored(detector, raw, tmp_path):
-    """By GroupDRO over sessions; boxes come in pixels of the picture, and the score is that of the metric on them."""
+    """By GroupDRO over sessions; boxes come in pixels of the image, and the score is that of the metric on them."""
     folder = str(raw("wilds/globalwheat"))
     arguments = {
         "num_train_epochs": 1,
@@ -208,9 +208,9 @@ def test_a_detector_trains_predicts_and_is_scored(detector, raw, tmp_path):
     [
         (
             {"model": "resnet-tiny"},
-            "draws no boxes, and the rows are of boxes of pictures. Built-in models for them: yolos-tiny",
+            "draws no boxes, and the rows are of boxes of images. Built-in models for them: yolos-tiny",
         ),
-        ({"arguments": {"augment": "flip"}}, "changes pictures and not their boxes"),
+        ({"arguments": {"augment": "flip"}}, "changes images and not their boxes"),
     ],
 )
 def test_what_cannot_be_trained_on_boxes_is_said(change, words, detector, raw, tmp_path):

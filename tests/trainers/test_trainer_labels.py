@@ -21,14 +21,14 @@ NAMES = ["red", "bright", "none"]
 
 
 def several(rows: int, seed: int, **columns: Any) -> Dataset:
-    """What a picture of `made_split` shows, as labels: red for class 1, bright for environment 1."""
+    """What an image of `made_split` shows, as labels: red for class 1, bright for environment 1."""
     plain = made_split(rows, seed)
     shown = [[k for k, on in enumerate(pair) if on] for pair in zip(plain["label"], plain["environment"], strict=True)]
     return made_split(rows, seed, label=None, labels=(List(ClassLabel(names=NAMES)), shown), **columns)
 
 
 def numbers(rows: int, seed: int) -> Dataset:
-    """The red of a picture of `made_split`, as a number."""
+    """The red of an image of `made_split`, as a number."""
     return made_split(rows, seed, label=(Value("float32"), 2.0 * np.array(made_split(rows, seed)["label"]) - 0.5))
 
 
@@ -110,7 +110,7 @@ def test_the_first_gradient_step_is_that_of_the_loss(tmp_path: Path) -> None:
 
 
 def zeros_and_ones(rows: int, seed: int, feature: Any = None) -> Dataset:
-    """The same as numbers 0 and 1; whether one is bright nobody knows of every third picture."""
+    """The same as numbers 0 and 1; whether one is bright nobody knows of every third image."""
     shown = several(rows, seed)["labels"]
     one_hot = [[float(k in row) for k in range(3)] for row in shown]
     unknown = float("nan")

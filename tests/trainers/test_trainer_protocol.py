@@ -99,7 +99,7 @@ def test_a_schedule_begins_anew() -> None:
 
 
 def test_the_protocol_as_arguments(tmp_path: Path) -> None:
-    """What a model sees: pixels in [0, 1] of the whole picture squeezed to a square, as ToTensor and Resize((s, s))."""
+    """What a model sees: pixels in [0, 1] of the whole image squeezed to a square, as ToTensor and Resize((s, s))."""
     train = made_split(20, 1)
     settings: dict[str, Any] = {"optim": "sgd", "learning_rate": 1e-4, "momentum": 0.9, "weight_decay": 1e-4}
     settings |= {"per_device_train_batch_size": 10, "early_stopping_patience": 3, "lr_scheduler_type": "constant"}
@@ -154,7 +154,7 @@ def test_a_size_that_a_model_cannot_take_is_named(tmp_path: Path) -> None:
     vit.save_pretrained(tmp_path / "vit")
     processor.save_pretrained(tmp_path / "vit")
     assert open_backbone(str(tmp_path / "vit"), class_names=["a", "b"], image_size=16)
-    with pytest.raises(OochubError, match="ViTForImageClassification takes pictures of 16 pixels and no other"):
+    with pytest.raises(OochubError, match="ViTForImageClassification takes images of 16 pixels and no other"):
         open_backbone(str(tmp_path / "vit"), class_names=["a", "b"], image_size=32)
     with pytest.raises(OochubError, match="image_size must be a whole number of pixels from 16"):
         open_backbone("resnet-tiny", class_names=["a", "b"], image_size=8)

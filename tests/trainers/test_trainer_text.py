@@ -145,10 +145,10 @@ def test_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:
     train = texts(20, 1)
     for change, message in (
-        ({"augment": "flip"}, "augment='flip' is for pictures"),
-        ({"objective": "mixup"}, "Mixup mixes pictures; tokens cannot be mixed"),
-        ({"objective": "lisa"}, "Lisa mixes pictures"),
-        ({"objective": "w2d"}, "W2d hides parts of pictures"),
+        ({"augment": "flip"}, "augment='flip' is for images"),
+        ({"objective": "mixup"}, "Mixup mixes images; tokens cannot be mixed"),
+        ({"objective": "lisa"}, "Lisa mixes images"),
+        ({"objective": "w2d"}, "W2d hides parts of images"),
     ):
         with pytest.raises(OochubError, match=message):
             trainer_of(tmp_path / "run", train, **change)
@@ -159,6 +159,6 @@ def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:
             bert(), arguments(tmp_path / "run"), train_dataset=train, objective=oochub.get("objective", "erm")()
         )
     with pytest.raises(
-        OochubError, match=r"reads pictures or arrays, and the rows are of texts\. Built-in models for them: distilbert"
+        OochubError, match=r"reads images or arrays, and the rows are of texts\. Built-in models for them: distilbert"
     ):
         open_backbone("resnet-tiny", class_names=["a", "b"], kind=Texts)

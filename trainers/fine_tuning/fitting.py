@@ -46,16 +46,16 @@ def find_head_layers(model: Any, probe: Mapping[str, Tensor]) -> tuple[nn.Module
 
 
 def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *, probe: Mapping[str, Tensor]) -> None:
-    """Checks that a model of boxes can be trained with the loss of DETR on whole pictures.
+    """Checks that a model of boxes can be trained with the loss of DETR on whole images.
 
     Args:
         model: The model.
-        processor: Of its pictures.
+        processor: Of its images.
         args: The settings.
         probe: Inputs of two rows.
 
     Raises:
-        OochubError: Another model, pictures that are not squeezed whole to one size, or augmentation.
+        OochubError: Another model, images that are not squeezed whole to one size, or augmentation.
     """
     with torch.no_grad():
         said = model(**probe)
@@ -68,7 +68,7 @@ def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *,
     check_whole_images(processor)
     if args.augment != "none":
         raise OochubError(
-            f"augment={args.augment!r} changes pictures and not their boxes. Leave it out, or set augment='none'."
+            f"augment={args.augment!r} changes images and not their boxes. Leave it out, or set augment='none'."
         )
 
 

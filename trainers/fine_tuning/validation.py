@@ -226,7 +226,7 @@ class Validation:
 
 
 def _match_boxes(said: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
-    """What metrics of boxes get, in fractions of the pictures: the overlap of boxes is that of pixels."""
+    """What metrics of boxes get, in fractions of the images: the overlap of boxes is that of pixels."""
     classes = said.shape[-1] - 5
     drawn = draw_boxes(said[..., :-4], said[..., -4:], range(classes), classes=classes).numpy()
     half = truth[..., 3:] / 2

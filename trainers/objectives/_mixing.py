@@ -1,4 +1,4 @@
-"""What mixup and lisa share: pictures are mixed, their losses too, and anything else is refused."""
+"""What mixup and lisa share: images are mixed, their losses too, and anything else is refused."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,10 +24,10 @@ class Mixing(Objective):
         self.alpha = alpha
 
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
-        """Refuses what is not pictures; see `Objective.examine`."""
+        """Refuses what is not images; see `Objective.examine`."""
         if "pixel_values" not in probe:
             raise OochubError(
-                f"{type(self).__name__} mixes pictures; tokens cannot be mixed. Take another objective for texts."
+                f"{type(self).__name__} mixes images; tokens cannot be mixed. Take another objective for texts."
             )
 
     def forward(

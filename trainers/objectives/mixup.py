@@ -1,4 +1,4 @@
-"""Mixup: the loss of pictures that are weighted means of two, against both labels with the same weights."""
+"""Mixup: the loss of images that are weighted means of two, against both labels with the same weights."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar

@@ -219,7 +219,7 @@ class W2d(Objective):
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Finds the map, and refuses texts; see `Objective.examine`."""
         if "pixel_values" not in probe:
-            raise OochubError("W2d hides parts of pictures. Take another objective for texts.")
+            raise OochubError("W2d hides parts of images. Take another objective for texts.")
         self._map = _find_map(model, probe)
 
     def take_step(self, batch: Batch, training: TrainingStep) -> Step:

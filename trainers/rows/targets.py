@@ -133,16 +133,16 @@ _NEEDED = ("width", "height")
 
 
 def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
-    """Classes and boxes of the pictures, filled up with nan.
+    """Classes and boxes of the images, filled up with nan.
 
     Args:
-        dataset: With `boxes`, x1, y1, x2, y2 in pixels, `width` and `height` of the pictures in pixels, and
+        dataset: With `boxes`, x1, y1, x2, y2 in pixels, `width` and `height` of the images in pixels, and
             `categories`, the class numbers of the boxes; without these all are of class 0.
         split: What an error calls it.
 
     Returns:
-        float32 (n, m, 5), m the most boxes of a picture: class number, x and y of the center, width and height as
-        fractions of the picture.
+        float32 (n, m, 5), m the most boxes of an image: class number, x and y of the center, width and height as
+        fractions of the image.
 
     Raises:
         OochubError: A missing column, a row whose boxes are unknown, or whose categories are not one a box.
@@ -155,7 +155,7 @@ def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
     missing = [name for name in _NEEDED if name not in dataset.column_names]
     if missing:
         raise OochubError(
-            f"Boxes are in pixels, and the {split} set does not say how large its pictures are: it has no column "
+            f"Boxes are in pixels, and the {split} set does not say how large its images are: it has no column "
             f"{' and '.join(missing)}. Add the columns width and height, in pixels."
         )
     kind, present = output_of("boxes"), "categories" in dataset.column_names

@@ -14,9 +14,9 @@ from oochub.storage.reading import read_json
 _WHAT = {
     "predictions": "what models said of splits",
     "features": "what encoders saw of training splits, for linear probes",
-    "pixels": "decoded pictures of trainings",
+    "pixels": "decoded images of trainings",
     "embeddings": "captions as vectors",
-    "contexts": "what was measured of pictures to find their contexts",
+    "contexts": "what was measured of images to find their contexts",
     "checks": "what entries of leaderboards gave when they were computed again",
     "pushes": "benchmarks as files for the Hub",
     "shards": "which files of repositories were compared with their digests",

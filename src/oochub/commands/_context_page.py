@@ -29,7 +29,7 @@ def write_context_page(
         draft.write_text(text, "utf-8")
     if not as_json:
         out_console.print(
-            f"Judge the pictures of this page, save, then: oochub check_contexts {folder} contexts.csv",
+            f"Judge the images of this page, save, then: oochub check_contexts {folder} contexts.csv",
             markup=False,
             soft_wrap=True,
         )

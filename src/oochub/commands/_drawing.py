@@ -78,7 +78,7 @@ class Plot:
         """A plot from "KIND=FILE" or "KIND:option=value=FILE", everything checked, nothing read.
 
         Raises:
-            OochubError: An unknown kind, option or value; a file that cannot be written or is no picture; a kind that
+            OochubError: An unknown kind, option or value; a file that cannot be written or is no image; a kind that
                 these sources cannot make; a detector that is unknown or, without reference, cannot be fitted.
 
         >>> Plot.parse("alpha_beta_share:side=negative=out.png", Sources(names=["all.parquet"])).material

@@ -31,7 +31,7 @@ class Sources:
         options: Options of its builder.
         detectors: Words of the detectors that score predictions, as `make_detector` reads them.
         reference: Predictions of the training split, to fit detectors on.
-        embeddings: Predictions whose features say which pictures are near; none takes those of the predictions.
+        embeddings: Predictions whose features say which images are near; none takes those of the predictions.
 
     >>> Sources(names=["erm.json", "dro.json"]).kind, Sources(names=["all.parquet"]).kind
     ('reports', 'predictions')
@@ -139,7 +139,7 @@ class Sources:
 
     @cached_property
     def embedding(self) -> "list[Predictions]":
-        """The predictions whose features say which pictures are near; empty where none were named."""
+        """The predictions whose features say which images are near; empty where none were named."""
         from oochub.prediction.predictions import Predictions
 
         return [Predictions.load(name) for name in self.embeddings]
@@ -171,8 +171,8 @@ class Sources:
             for name, part in zip(self.names, self._every, strict=True):
                 if "features" not in part.column_names:
                     raise OochubError(
-                        f"{name} has no features, by which pictures are near. Predict with --features, or give "
-                        "--embedding FILE, predictions of the same pictures with the features of another model."
+                        f"{name} has no features, by which images are near. Predict with --features, or give "
+                        "--embedding FILE, predictions of the same images with the features of another model."
                     )
 
     @cached_property

@@ -38,7 +38,7 @@ Source = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="BENCHMARK/CONFIG such as nooch/ce_car; a folder of pictures; a Parquet, CSV, JSON or .tar file, or a "
+        help="BENCHMARK/CONFIG such as nooch/ce_car; a folder of images; a Parquet, CSV, JSON or .tar file, or a "
         "folder of them; what build or challenge wrote; or a Hub id.",
     ),
 ]

@@ -26,7 +26,7 @@ def build(
         typer.Option(help="The configuration; repeatable for a benchmark, and shared out by torchrun's processes."),
     ] = None,
     follow_links: Annotated[
-        bool, typer.Option("--follow-links", help="Read pictures that links lead to outside the raw folder.")
+        bool, typer.Option("--follow-links", help="Read images that links lead to outside the raw folder.")
     ] = False,
     num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
     format: Annotated[

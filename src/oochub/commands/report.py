@@ -54,9 +54,9 @@ def report(
     reference: Annotated[Path | None, typer.Option(help="Predictions of the training split, to fit detectors.")] = None,
     embedding: Annotated[
         list[Path] | None,
-        typer.Option(help="Predictions with features that say which pictures are near, a file a set; repeatable."),
+        typer.Option(help="Predictions with features that say which images are near, a file a set; repeatable."),
     ] = None,
-    images: Annotated[bool, typer.Option(help="Pictures of the worst mistakes on the page.")] = True,
+    images: Annotated[bool, typer.Option(help="Images of the worst mistakes on the page.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Turns a report into a page, Markdown or LaTeX, and reports or predictions into figures; else prints the tables.

@@ -66,7 +66,7 @@ def _show_models(name: str | None, as_json: bool) -> None:
         known = [each.model_type for each in models]
         models = [each for each in models if each.model_type == name]
         if not models:
-            raise unknown_name("model_type of pictures in the installed transformers", name, known)
+            raise unknown_name("model_type of images in the installed transformers", name, known)
     if as_json:
         types = [{"model_type": m.model_type, "modes": list(m.modes), "reason": m.reason} for m in models]
         out_console.print_json(json.dumps({"modes": modes, "models": types}))

@@ -1,4 +1,4 @@
-"""Adds contexts that nobody labelled to data of pictures: a way measures the pictures and names what it finds.
+"""Adds contexts that nobody labelled to data of images: a way measures the images and names what it finds.
 
 Some rows may be looked at to choose contexts (`mark_selection_rows`); a statement about contexts is tested on the
 others.
@@ -61,27 +61,27 @@ def contexts(
     seed: int = 0,
     **settings: Any,
 ) -> datasets.DatasetDict:
-    """The data with the contexts that a way finds in their pictures.
+    """The data with the contexts that a way finds in their images.
 
-    The last columns are new: `contexts`, the contexts of each row, none or several, null for a picture that cannot be
+    The last columns are new: `contexts`, the contexts of each row, none or several, null for an image that cannot be
     read; `chosen_on`, whether the row was looked at to choose something, null where it is no row to test on either;
     and what the way measured; a column of a name that the data have gets that of the way before it (`segments_areas`).
     A statement about contexts is tested on the rows on which nothing was chosen.
 
     Args:
-        source: A benchmark ("spawrious/o2o_hard"), a folder of pictures, files, an id on the Hub, or a data set that
+        source: A benchmark ("spawrious/o2o_hard"), a folder of images, files, an id on the Hub, or a data set that
             is loaded already, see `oochub.load`.
         by: The way, a name of `oochub list context`, or the way itself.
         out: A folder for the repository, which `oochub.load` reads: new, empty, or an earlier one with contexts, which
             is replaced. None writes nothing.
         label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
-        image: Own data: column of pictures or paths; default image. Without one it is the only column of pictures.
+        image: Own data: column of images or paths; default image. Without one it is the only column of images.
         config: The configuration, of a source with several.
         data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
         options: An option of the benchmark. By name, as `load_dataset` takes them.
-        skip_broken: Leave out and count pictures that cannot be read. Their rows have no context; else the first is an
+        skip_broken: Leave out and count images that cannot be read. Their rows have no context; else the first is an
             error.
-        cache: Take what was measured before of the same pictures. What is measured is kept for that.
+        cache: Take what was measured before of the same images. What is measured is kept for that.
         choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). What is
             usual is chosen on them too, see `mark_selection_rows`. Take "half" where each class of train has its
             context and no other.
@@ -92,14 +92,14 @@ def contexts(
         The splits; the build record has what was found, `BuildFacts.found_contexts`.
 
     Raises:
-        OochubError: An unknown way or setting, data without pictures, a picture that cannot be read, data that have a
+        OochubError: An unknown way or setting, data without images, an image that cannot be read, data that have a
             column `contexts` or `chosen_on`, or both names that a column of the way could have, a folder that
             holds something else.
 
     >>> import tempfile
     >>> from oochub.studies.demo.example import example
-    >>> pictures, _ = example(tempfile.mkdtemp() + "/example", size=16)
-    >>> data = contexts(pictures, by="properties", label="breed")
+    >>> images, _ = example(tempfile.mkdtemp() + "/example", size=16)
+    >>> data = contexts(images, by="properties", label="breed")
     >>> data["train"].features["contexts"].feature.names[:2]
     ['dark', 'bright']
     """
@@ -207,8 +207,8 @@ def find_contexts(
     if "image" not in first.column_names:
         option = either("image=", "--image-column")
         raise OochubError(
-            f"Contexts are found in pictures, and the data have only {', '.join(first.column_names)}. Name the column "
-            f"of pictures with {option}."
+            f"Contexts are found in images, and the data have only {', '.join(first.column_names)}. Name the column "
+            f"of images with {option}."
         )
     feature = first.features.get("label")
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []

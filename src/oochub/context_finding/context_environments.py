@@ -35,7 +35,7 @@ def context_environments(
     - "label/contexts:NAME", "label/contexts": the groups, each class by each of these.
 
     Else the column bears the name that was asked for. Any other name, and that of a column of data in which nothing
-    was found, is left alone. A row whose picture could not be read has no environment.
+    was found, is left alone. A row whose image could not be read has no environment.
 
     Args:
         data: The splits, as `oochub.load` gives them.
@@ -49,8 +49,8 @@ def context_environments(
 
     >>> import oochub, tempfile
     >>> from oochub.studies.demo.example import example
-    >>> pictures, _ = example(tempfile.mkdtemp() + "/example", size=16)
-    >>> found = oochub.contexts(pictures, by="properties", label="breed")
+    >>> images, _ = example(tempfile.mkdtemp() + "/example", size=16)
+    >>> found = oochub.contexts(images, by="properties", label="breed")
     >>> made = context_environments(found, "contexts:dark", needed=["train"])
     >>> made.data["train"].features["contexts:dark"].names
     ['dark', 'without dark']
@@ -132,8 +132,8 @@ def _check_known(has: NDArray[np.float64], split: str, part: datasets.Dataset) -
         row = int(unknown[0])
         name = f"row {row}" if "example_id" not in part.column_names else str(part["example_id"][row])
         raise OochubError(
-            f"{len(unknown):,} of the {len(has):,} rows of {split} have no contexts, {name} first: their pictures "
-            f"could not be read. Mend or drop these pictures and run `oochub contexts` again."
+            f"{len(unknown):,} of the {len(has):,} rows of {split} have no contexts, {name} first: their images "
+            f"could not be read. Mend or drop these images and run `oochub contexts` again."
         )
 
 

@@ -19,10 +19,10 @@ _REGIONS = ("rim", "picture")
 
 
 def mask_region(height: int, width: int, *, region: str, depth: float) -> NDArray[np.bool_]:
-    """The pixels of a picture that are looked at (height, width), bool.
+    """The pixels of an image that are looked at (height, width), bool.
 
     Args:
-        height: Of the picture, in pixels.
+        height: Of the image, in pixels.
         width: The same.
         region: "rim" or "picture", which is all of it.
         depth: Of the rim: the share of the height at top and bottom, and of the width left and right, below 1/2; it is
@@ -35,7 +35,7 @@ def mask_region(height: int, width: int, *, region: str, depth: float) -> NDArra
     np.int64(20)
     """
     if region not in _REGIONS:
-        raise unknown_name("region of a picture", str(region), _REGIONS)
+        raise unknown_name("region of an image", str(region), _REGIONS)
     looked_at = np.ones((height, width), bool)
     if region == "rim":
         deep = [max(1, round(side * depth)) for side in looked_at.shape]
@@ -44,7 +44,7 @@ def mask_region(height: int, width: int, *, region: str, depth: float) -> NDArra
 
 
 def make_image_rows(pictures: Sequence[OpenedPicture]) -> datasets.Dataset:
-    """A data set of the column `image`, of the bytes of the pictures.
+    """A data set of the column `image`, of the bytes of the images.
 
     >>> make_image_rows([]).column_names
     ['image']

@@ -32,24 +32,24 @@ Item = TypeVar("Item")
 def measure_images(
     part: datasets.Dataset, way: ContextWay, *, split: str, skip_broken: bool = False, cache: bool = True
 ) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """What a way measures of every picture of a split.
+    """What a way measures of every image of a split.
 
-    Parts of 256 pictures are kept in the cache by the bytes of their pictures, so that a run which was ended goes on
-    where it was, and pictures that come later are all that is measured. Of large files a part has fewer: no more than
-    256 MB of files and 2^26 decoded pixels are in memory, or one picture.
+    Parts of 256 images are kept in the cache by the bytes of their images, so that a run which was ended goes on
+    where it was, and images that come later are all that is measured. Of large files a part has fewer: no more than
+    256 MB of files and 2^26 decoded pixels are in memory, or one image.
 
     Args:
         part: With a column `image`.
         way: What measures.
         split: Its name, for messages.
-        skip_broken: Give pictures that cannot be read a row of nulls; else the first is an error.
+        skip_broken: Give images that cannot be read a row of nulls; else the first is an error.
         cache: Keep and take measures.
 
     Returns:
-        The measures, a row each, and whether the picture could be read (n,).
+        The measures, a row each, and whether the image could be read (n,).
 
     Raises:
-        OochubError: No column of pictures, no rows, or a picture that cannot be read; its row and file are named.
+        OochubError: No column of images, no rows, or an image that cannot be read; its row and file are named.
     """
     if not len(part):
         raise OochubError(f"Split {split} has no rows. Leave it out.")
@@ -71,7 +71,7 @@ def measure_images(
     known = np.concatenate(readable)
     filled = [table for table, one in zip(tables, readable, strict=True) if one.any()]
     if not filled:
-        raise OochubError(f"Split {split} has no picture that can be read. Leave it out, or fetch the pictures again.")
+        raise OochubError(f"Split {split} has no image that can be read. Leave it out, or fetch the images again.")
     schema = filled[0].schema
     return pa.concat_tables([_convert_part(table, schema) for table in tables]), known
 
@@ -169,14 +169,14 @@ def _measure_part(
 def _count_pixels(content: bytes | None) -> int:
     """By its header; none of what cannot be decoded."""
     try:
-        width, height = open_picture(content or b"", name="a picture").size
+        width, height = open_picture(content or b"", name="an image").size
     except OochubError:
         return 0
     return width * height
 
 
 def _convert_part(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A part; one without a readable picture as rows of nulls."""
+    """A part; one without a readable image as rows of nulls."""
     if table.num_columns:
         return table.cast(schema)
     return schema.empty_table().take(pa.nulls(table.num_rows, pa.int64()))

@@ -1,6 +1,6 @@
 """What `build.json` beside a repository's card says of its configurations: their build records and files.
 
-Of the files as they were written it holds their digests (of every byte, and of all but those of pictures, which take a
+Of the files as they were written it holds their digests (of every byte, and of all but those of images, which take a
 moment) and the columns of their rows.
 """
 
@@ -44,8 +44,8 @@ class FileDigest:
         path: In the repository.
         size: Bytes.
         sha256: Of every byte.
-        without_pictures: SHA-256 of all bytes but those of pictures: of labels, contexts, and where all of it lies.
-            None where pictures are so small, or there are none, that every byte is read as soon.
+        without_pictures: SHA-256 of all bytes but those of images: of labels, contexts, and where all of it lies.
+            None where images are so small, or there are none, that every byte is read as soon.
     """
 
     path: str
@@ -59,7 +59,7 @@ class FileDigest:
 
         Args:
             folder: The repository, or a draft of it.
-            path: In it; .parquet, .tar, or a file without pictures.
+            path: In it; .parquet, .tar, or a file without images.
 
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
@@ -134,7 +134,7 @@ def _hash_file(file: Path) -> str:
 
 
 def _hash_without_pictures(file: Path) -> tuple[str, int]:
-    """The digest, empty where what tells where the pictures lie is damaged, and the parts that were read."""
+    """The digest, empty where what tells where the images lie is damaged, and the parts that were read."""
     digest, parts = hashlib.sha256(), 0
     try:
         with file.open("rb") as content:

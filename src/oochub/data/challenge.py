@@ -88,7 +88,7 @@ def check_columns(arguments: Arguments, features: Mapping[str, Any], *, replace:
     """Checks that a split has the columns that a criterion reads, and not yet those that it makes.
 
     Raises:
-        OochubError: A missing column, with near names; one of pictures; one that is there already and not to be
+        OochubError: A missing column, with near names; one of images; one that is there already and not to be
             replaced.
     """
     where = f" in split {split}" if split else ""
@@ -150,7 +150,7 @@ def challenge(
 
     A ClassLabel column reaches the criterion as its class names, except that a `label` or `present` of two classes is
     0 and 1. A `context` is compared with the `label` by name, or by number where one of them is bare numbers.
-    Pictures are neither read nor decoded; each split is judged on its own.
+    Images are neither read nor decoded; each split is judged on its own.
 
     Args:
         dataset: A Dataset or DatasetDict.

@@ -1,6 +1,6 @@
-"""A repository without its pictures, and a user's own pictures put back into it, each checked by its bytes.
+"""A repository without its images, and a user's own images put back into it, each checked by its bytes.
 
-Without them it holds ids, labels and context columns, and a digest in the place of each picture.
+Without them it holds ids, labels and context columns, and a digest in the place of each image.
 """
 
 import dataclasses
@@ -23,33 +23,33 @@ from oochub.records.build_record import BUILD_COLUMN, BuildRecord, without_build
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_bytes, read_text
 
-NOTE = "the pictures are left out; oochub.join_images puts your own back"
+NOTE = "the images are left out; oochub.join_images puts your own back"
 """Of a build record."""
 DIGEST = "_sha256"
-"""What the column of digests is called after the name of its column of pictures."""
+"""What the column of digests is called after the name of its column of images."""
 _ROWS = 100  # that are held at a time
 _SHOWN = 5  # ids in an error
 _Find = Callable[[str, str], tuple[bytes, str] | None]
 
 
 def join_images(data: Any, pictures: Any, *, column: str = "image") -> Any:
-    r"""Puts pictures of your own in the place of their digests, by example id.
+    r"""Puts images of your own in the place of their digests, by example id.
 
-    A picture counts only with the bytes that the digest was made of. Rows, their order and the other columns stay.
+    An image counts only with the bytes that the digest was made of. Rows, their order and the other columns stay.
 
     Args:
         data: A Dataset or a DatasetDict with the columns `example_id` and `image_sha256`, as `oochub push
             --without-images` leaves them.
-        pictures: A folder: a picture is the file below it that is named like the example id (with or without the
+        pictures: A folder: an image is the file below it that is named like the example id (with or without the
             folders of the id), else the file with the right bytes; or data with the columns `example_id` and
             `image`, such as `oochub.load` makes of your raw folder.
-        column: The column of pictures.
+        column: The column of images.
 
     Returns:
-        The data with the column of pictures where its digests stood.
+        The data with the column of images where its digests stood.
 
     Raises:
-        OochubError: No column of digests; a picture that is missing or another one: the first of them are named.
+        OochubError: No column of digests; an image that is missing or another one: the first of them are named.
 
     >>> import hashlib, tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -72,7 +72,7 @@ def _join(given: Any, find: _Find, column: str) -> Any:
         if name not in part.column_names:
             raise OochubError(
                 f"The data have no column {name!r}, only {', '.join(part.column_names)}. Join what `oochub push "
-                "--without-images` pushed, and name its column of pictures with column=."
+                "--without-images` pushed, and name its column of images with column=."
             )
     _check(part, find, digests)
     features = datasets.Features(
@@ -89,7 +89,7 @@ def _join(given: Any, find: _Find, column: str) -> Any:
         batch_size=64,
         remove_columns=[digests],
         features=datasets.Features({**{n: f for n, f in features.items() if n != column}, column: features[column]}),
-        desc="joining pictures",
+        desc="joining images",
         load_from_cache_file=False,  # the files may be others now
     ).select_columns(list(features))
     record = BuildRecord.of(joined.info)
@@ -100,13 +100,13 @@ def _join(given: Any, find: _Find, column: str) -> Any:
 
 
 def _check(part: Any, find: _Find, digests: str) -> None:
-    """Looks at every picture before one is written."""
+    """Looks at every image before one is written."""
     rows = part.select_columns(["example_id", digests])
     wrong = [row["example_id"] for row in rows if row[digests] and find(row["example_id"], row[digests]) is None]
     if wrong:
         shown = ", ".join(wrong[:_SHOWN]) + (f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else "")
         raise OochubError(
-            f"{len(wrong):,} of {len(part):,} pictures are missing, or are others than those that the rows were made "
+            f"{len(wrong):,} of {len(part):,} images are missing, or are others than those that the rows were made "
             f"of (their bytes have another SHA-256): {shown}. Give the untouched files."
         )
 
@@ -116,7 +116,7 @@ def _check_stored(find: _Find, example: str, digest: str | None) -> dict[str, An
         return None
     found = find(example, digest)
     if found is None:
-        raise OochubError(f"The picture of {example} changed while it was joined. Join again.")
+        raise OochubError(f"The image of {example} changed while it was joined. Join again.")
     return {"bytes": found[0], "path": found[1]}
 
 
@@ -128,11 +128,11 @@ def _make_finder(pictures: Any, column: str) -> _Find:
 
 
 class _InFolder:
-    """Finds pictures below a folder: by their names, else by their bytes."""
+    """Finds images below a folder: by their names, else by their bytes."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise OochubError(f"No folder of pictures at {folder}. Give the one that holds yours.")
+            raise OochubError(f"No folder of images at {folder}. Give the one that holds yours.")
         self._files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
         self._named: dict[str, list[Path]] = {}
         self._by_digest: dict[str, Path] | None = None
@@ -152,14 +152,14 @@ class _InFolder:
 
 
 class _InData:
-    """Finds pictures in the rows of data."""
+    """Finds images in the rows of data."""
 
     def __init__(self, parts: list[Any], column: str) -> None:
         for part in parts:
             names = getattr(part, "column_names", None) or ()
             if "example_id" not in names or column not in names:
                 raise OochubError(
-                    f"The pictures are a folder, or data with the columns example_id and {column}, got "
+                    f"The images are a folder, or data with the columns example_id and {column}, got "
                     f"{', '.join(names) or type(part).__name__}."
                 )
         self._parts = [part.cast_column(column, datasets.Image(decode=False)) for part in parts]
@@ -179,9 +179,9 @@ class _InData:
 
 
 def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> Path:
-    """Writes a repository anew without pictures; card and record say so.
+    """Writes a repository anew without images; card and record say so.
 
-    In the place of a column `image` stands `image_sha256`, the SHA-256 of the bytes of each picture.
+    In the place of a column `image` stands `image_sha256`, the SHA-256 of the bytes of each image.
 
     Args:
         source: A Parquet repository.
@@ -192,7 +192,7 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
         The new folder.
 
     Raises:
-        OochubError: It has no pictures, or is no Parquet repository.
+        OochubError: It has no images, or is no Parquet repository.
     """
     place = str(source / "README.md")
     card = RepositoryCard.read(read_text(source / "README.md"), place=place).of(configs)
@@ -202,12 +202,10 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
     for config, splits in card.files.items():
         other = next((path for paths in splits.values() for path in paths if not path.endswith(".parquet")), None)
         if other is not None:
-            raise OochubError(
-                f"Pictures are left out of Parquet alone, and {source} holds {other}. Build it as Parquet."
-            )
+            raise OochubError(f"Images are left out of Parquet alone, and {source} holds {other}. Build it as Parquet.")
         features = infos[config].features if config in infos else None
         if features is None or not list_image_columns(features):
-            raise OochubError(f"{config} of {source} has no pictures that could be left out. Push it as it is.")
+            raise OochubError(f"{config} of {source} has no images that could be left out. Push it as it is.")
         record = read_record(source, config)
         if record is not None:
             record = dataclasses.replace(record, notes=(*record.notes, NOTE))
@@ -222,7 +220,7 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
 
 
 def list_image_columns(features: Mapping[str, object]) -> list[str]:
-    """The columns of pictures."""
+    """The columns of images."""
     return [name for name, feature in features.items() if isinstance(feature, datasets.Image)]
 
 

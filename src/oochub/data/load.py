@@ -41,7 +41,7 @@ def load(
 ) -> datasets.DatasetDict:
     r"""The splits of a benchmark, or of your own data in the form of one.
 
-    Your own data are what `datasets` reads: a folder of pictures (class folders, or a metadata.csv or .jsonl with
+    Your own data are what `datasets` reads: a folder of images (class folders, or a metadata.csv or .jsonl with
     `file_name`; folders train and test are splits), Parquet, CSV or JSON files or a folder of them, WebDataset shards,
     a folder of `save_to_disk`, an id on the Hub; also what `oochub build` and `oochub challenge` wrote. Their rows get
     `example_id`, `label` (text becomes classes, sorted by name over all splits), and of a label and a context `group`
@@ -55,7 +55,7 @@ def load(
         source: "nooch/ce_car", or the benchmark alone where it has one config; a folder or file; an id on the Hub. A
             benchmark comes before a folder of the same name.
         config: The configuration, of a source with several.
-        image: Own data: column of pictures or paths; default image. Without one it is the only column of pictures.
+        image: Own data: column of images or paths; default image. Without one it is the only column of images.
         label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
         context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
             that is to be its context.
@@ -107,7 +107,7 @@ def load_columns(
         source: See `load`.
         data: Which configuration of it, and which columns are what.
         num_proc: Processes to build with.
-        in_place: Leave pictures in the shards of a built WebDataset, for what reads them by `picture_bytes` alone.
+        in_place: Leave images in the shards of a built WebDataset, for what reads them by `picture_bytes` alone.
         check: Is given the features of a benchmark before it is built.
 
     Raises:
@@ -269,7 +269,7 @@ def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
 
 
 def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> Any:
-    """The data with class names in place of the class numbers of `columns`; pictures are neither read nor copied.
+    """The data with class names in place of the class numbers of `columns`; images are neither read nor copied.
 
     A ClassLabel column holds numbers, so a comparison with a name is False in every row. As text, filters read as they
     are meant; training and prediction take both.

@@ -1,4 +1,4 @@
-"""Reads a data set from where it is: a folder of pictures, Parquet, CSV, JSON, WebDataset, `save_to_disk`, the Hub.
+"""Reads a data set from where it is: a folder of images, Parquet, CSV, JSON, WebDataset, `save_to_disk`, the Hub.
 
 It looks first whether what somebody wrote into the card of a data set makes it read files from elsewhere, and at what
 lies in a folder of the user's before `datasets` opens it (pipes, and metadata that changed); then whether each class
@@ -60,16 +60,14 @@ def open_source(
             size or times are new; "all_checks" every byte; "no_checks" nothing, which a note says.
         num_proc: Processes to read with.
         check: Is given the features where they are known before the data are read.
-        in_place: Leave the pictures in the shards of a built WebDataset: what reads them goes by `picture_bytes`.
+        in_place: Leave the images in the shards of a built WebDataset: what reads them goes by `picture_bytes`.
 
     Raises:
         OochubError: Nothing is there, or it cannot be read; a repository that is not as it was written; a class
             number outside its classes; what `check` raises.
     """
     benchmarks = ", ".join(catalog.names("benchmark"))
-    hint = (
-        f"Give benchmark/config ({benchmarks}), a folder of pictures, a Parquet, CSV, JSON or .tar file, or a Hub id."
-    )
+    hint = f"Give benchmark/config ({benchmarks}), a folder of images, a Parquet, CSV, JSON or .tar file, or a Hub id."
     if not source.strip():
         raise OochubError(f"No dataset is named. {hint}")
     check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
@@ -293,7 +291,7 @@ def _check_class_numbers(data: Mapping[str, datasets.Dataset]) -> None:
     """Checks the class numbers of every split, those in lists and records too; -1 and None are no class.
 
     Args:
-        data: The splits; pictures are not read.
+        data: The splits; images are not read.
 
     Raises:
         OochubError: A number outside the classes; column, row and split are named.

@@ -105,7 +105,7 @@ class ShardIndex:
         name: Of the configuration.
         datasets: Its splits.
         columns: The features of a row, as `datasets.Features.to_dict` gives them.
-        extension: Of the member with a row's picture, such as "jpg"; None for rows without pictures.
+        extension: Of the member with a row's image, such as "jpg"; None for rows without images.
     """
 
     name: str
@@ -179,10 +179,10 @@ def _holds_shards(folder: Path) -> bool:
 
 
 def find_image_column(features: Mapping[str, Any]) -> str | None:
-    """The column of pictures that the rows of shards have; None where there is none.
+    """The column of images that the rows of shards have; None where there is none.
 
     Raises:
-        OochubError: A column that JSON does not hold exactly, or a second one of pictures.
+        OochubError: A column that JSON does not hold exactly, or a second one of images.
 
     >>> find_image_column({"image": Image(), "label": Value("int64")})
     'image'
@@ -190,7 +190,7 @@ def find_image_column(features: Mapping[str, Any]) -> str | None:
     pictures = [name for name, feature in features.items() if isinstance(feature, Image)]
     if len(pictures) > 1:
         raise OochubError(
-            f"A WebDataset of ours holds one picture a row, and the rows have {', '.join(pictures)}. Drop the others, "
+            f"A WebDataset of ours holds one image a row, and the rows have {', '.join(pictures)}. Drop the others, "
             "or build Parquet."
         )
     for name, feature in features.items():
@@ -246,7 +246,7 @@ def _check_names(feature: Any) -> None:
         raise TypeError("a name of a class is no text")
 
 
-_ROWS = 100  # of a table: with pictures of 65 kB, 7 MB
+_ROWS = 100  # of a table: with images of 65 kB, 7 MB
 _BROKEN = (tarfile.TarError, OSError, ValueError, IndexError, OverflowError, MemoryError, RecursionError)
 _BUILD_AGAIN = "Build the shards again with `oochub build --format webdataset`."
 
@@ -257,7 +257,7 @@ class ShardConfig(datasets.BuilderConfig):  # type: ignore[misc]
 
     Attributes:
         folder: Of the shards and their index.
-        in_place: Leave the pictures in the shards: the rows say where each lies, see `oochub.storage.tar_member`.
+        in_place: Leave the images in the shards: the rows say where each lies, see `oochub.storage.tar_member`.
     """
 
     folder: str = ""

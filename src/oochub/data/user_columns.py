@@ -1,8 +1,8 @@
-"""The columns of a user's data: class numbers, pictures, ids.
+"""The columns of a user's data: class numbers, images, ids.
 
-A column of names or whole numbers becomes class numbers over all splits, so that all splits share its classes. Pictures
+A column of names or whole numbers becomes class numbers over all splits, so that all splits share its classes. Images
 are found, opened from paths where they are paths, named by their files. The id of each row is the data's own, else the
-name of its picture's file, else its number.
+name of its image's file, else its number.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -107,7 +107,7 @@ def read_number_column(parts: _Parts, column: str, *, role: str) -> dict[str, ND
 
 
 def column_array(part: datasets.Dataset, column: str) -> pa.Array:
-    """A column as Arrow stores it, in one piece; pictures are not decoded."""
+    """A column as Arrow stores it, in one piece; images are not decoded."""
     chunks = part.select_columns([column]).with_format("arrow")[:].column(column)
     array = chunks.combine_chunks()
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
@@ -185,24 +185,24 @@ _SHOWN = 300  # characters of a path
 
 
 def find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path | None) -> datasets.DatasetDict:
-    """The data with their pictures in the column `image`; data without any stay as they are.
+    """The data with their images in the column `image`; data without any stay as they are.
 
-    Bytes and paths become pictures without being copied or decoded. A column `image` that is not the chosen one
+    Bytes and paths become images without being copied or decoded. A column `image` that is not the chosen one
     becomes `own_image`.
 
     Args:
         data: The splits.
-        column: The column that was named; None takes `image`, else the only column of pictures.
+        column: The column that was named; None takes `image`, else the only column of images.
         folder: What paths are relative to; None where the data are not from this disk.
 
     Raises:
-        OochubError: Several columns of pictures and none is named; a column of something else; files that are missing.
+        OochubError: Several columns of images and none is named; a column of something else; files that are missing.
     """
     features = next(iter(data.values())).features
     pictures = [name for name, feature in features.items() if _is_picture(feature)]
     if column is None and "image" not in features and len(pictures) > 1:
         name = either("image=", "--image-column")
-        raise OochubError(f"There are several columns of pictures: {', '.join(pictures)}. Name one with {name}.")
+        raise OochubError(f"There are several columns of images: {', '.join(pictures)}. Name one with {name}.")
     chosen = column or ("image" if "image" in features else next(iter(pictures), None))
     if chosen is None:
         return data
@@ -218,7 +218,7 @@ def find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path 
 
 
 def picture_paths(part: datasets.Dataset) -> list[str | None]:
-    """The path of each picture of the column `image`, None where it has none; no picture is read."""
+    """The path of each image of the column `image`, None where it has none; no image is read."""
     if not isinstance((part.features or {}).get("image"), datasets.Image):
         return [None] * len(part)
     chunks = part.select_columns(["image"]).with_format("arrow")[:].column("image").chunks
@@ -226,13 +226,13 @@ def picture_paths(part: datasets.Dataset) -> list[str | None]:
 
 
 def class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
-    """The folders that the pictures lie in as classes, as `datasets` reads them where there is no metadata file.
+    """The folders that the images lie in as classes, as `datasets` reads them where there is no metadata file.
 
     Args:
-        data: The splits; pictures are not read.
+        data: The splits; images are not read.
 
     Returns:
-        None where they are no classes: a picture without a path, folders at several depths, or a split with one alone.
+        None where they are no classes: an image without a path, folders at several depths, or a split with one alone.
     """
     folders: dict[str, list[PurePosixPath]] = {}
     for split, part in data.items():
@@ -256,22 +256,22 @@ def _is_picture(feature: Any) -> bool:
 
 
 def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: Path | None) -> datasets.Dataset:
-    """The split with a column of paths, bytes or records of both as pictures."""
+    """The split with a column of paths, bytes or records of both as images."""
     feature = part.features[column]
     kind = getattr(feature, "dtype", "")
     if _is_picture(feature) or kind in ("binary", "large_binary"):
         return part.cast_column(column, datasets.Image())
     if kind not in ("string", "large_string"):
-        raise OochubError(f"Column {column!r} holds {feature}, not pictures, nor the paths of their files.")
-    if folder is None:  # a file of somebody else does not say which pictures of this machine are opened
+        raise OochubError(f"Column {column!r} holds {feature}, not images, nor the paths of their files.")
+    if folder is None:  # a file of somebody else does not say which images of this machine are opened
         raise OochubError(
-            f"Column {column!r} holds text, and paths are read as pictures of data on this disk alone: fetch the data "
-            "and their pictures into a folder, and give that."
+            f"Column {column!r} holds text, and paths are read as images of data on this disk alone: fetch the data "
+            "and their images into a folder, and give that."
         )
     names = column_array(part, column).to_pylist()
     if None in names:
         raise OochubError(
-            f"Column {column!r} holds text, which is read as paths of pictures, and row {names.index(None)} of split "
+            f"Column {column!r} holds text, which is read as paths of images, and row {names.index(None)} of split "
             f"{split} has none. Fill it in, or name another column with {either('image=', '--image-column')}."
         )
     paths = [folder / name for name in names]
@@ -286,7 +286,7 @@ def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: P
 
 
 def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
-    """Refuses pictures whose bytes are not in the data, nor in a file."""
+    """Refuses images whose bytes are not in the data, nor in a file."""
     start = 0
     for chunk in part.select_columns([column]).with_format("arrow")[:].column(column).chunks:
         inside = chunk.field("bytes").is_valid().to_pylist()
@@ -294,7 +294,7 @@ def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
             if not has_bytes and not (path and ("://" in path or TarMember.of(path) or _is_file(path))):
                 where = f"no file at {path[:_SHOWN]}" if path else "neither bytes nor a path"
                 raise OochubError(
-                    f"The picture {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
+                    f"The image {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
                     f"row out; another column is named with {either('image=', '--image-column')}."
                 )
         start += len(chunk)
@@ -317,11 +317,11 @@ def _drop_features(info: Any) -> Any:
 def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
     """The ids of each split, each once in its split.
 
-    They are those of the column `example_id`; else the keys of a WebDataset; else the names of the pictures' files
+    They are those of the column `example_id`; else the keys of a WebDataset; else the names of the images' files
     without suffix; else the numbers of the rows, from 0. The second and third only where no two are alike.
 
     Args:
-        data: The splits; pictures are not read.
+        data: The splits; images are not read.
 
     Raises:
         OochubError: A row without its example_id, or two rows of a split with one.

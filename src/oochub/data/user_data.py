@@ -57,7 +57,7 @@ def make_user_data(
         data: The splits, as `open_source` gives them.
         columns: Which columns are what.
         name: The config of the record of the benchmark "custom": a folder's or repository's name.
-        folder: What paths of pictures are relative to; None where the data are not from this disk.
+        folder: What paths of images are relative to; None where the data are not from this disk.
 
     Returns:
         `example_id`, `image`, `label`, `context`, `group`, `challenge`, as far as they follow, then all others. A
@@ -150,11 +150,11 @@ def check_context(dataset: Any) -> None:
     raise OochubError(
         "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
         f"{', '.join(columns)}. If one of these holds it, name it with {name}. Else add a column `context`; of a "
-        "folder of pictures, in its metadata.csv:\n"
+        "folder of images, in its metadata.csv:\n"
         "  file_name,label,context\n"
         "  1.jpg,dog,grass\n"
         "  2.jpg,dog,beach\n"
-        "What is usual for a class is then counted, and pictures in another context are the hard ones. Or have "
+        "What is usual for a class is then counted, and images in another context are the hard ones. Or have "
         f"contexts found: {found}."
     )
 

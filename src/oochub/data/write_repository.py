@@ -50,7 +50,7 @@ def write_repository(
 ) -> None:
     """Writes `target/data/<split>-<number>-<hash>.parquet`, `target/README.md` and `target/build.json`.
 
-    Pictures keep their bytes; those that the data only point to are copied into the files.
+    Images keep their bytes; those that the data only point to are copied into the files.
 
     Args:
         target: A folder that `check_replaceable` passed.
@@ -138,7 +138,7 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
         draft = folder / "draft"
         writer = ParquetWriter(path=str(draft), features=record.beside(part.features), embed_local_files=True)
         while start < len(part) and draft.stat().st_size < _FILE:
-            end = min(start + writer.writer_batch_size, len(part))  # 100 rows with pictures, else 1,000
+            end = min(start + writer.writer_batch_size, len(part))  # 100 rows with images, else 1,000
             text = pa.repeat(pa.scalar(record.text), end - start)
             writer.write_table(rows[start:end].append_column(BUILD_COLUMN, text))
             bar.update(end - start)
@@ -166,7 +166,7 @@ def write_user_repository(
     r"""Writes what `oochub.load` makes of own data; loaded again, its columns, notes and usual contexts are there.
 
     Args:
-        source: A folder of pictures, a file, an id on the Hub: see `oochub.load`.
+        source: A folder of images, a file, an id on the Hub: see `oochub.load`.
         out: The folder of the repository: new, empty, or an earlier one of this kind, which is replaced.
         settings: Which configuration, where the source has several, and which columns of the data are what;
             `data_dir` and `options` are as `load_dataset` takes them.
@@ -235,11 +235,11 @@ def write_challenge_repository(
 ) -> ChallengeSet:
     r"""Writes `out/data/<split>-<number>-<hash>.parquet` and `out/README.md`; `load_dataset(out)` reads them.
 
-    Pictures keep their bytes; those that the source only points to are copied into the files.
+    Images keep their bytes; those that the source only points to are copied into the files.
 
     Args:
         source: A benchmark as "nooch/ce_car"; a folder of `save_to_disk`; a folder or file that `load_dataset` reads
-            (Parquet, CSV, JSON, pictures with a metadata.csv); or an id on the Hub. A benchmark comes before a folder
+            (Parquet, CSV, JSON, images with a metadata.csv); or an id on the Hub. A benchmark comes before a folder
             of the same name.
         out: The folder of the repository: new, empty, or an earlier challenge set, which is replaced.
         criterion: A name of `oochub list criterion`.

@@ -1,4 +1,4 @@
-"""Writes splits as a WebDataset: shards, tar archives of pictures and JSON, named by their content, and an index."""
+"""Writes splits as a WebDataset: shards, tar archives of images and JSON, named by their content, and an index."""
 
 import hashlib
 import io
@@ -20,7 +20,7 @@ SHARD_SIZE = 500.0
 ABOUT_SHARDS = """
 ## Shards
 
-A sample holds its picture and, in `json`, all columns. `oochub.load` gives them as columns; so does plain `datasets`:
+A sample holds its image and, in `json`, all columns. `oochub.load` gives them as columns; so does plain `datasets`:
 
 ```python
 rows = datasets.load_dataset(folder, config, split="test").flatten().remove_columns("json.image")
@@ -33,7 +33,7 @@ _SUFFIXES = {"JPEG": "jpg", "TIFF": "tif"}
 
 
 class SplitRows(NamedTuple):
-    """The rows of a split that are to be written: how many, and tables of them in order, pictures as their bytes."""
+    """The rows of a split that are to be written: how many, and tables of them in order, images as their bytes."""
 
     number: int
     tables: Callable[[], Iterable[pa.Table]]
@@ -56,8 +56,8 @@ def write_webdataset(
 ) -> WrittenSplits:
     """Writes `<split>-<number>-<hash>.tar` and `index.json`.
 
-    A sample is `<row>.<extension>`, its picture untouched, and `<row>.json` with every column; that of the pictures
-    holds the name that a picture's file had. The extension says what the first picture is, for all: who decodes goes
+    A sample is `<row>.<extension>`, its image untouched, and `<row>.json` with every column; that of the images
+    holds the name that an image's file had. The extension says what the first image is, for all: who decodes goes
     by the content.
 
     Args:
@@ -68,7 +68,7 @@ def write_webdataset(
         shard_size: Megabytes after which a new shard begins; there are 8 or more where there are as many rows.
 
     Raises:
-        OochubError: Columns that JSON does not hold exactly, a row without a picture, a size that is not above 0.
+        OochubError: Columns that JSON does not hold exactly, a row without an image, a size that is not above 0.
     """
     check_shard_size(shard_size)
     picture = find_image_column(features)
@@ -97,7 +97,7 @@ def check_shard_size(shard_size: float) -> None:
 
 
 def _find_extension(splits: Mapping[str, SplitRows], picture: str) -> str:
-    """Of all pictures, by the format of the first."""
+    """Of all images, by the format of the first."""
     for split, rows in splits.items():
         for table in rows.tables():
             for stored in table.column(picture).slice(0, 1).to_pylist():
@@ -126,7 +126,7 @@ def _iterate_samples(
 
 def _read_bytes(stored: Mapping[str, Any] | None, where: str, picture: str) -> bytes:
     if stored is None or stored["bytes"] is None:
-        raise OochubError(f"There is no picture in {picture} of {where}. Drop the row, or build Parquet.")
+        raise OochubError(f"There is no image in {picture} of {where}. Drop the row, or build Parquet.")
     return bytes(stored["bytes"])
 
 

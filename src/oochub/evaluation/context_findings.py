@@ -49,7 +49,7 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
     What is usual for a class was chosen on other rows, by the interval of the lift there. Of the tested rows those
     that have a context which is usual for their class, or lack one that is unusual, are as usual; the others are
     against it. The gap is the accuracy against minus as usual, class by class. A gap is shown where two tests agree:
-    there is one, and the context does not change the odds of a right answer alike in every class, as pictures do that
+    there is one, and the context does not change the odds of a right answer alike in every class, as images do that
     are simply harder. The larger p-value of the two is corrected over all contexts that could be tested. A context that
     has an effect of one direction on the classes for which it is usual and on the others is named as harder, or easier.
 
@@ -126,7 +126,7 @@ def _test_contexts(tested: RowsWithContexts, number: int, right: NDArray[np.bool
 
 
 def _explain_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | None:
-    """Why contexts say nothing of a direction: clusters of whole pictures by the model itself, or one that answers so.
+    """Why contexts say nothing of a direction: clusters of whole images by the model itself, or one that answers so.
 
     On the rim alone, a model sees little of what it is to tell apart: there its clusters are contexts.
     """
@@ -173,7 +173,7 @@ def _make_finding(
         status = "harder for all" if tests.having.estimate < 0 else "easier for all"
     reason = gap.reason or tests.effect.reason
     if status == "not shown" and gap.p_value <= _LEVEL < tests.effect.p_value:
-        reason = "the errors of other classes do not tell the gap from one of pictures that are harder for all"
+        reason = "the errors of other classes do not tell the gap from one of images that are harder for all"
     check = (facts.checks or {}).get(facts.names[number])
     if not tested.signs[number].any():
         reason = "the context is neither usual nor unusual for any class on the rows where that was chosen"
@@ -247,14 +247,14 @@ def _rank_gap(gap: Estimate) -> float:
 
 
 def _make_shown_rows(evaluated: EvaluationRows, rows: Iterable[int]) -> tuple[ContextRow, ...]:
-    """The rows as a reader sees them, with a small picture where the predictions have one.
+    """The rows as a reader sees them, with a small image where the predictions have one.
 
     Args:
         evaluated: All rows.
         rows: Their numbers.
 
     Raises:
-        OochubError: A picture that cannot be read.
+        OochubError: An image that cannot be read.
     """
     said = [make_mistake(int(row), evaluated, is_out=False) for row in rows]
     return tuple(
@@ -263,7 +263,7 @@ def _make_shown_rows(evaluated: EvaluationRows, rows: Iterable[int]) -> tuple[Co
             split=each.split,
             label=each.label,
             predicted=each.predicted,
-            image=None if each.image is None else _shrink_image(each.image, f"the small picture of {each.example_id}"),
+            image=None if each.image is None else _shrink_image(each.image, f"the small image of {each.example_id}"),
             attribution=each.attribution,
         )
         for each in said

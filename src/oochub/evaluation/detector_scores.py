@@ -1,4 +1,4 @@
-"""Scores every detector gives to every set of pictures: what tables, metrics and figures of detection are made of.
+"""Scores every detector gives to every set of images: what tables, metrics and figures of detection are made of.
 
 Detectors are fitted on the rows of a reference, all of them in one pass over its blocks, by several processes
 together.
@@ -34,7 +34,7 @@ _FIT_ROWS, _HEAD_ARRAYS = ("features", "logits", "label"), ("weight", "bias")
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredSet:
-    """One set of pictures, as the detectors see it.
+    """One set of images, as the detectors see it.
 
     Attributes:
         name: The config of its predictions, such as "imagenet_1k".

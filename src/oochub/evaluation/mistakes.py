@@ -83,7 +83,7 @@ def _convert_to_text(value: Any) -> str | None:
 
 
 def _convert_boxes(boxes: RowBoxes | None, record: Mapping[str, Any]) -> BoxesInPicture | None:
-    """Boxes of a row that says how large its picture is."""
+    """Boxes of a row that says how large its image is."""
     width, height = (record.get(name) for name in ("width", "height"))
     if boxes is None or not (isinstance(width, int) and isinstance(height, int)):
         return None
@@ -96,7 +96,7 @@ def _encode_base64(data: bytes | None) -> str | None:
 
 
 def find_attribution(record: Mapping[str, Any]) -> str | None:
-    """Where the picture of a row is from and its license, where its columns say so; else None."""
+    """Where the image of a row is from and its license, where its columns say so; else None."""
     url = str(record.get("source_url") or "")
     if url.startswith("http://") and ".staticflickr.com/" in url:  # COCO's lists are older than Flickr's https
         url = url.replace("http://", "https://", 1)

@@ -164,7 +164,7 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
         masks: The rows (n,) of the slices by role; rows of the evaluation split and of both sides may be shown.
 
     Returns:
-        Those that the second alone answers right, then those of the first: rows with a small picture before others,
+        Those that the second alone answers right, then those of the first: rows with a small image before others,
         the largest change first, of equal ones the first row; none for a kind of output without one right answer.
     """
     output = pair[0].predictions.output
@@ -196,7 +196,7 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
 
 
 def _find_pictured(side: EvaluationRows) -> NDArray[np.bool_]:
-    """Which rows (n,) have a small picture: predictions keep those of the worst mistakes."""
+    """Which rows (n,) have a small image: predictions keep those of the worst mistakes."""
     rows = side.predictions.rows
     if "thumbnail" not in rows.column_names:
         return np.zeros(len(rows), bool)

@@ -1,4 +1,4 @@
-"""Which classes an answer may be: all that the model tells apart, or those that a set has pictures of.
+"""Which classes an answer may be: all that the model tells apart, or those that a set has images of.
 
 ImageNet-R has 200 of ImageNet's 1,000 classes. Whether an answer outside these 200 counts as a mistake changes what is
 "correct", and with it accuracy and failure detection: papers do either.

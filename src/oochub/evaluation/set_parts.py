@@ -1,4 +1,4 @@
-"""The sets of pictures that detectors scored, taken apart: in distribution, shifted, out of it; right and wrong.
+"""The sets of images that detectors scored, taken apart: in distribution, shifted, out of it; right and wrong.
 
 And the nearest of many rows by cosine: exact in float64, by blocks, so that memory does not grow with the rows.
 """
@@ -24,7 +24,7 @@ class SetPart(NamedTuple):
 
     Attributes:
         name: The set, and which rows where they are not all.
-        shift: "none" is in distribution, "covariate" has its classes in other pictures, "semantic" other classes.
+        shift: "none" is in distribution, "covariate" has its classes in other images, "semantic" other classes.
         correct: Whether the classifier is right on these rows; None where they are not told apart.
         scored: The set.
         rows: Which rows (n,).
@@ -267,7 +267,7 @@ def _read_features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -
     if embedding is None:
         if scored.predictions.features is None:
             raise OochubError(
-                f"The predictions of {scored.name} lack features, by which pictures are near. Predict with "
+                f"The predictions of {scored.name} lack features, by which images are near. Predict with "
                 f"{either('features=True', '--features')}, or give those of another model with "
                 f"{either('embedding=', '--embedding')}."
             )

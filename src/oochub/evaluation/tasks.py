@@ -34,7 +34,7 @@ EVERY = "every"
 
 
 def task(data: Any, name: str, *, text_columns: bool | str | Sequence[str] = False) -> Any:
-    """The task `name` of `load_dataset("nooch", "all")`, or of predictions of it; no picture is read.
+    """The task `name` of `load_dataset("nooch", "all")`, or of predictions of it; no image is read.
 
     Args:
         data: A Dataset or DatasetDict of a config that holds every task, or Predictions of a model with one logit a
@@ -93,7 +93,7 @@ def _select_from_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
 
 
 def _read_arrays(data: datasets.Dataset) -> dict[str, Any]:
-    """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads pictures."""
+    """The columns that make a task; not by the numpy format, which rounds float64 to float32 and reads images."""
     columns = [each for each in _NEEDED if each in data.column_names]
     table = data.select_columns(columns).with_format("arrow")[:]
     return {each: _read_rows(table.column(each)) for each in columns}

@@ -1,11 +1,11 @@
-"""How far a zoom that changes no answer moves a picture among the out-of-distribution ones, by each detector.
+"""How far a zoom that changes no answer moves an image among the out-of-distribution ones, by each detector.
 
-The figure shows one picture: its score, before and after the zoom, "ranks higher than" a share of ImageNet-OOD's. Here
-that share is taken of every picture that is classified correctly and whose answer the zoom leaves as it is:
+The figure shows one image: its score, before and after the zoom, "ranks higher than" a share of ImageNet-OOD's. Here
+that share is taken of every image that is classified correctly and whose answer the zoom leaves as it is:
 
     rank(s) = share of the OOD set's scores below s, ties one half;   change = mean of rank(zoomed) - rank(as it is)
 
-The OOD pictures are not zoomed. A detector of new classes alone would change by 0.
+The OOD images are not zoomed. A detector of new classes alone would change by 0.
 
 Source: ImageNet-OOD (Yang, Zhang and Russakovsky 2024), Figure 3 right with Section 4.1.
 """
@@ -39,24 +39,24 @@ def probe_zoom(
 
     Args:
         sets: Of `score_sets`.
-        pairs: Of `choose_pairs`, (in distribution, out of it); those whose first set stores no zoomed pictures are
+        pairs: Of `choose_pairs`, (in distribution, out of it); those whose first set stores no zoomed images are
             left out.
-        resamples: Bootstrap replicates, of the pictures of both sets or of their clusters; all detectors share them.
+        resamples: Bootstrap replicates, of the images of both sets or of their clusters; all detectors share them.
         seed: Of the bootstrap.
 
     Returns:
-        One row a detector and pair: how many pictures are classified correctly (`n_correct`), and of these, whose
+        One row a detector and pair: how many images are classified correctly (`n_correct`), and of these, whose
         answer the zoom leaves (`n_kept`); estimates, in [0, 1] and [-1, 1], `before`, `after` and `change` of the mean
         rank, and `beyond_msp`, the change less that of "msp" (None for "msp" itself and without it).
 
     Raises:
-        OochubError: No set with zoomed pictures, or one that lacks what a detector reads of them.
+        OochubError: No set with zoomed images, or one that lacks what a detector reads of them.
     """
     named = {part.name: part for part in sets}
     probed = [pair for pair in pairs if "zoom_logits" in named[pair[0]].predictions.column_names]
     if not probed:
         raise OochubError(
-            "The zoom probe needs the logits of zoomed pictures, which none of these predictions of sets in "
+            "The zoom probe needs the logits of zoomed images, which none of these predictions of sets in "
             f"distribution have. Predict with {either('zoom=1.2', '--zoom 1.2')}."
         )
     for name in dict.fromkeys(inside for inside, _ in probed):
@@ -143,14 +143,14 @@ def _probe_rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int
 
 
 class _Units(NamedTuple):
-    """What is drawn of one set: its pictures, or the clusters that they are of (m,)."""
+    """What is drawn of one set: its images, or the clusters that they are of (m,)."""
 
     of: NDArray[np.int64]
     size: int
     warning: str | None
 
     def drawn(self, generator: np.random.Generator) -> NDArray[np.int64]:
-        """How often each picture (m,) counts in one resample."""
+        """How often each image (m,) counts in one resample."""
         return np.bincount(generator.integers(self.size, size=self.size), minlength=self.size)[self.of]
 
 
@@ -172,7 +172,7 @@ def _estimate(value: Any, drawn: NDArray[np.float64], units: Sequence[_Units]) -
         return Estimate(float(value), low=low, high=high, n=m, method=method, reason=warning)
     things = "pictures" if counts == [m, n] else "clusters"
     few = f"{counts[0]} and {counts[1]} {things}: too few"
-    reason = "no correctly classified picture keeps its answer" if m == 0 else few
+    reason = "no correctly classified image keeps its answer" if m == 0 else few
     return Estimate(float(value) if m else math.nan, n=m, method=method, reason=reason)
 
 

@@ -64,7 +64,7 @@ def push(
         options: An option of the benchmark. By name, as `load_dataset` takes them.
         num_proc: Of a benchmark: processes to build with.
         out: Of a benchmark: build into this folder, which is kept; None builds in the cache.
-        without_images: Leave the pictures out: ids, labels, contexts and digests alone. `oochub.join_images` puts a
+        without_images: Leave the images out: ids, labels, contexts and digests alone. `oochub.join_images` puts a
             user's own back.
         private: Make a repository that others do not see.
         revision: A branch, made where it is not there; default main.

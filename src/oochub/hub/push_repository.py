@@ -68,7 +68,7 @@ def push_repository(
         options: Options of the builder.
         num_proc: Processes to build with.
         out: Build into this folder, which is kept; None builds in the cache, where the next push finds it.
-        without_images: Leave the pictures out, see `oochub.join_images`.
+        without_images: Leave the images out, see `oochub.join_images`.
         private: Make the repository one that others do not see.
         revision: A branch; None is main.
         overwrite: Replace what somebody else put there.

@@ -42,7 +42,7 @@ class BenchmarkRows:
 
     @classmethod
     def load(cls, source: str) -> "BenchmarkRows":
-        """Loads the rows; no picture is read.
+        """Loads the rows; no image is read.
 
         Args:
             source: As `oochub.load` takes it: "spawrious/o2o_hard", a folder that `oochub build` wrote, an id on the

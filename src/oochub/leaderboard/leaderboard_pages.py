@@ -178,7 +178,7 @@ def _count(number: int, one: str, many: str) -> str:
 def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
     """Renders an entry as one HTML file: of a verified one with its recomputed numbers, else as it was sent.
 
-    Pictures are shown of verified entries alone.
+    Images are shown of verified entries alone.
 
     Args:
         row: Of the board.
@@ -186,7 +186,7 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
         link: Where its files lie on the Hub; None for a folder here.
 
     Raises:
-        OochubError: A report that would exceed the limits of its page, or with a picture that is not a JPEG.
+        OochubError: A report that would exceed the limits of its page, or with an image that is not a JPEG.
     """
     report, entry = row.report, row.entry
     facts = [
@@ -226,7 +226,7 @@ def _describe_shown(row: BoardRow) -> str:
         which = "The numbers below are those that were sent: none of them was computed again"
     else:
         which = "The numbers below are those that its predictions give, not those that were sent"
-    return f"{which}. It has no rank, counts for no line, and its pictures are not shown."
+    return f"{which}. It has no rank, counts for no line, and its images are not shown."
 
 
 def _rank_in_words(row: BoardRow) -> str:

@@ -1,1 +1,1 @@
-"""What is asked of a model: its pictures, its logits, its head and features; `oochub.prediction.predict` uses it."""
+"""What is asked of a model: its images, its logits, its head and features; `oochub.prediction.predict` uses it."""

@@ -25,7 +25,7 @@ class BuiltInModel(ABC):
         inputs: The names of the kinds of input that it reads, such as "pictures".
         is_detector: Whether it answers with boxes.
         is_default: Whether it is taken for such rows where no model is named.
-        side: Pixels of the square that whole pictures are squeezed to.
+        side: Pixels of the square that whole images are squeezed to.
     """
 
     inputs: ClassVar[tuple[str, ...]]
@@ -109,7 +109,7 @@ def choose_built_in(name: str | None, kind: type[Input], *, boxes: bool) -> str:
     if made is not None and not made.fits(kind, boxes=boxes):
         reads = f"reads {' or '.join(made.inputs)}"
         fault = reads if kind.words() not in made.inputs else "draws boxes" if made.is_detector else "draws no boxes"
-        asked = "boxes of pictures" if boxes else kind.words()
+        asked = "boxes of images" if boxes else kind.words()
         raise OochubError(
             f"{name!r} {fault}, and the rows are of {asked}. Built-in models for them: {', '.join(fitting) or 'none'}; "
             "or name a folder or Hub id."

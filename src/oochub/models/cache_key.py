@@ -26,7 +26,7 @@ def cache_key(
     """A digest of the model, the data, all settings, and the versions of the code; None where one is not known.
 
     Of the model: name, weights and files beside them. Of each split: its name, the fingerprint of `datasets`, what its
-    features and description say, and where pictures lie in files of their own their paths, sizes and times of change.
+    features and description say, and where images lie in files of their own their paths, sizes and times of change.
     A time of change also moves where a program that wrote a file put its time of writing back, which the fingerprint
     of `datasets` does not see. A setting that is a path to a file counts by what the file holds.
 
@@ -75,7 +75,7 @@ def _split(part: datasets.Dataset, column: str) -> list[Any]:
 
 
 def _digest_picture_files(part: datasets.Dataset, column: str) -> str:
-    """A digest of the state of the files that the pictures of a split lie in; "" where the rows hold their bytes."""
+    """A digest of the state of the files that the images of a split lie in; "" where the rows hold their bytes."""
     if not isinstance(part.features.get(column), datasets.Image):
         return ""
     stored = part.cast_column(column, datasets.Image(decode=False)).select_columns([column]).flatten()

@@ -1,4 +1,4 @@
-"""Says in words what pictures show, by a captioner of transformers."""
+"""Says in words what images show, by a captioner of transformers."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,8 +14,8 @@ from oochub.models.open_model import model_load_errors, open_pretrained, read_mo
 from oochub.remote.fetch import fetch_model_folder
 
 _BEAMS, _LONGEST = 4, 16  # of generate_dataset.py
-_KINDS = ("blip", "git", "vision-encoder-decoder")  # that need a picture and no question beside it
-_WORDS = "a captioner of pictures"
+_KINDS = ("blip", "git", "vision-encoder-decoder")  # that need an image and no question beside it
+_WORDS = "a captioner of images"
 _HINT = "Default: nlpconnect/vit-gpt2-image-captioning."
 
 
@@ -27,7 +27,7 @@ class Captioner:
         device: Where it runs.
 
     Raises:
-        OochubError: No such model, one that makes no text of pictures, or weights that do not fit.
+        OochubError: No such model, one that makes no text of images, or weights that do not fit.
     """
 
     def __init__(self, source: str, *, device: torch.device | str = "cpu") -> None:
@@ -50,12 +50,12 @@ class Captioner:
         """Says whether it is a captioner; its weights are not read.
 
         Raises:
-            OochubError: No such model, or one that makes no text of pictures alone.
+            OochubError: No such model, or one that makes no text of images alone.
         """
         kind = read_model_config(source, words=_WORDS, hint=_HINT).model_type
         if kind not in _KINDS:
             raise OochubError(
-                f"{source} is a {kind}, which makes no text of pictures alone. Take one of {', '.join(_KINDS)}. {_HINT}"
+                f"{source} is a {kind}, which makes no text of images alone. Take one of {', '.join(_KINDS)}. {_HINT}"
             )
 
     @cached_property
@@ -64,7 +64,7 @@ class Captioner:
         return ModelSource(self._source).revision or getattr(self._model.config, "_commit_hash", None)
 
     def captions(self, pictures: Sequence[Image.Image]) -> list[str]:
-        """A caption for each picture, in RGB: beam search with 4 beams, nothing drawn.
+        """A caption for each image, in RGB: beam search with 4 beams, nothing drawn.
 
         Args:
             pictures: Of any size.
@@ -74,9 +74,9 @@ class Captioner:
         return self._write_captions(pictures, num_beams=_BEAMS, do_sample=False, num_return_sequences=1)
 
     def sample(self, picture: Image.Image, *, count: int, top_p: float, seed: int) -> list[str]:
-        """Several captions of one picture, in RGB, word by word drawn from the most probable ones.
+        """Several captions of one image, in RGB, word by word drawn from the most probable ones.
 
-        The numbers are the picture's own, so that it has the same captions in any company.
+        The numbers are the image's own, so that it has the same captions in any company.
 
         Args:
             picture: Of any size.

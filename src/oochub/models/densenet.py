@@ -15,7 +15,7 @@ class DenseNetConfig(PreTrainedConfig):  # type: ignore[misc]
     """The config of a DenseNet; its defaults are DenseNet-121.
 
     Args:
-        num_channels: Bands of the pictures.
+        num_channels: Bands of the images.
         embedding_size: Channels of the first layer, twice the growth rate in the paper.
         growth_rate: Channels that each layer of a block adds.
         depths: Layers of each block.

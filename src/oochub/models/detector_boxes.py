@@ -1,6 +1,6 @@
-"""The boxes that a detector draws, each with the score of its class, as fractions of pictures that it sees whole.
+"""The boxes that a detector draws, each with the score of its class, as fractions of images that it sees whole.
 
-Whole means squeezed to one size: a crop, or padding, would lose where a box lies in the picture.
+Whole means squeezed to one size: a crop, or padding, would lose where a box lies in the image.
 """
 
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from oochub.errors import OochubError
 
 
 def check_whole_images(processor: Any) -> None:
-    """Checks that an image processor squeezes whole pictures to one height and width.
+    """Checks that an image processor squeezes whole images to one height and width.
 
     Raises:
-        OochubError: It crops, pads or keeps the shape: where a box lies in the picture would be lost.
+        OochubError: It crops, pads or keeps the shape: where a box lies in the image would be lost.
 
     >>> from transformers import YolosImageProcessorPil
     >>> check_whole_images(YolosImageProcessorPil(size={"height": 512, "width": 512}))
@@ -26,7 +26,7 @@ def check_whole_images(processor: Any) -> None:
     if crops or not {"height", "width"} <= names:
         does = "crops them" if crops else f"resizes them by {', '.join(sorted(names)) or 'no size'}"
         raise OochubError(
-            "For boxes a model must see whole pictures squeezed to one size, and its processor "
+            "For boxes a model must see whole images squeezed to one size, and its processor "
             f"{does}. Save it with size={{'height': 512, 'width': 512}} and do_center_crop=False, or train with an "
             "image_size."
         )
@@ -40,12 +40,12 @@ def draw_boxes(logits: Tensor, boxes: Tensor, asked: Sequence[int], *, classes: 
 
     Args:
         logits: float (n, q, c + 1), the last "no object"; or (n, q, c).
-        boxes: float (n, q, 4), x and y of the center, width and height, as fractions of the picture.
+        boxes: float (n, q, 4), x and y of the center, width and height, as fractions of the image.
         asked: Numbers of the classes whose boxes count.
         classes: c.
 
     Returns:
-        float (n, q, 5): x1, y1, x2, y2 as fractions of the picture, and the score; -1 for a box of another class.
+        float (n, q, 5): x1, y1, x2, y2 as fractions of the image, and the score; -1 for a box of another class.
 
     >>> logits = torch.tensor([[[0.0, 0.0], [9.0, 0.0]]])
     >>> boxes = torch.tensor([[[0.5, 0.5, 1, 1], [0.25, 0.5, 0.5, 1]]])

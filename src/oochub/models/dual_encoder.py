@@ -1,4 +1,4 @@
-"""A model of pictures and texts whose answer is a scaled cosine of their embeddings, as that of CLIP.
+"""A model of images and texts whose answer is a scaled cosine of their embeddings, as that of CLIP.
 
 Texts are read as transformers' zero-shot pipeline reads them. Those that stand for each class are made of templates,
 of names in words, or come from a file.
@@ -126,7 +126,7 @@ class DualEncoder:
 
         Args:
             source: The model.
-            inputs: Of its pictures.
+            inputs: Of its images.
             texts: See `text_encoder`.
             device: Where it runs.
 
@@ -146,7 +146,7 @@ class DualEncoder:
 
         Args:
             source: The model.
-            inputs: Of its pictures.
+            inputs: Of its images.
             part: A data set that it reads.
             tokenizer: Instead of the one beside the model or in its processor.
 
@@ -158,16 +158,16 @@ class DualEncoder:
         if tokenizer is None:
             if source.path is None:
                 raise OochubError(
-                    "A model object needs the tokenizer of its texts: give its processor of pictures and texts as "
+                    "A model object needs the tokenizer of its texts: give its processor of images and texts as "
                     "processor=, or tokenizer=."
                 )
-            with model_load_errors(source.path, words="a model of pictures and texts with its tokenizer"):
+            with model_load_errors(source.path, words="a model of images and texts with its tokenizer"):
                 tokenizer = catalog.get("input", "texts").load_processor(source.path, part)
         return TextEncoder(tokenizer, source.config)
 
     @staticmethod
     def embed_pictures(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Unit embeddings of pictures, float (n, d), with gradient.
+        """Unit embeddings of images, float (n, d), with gradient.
 
         Args:
             model: That of transformers.
@@ -210,7 +210,7 @@ def _scale(model: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _explain_not_served(model: Any) -> OochubError:
     return OochubError(
-        f"{type(model).__name__} does not answer with scaled cosines of the embeddings of a picture and of texts, so "
+        f"{type(model).__name__} does not answer with scaled cosines of the embeddings of an image and of texts, so "
         "zero_shot does not serve it. Take a CLIP, SigLIP, ALIGN, AltCLIP, BLIP or Chinese-CLIP model."
     )
 

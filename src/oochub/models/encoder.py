@@ -35,7 +35,7 @@ class Encoder(nn.Module):  # type: ignore[misc]
     def open(cls, source: ModelSource, inputs: Input, *, pooling: str = "auto") -> "Encoder":
         """The encoder of a model of any kind.
 
-        "auto" takes what the head of a classifier sees, the image embedding of a model of pictures and texts, the
+        "auto" takes what the head of a classifier sees, the image embedding of a model of images and texts, the
         `pooler_output` of an encoder that has one with its weights, else the mean over its tokens or places.
 
         Args:

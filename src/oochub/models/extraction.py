@@ -1,4 +1,4 @@
-"""Everything that is stored of what a model says: logits, features, and both of changed pictures.
+"""Everything that is stored of what a model says: logits, features, and both of changed images.
 
 Features are what the last linear layer sees, which is found by what it computes, never by what it is called. The
 perturbed input of ODIN is a small step that makes the model surer of what it says, larger for known classes.
@@ -25,7 +25,7 @@ class Perturbation:
     in the released code of ODIN: 0.0014 is about a third of one of 255 gray levels. The sign of a gradient of 0 is 0
     (the released code takes +1).
 
-    Each picture is perturbed by its own gradient: neither the size of the batch nor its other pictures matter, beyond
+    Each image is perturbed by its own gradient: neither the size of the batch nor its other images matter, beyond
     the rounding of the model itself.
 
     Args:
@@ -62,11 +62,11 @@ class Perturbation:
             pixel_values: x, on the model's device; None for a model that is called with something else.
 
         Raises:
-            OochubError: The model does not read pixels of such channels, but patches of a picture or color numbers.
+            OochubError: The model does not read pixels of such channels, but patches of an image or color numbers.
         """
         if pixel_values is None or pixel_values.ndim != 4 or pixel_values.shape[1] != len(self.std):
             raise OochubError(
-                f"ODIN perturbs the pixels of a picture, and {type(model).__name__} is called with something else. "
+                f"ODIN perturbs the pixels of an image, and {type(model).__name__} is called with something else. "
                 f"Leave out {either('odin=', '--odin')}."
             )
         with torch.enable_grad():
@@ -203,7 +203,7 @@ class Extraction:
     Args:
         network: Of a mode: in evaluation mode, its logits in the order of the classes.
         head: Its last layer, to store the features; None for none.
-        perturbation: Of ODIN, to store the logits of the perturbed pictures; None for none.
+        perturbation: Of ODIN, to store the logits of the perturbed images; None for none.
     """
 
     def __init__(self, network: Any, *, head: Head | None = None, perturbation: Perturbation | None = None) -> None:

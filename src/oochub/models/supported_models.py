@@ -21,14 +21,14 @@ _ENCODERS = "AutoModel"
 _NOT_SERVED = {
     ("head", "dinat"): "it needs the package natten",
     ("head", "pp_lcnet"): "its output has no logits",
-    ("head", "shieldgemma2"): "it answers yes or no to a policy in words beside the picture",
+    ("head", "shieldgemma2"): "it answers yes or no to a policy in words beside the image",
     ("head", "timm_wrapper"): "it needs the package timm",
-    ("presence", "oneformer"): "it asks for its task in words beside the picture",
+    ("presence", "oneformer"): "it asks for its task in words beside the image",
     ("presence", "videomt"): "it reads films",
-    ("zero_shot", "blip-2"): "it compares a text with many embeddings of a picture, and answers by the nearest",
+    ("zero_shot", "blip-2"): "it compares a text with many embeddings of an image, and answers by the nearest",
     ("zero_shot", "videoprism"): "it reads films",
     ("linear_probe", "dinat"): "it needs the package natten",
-    ("linear_probe", "mllama"): "it reads words beside the picture",
+    ("linear_probe", "mllama"): "it reads words beside the image",
     ("linear_probe", "timesformer"): "it reads films",
     ("linear_probe", "timm_backbone"): "it needs the package timm",
     ("linear_probe", "timm_wrapper"): "it needs the package timm",
@@ -54,7 +54,7 @@ class SupportedModel:
 
 
 def list_supported_models() -> list[SupportedModel]:
-    """Every type of picture model of the installed transformers, by name.
+    """Every type of image model of the installed transformers, by name.
 
     >>> {each.model_type: each.modes for each in list_supported_models()}["resnet"][0]
     'head'
@@ -89,7 +89,7 @@ def _needs_torchvision(model_type: str) -> bool:
 
 
 def _list_types(auto_models: Iterable[str]) -> list[str]:
-    """The types of pictures that these classes of transformers open."""
+    """The types of images that these classes of transformers open."""
     import transformers
     from transformers.models.auto import modeling_auto
 

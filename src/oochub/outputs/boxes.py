@@ -1,4 +1,4 @@
-"""Boxes around the things of one kind in a picture, each with a score; a picture may have any number, or none."""
+"""Boxes around the things of one kind in an image, each with a score; an image may have any number, or none."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ _BOXES, _SCORES = pa.list_(pa.list_(pa.float32(), 4)), pa.list_(pa.float32())
 
 
 class Boxes(Output):
-    """Boxes a row: `boxes` is a list of x1, y1, x2, y2 in pixels of the picture, one box of nan where they are unknown.
+    """Boxes a row: `boxes` is a list of x1, y1, x2, y2 in pixels of the image, one box of nan where they are unknown.
 
     `detected_boxes` and `scores` are what the model said. Metrics get boxes and scores, those of the model; true_boxes;
     label, the same; prediction, the boxes with a score above 0.5; and loss (n,), 1 minus the detection accuracy of the
-    picture. Of each, a row is a tuple of any length.
+    image. Of each, a row is a tuple of any length.
     """
 
     label_column = "boxes"

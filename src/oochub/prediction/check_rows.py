@@ -60,7 +60,7 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
         _check_group(table.schema.field("group").type)
     if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
         found = table.schema.field("thumbnail").type
-        raise OochubError(f"thumbnail must hold the bytes of small pictures, got {found}. Rename the column.")
+        raise OochubError(f"thumbnail must hold the bytes of small images, got {found}. Rename the column.")
 
 
 def _check_group(kind: pa.DataType) -> None:

@@ -1,6 +1,6 @@
 """What predictions say of the data that they are of, as the build record of the data set says it.
 
-And the rows of a split as predictions have them, without a model: ids, truth and auxiliary columns; no picture is read.
+And the rows of a split as predictions have them, without a model: ids, truth and auxiliary columns; no image is read.
 """
 
 import hashlib
@@ -95,7 +95,7 @@ def read_split_rows(name: str, part: datasets.Dataset, kind: Output, class_names
 
     Args:
         name: Of the split.
-        part: Its rows; pictures, sounds, films and arrays are left out.
+        part: Its rows; images, sounds, films and arrays are left out.
         kind: The kind of output.
         class_names: Of its truth.
 

@@ -167,7 +167,7 @@ class Parts:
 
         Args:
             predictions: All rows.
-            pictures: Small pictures and lines of some of them, a row each.
+            pictures: Small images and lines of some of them, a row each.
         """
         assert self.folder is not None and self._target is not None  # noqa: S101
         listed = []

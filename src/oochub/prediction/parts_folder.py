@@ -1,6 +1,6 @@
 """What lies in a folder of parts of predictions: a sealed JSON file beside them lists each part with its seal.
 
-Small pictures and lines stand in a file of their own, for most rows have none.
+Small images and lines stand in a file of their own, for most rows have none.
 """
 
 import hashlib
@@ -47,7 +47,7 @@ class Manifest:
         parts: In the order of the rows.
         metadata: Of all rows.
         digest: Of all answers.
-        thumbnails: The seal of the file of small pictures; None without one, and in manifests of before.
+        thumbnails: The seal of the file of small images; None without one, and in manifests of before.
     """
 
     schema_version: int = _VERSION
@@ -146,7 +146,7 @@ def load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, p
         raise OochubError(f"{folder} is not whole: {_FILE} is missing. Copy it again, or predict again.")
     some = read_parquet(file).table
     if seal is not None and seal_of(file) != seal:
-        raise OochubError(f"{file} holds the small pictures of other predictions. Copy the folder again, or delete it.")
+        raise OochubError(f"{file} holds the small images of other predictions. Copy the folder again, or delete it.")
     columns = {name: some.column(name) for name in _COLUMNS if name in some.column_names}
     strange = [name for name, column in columns.items() if not _COLUMNS[name](column.type)]
     if strange:
@@ -158,15 +158,15 @@ def load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, p
 
 
 def _find_rows(file: Path, some: pa.Table, rows: int) -> NDArray[np.integer]:
-    """The number of the row (k,) that each picture is of."""
+    """The number of the row (k,) that each image is of."""
     names = some.column_names
     column = some.column("row") if names.count("row") == 1 else pa.chunked_array([pa.nulls(len(some))])
     found: NDArray[np.integer] = column.to_numpy()
     if not pa.types.is_integer(column.type) or column.null_count:
-        raise OochubError(f"{file} must say of each picture the number of its row, got {column.type}. Delete the file.")
+        raise OochubError(f"{file} must say of each image the number of its row, got {column.type}. Delete the file.")
     wrong = (found < 0) | (found >= rows)
     if wrong.any():
-        raise OochubError(f"{file} has a picture of row {found[wrong][0]}, of {rows} rows. Delete the file.")
+        raise OochubError(f"{file} has an image of row {found[wrong][0]}, of {rows} rows. Delete the file.")
     if len(np.unique(found)) < len(found):
-        raise OochubError(f"{file} has two pictures of one row. Delete the file.")
+        raise OochubError(f"{file} has two images of one row. Delete the file.")
     return found

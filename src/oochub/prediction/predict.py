@@ -69,7 +69,7 @@ def predict(
     """Predicts every example of the splits.
 
     Args:
-        model: Folder or Hub id of a model of transformers for pictures, texts, arrays or graphs, or the model itself.
+        model: Folder or Hub id of a model of transformers for images, texts, arrays or graphs, or the model itself.
         dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
             `example_id` and any other columns are carried into the predictions, texts too.
         mode: How the model answers: auto, by its architecture, or one of `oochub list mode`. "head", its own head;
@@ -82,29 +82,29 @@ def predict(
             on from there; a stream and a model object begin anew.
         splits: Splits to predict; default all but train.
         image_processor: Of another model, where this one has no preprocessor_config.json. The same as `processor`, for
-            pictures.
+            images.
         processor: Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its
             `oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one; a model object without
             any takes arrays as they are.
         preprocessing: auto: fused (fast) where it gives what the model's own processor does, else processor. "fused"
             decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own;
-            "auto" takes the first where a few pictures and noise show pixels within one level and logits within 2% of
-            their range, else the second: the provenance says which, and what was measured. For pictures alone.
-        images: Keep small pictures of the worst mistakes. A JPEG of some of each group, for the report.
-        odin: Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014. Stored as `odin_logits`. A
+            "auto" takes the first where a few images and noise show pixels within one level and logits within 2% of
+            their range, else the second: the provenance says which, and what was measured. For images alone.
+        images: Keep small images of the worst mistakes. A JPEG of some of each group, for the report.
+        odin: Epsilon of ODIN: also the logits of images perturbed by it. Usual 0.0014. Stored as `odin_logits`. A
             step of the scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.extraction`.
         odin_temperature: Temperature of ODIN's gradient. That of the detector `odin`, which reads the column.
-        zoom: Factor above 1: also the logits of the zoomed pictures, for --probe zoom. Such as 1.2: stored as
+        zoom: Factor above 1: also the logits of the zoomed images, for --probe zoom. Such as 1.2: stored as
             `zoom_logits` (and with `features` `zoom_features`, with `odin` `zoom_odin_logits`), of the center of each
-            picture, 1 / zoom of each side.
+            image, 1 / zoom of each side.
         device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a device of torch.
         dtype: What the network computes in; auto is float32. By autocast of torch; logits are stored in float32. The
             provenance says how far the first rows move from float32.
         limit: At most so many rows of each split, at random: a quick look. The seed is fixed; of a stream they are the
             first, and every report says so.
-        skip_broken: Leave out and count pictures that cannot be read. Those that are refused for safety too; else the
+        skip_broken: Leave out and count images that cannot be read. Those that are refused for safety too; else the
             first is an error.
-        num_workers: Threads that decode pictures; default one a core, 0 decodes between passes. Ahead of the network,
+        num_workers: Threads that decode images; default one a core, 0 decodes between passes. Ahead of the network,
             of a data set or a stream. Rows and numbers are the same.
         compile: Compile the network first, for many rows: needs a C++ compiler; logits alone. By torch, which takes
             half a minute or more (on a GPU triton): without features and odin. The provenance says how far they move.
@@ -124,7 +124,7 @@ def predict(
     Raises:
         OochubError: An unknown split, mode or setting, a model whose classes are not those of the data set, an output
             that cannot be written, a row that cannot be read (its split and id are named), an odin or zoom out of range
-            or for a model that does not read pictures, a device that is not here, a dtype whose logits overflow.
+            or for a model that does not read images, a device that is not here, a dtype whose logits overflow.
     """
     given = locals()
     how, asked = prediction_records({name: given[name] for name in given if name not in _OWN} | settings)

@@ -72,7 +72,7 @@ def choose_splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
 
 
 def check_splits(parts: Mapping[str, Any], *, read: str, reserved: Iterable[str]) -> dict[str, Any]:
-    """The splits without pictures, sounds and films that the model does not read.
+    """The splits without images, sounds and films that the model does not read.
 
     Args:
         parts: Splits by name.
@@ -138,7 +138,7 @@ def draw_sample(parts: Mapping[str, Any], limit: int) -> Splits:
 
 
 def leave_out_classes(parts: Mapping[str, Any], left_out: Collection[str]) -> Splits:
-    """The rows whose class is not left out; those without a known class (-1) stay. Pictures are not read.
+    """The rows whose class is not left out; those without a known class (-1) stay. Images are not read.
 
     Where a data set names no examples, the rows keep their numbers as `example_id`.
 
@@ -186,7 +186,7 @@ def select_rows(part: datasets.Dataset, rows: Sequence[int]) -> datasets.Dataset
     """The rows of these numbers; where the data set names no examples, their numbers are the column `example_id`.
 
     Args:
-        part: A split; pictures are not read.
+        part: A split; images are not read.
         rows: Row numbers.
 
     >>> select_rows(datasets.Dataset.from_dict({"text": list("abc")}), [0, 2])["example_id"][:]

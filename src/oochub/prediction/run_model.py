@@ -1,7 +1,7 @@
 """The rows of all splits through the network of a mode, part by part, and what a report shows of the worst of them.
 
 A network that computes in fewer bits is set beside itself in float32, on a few rows, before all are read. A report
-shows small pictures, or lines of text.
+shows small images, or lines of text.
 """
 
 import math
@@ -201,7 +201,7 @@ def _finish_parts(
     stored: StoredHead | None,
     target: Path | None,
 ) -> Predictions:
-    """All parts together, with small pictures of the worst mistakes, in the place that they are for."""
+    """All parts together, with small images of the worst mistakes, in the place that they are for."""
     for name in splits:
         _check_read(name, parts.made(), inputs.unit)
     made, rows, summary = parts.joined()
@@ -292,13 +292,13 @@ def _make_thumbnails(
     """The column `thumbnail`, a small JPEG for the worst mistakes of each split and group, null elsewhere.
 
     Of data with found contexts also for a few rows as usual and against each (`RowsWithContexts.shown`). Where rows are
-    no pictures but have lines of text, a column `thumbnail_text` holds those of the mistakes.
+    no images but have lines of text, a column `thumbnail_text` holds those of the mistakes.
 
     Args:
         predictions: Of the splits, in their order.
         parts: The splits by name; those of a stream get none.
         rows: Of each split, the numbers of the rows that were predicted, part by part.
-        inputs: Makes pictures and lines.
+        inputs: Makes images and lines.
     """
     kind, split, count = predictions.output, predictions.split, len(predictions)
     pictures: list[bytes | None] = [None] * count

@@ -80,7 +80,7 @@ _ASKING = (signal.SIGINT, signal.SIGTERM)
 class StopSignals:
     """Takes SIGINT and SIGTERM for a process and what it forks.
 
-    A forked process (of a pool, its manager, a loader of pictures) leaves Ctrl-C to its parent, ends at once on
+    A forked process (of a pool, its manager, a loader of images) leaves Ctrl-C to its parent, ends at once on
     SIGTERM, without a traceback, and never outlives its parent, even one that was killed. A process that torchrun
     started stops as on SIGTERM when torchrun was killed.
 

@@ -28,7 +28,7 @@ _TEXT = {"benchmark", "config", "version", "notes", "facts"}
 
 
 CONTEXTS_COLUMN = "contexts"
-"""The column of the contexts that a row has, a list of class numbers; null for a picture that cannot be read."""
+"""The column of the contexts that a row has, a list of class numbers; null for an image that cannot be read."""
 
 CHOSEN_ON = "chosen_on"
 """The column that says whether something was chosen on a row: thresholds, clusters, what is usual for which class."""
@@ -358,11 +358,11 @@ def _normalize_name(name: str) -> str:
 
 
 def unpack_samples(data: Any) -> Any:
-    """The data with the columns of the JSON as columns and the picture as `image`; other data as they are.
+    """The data with the columns of the JSON as columns and the image as `image`; other data as they are.
 
     Args:
-        data: A Dataset, an IterableDataset, whose pictures stay bytes, or a dict of them. Samples are known by their
-            columns: `json` with the column `build` in it, and the picture, if there is one.
+        data: A Dataset, an IterableDataset, whose images stay bytes, or a dict of them. Samples are known by their
+            columns: `json` with the column `build` in it, and the image, if there is one.
 
     >>> import datasets
     >>> features = datasets.Features({"json": {"label": datasets.Value("int64"), "build": datasets.Value("string")}})

@@ -1,7 +1,7 @@
 """What a report found beyond the gap: one frozen dataclass for each part of each finding.
 
 Contexts that nobody labelled: what goes with each class, and whether it matters to the model. Backgrounds: what a model
-says when a picture's object or background is taken away or exchanged. Errors: where they go, context by context, to the
+says when an image's object or background is taken away or exchanged. Errors: where they go, context by context, to the
 class that training showed in the context of the image, or not. Detectors: each on each pair of sets, and how far a zoom
 moves its scores.
 """
@@ -20,7 +20,7 @@ from oochub.stats.p_values import Correction
 Status = Literal["shown", "not shown", "too few", "harder for all", "easier for all", "no direction"]
 ContextRole = Literal["usual", "unusual", "neither"]
 PICTURED = 5
-"""Contexts of which a report has rows to show: the first ones, whose pictures fill a screen."""
+"""Contexts of which a report has rows to show: the first ones, whose images fill a screen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class ContextRow:
         label: What is true, in words.
         predicted: What the model answered.
         image: A small JPEG in base64; None where the predictions have none.
-        attribution: Source and license of the picture.
+        attribution: Source and license of the image.
     """
 
     example_id: str
@@ -89,7 +89,7 @@ class ContextFinding:
         p_value: Of no gap, or of a context that changes the odds of a right answer alike in every class, the larger of
             the two (`oochub.stats.effect_by_role`); nan where it cannot be tested.
         adjusted_p_value: Corrected over all contexts that could be tested.
-        reason: Why it is "too few" or "no direction", or why a gap cannot be told from one of harder pictures.
+        reason: Why it is "too few" or "no direction", or why a gap cannot be told from one of harder images.
         classes: Each class.
         having: Accuracy of rows with the context minus that of rows without it, class by class, over all classes;
             None in reports of before.
@@ -163,17 +163,17 @@ Variant = Literal["original", "object_alone", "background_alone", "mixed_same", 
 
 @dataclass(frozen=True, kw_only=True)
 class VariantRow:
-    """The answers to one kind of altered pictures.
+    """The answers to one kind of altered images.
 
     Attributes:
-        name: "object_alone" is the object on gray, "background_alone" the picture with the object filled by tiles of
+        name: "object_alone" is the object on gray, "background_alone" the image with the object filled by tiles of
             background, "mixed_same" the object on the background of another row of its class, "mixed_rand" on that of
             a row of another class.
-        accuracy: How often the answer is the row's class; of "background_alone" that class is not in the picture.
+        accuracy: How often the answer is the row's class; of "background_alone" that class is not in the image.
         accuracy_change: Less that of the same rows as they are, paired; None for "original".
         log_odds: The mean change of the log-odds of the row's class, its logit less the log of the summed exponentials
             of the others; paired; None for "original".
-        logit: The mean change of the logit of the row's class; paired. All logits of a picture may move together,
+        logit: The mean change of the logit of the row's class; paired. All logits of an image may move together,
             which changes no answer: the log-odds say what the answer goes by.
     """
 
@@ -186,7 +186,7 @@ class VariantRow:
 
 @dataclass(frozen=True, kw_only=True)
 class ProbedPicture:
-    """One picture of the row that is shown.
+    """One image of the row that is shown.
 
     Attributes:
         name: Of the variant.
@@ -203,13 +203,13 @@ class ProbedPicture:
 
 @dataclass(frozen=True, kw_only=True)
 class ShownRow:
-    """The row whose pictures are shown: its change on the background of another class is the nearest to the mean.
+    """The row whose images are shown: its change on the background of another class is the nearest to the mean.
 
     Attributes:
         example_id: Its id.
         label: Its class.
-        attributions: Source and license of its picture, and of those that lent a background.
-        pictures: As it is, and altered.
+        attributions: Source and license of its image, and of those that lent a background.
+        images: As it is, and altered.
     """
 
     example_id: str
@@ -225,7 +225,7 @@ class BackgroundProbe:
     Attributes:
         area: What says where the object is.
         split: Of the rows.
-        lenders: Whose backgrounds the mixed pictures have: of "all" rows, or of those "in_context" alone where the
+        lenders: Whose backgrounds the mixed images have: of "all" rows, or of those "in_context" alone where the
             data tell them, since a class has its usual background there.
         n_lenders: How many rows lent one. Intervals hold for other rows and other backgrounds of the kind; in a report
             of before for these backgrounds alone.
@@ -236,7 +236,7 @@ class BackgroundProbe:
         gap: How much more often the answer is the row's class on a background of that class than on one of another
             class ("BG gap"), over rows that have both; paired.
         gap_log_odds: The same of the log-odds.
-        shown: One row as an example; None without pictures.
+        shown: One row as an example; None without images.
         seed: Of the rows and backgrounds that were drawn.
         most: How many rows were to be altered at most.
         options: The options of `oochub audit` that ask for it, paths by their last part; None in a report of before.
@@ -414,8 +414,8 @@ class ProbeRow:
         n_correct: Rows in distribution that the classifier gets right.
         n_kept: Those of them that keep their answer.
         n_ood: Rows out of distribution.
-        before: Mean share of the scores out of distribution below those of the pictures, in [0, 1].
-        after: The same of the zoomed pictures.
+        before: Mean share of the scores out of distribution below those of the images, in [0, 1].
+        after: The same of the zoomed images.
         change: `after` minus `before`.
         beyond_msp: The change less that of MSP; None for MSP itself, or without it.
     """

@@ -53,7 +53,7 @@ class EvaluatedBenchmark:
         summary: One sentence on what is out of context in it.
         homepage: Where the authors publish it.
         citation: BibTeX.
-        licenses: Of pictures and labels.
+        licenses: Of images and labels.
         primary_metric: The metric of the gap.
         metric_direction: "higher" or "lower" is better.
         chance: The primary metric of guessing; nan where there is none.

@@ -246,10 +246,10 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, kw_only=True)
 class BoxesInPicture:
-    """The boxes of one picture.
+    """The boxes of one image.
 
     Attributes:
-        width: Of the picture whose pixels the boxes count; the one that is shown may be smaller.
+        width: Of the image whose pixels the boxes count; the one that is shown may be smaller.
         height: Likewise.
         true: Those that are there.
         answered: Those that the model drew.
@@ -277,10 +277,10 @@ class Mistake:
         context: Its context, in words.
         group: Its group.
         challenge: Easy or hard by the benchmark's criterion.
-        image: A small JPEG in base64; None for rows without a picture.
-        attribution: Source and license of the picture.
+        image: A small JPEG in base64; None for rows without an image.
+        attribution: Source and license of the image.
         text: What the row reads, where it is a text.
-        boxes: Those of the picture, where the answers are boxes and the picture's size is known.
+        boxes: Those of the image, where the answers are boxes and the image's size is known.
     """
 
     example_id: str
@@ -358,7 +358,7 @@ class Flip:
         change: The probability that it gives the truth minus that of the other; below 0 where it is right and less
             sure.
         probability: What the right one gives it.
-        mistake: The other one's answer, with the row's id, picture and context.
+        mistake: The other one's answer, with the row's id, image and context.
     """
 
     right: ComparedModel

@@ -1,4 +1,4 @@
-"""Pictures within a page, for which no request is made, and their captions: rows that a model got wrong."""
+"""Images within a page, for which no request is made, and their captions: rows that a model got wrong."""
 
 import base64
 import binascii
@@ -14,8 +14,8 @@ from oochub.records.report_records import Box, BoxesInPicture, Mistake
 from oochub.report import format_numbers, wording
 
 PICTURE_BYTES = 12 * 20_000
-"""Of all pictures of a page."""
-_BOX_BYTES = 60_000  # of the boxes of all pictures
+"""Of all images of a page."""
+_BOX_BYTES = 60_000  # of the boxes of all images
 _LONGEST_TEXT = 400  # characters of a mistake that is a text
 _WRONG = re.compile("⟦([^⟦⟧]*)⟧")
 LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._~%/?#=&+,:@-]*)?")
@@ -25,18 +25,18 @@ LINK = re.compile(r"https://[A-Za-z0-9.-]+(?:/[A-Za-z0-9._~%/?#=&+,:@-]*)?")
 def mistake_cards(
     mistakes: Sequence[Mistake], benchmark: EvaluatedBenchmark, *, images: bool = True, budget: int = PICTURE_BYTES
 ) -> list[dict[str, Any]]:
-    """What the template prints of each mistake; pictures beyond the budget are left out, the first ones kept.
+    """What the template prints of each mistake; images beyond the budget are left out, the first ones kept.
 
-    Boxes are drawn over their picture, as long as there are few enough of them; then the captions say so.
+    Boxes are drawn over their image, as long as there are few enough of them; then the captions say so.
 
     Args:
         mistakes: In the order in which they are shown.
         benchmark: Its words stand in the captions.
-        images: False leaves all pictures out.
-        budget: Bytes of all pictures.
+        images: False leaves all images out.
+        budget: Bytes of all images.
 
     Raises:
-        OochubError: A picture that is not a base64 JPEG.
+        OochubError: An image that is not a base64 JPEG.
     """
     boxes_budget, cards = _BOX_BYTES, []
     for mistake in mistakes:
@@ -57,7 +57,7 @@ def mistake_cards(
 
 
 def embedded_picture(image: str, what: str) -> tuple[Markup, int]:
-    """The address of a picture that holds its bytes, and how many there are.
+    """The address of an image that holds its bytes, and how many there are.
 
     Args:
         image: A JPEG in base64.
@@ -75,14 +75,14 @@ def embedded_picture(image: str, what: str) -> tuple[Markup, int]:
         data = b""
     if not data.startswith(b"\xff\xd8\xff"):
         raise OochubError(
-            f"The picture of {wording.name(what)!r} must be a base64 JPEG, and it is not. "
-            "Make the report again with `oochub evaluate`, or render it without pictures."
+            f"The image of {wording.name(what)!r} must be a base64 JPEG, and it is not. "
+            "Make the report again with `oochub evaluate`, or render it without images."
         )
     return Markup("data:image/jpeg;base64,{}").format(image), len(data)
 
 
 def _draw_boxes(boxes: BoxesInPicture) -> dict[str, Any]:
-    """The size of the picture and a path of SVG each for the true boxes and those of the model."""
+    """The size of the image and a path of SVG each for the true boxes and those of the model."""
 
     def path(several: Sequence[Box]) -> str:
         corners = ((x1, y1, x2 - x1, y2 - y1) for x1, y1, x2, y2 in several)

@@ -35,20 +35,20 @@ def render_page(
     """Render a report as a self-contained HTML page; the same report gives the same bytes.
 
     Every text of the report is escaped, names are cut at 120 characters, control and bidi characters become U+FFFD.
-    The page may load nothing: its policy names the hash of its one style block and allows `data:` pictures only.
-    Pictures beyond 240 kB in all are left out: of contexts those beyond 120 kB, then the mistakes that are less bad,
+    The page may load nothing: its policy names the hash of its one style block and allows `data:` images only.
+    Images beyond 240 kB in all are left out: of contexts those beyond 120 kB, then the mistakes that are less bad,
     and the captions say so.
 
     Args:
         report: Any report; what it lacks is said, or left out.
-        images: False leaves the pictures out, for data that may not be passed on; ids and words stay.
+        images: False leaves the images out, for data that may not be passed on; ids and words stay.
         template: One that extends the report's.
         advice: What to do where the page would be too large.
         **more: What that template prints beyond the report.
 
     Raises:
-        OochubError: The report has a picture that is not a JPEG, or so many slices or such long texts that the page
-            would exceed 300 kB without pictures or 600 kB with them.
+        OochubError: The report has an image that is not a JPEG, or so many slices or such long texts that the page
+            would exceed 300 kB without images or 600 kB with them.
     """
     many = f"It has {len(report.slices)} slices and {len(report.notes)} notes: evaluate fewer splits at once."
     room, pictures = PICTURE_BYTES, 0

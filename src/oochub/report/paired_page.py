@@ -22,10 +22,10 @@ def paired_page(report: "PairedReport", *, images: bool = True) -> str:
 
     Args:
         report: Any comparison.
-        images: False leaves the pictures of the flips out, for data that may not be passed on; ids and words stay.
+        images: False leaves the images of the flips out, for data that may not be passed on; ids and words stay.
 
     Raises:
-        OochubError: A picture that is not a JPEG, or so many slices that the page would exceed its limits.
+        OochubError: An image that is not a JPEG, or so many slices that the page would exceed its limits.
     """
     shown = _make_sections(report, images=images)
     pictures = sum(len(card["picture"] or "") for part in shown["flips"] for card in part["cards"])

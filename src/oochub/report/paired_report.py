@@ -91,7 +91,7 @@ class PairedReport:
         """Every number as JSON types.
 
         Args:
-            images: Whether the flips keep their small pictures.
+            images: Whether the flips keep their small images.
         """
         flips = (
             self.flips if images else [replace(flip, mistake=replace(flip.mistake, image=None)) for flip in self.flips]

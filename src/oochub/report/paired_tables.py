@@ -31,7 +31,7 @@ _FRAME = [
 
 
 class _Finding(NamedTuple):
-    """A finding of a comparison: how a form names it that leaves it out, and its table; None where it is pictures.
+    """A finding of a comparison: how a form names it that leaves it out, and its table; None where it is images.
 
     The terminal and a notebook show those that are `first`: the main metric on the slices, and the groups.
     """

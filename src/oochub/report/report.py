@@ -1,4 +1,4 @@
-"""The report: numbers with intervals, as JSON, table, picture and page."""
+"""The report: numbers with intervals, as JSON, table, image and page."""
 
 import inspect
 import json
@@ -64,7 +64,7 @@ class Report:
         worst_group: The worst accuracy, error and NLL over the groups; None without groups.
         errors: Which classes the errors go to in each context; None where training contexts are not known.
         contexts: Whether contexts that nobody labelled matter; None without a column of found contexts.
-        background: What the model says where a picture's object or background is altered; None without that probe.
+        background: What the model says where an image's object or background is altered; None without that probe.
         detection: A row for each detector and pair of sets; None without detectors.
         probes: A row for each detector and pair of sets; None without probes.
         calibration: Of each side that has rows.

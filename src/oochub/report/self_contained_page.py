@@ -13,7 +13,7 @@ from oochub.errors import OochubError
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, interval_words
 
-_TEXT_LIMIT = 300_000  # bytes of a page without its pictures
+_TEXT_LIMIT = 300_000  # bytes of a page without its images
 _PAGE_LIMIT = 600_000  # bytes of the whole file
 
 
@@ -23,18 +23,18 @@ def self_contained_page(
     """Renders a template into one file; the same content gives the same bytes.
 
     Every text is escaped, control and bidi characters become U+FFFD. The page may load nothing: its policy names the
-    hash of its one style block, and of its script where it has one, and allows `data:` pictures only.
+    hash of its one style block, and of its script where it has one, and allows `data:` images only.
 
     Args:
         template: The name of its file.
-        pictures: Bytes of the pictures in it.
+        pictures: Bytes of the images in it.
         advice: What to do where the page would be too large.
         own: The stem of a style of its own, `<own>.css`, and a script, `<own>.js`, which the template gets as `script`.
-        most: Bytes of the page without its pictures.
+        most: Bytes of the page without its images.
         **shown: What the template prints.
 
     Raises:
-        OochubError: The page would exceed `most` (300 kB) without pictures or 600 kB with them.
+        OochubError: The page would exceed `most` (300 kB) without images or 600 kB with them.
     """
     style = (
         theme.css_variables() + _read_file("page.css") + (_read_file(f"{own}.css") if own else "")
@@ -53,8 +53,8 @@ def self_contained_page(
     size, whole = len(page.encode()), max(most, _PAGE_LIMIT)
     if size - pictures > most or size > whole:
         raise OochubError(
-            f"The page would be {size / 1000:.0f} kB, {pictures / 1000:.0f} of them pictures; at most "
-            f"{most / 1000:.0f} kB without and {whole / 1000:.0f} kB with pictures are allowed. {advice}"
+            f"The page would be {size / 1000:.0f} kB, {pictures / 1000:.0f} of them images; at most "
+            f"{most / 1000:.0f} kB without and {whole / 1000:.0f} kB with images are allowed. {advice}"
         )
     return page
 

@@ -110,7 +110,7 @@ def mark(side: Side, x: str, y: str | float, *, size: float = 5.5, hollow: bool 
 
 
 def icon(side: Side) -> Markup:
-    """The mark of a side as a small inline picture for heads and keys; the words stand beside it."""
+    """The mark of a side as a small inline image for heads and keys; the words stand beside it."""
     inner = mark(side, "7", 7, size=4.5)
     return Markup('<svg class="ic" width="14" height="14" aria-hidden="true">{}</svg>').format(inner)
 
@@ -252,7 +252,7 @@ def reliability(curves: Sequence[Curve], *, low: float, title: str) -> Markup:
     Args:
         curves: Of the section `confidence`.
         low: Left and lower end of both axes, in [0, 1).
-        title: The finding, read out in place of the picture.
+        title: The finding, read out in place of the image.
     """
     x, y = (lambda v: 44 + 326 * (v - low) / (1 - low)), (lambda v: 336 - 326 * (v - low) / (1 - low))
     parts = [

@@ -102,7 +102,7 @@ def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -
     Args:
         thing: The object.
         contexts: Its usual contexts.
-        present: Whether the object is in the picture.
+        present: Whether the object is in the image.
         role: "in" where object and context agree, "out" where one stands without the other.
 
     >>> pairing("cup", ["dining_table", "person"], present=False, role="out")

@@ -21,7 +21,7 @@ class ContextSettings(Settings):
 
     contexts: Any = option(
         None,
-        help="Find contexts in the pictures first, by one of `oochub list context`: properties, ...",
+        help="Find contexts in the images first, by one of `oochub list context`: properties, ...",
         more="Or by the way itself, for data that do not say them; see `oochub.contexts`. What it measures is kept in "
         "the cache.",
         panel="Contexts",
@@ -90,14 +90,14 @@ class MeasurementSettings(Settings):
 
     skip_broken: bool = option(
         False,
-        help="Leave out and count pictures that cannot be read.",
+        help="Leave out and count images that cannot be read.",
         more="Their rows have no context; else the first is an error.",
         panel="Data",
         flag="--skip-broken",
     )
     cache: bool = option(
         True,
-        help="Take what was measured before of the same pictures.",
+        help="Take what was measured before of the same images.",
         more="What is measured is kept for that.",
         panel="Speed",
     )

@@ -62,8 +62,8 @@ class DataSettings(Settings):
     )
     image: str | None = option(
         None,
-        help="Own data: column of pictures or paths; default image.",
-        more="Without one it is the only column of pictures.",
+        help="Own data: column of images or paths; default image.",
+        more="Without one it is the only column of images.",
         panel="Data",
         flag="--image-column",
     )

@@ -75,7 +75,7 @@ class HubSettings(Settings):
     num_proc: int | None = option(None, help="Of a benchmark: processes to build with.", panel="Speed", least=1)
     without_images: bool = option(
         False,
-        help="Leave the pictures out: ids, labels, contexts and digests alone.",
+        help="Leave the images out: ids, labels, contexts and digests alone.",
         more="`oochub.join_images` puts a user's own back.",
         panel="Data",
         flag="--without-images",

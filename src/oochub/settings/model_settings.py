@@ -49,7 +49,7 @@ class ModelSettings(Settings):
     image_processor: Any = option(
         None,
         help="Of another model, where this one has no preprocessor_config.json.",
-        more="The same as `processor`, for pictures.",
+        more="The same as `processor`, for images.",
         panel="Model",
         metavar="FOLDER_OR_ID",
         typed=str | None,

@@ -36,7 +36,7 @@ class PredictionSettings(Settings):
     )
     skip_broken: bool = option(
         False,
-        help="Leave out and count pictures that cannot be read.",
+        help="Leave out and count images that cannot be read.",
         more="Those that are refused for safety too; else the first is an error.",
         panel="Data",
         flag="--skip-broken",
@@ -50,14 +50,14 @@ class PredictionSettings(Settings):
     )
     images: bool = option(
         True,
-        help="Keep small pictures of the worst mistakes.",
+        help="Keep small images of the worst mistakes.",
         more="A JPEG of some of each group, for the report.",
         panel="Output",
         commands=("predict",),
     )
     odin: float | None = option(
         None,
-        help="Epsilon of ODIN: also the logits of pictures perturbed by it. Usual 0.0014.",
+        help="Epsilon of ODIN: also the logits of images perturbed by it. Usual 0.0014.",
         more="Stored as `odin_logits`. A step of the scaled pixels, epsilon / std where the processor normalizes; see "
         "`oochub.models.extraction`.",
         panel="Output",
@@ -76,12 +76,12 @@ class PredictionSettings(Settings):
     )
     zoom: float | None = option(
         None,
-        help="Factor above 1: also the logits of the zoomed pictures, for --probe zoom.",
+        help="Factor above 1: also the logits of the zoomed images, for --probe zoom.",
         more="Such as 1.2: stored as `zoom_logits` (and with `features` `zoom_features`, with `odin` "
-        "`zoom_odin_logits`), of the center of each picture, 1 / zoom of each side.",
+        "`zoom_odin_logits`), of the center of each image, 1 / zoom of each side.",
         panel="Output",
         above=1,
-        most=100,  # what it keeps of a picture of 224 pixels is 2: of smaller centers nothing is left to see
+        most=100,  # what it keeps of an image of 224 pixels is 2: of smaller centers nothing is left to see
         hint="Usual is 1.2, which keeps 1 / 1.2 of each side.",
         commands=("predict",),
     )
@@ -89,8 +89,8 @@ class PredictionSettings(Settings):
         "auto",
         help="auto: fused (fast) where it gives what the model's own processor does, else processor.",
         more='"fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is the '
-        'model\'s own; "auto" takes the first where a few pictures and noise show pixels within one level and logits '
-        "within 2% of their range, else the second: the provenance says which, and what was measured. For pictures "
+        'model\'s own; "auto" takes the first where a few images and noise show pixels within one level and logits '
+        "within 2% of their range, else the second: the provenance says which, and what was measured. For images "
         "alone.",
         panel="Speed",
     )
@@ -117,7 +117,7 @@ class PredictionSettings(Settings):
     )
     num_workers: int | None = option(
         None,
-        help="Threads that decode pictures; default one a core, 0 decodes between passes.",
+        help="Threads that decode images; default one a core, 0 decodes between passes.",
         more="Ahead of the network, of a data set or a stream. Rows and numbers are the same.",
         panel="Speed",
         least=0,

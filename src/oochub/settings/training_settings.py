@@ -30,13 +30,13 @@ class TrainingSettings(Settings):
     model: str | None = option(
         None,
         help="A model folder or Hub id, or one of `oochub list model` (untrained); default a small one.",
-        more='For such rows, "resnet-tiny" for pictures.',
+        more='For such rows, "resnet-tiny" for images.',
         panel=_NETWORK,
     )
     pretrained: bool = option(True, help="Load the weights of the model, not its architecture alone.", panel=_NETWORK)
     image_size: int | None = option(
         None,
-        help="Squeeze whole pictures to so many pixels a side.",
+        help="Squeeze whole images to so many pixels a side.",
         more="Without it that is left to the model's processor.",
         panel=_NETWORK,
         least=1,

@@ -43,7 +43,7 @@ class EffectByRole:
 def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any = None) -> EffectByRole:
     """Whether having a context changes the odds of a right answer by its role for the class, or alike in every class.
 
-    Dark pictures may be harder, for dogs and for cats. If dogs are mostly dark, dogs are then worse as usual, and cats
+    Dark images may be harder, for dogs and for cats. If dogs are mostly dark, dogs are then worse as usual, and cats
     against it: a gap between rows as usual and rows against may come of that alone. A model that relies on the context
     gains by it where it is usual for the class, and loses where it is unusual. So the ratio of odds, with the context
     and without, is compared between classes: the test of trend in ratios of odds over strata, whose score is the role.
@@ -90,7 +90,7 @@ def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any 
     )
     both: dict[str, Any] = {"usual": groups[0], "others": groups[1], "alike": math.nan if alike is None else alike}
     if len(np.unique(roles[kept])) < 2:
-        reason = "no other classes have rows with it and without it, to tell it from pictures that are harder for all"
+        reason = "no other classes have rows with it and without it, to tell it from images that are harder for all"
         return EffectByRole(p_value=math.nan, trend=math.nan, reason=reason, **both)
     own = None if shared is None else np.unique(shared[kept], return_inverse=True)[1]
     stratum = np.unique(codes[kept], return_inverse=True)[1]

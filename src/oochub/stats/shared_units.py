@@ -1,4 +1,4 @@
-"""A mean of rows each of which belongs to several units at once: to a picture, and to those that lent a background.
+"""A mean of rows each of which belongs to several units at once: to an image, and to those that lent a background.
 
 Two rows that have a unit in common, in whatever role, may go together; all others are independent. The variance is the
 sum over such pairs (Fafchamps and Gubert 2007; Aronow, Samii and Assenova 2015), here by unit:
@@ -6,7 +6,7 @@ sum over such pairs (Fafchamps and Gubert 2007; Aronow, Samii and Assenova 2015)
     V = (sum_u U_u^2 / (1 - n_u / n) - sum_i (k_i - 1) e_i^2) / n^2,   U_u = sum of e_i over the n_u rows of unit u,
 
 e_i the rows' distances from the mean and k_i the units of a row, against Student's t with the degrees of freedom of
-that many units of unequal size. Simulated coverage of the 95% interval where 2 to 200 pictures of a class lend to 30 to
+that many units of unequal size. Simulated coverage of the 95% interval where 2 to 200 images of a class lend to 30 to
 400 rows is 0.91 to 1 (tests/stats/test_shared_units.py), where rows taken as independent cover 0.42 to 0.99.
 """
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oochub.stats.row_blocks import row_blocks
 
 KEPT_PER_GROUP = 12
-"""How many rows of each split and group keep a small picture, as many as a report shows."""
+"""How many rows of each split and group keep a small image, as many as a report shows."""
 PER_KIND = 6
 """Of one kind of mistake, so that it never hides another; what a report shows of some groups is then kept in each."""
 

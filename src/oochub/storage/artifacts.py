@@ -134,7 +134,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff2
 def format_csv(frame: "pd.DataFrame") -> str:
     r"""The rows of a frame as CSV, its index left out; text that begins as a formula gets an apostrophe before it.
 
-    Numbers stay numbers, also those below 0. What is read again as data, such as decisions by the ids of pictures, is
+    Numbers stay numbers, also those below 0. What is read again as data, such as decisions by the ids of images, is
     not written by this.
 
     >>> import pandas as pd

@@ -1,4 +1,4 @@
-"""Pictures as bytes and as pixels: the one place that lets Pillow look at what a file holds."""
+"""Images as bytes and as pixels: the one place that lets Pillow look at what a file holds."""
 
 import io
 import os
@@ -50,14 +50,14 @@ _FOLLOW = "If the links of this folder are yours, give follow_links=True (--opti
 
 
 def open_picture(content: bytes, *, name: str) -> Image.Image:
-    """The picture in `content`, its header read and its pixels not yet.
+    """The image in `content`, its header read and its pixels not yet.
 
     Args:
         content: The bytes of a file.
         name: What errors call it.
 
     Raises:
-        OochubError: It does not begin as a picture in one of `FORMATS`, or it has more than `Image.MAX_IMAGE_PIXELS`
+        OochubError: It does not begin as an image in one of `FORMATS`, or it has more than `Image.MAX_IMAGE_PIXELS`
             pixels.
 
     >>> file = io.BytesIO()
@@ -66,7 +66,7 @@ def open_picture(content: bytes, *, name: str) -> Image.Image:
     (3, 2)
     >>> open_picture(b"%!PS-Adobe-3.0 EPSF-3.0", name="tie.jpg")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    oochub.errors.OochubError: tie.jpg: 23 bytes that are no picture in JPEG, PNG, WEBP, BMP, GIF, TIFF, PPM. Fetch ...
+    oochub.errors.OochubError: tie.jpg: 23 bytes that are no image in JPEG, PNG, WEBP, BMP, GIF, TIFF, PPM. Fetch ...
     """
     too_large = OochubError(
         f"{name}: its header says more than {Image.MAX_IMAGE_PIXELS} pixels, so it is not decoded. Make it smaller, or "
@@ -79,14 +79,14 @@ def open_picture(content: bytes, *, name: str) -> Image.Image:
     except UnidentifiedImageError:
         raise OochubError(_explain_no_picture(name, content)) from None
     except (OSError, SyntaxError, ValueError, struct.error) as error:
-        raise OochubError(f"{name}: the picture cannot be read ({error}). Fetch the file again.") from error
+        raise OochubError(f"{name}: the image cannot be read ({error}). Fetch the file again.") from error
     if Image.MAX_IMAGE_PIXELS and picture.width * picture.height > Image.MAX_IMAGE_PIXELS:
         raise too_large
     return picture
 
 
 def exif_value(picture: Image.Image, tag: int, *, block: int | None = None) -> Any:
-    """A value of a picture's EXIF; None where it has none, or where its EXIF is damaged: no picture is lost by that.
+    """A value of an image's EXIF; None where it has none, or where its EXIF is damaged: no image is lost by that.
 
     Args:
         picture: As `open_picture` gives it.
@@ -101,7 +101,7 @@ def exif_value(picture: Image.Image, tag: int, *, block: int | None = None) -> A
 
 
 def turn_upright(picture: Image.Image) -> Image.Image:
-    """The picture turned by its EXIF tag, as `ImageOps.exif_transpose` does; itself where that is damaged or none.
+    """The image turned by its EXIF tag, as `ImageOps.exif_transpose` does; itself where that is damaged or none.
 
     >>> turn_upright(Image.new("L", (3, 2))).size
     (3, 2)
@@ -111,15 +111,15 @@ def turn_upright(picture: Image.Image) -> Image.Image:
 
 
 def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = False) -> bytes:
-    """The untouched bytes of a picture of a raw folder.
+    """The untouched bytes of an image of a raw folder.
 
     Args:
-        file: The picture, below `root`.
+        file: The image, below `root`.
         root: The raw folder, which may itself be a link.
         follow_links: Whether a link may lead out of `root`.
 
     Raises:
-        OochubError: It cannot be read, is not a regular file, is empty, does not begin as a picture in one of
+        OochubError: It cannot be read, is not a regular file, is empty, does not begin as an image in one of
             `FORMATS`, or lies outside `root` and `follow_links` is False.
     """
     path = file if isinstance(file, Path) else Path(file)
@@ -133,7 +133,7 @@ def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = Fal
 
 
 def check_beginning(content: bytes, *, name: str) -> None:
-    """Checks that bytes begin as a picture in one of `FORMATS` does.
+    """Checks that bytes begin as an image in one of `FORMATS` does.
 
     Raises:
         OochubError: They do not; `name` is what it calls them.
@@ -154,7 +154,7 @@ def check_inside(path: Path, *, root: Path | str) -> None:
 
 
 def _resolve_path(path: Path) -> str:
-    """The path without links, as text; one lookup a folder, since pictures share theirs."""
+    """The path without links, as text; one lookup a folder, since images share theirs."""
     folder, name = os.path.split(path)
     try:
         return str(path.resolve()) if path.is_symlink() else f"{_resolve_folder(folder)}/{name}"
@@ -168,4 +168,4 @@ def _resolve_folder(folder: str) -> str:
 
 
 def _explain_no_picture(name: str, content: bytes) -> str:
-    return f"{name}: {len(content)} bytes that are no picture in {', '.join(FORMATS)}. Fetch the file again."
+    return f"{name}: {len(content)} bytes that are no image in {', '.join(FORMATS)}. Fetch the file again."

@@ -1,4 +1,4 @@
-"""Measures runs of a sweep on fixed features: pictures go through a backbone once, heads train in stacks.
+"""Measures runs of a sweep on fixed features: images go through a backbone once, heads train in stacks.
 
 What several tasks and runs show is seen once, see `FeatureCache`.
 """
@@ -95,7 +95,7 @@ def measure_on_features(
 ) -> Iterator[tuple[Run, RunResult]]:
     """Trains a head for each run on features of its backbone, and measures it as `measure` does.
 
-    The backbone stays as it is: pretrained, or, of a network from scratch, with the weights of seed 0. A picture is
+    The backbone stays as it is: pretrained, or, of a network from scratch, with the weights of seed 0. An image is
     seen once, without augmentation.
 
     Args:
@@ -141,7 +141,7 @@ def _prepare_source(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
         check_hold_out(declared, data, source=run.task)
     task = find_task(data["train"])
     if task.problem_type != CLASSES or "image" not in data["train"].column_names:
-        raise OochubError(f"{run.task} is not a classification of pictures, which the features track is for.")
+        raise OochubError(f"{run.task} is not a classification of images, which the features track is for.")
     network, processor = open_backbone(
         run.model,
         class_names=task.names or [],
@@ -237,7 +237,7 @@ def _make_predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predic
 
 
 def _read_columns(split: str, part: Any) -> pa.Table:
-    """The columns of a split but the pictures, as `predict` writes them: classes by name, labels by number."""
+    """The columns of a split but the images, as `predict` writes them: classes by name, labels by number."""
     table = part.remove_columns("image").with_format("arrow")[:]
     columns = {"example_id": table["example_id"], "split": pa.array([split] * len(table)), "label": table["label"]}
     for name in table.column_names:
@@ -249,9 +249,9 @@ def _read_columns(split: str, part: Any) -> pa.Table:
 
 
 class FeatureCache:
-    """What a model's head sees of each picture, by `example_id`, kept in a folder.
+    """What a model's head sees of each image, by `example_id`, kept in a folder.
 
-    Pictures count by their id: the tasks of a benchmark that show the same pictures share a cache. An extraction that
+    Images count by their id: the tasks of a benchmark that show the same images share a cache. An extraction that
     was killed is done again; those before it stay.
 
     Args:
@@ -274,7 +274,7 @@ class FeatureCache:
             data: The splits, with `example_id` and `image`.
 
         Raises:
-            OochubError: A picture that cannot be read, or a model whose features cannot be found.
+            OochubError: An image that cannot be read, or a model whose features cannot be found.
         """
         ids = {split: [str(name) for name in part["example_id"]] for split, part in data.items()}
         missing = {

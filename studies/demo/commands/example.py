@@ -10,13 +10,13 @@ from oochub.studies.file_kinds import EXAMPLE
 
 
 def example(
-    out: Annotated[Path, typer.Argument(callback=writes(EXAMPLE), help="The folder for the pictures and the model.")],
+    out: Annotated[Path, typer.Argument(callback=writes(EXAMPLE), help="The folder for the images and the model.")],
     control: Annotated[bool, typer.Option("--control", help="The background says nothing about the label.")] = False,
-    size: Annotated[int, typer.Option(help="Pictures of each breed to train on.", min=8)] = 200,
-    seed: Annotated[int, typer.Option(help="Of pictures and training.", min=0, max=2**32 - 1)] = 0,
+    size: Annotated[int, typer.Option(help="Images of each breed to train on.", min=8)] = 200,
+    seed: Annotated[int, typer.Option(help="Of images and training.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draws a folder of pictures and trains a small model on them, to try `oochub audit` on: half a minute."""
+    """Draws a folder of images and trains a small model on them, to try `oochub audit` on: half a minute."""
     from oochub.studies.demo.example import example as run
 
     without_weight_bars()

@@ -28,9 +28,7 @@ def gallery(
     kind: Annotated[
         list[str] | None, typer.Option(help="hard_positive, hard_negative, easy_positive, easy_negative; repeatable.")
     ] = None,
-    columns: Annotated[
-        int, typer.Option(help="Pictures of each kind; with 1 the kinds stand side by side.", min=1)
-    ] = 4,
+    columns: Annotated[int, typer.Option(help="Images of each kind; with 1 the kinds stand side by side.", min=1)] = 4,
     split: Annotated[str, typer.Option(help="The split to choose from.")] = "test",
     task: Annotated[str | None, typer.Option(help="Of predictions of nooch/all: the task, ce_car.")] = None,
     name: Annotated[list[str] | None, typer.Option(help="Of each model in order, --than last; repeatable.")] = None,

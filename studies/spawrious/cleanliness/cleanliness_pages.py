@@ -21,7 +21,7 @@ def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Map
         data: The splits that it was drawn from.
 
     Raises:
-        OochubError: A picture that cannot be read, or a folder that holds something else.
+        OochubError: An image that cannot be read, or a folder that holds something else.
     """
     pictures = make_thumbnails(data, [image.example_id for image in sample], what="sampled")
     record = BuildRecord.of(next(iter(data.values())).info)
@@ -51,9 +51,9 @@ def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Map
 
 def _write_question(page: int) -> Question:
     return Question(
-        heading="Does each picture show what is written below it?",
+        heading="Does each image show what is written below it?",
         lead="Right: it shows a dog of this breed in this place. Wrong: another animal or none, another breed, another "
-        "place, or a picture in which nobody could tell. A picture without a mark counts as not answered.",
+        "place, or an image in which nobody could tell. An image without a mark counts as not answered.",
         then=f"send rater_{page}.csv to who asked you",
         choices=RIGHT_OR_WRONG,
         file=f"rater_{page}.csv",

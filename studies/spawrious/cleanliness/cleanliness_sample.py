@@ -1,4 +1,4 @@
-"""The images that raters look at: a random sample of Spawrious, a page each, with what every picture should show."""
+"""The images that raters look at: a random sample of Spawrious, a page each, with what every image should show."""
 
 import csv
 import io
@@ -35,12 +35,12 @@ class SampledImage:
 
     @property
     def description(self) -> str:
-        """What the picture should show, in the words of the paper's Figure 9."""
+        """What the image should show, in the words of the paper's Figure 9."""
         return description(self.breed, self.background)
 
 
 def description(breed: str, background: str) -> str:
-    """What a picture should show.
+    """What an image should show.
 
     >>> description("corgi", "dirt")
     'a corgi in the dirt location'
@@ -77,7 +77,7 @@ def cleanliness_sample(
         classes = [part.features.get(name) for name in ("label", "background")]
         if "example_id" not in part.features or not all(isinstance(each, ClassLabel) for each in classes):
             raise OochubError(
-                f"The split {split} has no columns example_id, label and background, so nothing says what a picture "
+                f"The split {split} has no columns example_id, label and background, so nothing says what an image "
                 "should show. Give Spawrious, such as spawrious/o2o_hard."
             )
         breeds, backgrounds = (each.names for each in classes)

@@ -1,4 +1,4 @@
-"""Whether a model of pictures and texts finds the intended description the best of all 24."""
+"""Whether a model of images and texts finds the intended description the best of all 24."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from oochub.studies.spawrious.cleanliness.cleanliness_sample import description
 
 @dataclass(frozen=True, kw_only=True)
 class DescriptionMatch:
-    """Shares of pictures in [0, 1], each with Wilson's interval.
+    """Shares of images in [0, 1], each with Wilson's interval.
 
     Attributes:
         both: The best description is the intended one.
@@ -38,7 +38,7 @@ class DescriptionMatch:
         """Counts the matches.
 
         Args:
-            best: Which of `names` is the best description of each picture (n,).
+            best: Which of `names` is the best description of each image (n,).
             intended: Which is the intended one (n,).
             names: The groups, "breed/background".
             texts: What each is described by.
@@ -57,14 +57,14 @@ class DescriptionMatch:
 def description_match(
     model: Any, data: Mapping[str, Any], *, templates: Sequence[str] = ("a photo of {}.",), **settings: Any
 ) -> DescriptionMatch:
-    """Scores how often the description that a picture is meant for is the nearest of all 24, breed by background.
+    """Scores how often the description that an image is meant for is the nearest of all 24, breed by background.
 
-    The answer is that of the mode zero_shot: the cosine of picture and text. A model's breeds and places are its own:
+    The answer is that of the mode zero_shot: the cosine of image and text. A model's breeds and places are its own:
     the score is low where the model cannot tell them apart, so read it beside that of people.
 
     Args:
         model: Folder or Hub id of a CLIP-like model, or the model itself.
-        data: The splits of Spawrious, with the column `group`; all pictures are scored.
+        data: The splits of Spawrious, with the column `group`; all images are scored.
         templates: Texts with {} for "a corgi in the dirt location"; embeddings of several are averaged.
         **settings: Of `oochub.predict`: `limit`, `batch_size`, `device`, `processor`, ...
 
@@ -83,7 +83,7 @@ def description_match(
         group = part.features.get("group")
         if not isinstance(group, datasets.ClassLabel) or not all(name.count("/") == 1 for name in group.names):
             raise OochubError(
-                f"The split {split} has no groups of a breed and a background, so nothing says what a picture should "
+                f"The split {split} has no groups of a breed and a background, so nothing says what an image should "
                 "show. Give Spawrious, such as spawrious/o2o_hard."
             )
         names = group.names

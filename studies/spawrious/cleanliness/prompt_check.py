@@ -1,4 +1,4 @@
-"""The check of a prompt before anything is generated from it: its pictures, all of them, on a page for a person."""
+"""The check of a prompt before anything is generated from it: its images, all of them, on a page for a person."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
 LIST = "pictures.jsonl"
-"""The name of the list of the pictures, as `read_tried` reads it."""
+"""The name of the list of the images, as `read_tried` reads it."""
 QUESTION = Question(
-    heading="Is each picture realistic, and does it fit the prompt?",
+    heading="Is each image realistic, and does it fit the prompt?",
     lead="Fits: it looks real and shows what the prompt says. No dog: it is unfit, for there is no dog in it. Unfit: "
     "it is unfit in any other way, such as a dog with five legs, or another place.",
     then="run: oochub prompt_check FOLDER prompt.csv",
@@ -32,7 +32,7 @@ QUESTION = Question(
     ),
     file="prompt.csv",
 )
-"""What is asked of each picture; the captions are not shown, for they would be believed."""
+"""What is asked of each image; the captions are not shown, for they would be believed."""
 
 
 def prompt_check(
@@ -45,7 +45,7 @@ def prompt_check(
     images: int = 100,
     bar: Callable[[Iterable[Any]], Iterable[Any]] = iter,
 ) -> Job:
-    """Makes the pictures of one prompt as `generate_spawrious` makes them, and keeps the dropped ones too.
+    """Makes the images of one prompt as `generate_spawrious` makes them, and keeps the dropped ones too.
 
     The seeds are those of the first tries of a generation by the same plan. The folder is written whole or not at all:
     `pictures/`, their list, and the page prompt.html, whose answers `prompt_verdict` takes.
@@ -101,7 +101,7 @@ def checked_job(plan: GenerationPlan, number: int, images: int) -> Job:
     """The prompt with that number in the one folder of a plan.
 
     Raises:
-        OochubError: A plan of several folders, a number that is none of the 72, or no picture.
+        OochubError: A plan of several folders, a number that is none of the 72, or no image.
     """
     if len(plan.folders()) != 1:
         raise OochubError("A check is of one prompt: give one breed, one background and one repeat.")
@@ -124,6 +124,6 @@ def _write_page(tried: Sequence[TriedImage], shown: Sequence[str]) -> str:
         cards,
         QUESTION,
         title="A prompt of Spawrious",
-        about=f"{len(tried):,} pictures of: {tried[0].prompt}",
+        about=f"{len(tried):,} images of: {tried[0].prompt}",
         store=f"oochub prompt_check {digest}",
     )

@@ -13,10 +13,10 @@ _LEAST = 95  # percent
 
 @dataclass(frozen=True, kw_only=True)
 class PromptVerdict:
-    """What was found of the pictures of one prompt.
+    """What was found of the images of one prompt.
 
     Attributes:
-        asked: How many pictures there are.
+        asked: How many images there are.
         wanted: How many of them must fit.
         fit: How many do.
         with_dog: Files of the unfit ones that show a dog, or would be unfit with one.
@@ -35,23 +35,23 @@ class PromptVerdict:
 
     @property
     def outcome(self) -> Literal["accepted", "rejected", "open"]:
-        """Whether the prompt is accepted; "open" where pictures without an answer decide."""
+        """Whether the prompt is accepted; "open" where images without an answer decide."""
         if self.with_dog or self.missed or self.fit + len(self.unanswered) < self.wanted:
             return "rejected"
         return "open" if self.unanswered else "accepted"
 
 
 def prompt_verdict(pictures: Sequence[TriedImage], decisions: Decisions) -> PromptVerdict:
-    """Accepts a prompt where 95 of 100 pictures fit, and every other lacks a dog and is dropped by the captioner.
+    """Accepts a prompt where 95 of 100 images fit, and every other lacks a dog and is dropped by the captioner.
 
-    A picture that the safety checker made black counts as dropped.
+    An image that the safety checker made black counts as dropped.
 
     Args:
-        pictures: All pictures of the prompt, the dropped ones too.
+        pictures: All images of the prompt, the dropped ones too.
         decisions: A person's answer on each file: "fits", "no_dog", or "unfit" for any other reason.
 
     Raises:
-        OochubError: No picture, pictures of several prompts, or an answer on another file.
+        OochubError: No image, images of several prompts, or an answer on another file.
 
     Source: Lynch et al., Spawrious, Appendix E.
 
@@ -63,7 +63,7 @@ def prompt_verdict(pictures: Sequence[TriedImage], decisions: Decisions) -> Prom
     'accepted'
     """
     if len({picture.prompt for picture in pictures}) != 1:
-        raise OochubError("A verdict is on the pictures of one prompt. Give those of one, and one picture at least.")
+        raise OochubError("A verdict is on the images of one prompt. Give those of one, and one image at least.")
     check_known(decisions, {"image": {picture.file for picture in pictures}}, "of this prompt")
     answers = {each.id: each.decision for each in decisions.values() if each.decision != "open"}
     files = {

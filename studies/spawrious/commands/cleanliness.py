@@ -61,7 +61,7 @@ def cleanliness(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Whether pictures of Spawrious show the intended dog and place: pages for people, their score, or CLIP's."""
+    """Whether images of Spawrious show the intended dog and place: pages for people, their score, or CLIP's."""
     check_device(asked.device)
     if bool(answers) + (out is not None) + (model is not None) != 1:
         raise OochubError(

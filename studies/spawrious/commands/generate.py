@@ -27,19 +27,17 @@ def generate(
     ],
     benchmark: Annotated[str, typer.Argument(help="spawrious")],
     out: Annotated[
-        Path, typer.Option(callback=writes(GENERATION), help="The folder of the pictures; `--data-dir` of spawrious.")
+        Path, typer.Option(callback=writes(GENERATION), help="The folder of the images; `--data-dir` of spawrious.")
     ],
     model: Annotated[
         str, typer.Option(help="Text-to-image pipeline of diffusers, a folder or Hub id; safetensors only.")
     ] = "CompVis/stable-diffusion-v1-4",
     captioner: Annotated[
-        str, typer.Option(help="Says what a picture shows, a folder or Hub id.")
+        str, typer.Option(help="Says what an image shows, a folder or Hub id.")
     ] = "nlpconnect/vit-gpt2-image-captioning",
     form: Annotated[
         Literal["paper", "released"],
-        typer.Option(
-            help="released: brackets, negative prompt, 100 steps; four pictures are kept or dropped together."
-        ),
+        typer.Option(help="released: brackets, negative prompt, 100 steps; four images are kept or dropped together."),
     ] = "paper",
     images_per_prompt: Annotated[int, typer.Option(help="Of each prompt in each folder.", min=1)] = 44,
     prompts: Annotated[int, typer.Option(help="How many of the 72, evenly spread.", min=1, max=72)] = 72,
@@ -47,17 +45,17 @@ def generate(
     background: Annotated[list[str] | None, typer.Option(help="One of the six; repeatable. Default all.")] = None,
     breed: Annotated[list[str] | None, typer.Option(help="One of the four; repeatable. Default all.")] = None,
     steps: Annotated[int | None, typer.Option(help="Of the scheduler; default the pipeline's own.", min=1)] = None,
-    batch_size: Annotated[int, typer.Option(help="Pictures that are made at once.", min=1)] = 4,
-    most_tries: Annotated[int, typer.Option(help="Stop where fewer than one picture in so many is fit.", min=1)] = 50,
+    batch_size: Annotated[int, typer.Option(help="Images that are made at once.", min=1)] = 4,
+    most_tries: Annotated[int, typer.Option(help="Stop where fewer than one image in so many is fit.", min=1)] = 50,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Take a pipeline that has no safety checker.")] = False,
-    seed: Annotated[int, typer.Option(help="From which that of each picture is derived.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="From which that of each image is derived.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Makes pictures of dogs from texts, as Spawrious did, and keeps those in which a captioner sees a dog."""
+    """Makes images of dogs from texts, as Spawrious did, and keeps those in which a captioner sees a dog."""
     check_device(asked.device)
     if benchmark != "spawrious":
         catalog.get("benchmark", benchmark)  # an unknown name is said to be one
-        raise OochubError(f"The pictures of {benchmark} are no generated ones; those of spawrious are.")
+        raise OochubError(f"The images of {benchmark} are no generated ones; those of spawrious are.")
     from oochub.process.ranks import Ranks
     from oochub.records.schema import to_json
     from oochub.studies.spawrious.generation.generate_spawrious import generate_spawrious, jobs_left
@@ -85,10 +83,10 @@ def generate(
         return
     if not as_json:
         if was_done:
-            out_console.print("Nothing to do: all pictures are there.")
+            out_console.print("Nothing to do: all images are there.")
         out_console.print(_build_table(record))
         if not record.safety_checker:
-            out_console.print(f"Note: {record.model.name} has no safety checker; look at the pictures yourself.")
+            out_console.print(f"Note: {record.model.name} has no safety checker; look at the images yourself.")
     shares = {} if not as_json else {"shares": to_json(record.shares)}
     print_result({"pictures": str(out), "contact_sheet": str(out / "contact_sheet.png")} | shares, as_json)
 

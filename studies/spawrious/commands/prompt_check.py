@@ -33,35 +33,35 @@ def prompt_check(
     ],
     answers: Annotated[Path | None, typer.Argument(metavar="ANSWERS", help="The file that the page saved.")] = None,
     out: Annotated[
-        Path | None, typer.Option(callback=writes(PROMPT_CHECK), help="A folder of the pictures and their page.")
+        Path | None, typer.Option(callback=writes(PROMPT_CHECK), help="A folder of the images and their page.")
     ] = None,
     breed: Annotated[str, typer.Option(help="One of the four.")] = "labrador",
     background: Annotated[str, typer.Option(help="One of the six.")] = "desert",
     number: Annotated[int, typer.Option(help="Of the prompt, among the 72.", min=0, max=71)] = 0,
-    images: Annotated[int, typer.Option(help="How many pictures.", min=1)] = 100,
+    images: Annotated[int, typer.Option(help="How many images.", min=1)] = 100,
     model: Annotated[
         str, typer.Option(help="Text-to-image pipeline of diffusers, a folder or Hub id; safetensors only.")
     ] = "CompVis/stable-diffusion-v1-4",
     captioner: Annotated[
-        str, typer.Option(help="Says what a picture shows, a folder or Hub id.")
+        str, typer.Option(help="Says what an image shows, a folder or Hub id.")
     ] = "nlpconnect/vit-gpt2-image-captioning",
     form: Annotated[
         Literal["paper", "released"], typer.Option(help="released: brackets, negative prompt, 100 steps.")
     ] = "paper",
     steps: Annotated[int | None, typer.Option(help="Of the scheduler; default the pipeline's own.", min=1)] = None,
-    batch_size: Annotated[int, typer.Option(help="Pictures that are made at once.", min=1)] = 4,
+    batch_size: Annotated[int, typer.Option(help="Images that are made at once.", min=1)] = 4,
     unchecked: Annotated[bool, typer.Option("--unchecked", help="Take a pipeline that has no safety checker.")] = False,
-    seed: Annotated[int, typer.Option(help="From which that of each picture is derived.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="From which that of each image is derived.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Makes 100 pictures of a prompt for a person to judge; accepts it by their answers, else exits with 3."""
+    """Makes 100 images of a prompt for a person to judge; accepts it by their answers, else exits with 3."""
     check_device(asked.device)
     if answers is not None and out is None:
         _judge(Path(source).expanduser(), answers, as_json)
         return
     if answers is not None or out is None:
         raise OochubError(
-            "Give one of two: --out FOLDER to make the pictures; or that folder and the file that its page saved."
+            "Give one of two: --out FOLDER to make the images; or that folder and the file that its page saved."
         )
     if source != "spawrious":
         catalog.get("benchmark", source)  # an unknown name is said to be one
@@ -126,7 +126,7 @@ def _judge(folder: Path, answers: Path, as_json: bool) -> None:
 def _show(verdict: "PromptVerdict") -> None:
     words = {"accepted": "accepted", "rejected": "rejected", "open": "not decided"}
     out_console.print(f"The prompt is {words[verdict.outcome]}.")
-    out_console.print(f"{verdict.fit} of {verdict.asked} pictures fit; {verdict.wanted} must.")
+    out_console.print(f"{verdict.fit} of {verdict.asked} images fit; {verdict.wanted} must.")
     for files, sentence in (
         (verdict.with_dog, "unfit by more than the absence of a dog"),
         (verdict.missed, "without a dog, and the captioner lets them pass"),

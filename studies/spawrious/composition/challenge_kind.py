@@ -42,7 +42,7 @@ def challenge_kind(counts: pd.DataFrame) -> ChallengeKind:
     corr(1(S = s_i), 1(C = c_i)) > 0 in training and < 0 in the test. It must hold in training as a whole and, as
     the text below Eq. 1 says, within each training environment: else a many-to-many challenge would be one-to-one too.
     A background without an image in the test has no correlation there, and breaks the equation: strictly taken,
-    O2O-Medium of Table 2 does, for mountain is on no picture of its test.
+    O2O-Medium of Table 2 does, for mountain is on no image of its test.
 
     Many-to-many (Eq. 2): classes and backgrounds fall into two groups each, with
     corr(1(S in S_j), 1(C in C_j)) = 1 in training and -1 in the test.

@@ -27,7 +27,7 @@ Folder = tuple[int, str, str]
 """Repeat, background and breed."""
 _FOLDERS = list(product((0, 1), BACKGROUNDS, BREEDS))
 _SIDE_BY_SIDE = 32  # heads: their batches of wide features stay below 100 MB
-_LEAST = 20  # pictures a folder: each half needs 10, of which some are validation
+_LEAST = 20  # images a folder: each half needs 10, of which some are validation
 _LEAST_CORRELATED = 4  # pairs, for an interval of their correlation
 _EPOCHS, _LEAST_STEPS, _BATCH = 12, 600, 64  # with these a head of few rows is as good as scikit-learn's
 _LEARNING_RATE, _WEIGHT_DECAY = 0.1, 1e-3  # the rate over the root of how many features add up
@@ -35,13 +35,13 @@ _LEARNING_RATE, _WEIGHT_DECAY = 0.1, 1e-3  # the rate over the root of how many 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchedComposition:
-    """A composition with its accuracies on half of the pictures, and again on the other half.
+    """A composition with its accuracies on half of the images, and again on the other half.
 
     Attributes:
         composition: What was trained and tested.
-        in_context: Accuracy on the validation rows, on the first half of the pictures.
+        in_context: Accuracy on the validation rows, on the first half of the images.
         accuracy: Out of context, on the test rows of the first half; the ranking goes by it.
-        confirmed: The same on the second half: other pictures to train and to test on, and another head.
+        confirmed: The same on the second half: other images to train and to test on, and another head.
     """
 
     composition: SpawriousComposition
@@ -92,17 +92,17 @@ def composition_search(
 ) -> CompositionSearch:
     """Trains an ERM head for each composition, and ranks them by accuracy out of context.
 
-    The pictures of each folder are dealt out to two halves. Everything is done twice, on halves that share no picture:
+    The images of each folder are dealt out to two halves. Everything is done twice, on halves that share no image:
     who ranks highest among many is there partly by luck, and the second half, which ranked nothing, is free of it.
-    Features are standardized over all pictures; a head trains on the training rows alone, its last epoch counts.
+    Features are standardized over all images; a head trains on the training rows alone, its last epoch counts.
 
     Args:
         compositions: What to try, all with equally many training rows.
-        features: Of each of the 48 folders, float32 (n, d), its pictures in the order of their numbers.
+        features: Of each of the 48 folders, float32 (n, d), its images in the order of their numbers.
         seed: Of the heads.
 
     Raises:
-        OochubError: A folder that is missing or of another size, fewer than 20 pictures a folder, features that are not
+        OochubError: A folder that is missing or of another size, fewer than 20 images a folder, features that are not
             finite, compositions with unequally many training rows.
 
     Source: Lynch et al., Spawrious, Section 4.2, which trained whole networks; how it graded them is not said.
@@ -136,14 +136,14 @@ def composition_search(
 
 
 def _standardize_halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple[list[torch.Tensor], int]:
-    """Of each half the standardized features, folder after folder; and how many pictures of each folder it has."""
+    """Of each half the standardized features, folder after folder; and how many images of each folder it has."""
     sizes = {folder: len(features.get(folder, ())) for folder in _FOLDERS}
     most = max(sizes.values())
     wrong = [f"{'/'.join(map(str, folder))} has {size}" for folder, size in sizes.items() if size != most]
     if wrong:
-        raise OochubError(f"All 48 folders must have the same {most} pictures; {', '.join(wrong)}. Complete the data.")
+        raise OochubError(f"All 48 folders must have the same {most} images; {', '.join(wrong)}. Complete the data.")
     if most < _LEAST:
-        raise OochubError(f"A search needs {_LEAST} pictures a folder, got {most}: one half ranks, the other confirms.")
+        raise OochubError(f"A search needs {_LEAST} images a folder, got {most}: one half ranks, the other confirms.")
     means, squares = (
         np.mean([moment(features[folder]) for folder in _FOLDERS], 0) for moment in (_mean, _compute_square)
     )

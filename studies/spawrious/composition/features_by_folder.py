@@ -1,4 +1,4 @@
-"""What a network sees of every picture of Spawrious, folder by folder, extracted once."""
+"""What a network sees of every image of Spawrious, folder by folder, extracted once."""
 
 import hashlib
 from pathlib import Path
@@ -17,7 +17,7 @@ from oochub.trainers.rows.examples import read_column
 def features_by_folder(
     model: str, folder: Path, *, data_dir: str | None = None, options: dict[str, Any] | None = None
 ) -> dict[tuple[int, str, str], NDArray[np.float32]]:
-    """The features of spawrious/all, float32 (n, d) of each repeat, background and breed, in the order of its pictures.
+    """The features of spawrious/all, float32 (n, d) of each repeat, background and breed, in the order of its images.
 
     Args:
         model: A folder, a Hub id, or "resnet-tiny", a small network from scratch.

@@ -1,4 +1,4 @@
-"""A sheet of small pictures: two of each breed on each background."""
+"""A sheet of small images: two of each breed on each background."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,20 +9,20 @@ from oochub.storage.picture_file import open_picture, read_picture
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS
 from oochub.studies.spawrious.generation.tried_image import TriedImage
 
-_SIDE, _GAP, _COLUMNS = 112, 4, 2  # pixels; pictures of a cell side by side
+_SIDE, _GAP, _COLUMNS = 112, 4, 2  # pixels; images of a cell side by side
 _LEFT, _TOP = 90, 24
 _PAPER, _EMPTY, _INK = "white", "#dddddd", "#222222"
 
 
 def contact_sheet(folder: Path, tried: Iterable[TriedImage]) -> Image.Image:
-    """The sheet: a row for each breed, two columns for each background; gray where there is no picture.
+    """The sheet: a row for each breed, two columns for each background; gray where there is no image.
 
     Args:
         folder: Of the generation.
-        tried: Its pictures; the first fit ones of each half are shown, repeat 0 above repeat 1.
+        tried: Its images; the first fit ones of each half are shown, repeat 0 above repeat 1.
 
     Raises:
-        OochubError: A picture that cannot be read.
+        OochubError: An image that cannot be read.
     """
     shown: dict[tuple[str, str, int], list[str]] = {}
     for row in tried:

@@ -1,4 +1,4 @@
-"""Makes Spawrious: pictures of dogs from a text, of which those are kept in whose caption there is a dog."""
+"""Makes Spawrious: images of dogs from a text, of which those are kept in whose caption there is a dog."""
 
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -50,7 +50,7 @@ def generate_spawrious(
 ) -> GenerationRecord:
     """Fills the folders that the builder of `spawrious` reads, 224 pixels a side, and keeps what became of each try.
 
-    A run that was stopped goes on where it was; pictures that are there stay as they are. Under torchrun each process
+    A run that was stopped goes on where it was; images that are there stay as they are. Under torchrun each process
     makes its share, and all write into one folder. Beside `spawrious224` stand `tries/`, a list for each prompt in each
     folder, and at the end `manifest.parquet` with all of them, `contact_sheet.png`, and the counts in
     `generation.json`.
@@ -62,11 +62,11 @@ def generate_spawrious(
         bar: Is given the jobs that are left, to show how many are done.
 
     Returns:
-        The record, with the share of fit pictures; without it in later processes of torchrun.
+        The record, with the share of fit images; without it in later processes of torchrun.
 
     Raises:
         OochubError: What stands in the folder is of something else or of other settings; diffusers or a model is
-            missing; the disk has too little room; a prompt has too few fit pictures.
+            missing; the disk has too little room; a prompt has too few fit images.
 
     Source: Lynch et al., Spawrious, Section 4.1 and Appendix E.
     """
@@ -100,7 +100,7 @@ def generate_spawrious(
 
 
 def jobs_left(folder: Path, plan: GenerationPlan) -> list[Job]:
-    """The jobs of a plan that lack pictures.
+    """The jobs of a plan that lack images.
 
     Raises:
         OochubError: A list that is damaged.
@@ -113,14 +113,14 @@ def _check_room(folder: Path, plan: GenerationPlan, left: Sequence[Job]) -> None
     wanted, free = len(left) * plan.images_per_prompt * _LARGEST, shutil.disk_usage(place).free
     if wanted > free:
         raise OochubError(
-            f"The pictures take up to {wanted / 1e6:,.1f} MB, and {place} has {free / 1e6:,.1f} MB left. Make room, "
+            f"The images take up to {wanted / 1e6:,.1f} MB, and {place} has {free / 1e6:,.1f} MB left. Make room, "
             "choose another output folder, or ask for fewer."
         )
 
 
 def _open_models(plan: GenerationPlan, device: str) -> "tuple[PictureMaker, Captioner]":
     if find_spec("diffusers") is None:
-        raise OochubError('Making pictures needs diffusers, which is not installed. Run: pip install "oochub[images]"')
+        raise OochubError('Making images needs diffusers, which is not installed. Run: pip install "oochub[images]"')
     for source in (plan.model, plan.captioner):
         check_source(source, kind="model", hint="Give a folder, or an id of the Hub.")
     from oochub.models.captioner import Captioner
@@ -168,7 +168,7 @@ def _share(left: list[Job], ranks: Ranks) -> list[Job]:
 
 
 def _finish_record(folder: Path, record: GenerationRecord) -> GenerationRecord:
-    """Writes what is known of all pictures: the table, the sheet, and last the counts."""
+    """Writes what is known of all images: the table, the sheet, and last the counts."""
     whole = replace(record.plan, repeats=(0, 1), backgrounds=tuple(BACKGROUNDS), breeds=tuple(BREEDS))
     tried = [each for job in whole.jobs() for each in read_part(folder, job)]
     models = {"model": record.model, "captioner": record.captioner}

@@ -1,4 +1,4 @@
-"""Makes the pictures of one prompt in one folder, and goes on where an earlier run was stopped."""
+"""Makes the images of one prompt in one folder, and goes on where an earlier run was stopped."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
 SIDE = 224
-"""Pixels of a picture of the release."""
+"""Pixels of an image of the release."""
 _SHOWN = 3
 
 
 def missing_images(folder: Path, plan: GenerationPlan, job: Job) -> int:
-    """How many pictures a job still lacks.
+    """How many images a job still lacks.
 
     Raises:
         OochubError: Its list is damaged.
@@ -39,7 +39,7 @@ def missing_images(folder: Path, plan: GenerationPlan, job: Job) -> int:
 
 
 def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMaker", captioner: "Captioner") -> None:
-    """Makes pictures until enough are fit; after each batch they stand on the disk, and then in the job's list.
+    """Makes images until enough are fit; after each batch they stand on the disk, and then in the job's list.
 
     Raises:
         OochubError: Too few are fit, see `GenerationPlan.most_tries`.
@@ -77,7 +77,7 @@ def make_images(folder: Path, plan: GenerationPlan, job: Job, maker: "PictureMak
 
 
 class JudgedPicture(NamedTuple):
-    """A picture as it was made, its seed and caption, and why it is to be dropped, "" where it is not."""
+    """An image as it was made, its seed and caption, and why it is to be dropped, "" where it is not."""
 
     image: Image.Image
     seed: int
@@ -88,7 +88,7 @@ class JudgedPicture(NamedTuple):
 def judged_pictures(
     plan: GenerationPlan, job: Job, attempts: Sequence[int], maker: "PictureMaker", captioner: "Captioner"
 ) -> list[JudgedPicture]:
-    """Makes a picture for each attempt and judges each alone; they are one batch."""
+    """Makes an image for each attempt and judges each alone; they are one batch."""
     seeds = [plan.image_seed(job, attempt) for attempt in attempts]
     made = maker.pictures(job.prompt, seeds, negative_prompt=plan.negative_prompt, steps=plan.steps_taken)
     captions = iter(captioner.captions([each.image for each in made if not each.flagged]))
@@ -101,7 +101,7 @@ def judged_pictures(
 
 
 def _read_tried(folder: Path, plan: GenerationPlan, job: Job) -> list[TriedImage]:
-    """What was tried, up to the first picture that was deleted since; a minibatch counts whole."""
+    """What was tried, up to the first image that was deleted since; a minibatch counts whole."""
     tried = read_part(folder, job)
     whole = list(takewhile(lambda each: not each.file or (folder / each.file).is_file(), tried))
     return whole[: len(whole) - len(whole) % plan.together]
@@ -112,7 +112,7 @@ def _count_accepted(tried: Sequence[TriedImage]) -> int:
 
 
 def save_picture(image: Image.Image, file: Path) -> None:
-    """Writes a picture as the release has them, 224 pixels a side."""
+    """Writes an image as the release has them, 224 pixels a side."""
     with write_whole(file) as draft:
         image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(draft, "PNG")
 
@@ -123,7 +123,7 @@ def _explain_too_few(folder: Path, plan: GenerationPlan, job: Job, tried: Sequen
     captions = dict.fromkeys(each.caption for each in tried if each.caption and not each.accepted)
     seen = f" Captions: {'; '.join(map(repr, list(captions)[:_SHOWN]))}." if captions else ""
     return OochubError(
-        f"{_count_accepted(tried)} of {len(tried)} pictures of {job.prompt.partition('. ')[0]!r} are fit ({counts}), "
+        f"{_count_accepted(tried)} of {len(tried)} images of {job.prompt.partition('. ')[0]!r} are fit ({counts}), "
         f"and {plan.images_per_prompt} are wanted.{seen} Look at {part_file(folder, job)}; then take another model or "
         f"captioner, or raise {either('most_tries', '--most-tries')} ({plan.most_tries}). What is made is kept: the "
         "same again goes on."

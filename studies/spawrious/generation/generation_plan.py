@@ -1,4 +1,4 @@
-"""What a generation of Spawrious makes: which models, which pictures, and the seed of each."""
+"""What a generation of Spawrious makes: which models, which images, and the seed of each."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from oochub.models.acceleration import DTYPES
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS, NEGATIVE_PROMPT, Form, dog_prompts
 
 MINIBATCH = 4
-"""Pictures that the released code makes at once, and drops together where one is unfit."""
+"""Images that the released code makes at once, and drops together where one is unfit."""
 _PROMPTS = 72
 _RELEASED_STEPS = 100
 _REPEATS = (0, 1)
@@ -30,12 +30,12 @@ class DogFolder(NamedTuple):
         return f"{self.repeat}/{self.background}/{self.breed}"
 
     def file(self, number: int) -> str:
-        """The path of one of its pictures, from the folder that holds `spawrious224`."""
+        """The path of one of its images, from the folder that holds `spawrious224`."""
         return f"spawrious224/{self.path}/{self.background}_{self.breed}_{number}.png"
 
 
 class Job(NamedTuple):
-    """The pictures of one prompt in one folder.
+    """The images of one prompt in one folder.
 
     Attributes:
         folder: The folder.
@@ -52,26 +52,26 @@ class Job(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationPlan:
-    """What is made; of the same plan, on machines of one kind, come the same pictures.
+    """What is made; of the same plan, on machines of one kind, come the same images.
 
     Attributes:
         model: Text-to-image pipeline, a folder or Hub id.
-        captioner: Says what a picture shows, a folder or Hub id.
-        form: "paper": the template as the paper prints it, each picture judged alone, "dog" a word of its caption in
-            lower case. "released": the code's brackets, negative prompt and 100 steps, four pictures kept or dropped
+        captioner: Says what an image shows, a folder or Hub id.
+        form: "paper": the template as the paper prints it, each image judged alone, "dog" a word of its caption in
+            lower case. "released": the code's brackets, negative prompt and 100 steps, four images kept or dropped
             together, and "dog" between blanks.
-        seed: From which the seed of each picture is derived.
+        seed: From which the seed of each image is derived.
         steps: Of the scheduler; None takes the released code's 100, or the pipeline's own number in the paper's form.
         prompts: How many of the 72, evenly spread.
         unchecked: Whether the pipeline may lack a safety checker.
         dtype: What the pipeline computes in, one of `DTYPES`.
-        images_per_prompt: Pictures of each prompt in each folder.
+        images_per_prompt: Images of each prompt in each folder.
         repeats: Which halves, of 0 and 1.
         backgrounds: Which of the six.
         breeds: Which of the four.
-        batch_size: Pictures that are made at once; another number moves single pixels by a level. The released form
+        batch_size: Images that are made at once; another number moves single pixels by a level. The released form
             takes 4.
-        most_tries: The generation stops where a prompt has fewer than one fit picture in so many tries; of the
+        most_tries: The generation stops where a prompt has fewer than one fit image in so many tries; of the
             released form, fewer than one fit minibatch of 4 in four times as many.
 
     Raises:
@@ -115,19 +115,19 @@ class GenerationPlan:
             raise OochubError(f"There are {_PROMPTS} prompts, got {_name_option('prompts')} {self.prompts}.")
         if self.form == "released" and (self.images_per_prompt % MINIBATCH or self.batch_size != MINIBATCH):
             raise OochubError(
-                f"The released code makes {MINIBATCH} pictures at once and keeps or drops them together: "
+                f"The released code makes {MINIBATCH} images at once and keeps or drops them together: "
                 f"{_name_option('images_per_prompt')} must be a multiple of {MINIBATCH}, got {self.images_per_prompt}, "
                 f"and {_name_option('batch_size')} {MINIBATCH}, got {self.batch_size}."
             )
 
     @property
     def together(self) -> int:
-        """How many pictures are kept or dropped together."""
+        """How many images are kept or dropped together."""
         return MINIBATCH if self.form == "released" else 1
 
     @property
     def negative_prompt(self) -> str:
-        """What the pictures shall not show, "" for nothing."""
+        """What the images shall not show, "" for nothing."""
         return NEGATIVE_PROMPT if self.form == "released" else ""
 
     @property
@@ -148,14 +148,14 @@ class GenerationPlan:
                 yield Job(folder, number, place, prompts[number])
 
     def picture_number(self, job: Job, accepted: int) -> int:
-        """The number in the name of the accepted picture `accepted`, from 0, of a job.
+        """The number in the name of the accepted image `accepted`, from 0, of a job.
 
-        Pictures of one prompt lie `prompts` apart: whatever range of numbers a split takes, it has all prompts alike.
+        Images of one prompt lie `prompts` apart: whatever range of numbers a split takes, it has all prompts alike.
         """
         return 1 + accepted * self.prompts + job.place
 
     def image_seed(self, job: Job, attempt: int) -> int:
-        """The seed of one picture, in [0, 2**63): of it and nothing else, so that nobody needs to be told of others.
+        """The seed of one image, in [0, 2**63): of it and nothing else, so that nobody needs to be told of others.
 
         Args:
             job: Its prompt and folder.

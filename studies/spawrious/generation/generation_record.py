@@ -1,4 +1,4 @@
-"""The record beside generated pictures: what was asked for, which models made them, and how many were fit."""
+"""The record beside generated images: what was asked for, which models made them, and how many were fit."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from oochub.studies.spawrious.generation.tried_image import FLAGGED, TriedImage
 
 NAME = "generation.json"
 _VERSION = 1
-_SAME = ("model", "captioner", "form", "seed", "steps", "prompts", "dtype")  # of a plan, for the same pictures
+_SAME = ("model", "captioner", "form", "seed", "steps", "prompts", "dtype")  # of a plan, for the same images
 _LICENSES = {  # of the model cards of the defaults
     "CompVis/stable-diffusion-v1-4": "creativeml-openrail-m",
     "nlpconnect/vit-gpt2-image-captioning": "apache-2.0",
@@ -42,12 +42,12 @@ class UsedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptedShare:
-    """How many of the pictures that were made are fit.
+    """How many of the images that were made are fit.
 
     Attributes:
         breed: Of a breed; "" for all.
         background: Of a background; "" for all.
-        tried: Pictures that were made.
+        tried: Images that were made.
         accepted: Of these the fit ones.
         flagged: Of these the ones that the safety checker flagged.
         estimate: The share of fit ones, with Wilson's interval.
@@ -68,9 +68,9 @@ class GenerationRecord:
     Attributes:
         plan: What was asked for last; a model in a folder by the folder's name.
         model: The text-to-image pipeline.
-        captioner: What judged its pictures.
+        captioner: What judged its images.
         safety_checker: Whether the pipeline has one.
-        shares: Of all pictures, each breed, each background, and each breed on each background; empty before the end.
+        shares: Of all images, each breed, each background, and each breed on each background; empty before the end.
         provenance: Versions, when and where.
         schema_version: Of the record.
     """
@@ -84,13 +84,13 @@ class GenerationRecord:
     schema_version: int = _VERSION
 
     def save(self, folder: Path) -> None:
-        """Writes it into the folder of the pictures, whole or as before."""
+        """Writes it into the folder of the images, whole or as before."""
         with write_whole(folder / NAME) as draft:
             draft.write_text(json.dumps(to_json(self), indent=1) + "\n", "utf-8")
 
 
 def read_record(folder: Path) -> GenerationRecord | None:
-    """The record of a folder of generated pictures; None where there is none yet.
+    """The record of a folder of generated images; None where there is none yet.
 
     Raises:
         OochubError: A damaged record, or one of a newer version.
@@ -121,7 +121,7 @@ def used_model(source: str, revision: str | None, readme: Path) -> UsedModel:
 
 
 def check_same(before: GenerationRecord, plan: GenerationPlan, folder: Path) -> None:
-    """Checks that a plan makes pictures that belong to those of a folder; it may ask for more of them.
+    """Checks that a plan makes images that belong to those of a folder; it may ask for more of them.
 
     Raises:
         OochubError: A setting differs.
@@ -131,13 +131,13 @@ def check_same(before: GenerationRecord, plan: GenerationPlan, folder: Path) -> 
         old, new = getattr(before.plan, name), getattr(now, name)
         if old != new:
             raise OochubError(
-                f"{folder} has pictures of {name.replace('_', ' ')} {old!r}, and {new!r} is asked for now. Choose "
+                f"{folder} has images of {name.replace('_', ' ')} {old!r}, and {new!r} is asked for now. Choose "
                 "another output folder, or the same settings, which go on where that run was stopped."
             )
 
 
 def accepted_shares(tried: Iterable[TriedImage]) -> tuple[AcceptedShare, ...]:
-    """The share of fit pictures: of all, of each breed, each background, and each breed on each background."""
+    """The share of fit images: of all, of each breed, each background, and each breed on each background."""
     rows = list(tried)
     cells = [(breed, background) for breed in ("", *BREEDS) for background in ("", *BACKGROUNDS)]
     shares = []

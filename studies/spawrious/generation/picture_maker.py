@@ -1,4 +1,4 @@
-"""Makes pictures of a text, by a text-to-image pipeline of diffusers, its safety checker on."""
+"""Makes images of a text, by a text-to-image pipeline of diffusers, its safety checker on."""
 
 import hashlib
 import inspect
@@ -22,7 +22,7 @@ _HINT = "Default: CompVis/stable-diffusion-v1-4."
 
 
 class MadePicture(NamedTuple):
-    """A picture, and whether the safety checker flagged it: it is black then."""
+    """An image, and whether the safety checker flagged it: it is black then."""
 
     image: Image.Image
     flagged: bool
@@ -48,11 +48,11 @@ class PictureMaker:
             import diffusers
         except ModuleNotFoundError as error:
             raise OochubError(
-                'Making pictures needs diffusers, which is not installed. Run: pip install "oochub[images]"'
+                'Making images needs diffusers, which is not installed. Run: pip install "oochub[images]"'
             ) from error
         check_source(source, kind="model", hint=_HINT)
         diffusers.logging.disable_progress_bar()
-        diffusers.logging.set_verbosity_error()  # a flagged picture is counted, a missing weight refused below
+        diffusers.logging.set_verbosity_error()  # a flagged image is counted, a missing weight refused below
         options = {"use_safetensors": True, "trust_remote_code": False}
         with model_load_errors(source, words=_WORDS, hint=_HINT):
             self._folder = Path(source).expanduser()
@@ -66,7 +66,7 @@ class PictureMaker:
         if not self.has_checker and not unchecked:
             option = either("unchecked=True", "--unchecked")
             raise OochubError(
-                f"{source} has no safety checker, so no picture would be looked at. Take one that has, or say that "
+                f"{source} has no safety checker, so no image would be looked at. Take one that has, or say that "
                 f"you look at them yourself: {option}."
             )
         pipeline.set_progress_bar_config(disable=True)
@@ -103,11 +103,11 @@ class PictureMaker:
     def pictures(
         self, prompt: str, seeds: Sequence[int], *, negative_prompt: str = "", steps: int | None = None
     ) -> list[MadePicture]:
-        """A picture for each seed, of the pipeline's own size; one seed gives one picture on one kind of machine.
+        """An image for each seed, of the pipeline's own size; one seed gives one image on one kind of machine.
 
         Args:
             prompt: What they shall show.
-            seeds: Of each picture's own generator, on the CPU; they are made as one batch.
+            seeds: Of each image's own generator, on the CPU; they are made as one batch.
             negative_prompt: What they shall not show; "" for nothing.
             steps: Of the scheduler; None takes the pipeline's own number.
 

@@ -1,4 +1,4 @@
-"""What became of each picture that was made: its prompt, seed and caption, and why it was dropped."""
+"""What became of each image that was made: its prompt, seed and caption, and why it was dropped."""
 
 import json
 import re
@@ -19,17 +19,17 @@ IN_BAD_MINIBATCH = "another of its minibatch is unfit"
 
 @dataclass(frozen=True, kw_only=True)
 class TriedImage:
-    """One picture that was made.
+    """One image that was made.
 
     Attributes:
         repeat: Its half, 0 or 1.
         background: What the prompt says.
         breed: What the prompt says.
         prompt_number: Among the 72, from 0.
-        attempt: Which picture of this prompt in this folder, from 0.
+        attempt: Which image of this prompt in this folder, from 0.
         seed: Of its generator.
         prompt: Its text.
-        caption: What the captioner says; "" of a picture that was flagged, which is black.
+        caption: What the captioner says; "" of an image that was flagged, which is black.
         accepted: Whether it is kept.
         reason: Why it is dropped; "" where it is kept.
         file: Where it is, from the folder of the generation; "" where it is dropped.
@@ -49,7 +49,7 @@ class TriedImage:
 
 
 def reason_to_drop(caption: str, *, flagged: bool, form: Form) -> str:
-    """Why a picture is dropped, "" where it is kept.
+    """Why an image is dropped, "" where it is kept.
 
     Args:
         caption: What the captioner says.
@@ -66,12 +66,12 @@ def reason_to_drop(caption: str, *, flagged: bool, form: Form) -> str:
 
 
 def part_file(folder: Path, job: Job) -> Path:
-    """Where the pictures of a job are listed, one JSON object a line."""
+    """Where the images of a job are listed, one JSON object a line."""
     return folder / "tries" / f"{job.folder.path.replace('/', '_')}_{job.number:02d}.jsonl"
 
 
 def read_part(folder: Path, job: Job) -> list[TriedImage]:
-    """The pictures of a job that were made until now.
+    """The images of a job that were made until now.
 
     Raises:
         OochubError: A file that is damaged.
@@ -81,7 +81,7 @@ def read_part(folder: Path, job: Job) -> list[TriedImage]:
 
 
 def read_tried(file: Path) -> list[TriedImage]:
-    """The pictures that a file lists, one JSON object a line.
+    """The images that a file lists, one JSON object a line.
 
     Raises:
         OochubError: No such file, or one that is damaged; the line is named.
@@ -94,7 +94,7 @@ def read_tried(file: Path) -> list[TriedImage]:
 
 
 def write_part(folder: Path, job: Job, tried: Sequence[TriedImage]) -> None:
-    """Lists the pictures of a job, whole or as before."""
+    """Lists the images of a job, whole or as before."""
     with write_whole(part_file(folder, job)) as draft:
         draft.write_text(tried_text(tried), "utf-8")
 

@@ -16,7 +16,7 @@ from oochub.studies.waterbirds.waterbird_rows import SEED
 def construct(
     benchmark: Annotated[str, typer.Argument(help="waterbirds")],
     out: Annotated[
-        Path, typer.Option(callback=writes(WATERBIRDS), help="The folder of the pictures; --data-dir of waterbirds.")
+        Path, typer.Option(callback=writes(WATERBIRDS), help="The folder of the images; --data-dir of waterbirds.")
     ],
     cub: Annotated[Path, typer.Option(help="CUB_200_2011, with images.txt, train_test_split.txt and images/.")],
     places: Annotated[Path, typer.Option(help="Of Places365: the folder that holds b/, f/, l/, o/, or the one above.")],

@@ -1,7 +1,7 @@
-"""What captions of a picture say: NOOCH's gist of a scene for any pictures, and the words that go with a class.
+"""What captions of an image say: NOOCH's gist of a scene for any images, and the words that go with a class.
 
-A captioner says several things of each picture. The gist criterion then goes as in NOOCH: the mean embedding of a
-picture's captions is compared with that of the rows to choose on that show a class; a row of the class that is less
+A captioner says several things of each image. The gist criterion then goes as in NOOCH: the mean embedding of a
+image's captions is compared with that of the rows to choose on that show a class; a row of the class that is less
 like them than tau is a hard positive, a row without it that is more like them a hard negative. Whether the class is
 there is what the label says. What is like them is the context "gist of" the class; the words that captions say with a
 class more or less often than without it are contexts too.
@@ -59,7 +59,7 @@ _PLURALS = ("s", "es")
 class Captions(ContextWay):
     """What a captioner says, the gist of it, and its words.
 
-    Measures: `captions`, the texts, drawn with numbers of the picture's own.
+    Measures: `captions`, the texts, drawn with numbers of the image's own.
 
     Columns: `captions`; of data with classes also `gist_similarity`, the cosine to the gist of the row's class, of a
     task such as "no_car" and "car" to that of the thing, and `challenge_gist`; both null where there is no gist.
@@ -67,7 +67,7 @@ class Captions(ContextWay):
     Args:
         model: Folder or Hub id of a captioner, see `oochub.models.captioner`; the default is that of Spawrious.
         encoder: Of the captions, see `oochub.builders.sources.sentence_embeddings`; the default is NOOCH's.
-        captions: How many of each picture; COCO's pictures have five.
+        captions: How many of each image; COCO's images have five.
         top_p: Words are drawn from the most probable ones that have this probability together; 0.9 as Li et al. 2022
             (BLIP, arXiv 2201.12086) draw captions.
         tau: A cosine below which a row of a class is hard; None takes `hard`.
@@ -149,8 +149,8 @@ class Captions(ContextWay):
         chosen = chosen_on & said
         if not chosen.any():
             raise OochubError(
-                f"What is usual is chosen on no picture: of {int(chosen_on.sum())} to choose on none has a caption. "
-                "Give more pictures, or another captioner."
+                f"What is usual is chosen on no image: of {int(chosen_on.sum())} to choose on none has a caption. "
+                "Give more images, or another captioner."
             )
         gists = self._compute_gists(captions, said, label, classes, chosen)
         words = _find_caption_words(
@@ -225,7 +225,7 @@ class Captions(ContextWay):
 
     @property
     def _ready(self) -> "Captioner":
-        """The captioner on its device, opened with the first pictures."""
+        """The captioner on its device, opened with the first images."""
         if self._opened is None:
             from oochub.models.acceleration import choose_device
             from oochub.models.captioner import Captioner
@@ -274,11 +274,11 @@ def _find_caption_words(
     "background") and single letters.
 
     Args:
-        captions: Of each of n pictures.
+        captions: Of each of n images.
         label: Class number of each (n,), -1 where there is none. With fewer than two classes frequent words are taken.
         chosen: Rows that may be looked at to choose (n,).
         besides: Words, or names of several words, that are left out, such as those of the classes.
-        least: In how many captions of a picture a word must stand for the picture to have it.
+        least: In how many captions of an image a word must stand for the image to have it.
         fewest: In so many of the rows to choose on, or more, it is there, and in so many it is not.
         most: Words that are kept: those whose share differs most between a class and the other rows, or the frequent.
 

@@ -1,16 +1,16 @@
-"""Groups of pictures that look alike beyond their class: k-means on what a model sees, where it differs within classes.
+"""Groups of images that look alike beyond their class: k-means on what a model sees, where it differs within classes.
 
-What makes a class is much of what a model sees, and no context. It is the same in all pictures of the class, and a
-context is not: clusters are looked for along the directions in which pictures of one class differ, the principal
+What makes a class is much of what a model sees, and no context. It is the same in all images of the class, and a
+context is not: clusters are looked for along the directions in which images of one class differ, the principal
 components of the features less the mean of their class. Along them the features keep their class mean: where most of a
 class stands in one context, that mean holds the context too, and one context would become another in each class. Only
-of whole pictures seen by a classifier of these very classes the mean is taken out: along it lies what the model
+of whole images seen by a classifier of these very classes the mean is taken out: along it lies what the model
 answers. Such clusters are groups to train on, but no gap is tested on them (`find_context_effects`): "against the usual
 cluster" may mean "wrong", or the rare rows of one class may become a cluster, usual for it alone. On the rim the model
 sees little of the thing, and its clusters are contexts like those of any encoder. The number of clusters is that of the
 best silhouette; all of it is chosen on the rows to choose on, and the other rows go to the nearest center.
 
-Limitations: Clusters have no names; look at their pictures. A cluster may split what people call one context, hold
+Limitations: Clusters have no names; look at their images. A cluster may split what people call one context, hold
 several, or be the look of a class; a note says where clusters and classes are nearly the same. Where the mean of the
 class is taken out, a context that most of the class has goes with it. A thing that reaches the rim is seen there.
 
@@ -104,7 +104,7 @@ class Clusters(ContextWay):
         import torch
 
         inputs, encoder, device = self._ready
-        # a processor that keeps the shape of pictures pads those of a batch to the largest
+        # a processor that keeps the shape of images pads those of a batch to the largest
         batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
         features = []
         shown = [_keep_rim(picture) for picture in pictures] if self._region == "rim" else pictures
@@ -123,8 +123,8 @@ class Clusters(ContextWay):
         most = min(_MOST, int(chosen_on.sum()) // 2) if self._k is None else self._k
         if chosen_on.sum() < 4 or most > chosen_on.sum() // 2:
             raise OochubError(
-                f"{most} clusters cannot be chosen on {int(chosen_on.sum())} pictures, two each are the fewest. Give "
-                "more pictures, or fewer clusters."
+                f"{most} clusters cannot be chosen on {int(chosen_on.sum())} images, two each are the fewest. Give "
+                "more images, or fewer clusters."
             )
         is_own = bool(classes) and set(classes) <= set(getattr(self._source.config, "id2label", {}).values())
         column = measures.column("feature")
@@ -152,14 +152,14 @@ class Clusters(ContextWay):
 
         if is_own and self._region == "picture":
             return (
-                f"{self.model} tells these classes apart itself, so that what it sees of whole pictures is largely "
+                f"{self.model} tells these classes apart itself, so that what it sees of whole images is largely "
                 "what it answers: the mean of each class is taken out of the features, and no direction is claimed of "
                 "a gap. Look at the rim, or take an encoder that was not trained for these classes.",
             )
         if is_own:
             return (
                 f"{self.model} tells these classes apart itself: where a thing reaches the rim, clusters may be what "
-                "it answers. Look at their pictures, or take an encoder that was not trained for these classes.",
+                "it answers. Look at their images, or take an encoder that was not trained for these classes.",
             )
         alike = adjusted_rand_score(label, place)
         if alike < _ALIKE:
@@ -167,7 +167,7 @@ class Clusters(ContextWay):
         half = either('choose_on="half"', "--choose-on half")
         return (
             f"The clusters are nearly the classes (adjusted Rand index {alike:.2f} on the rows chosen on): each class "
-            "has a context of its own there, or the model sees the class itself. Look at their pictures; "
+            "has a context of its own there, or the model sees the class itself. Look at their images; "
             f"{half} chooses on other rows than those of train.",
         )
 
@@ -197,7 +197,7 @@ class Clusters(ContextWay):
 
     @property
     def _ready(self) -> "tuple[Input, Encoder, torch.device]":
-        """The encoder on its device, opened with the first pictures."""
+        """The encoder on its device, opened with the first images."""
         if self._opened is None:
             from oochub.models.acceleration import choose_device
             from oochub.models.encoder import Encoder
@@ -209,12 +209,12 @@ class Clusters(ContextWay):
 
 
 def _keep_rim(picture: OpenedPicture) -> OpenedPicture:
-    """The picture, its middle filled with the mean color of its rim."""
+    """The image, its middle filled with the mean color of its rim."""
     pixels = np.array(picture.image)
     rim = mask_region(*pixels.shape[:2], region="rim", depth=_RIM)
     pixels[~rim] = np.rint(pixels[rim].mean(0))
     file, image = io.BytesIO(), Image.fromarray(pixels)
-    image.save(file, "BMP")  # as fast as pictures without loss are written
+    image.save(file, "BMP")  # as fast as images without loss are written
     return OpenedPicture(file.getvalue(), image)
 
 

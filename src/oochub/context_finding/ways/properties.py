@@ -1,14 +1,14 @@
 """What needs no model: brightness, contrast, sharpness, color, size, shape, borders, JPEG quality, hour and camera.
 
 Numbers become two contexts each, the lowest and the highest third of the rows on which is chosen ("dark", "bright");
-what is equal in all pictures becomes none. Hue becomes six, of pictures with some color. Hour and camera are read from
-EXIF where pictures have it; a camera is a context from 20 pictures on.
+what is equal in all images becomes none. Hue becomes six, of images with some color. Hour and camera are read from
+EXIF where images have it; a camera is a context from 20 images on.
 
-Brightness, contrast, sharpness and color are measured on the rim of the picture, where things seldom are: dark pictures
+Brightness, contrast, sharpness and color are measured on the rim of the image, where things seldom are: dark images
 are of the night, or of black dogs, and a model that knows a black dog by its coat does not go by the context. Contrast
 and sharpness are quartiles and a median, which an ear or a paw on the rim hardly moves.
 
-Limitations: A thing that fills its picture reaches the rim, and a property is what it is for any reason.
+Limitations: A thing that fills its image reaches the rim, and a property is what it is for any reason.
 """
 
 import functools
@@ -29,12 +29,12 @@ from oochub.context_finding.image_arrays import mask_region
 from oochub.errors import OochubError
 from oochub.storage.picture_file import exif_value, open_picture
 
-_EDGE = 256  # pixels of the longer side at which pictures are measured, so that sharpness is of one scale
+_EDGE = 256  # pixels of the longer side at which images are measured, so that sharpness is of one scale
 _RIM = 1 / 10  # of the height at top and bottom, of the width left and right; deeper, more of the thing is on it
 _THIRDS = (1 / 3, 2 / 3)
-_GRAY = 0.05  # chroma below which a picture has no hue
+_GRAY = 0.05  # chroma below which an image has no hue
 _FLAT = 2 / 255  # deviation of a border's pixels
-_FEWEST = 20  # pictures of a camera
+_FEWEST = 20  # images of a camera
 _DATE = 36867  # EXIF DateTimeOriginal, in the block 0x8769
 _EXIF, _MODEL = 0x8769, 272
 _HUES = ("red", "yellow", "green", "cyan", "blue", "magenta")
@@ -57,7 +57,7 @@ _OF_PIXELS = {
 _NUMBERS = _OF_PIXELS | {
     "pixels": _Ends("small", "large", "number of pixels"),
     "aspect": _Ends("tall", "wide", "width / height"),
-    "border": _Ends("narrow border", "wide border", "share of the picture in plain borders"),
+    "border": _Ends("narrow border", "wide border", "share of the image in plain borders"),
     "jpeg_quality": _Ends("low JPEG quality", "high JPEG quality", "JPEG quality"),
 }
 _SCHEMA = pa.schema(
@@ -68,7 +68,7 @@ _SCHEMA = pa.schema(
 class Properties(ContextWay):
     """Properties of the file and of its pixels.
 
-    Measures of a region of a picture: mean `brightness` and `chroma`, and `contrast`, the interquartile range of
+    Measures of a region of an image: mean `brightness` and `chroma`, and `contrast`, the interquartile range of
     brightness, in [0, 1]; `sharpness`, the median absolute difference of neighbors at 256 pixels; `hue` in degrees,
     null where it has none. Of the whole: `pixels`, `aspect`; `border`, the share in plain rows and columns at its
     edges; `jpeg_quality` of 1 to 100, null for other files; `hour` 0 to 23 and `camera` of EXIF, else null.
@@ -106,8 +106,8 @@ class Properties(ContextWay):
         """See `ContextWay.name`."""
         if chosen_on.sum() < len(_HUES):
             raise OochubError(
-                f"The thirds of a property are chosen on {int(chosen_on.sum())} pictures, and {len(_HUES)} are the "
-                "fewest. Give more pictures."
+                f"The thirds of a property are chosen on {int(chosen_on.sum())} images, and {len(_HUES)} are the "
+                "fewest. Give more images."
             )
         found: dict[str, tuple[str, NDArray[np.bool_]]] = {}
         thresholds: dict[str, list[float]] = {}
@@ -204,7 +204,7 @@ def _compute_hue(red: float, green: float, blue: float) -> float | None:
 
 
 def _measure_border(gray: NDArray[Any]) -> float:
-    """The share of the picture in rows and columns at its edges that are plain and of one brightness."""
+    """The share of the image in rows and columns at its edges that are plain and of one brightness."""
     kept = 1.0
     for axis in (0, 1):
         mean, plain = gray.mean(1 - axis), gray.std(1 - axis) < _FLAT
@@ -215,7 +215,7 @@ def _measure_border(gray: NDArray[Any]) -> float:
 
 def _read_file_facts(content: bytes) -> dict[str, Any]:
     """What the file says beside its pixels."""
-    with open_picture(content, name="the picture") as file, warnings.catch_warnings():
+    with open_picture(content, name="the image") as file, warnings.catch_warnings():
         tables = getattr(file, "quantization", None) if file.format == "JPEG" else None
         warnings.simplefilter("ignore")  # of damaged EXIF
         date, camera = exif_value(file, _DATE, block=_EXIF), exif_value(file, _MODEL)

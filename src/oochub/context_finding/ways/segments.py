@@ -1,7 +1,7 @@
-"""What surrounds the thing by a semantic segmenter: NOOCH's co-occurrence for any pictures.
+"""What surrounds the thing by a semantic segmenter: NOOCH's co-occurrence for any images.
 
-The segmenter says what each class of its label set takes of a picture. A class is a context of the data's class Y where
-it takes alpha of the picture more than Y itself, on average over the rows of Y that may be looked at; a picture has the
+The segmenter says what each class of its label set takes of an image. A class is a context of the data's class Y where
+it takes alpha of the image more than Y itself, on average over the rows of Y that may be looked at; an image has the
 context where it takes more than beta.
 
 Limitations: Y's own area is that of the segmenter's class of that name (or of `label_map`). Of a class that it does not
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from oochub.input import Input
 
 _EDGE = 320  # pixels of the longer side at which classes are counted
-_OTHERS = ("oneformer", "eomt", "eomt_dinov3", "videomt")  # read a text, parts of a picture, or films beside it
+_OTHERS = ("oneformer", "eomt", "eomt_dinov3", "videomt")  # read a text, parts of an image, or films beside it
 _AUTO = ("AutoModelForSemanticSegmentation", "AutoModelForUniversalSegmentation")
 _CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 
 
 class Segments(ContextWay):
-    """What each class of a segmenter takes of a picture.
+    """What each class of a segmenter takes of an image.
 
     Measures: `areas`, float64 (l,), the fraction of the pixels of each of the l classes of the segmenter, in their
     order; together 1, or less where it leaves pixels out. Pixels are those of the post-processing of transformers, with
-    the longer side at 320 pixels where a picture is larger.
+    the longer side at 320 pixels where an image is larger.
 
-    Columns: `segments`, the classes that a picture shows; `areas`; `challenge_ce`, NOOCH-CE of the row's class,
+    Columns: `segments`, the classes that an image shows; `areas`; `challenge_ce`, NOOCH-CE of the row's class,
     null for a class without contexts.
 
     Args:
@@ -53,8 +53,8 @@ class Segments(ContextWay):
             `image_processor`.
         label_map: A class of the data to the classes of the segmenter that are it, where names differ, by name or
             number: a mapping, {"bulldog": ["dog"]}, or a .csv or .json file, see `oochub.models.label_map`.
-        alpha: What a context takes of the picture more than the object, on average.
-        beta: The fraction of the picture above which a context is there.
+        alpha: What a context takes of the image more than the object, on average.
+        beta: The fraction of the image above which a context is there.
         image_processor: Of another model, where this one has none.
         device: "auto", "cpu", "cuda", ...
 
@@ -109,11 +109,11 @@ class Segments(ContextWay):
         return pa.table({"areas": lists})
 
     def maps(self, pictures: Sequence[OpenedPicture]) -> list[NDArray[np.int64]]:
-        """The class number of each pixel of each picture, of its shape, the longer side at 320 pixels at most."""
+        """The class number of each pixel of each image, of its shape, the longer side at 320 pixels at most."""
         import torch
 
         inputs, network, device = self._ready
-        # a processor that keeps the shape of pictures pads those of a batch to the largest
+        # a processor that keeps the shape of images pads those of a batch to the largest
         batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
         found: list[NDArray[np.int64]] = []
         with torch.inference_mode():
@@ -129,7 +129,7 @@ class Segments(ContextWay):
     ) -> NamedContexts:
         """See `ContextWay.name`."""
         if not chosen_on.any():
-            raise OochubError("What is a context is chosen on no picture. Give more pictures.")
+            raise OochubError("What is a context is chosen on no image. Give more images.")
         self.check(classes)
         column = join_chunks(measures.column("areas"))
         areas = column.flatten().to_numpy().reshape(len(column), len(self._names))
@@ -141,7 +141,7 @@ class Segments(ContextWay):
         exact = datasets.Value("float64")
         return NamedContexts(
             names=tuple(self._names[number] for number in found),
-            words=tuple(f"{self._names[number]} on more than {self._beta:g} of the picture" for number in found),
+            words=tuple(f"{self._names[number]} on more than {self._beta:g} of the image" for number in found),
             has=has[:, found],
             settings={
                 "alpha": self._alpha,
@@ -218,7 +218,7 @@ class Segments(ContextWay):
 
     @property
     def _ready(self) -> "tuple[Input, Any, torch.device]":
-        """The segmenter on its device, opened with the first pictures."""
+        """The segmenter on its device, opened with the first images."""
         if self._opened is None:
             from oochub.models.acceleration import choose_device
 
@@ -243,7 +243,7 @@ def _load_auto_model(source: Any) -> str:
         fault = error
     if fault or source.config.model_type in _OTHERS:
         raise OochubError(
-            f"segments looks with a semantic segmenter of transformers that reads a picture and nothing else, and "
+            f"segments looks with a semantic segmenter of transformers that reads an image and nothing else, and "
             f"{source.about('segments').id} is a {source.architecture or 'model that does not say what it is'}. Take "
             "one such as SegFormer, UperNet, BEiT, DPT, MaskFormer or Mask2Former."
         ) from fault

@@ -1,12 +1,12 @@
-"""Contexts from your list of names, by a model of pictures and texts such as CLIP.
+"""Contexts from your list of names, by a model of images and texts such as CLIP.
 
-Each picture gets the name whose texts it is most like: a list such as grass, beach, road is read as the places that
-there are. Where a picture may show several or none of the names, a threshold gives each name by itself: it is there
-where the picture is more like its texts than like those that name nothing ("a photo."). One name alone says nothing
+Each image gets the name whose texts it is most like: a list such as grass, beach, road is read as the places that
+there are. Where an image may show several or none of the names, a threshold gives each name by itself: it is there
+where the image is more like its texts than like those that name nothing ("a photo."). One name alone says nothing
 without such an alternative, and is held against it too.
 
-Limitations: The model answers for the list that it is given: of a picture of a kitchen it says grass, beach or road,
-unless texts that name nothing are given. Names that people would both say of one picture take it from each other.
+Limitations: The model answers for the list that it is given: of an image of a kitchen it says grass, beach or road,
+unless texts that name nothing are given. Names that people would both say of one image take it from each other.
 
 Source: Radford et al. 2021 (arXiv 2103.00020), section 3.1.
 """
@@ -32,12 +32,12 @@ _NEUTRAL = "a photo."
 
 
 class ZeroShot(ContextWay):
-    """Which of your names a picture is most like.
+    """Which of your names an image is most like.
 
-    Measures: `embedding`, float32 (d,), the unit embedding of the picture. They do not depend on the names: another
+    Measures: `embedding`, float32 (d,), the unit embedding of the image. They do not depend on the names: another
     list is looked up in what was measured before.
 
-    Columns: `context_similarity`, float32 (k,), the cosine of the picture and the texts of each of the k names.
+    Columns: `context_similarity`, float32 (k,), the cosine of the image and the texts of each of the k names.
 
     Args:
         model: Folder or Hub id of a dual encoder, every model that the mode zero_shot takes, or the model itself with
@@ -45,11 +45,11 @@ class ZeroShot(ContextWay):
         names: Of the contexts, such as ["grass", "beach", "road"].
         templates: Texts with {} for the name, the name of a set ("photo", "imagenet_7") or a file, see
             `oochub.models.dual_encoder`.
-        threshold: None gives each picture one name, the most similar. A number in (0, 1) gives it every name that is
+        threshold: None gives each image one name, the most similar. A number in (0, 1) gives it every name that is
             this probable beside the neutral texts: 0.5 is as like the name as like nothing.
-        neutral: Texts that name nothing. With them a picture may have no name; None takes "a photo." where there is a
+        neutral: Texts that name nothing. With them an image may have no name; None takes "a photo." where there is a
             threshold or a single name, and else none.
-        image_processor: Of another model, where this one has none; of pictures alone, or of pictures and texts.
+        image_processor: Of another model, where this one has none; of images alone, or of images and texts.
         tokenizer: Of a model object.
         device: "auto", "cpu", "cuda", ...
 
@@ -106,7 +106,7 @@ class ZeroShot(ContextWay):
         import torch
 
         inputs, encoder = self._ready
-        # a processor that keeps the shape of pictures pads those of a batch to the largest
+        # a processor that keeps the shape of images pads those of a batch to the largest
         batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
         embeddings = []
         with torch.inference_mode():
@@ -154,7 +154,7 @@ class ZeroShot(ContextWay):
 
     @property
     def _ready(self) -> "tuple[Input, DualEncoder]":
-        """The model on its device, opened with the first pictures."""
+        """The model on its device, opened with the first images."""
         if self._opened is None:
             from oochub.models.acceleration import choose_device
             from oochub.models.dual_encoder import DualEncoder
@@ -184,7 +184,7 @@ def _check_kind(source: Any) -> None:
         DualEncoder.check_kind(source, mode="zero_shot")
     except OochubError as error:
         raise OochubError(
-            f"zero_shot looks with a model of pictures and texts, and {source.about('zero_shot').id} is a "
+            f"zero_shot looks with a model of images and texts, and {source.about('zero_shot').id} is a "
             f"{source.architecture or 'model that does not say what it is'}. Take a CLIP, SigLIP, ALIGN, AltCLIP, BLIP "
             "or Chinese-CLIP model."
         ) from error

@@ -1,4 +1,4 @@
-"""Pictures of the column `image`: decoded, resized, scaled and normalized as the model's image processor says."""
+"""Images of the column `image`: decoded, resized, scaled and normalized as the model's image processor says."""
 
 import copy
 import io
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     import torch
 
 _THUMBNAIL = 224  # pixels of the longer side
-_SQUARE = 48  # pixels of a picture for a network from scratch
+_SQUARE = 48  # pixels of an image for a network from scratch
 
 
 def _zoom_in(picture: Image.Image, factor: float) -> Image.Image:
-    """The center of a picture, 1 / factor of each side: what then fills the model's input looks factor times as large.
+    """The center of an image, 1 / factor of each side: what then fills the model's input looks factor times as large.
 
     A shift that keeps the label, before the model's own preprocessing. Source: ImageNet-OOD (Yang, Zhang and
     Russakovsky 2024), Figure 3 right, "an elementary zoom transformation"; the paper does not say by how much.
@@ -46,7 +46,7 @@ def _zoom_in(picture: Image.Image, factor: float) -> Image.Image:
 
 @dataclass(frozen=True)
 class _BesideZoomed:
-    """Preprocesses a picture and its zoomed self, decoded once; stands in for a Preprocessing in `read_batches`.
+    """Preprocesses an image and its zoomed self, decoded once; stands in for a Preprocessing in `read_batches`.
 
     Attributes:
         preprocessing: What the model does to either.
@@ -58,27 +58,27 @@ class _BesideZoomed:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(2 height, width): the picture above, its zoomed self below."""
+        """(2 height, width): the image above, its zoomed self below."""
         height, width = self.preprocessing.size
         return 2 * height, width
 
     def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
-        """uint8 (2 height, width, 3) of one picture; see `Preprocessing.pixels`."""
+        """uint8 (2 height, width, 3) of one image; see `Preprocessing.pixels`."""
         picture = decode(data, where)
         both = (picture, _zoom_in(picture, self.factor))
         return np.concatenate([self.preprocessing.fitted(each) for each in both])
 
     def parts(self, pixels: "torch.Tensor") -> tuple["torch.Tensor", "torch.Tensor"]:
-        """A batch uint8 (b, 2 height, width, 3) as the pictures and their zoomed selves, (b, height, width, 3) each."""
+        """A batch uint8 (b, 2 height, width, 3) as the images and their zoomed selves, (b, height, width, 3) each."""
         height = self.preprocessing.size[0]
         return pixels[:, :height].contiguous(), pixels[:, height:].contiguous()
 
 
 class Pictures(Input):
-    """Pictures as `pixel_values` float32 (n, 3, height, width); in training they are augmented as uint8 before.
+    """Images as `pixel_values` float32 (n, 3, height, width); in training they are augmented as uint8 before.
 
     Args:
-        processor: The image processor of the model, or its processor of pictures and texts.
+        processor: The image processor of the model, or its processor of images and texts.
         preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is
             the processor itself, which is for prediction alone; "auto" is the fused path where there is one, until
             `settle` has compared it.
@@ -87,7 +87,7 @@ class Pictures(Input):
         OochubError: "fused" with a processor that does more than resize, center crop, scale and normalize.
 
     >>> from transformers import ViTImageProcessorPil
-    >>> Pictures(ViTImageProcessorPil(size={"height": 48, "width": 48})).probe()["pixel_values"].shape
+    >>> Images(ViTImageProcessorPil(size={"height": 48, "width": 48})).probe()["pixel_values"].shape
     torch.Size([2, 3, 48, 48])
     """
 
@@ -121,7 +121,7 @@ class Pictures(Input):
 
     @classmethod
     def takes(cls, processor: Any) -> bool:
-        """See `Input.takes`: an image processor of transformers, or a processor of pictures and texts."""
+        """See `Input.takes`: an image processor of transformers, or a processor of images and texts."""
         from transformers import ProcessorMixin
         from transformers.image_processing_base import ImageProcessingMixin
 
@@ -130,13 +130,13 @@ class Pictures(Input):
 
     @classmethod
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> Any:
-        """See `Input.load_processor`; a network from scratch sees whole pictures squeezed to 48 x 48 pixels."""
+        """See `Input.load_processor`; a network from scratch sees whole images squeezed to 48 x 48 pixels."""
         from transformers import ViTImageProcessorPil
 
         if source is None and training:  # exact size, no crop: a center crop would cut off context at the sides
             return ViTImageProcessorPil(size={"height": _SQUARE, "width": _SQUARE})
         if source is None:
-            raise OochubError("A model object needs image_processor=, the processor of its pictures.")
+            raise OochubError("A model object needs image_processor=, the processor of its images.")
         return load_image_processor(source)
 
     @classmethod
@@ -148,7 +148,7 @@ class Pictures(Input):
         return cls(processor, preprocessing=preprocessing)
 
     def fetch(self, dataset: Any, cache_dir: Path | None) -> Fetch:
-        """See `Input.fetch`; with a folder, all pictures are decoded once into a memory-mapped file in it."""
+        """See `Input.fetch`; with a folder, all images are decoded once into a memory-mapped file in it."""
         fused = self._describe_training()
         if cache_dir is not None:
             return _Cached(cache_pixels(dataset, fused, cache_dir=cache_dir))
@@ -276,7 +276,7 @@ class Pictures(Input):
                 yield InputBatch(plain, own, large[0] if large else None, batch.rows[few])
 
     def _process(self, picture: Any) -> Mapping[str, "torch.Tensor"]:
-        """All that the model is called with for one picture; in a batch, processors pad pictures to the largest."""
+        """All that the model is called with for one image; in a batch, processors pad images to the largest."""
         import torch
 
         values = self.processor(picture, return_tensors="pt").items()
@@ -284,7 +284,7 @@ class Pictures(Input):
 
 
 def _split_by_shape(made: list[list[Mapping[str, "torch.Tensor"]]]) -> list[slice]:
-    """The rows in order, cut where a shape changes: some processors keep the shape of a picture."""
+    """The rows in order, cut where a shape changes: some processors keep the shape of an image."""
     shapes = [[value.shape for each in row for value in each.values()] for row in made]
     cuts = [row for row in range(1, len(shapes)) if shapes[row] != shapes[row - 1]]
     return [slice(start, end) for start, end in pairwise([0, *cuts, len(shapes)])]

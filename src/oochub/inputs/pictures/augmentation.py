@@ -1,4 +1,4 @@
-"""Random changes of a batch of pictures, on its device and without torchvision: flips, shifts, crops, colors."""
+"""Random changes of a batch of images, on its device and without torchvision: flips, shifts, crops, colors."""
 
 import math
 
@@ -11,13 +11,13 @@ from oochub.errors import unknown_name
 _PARTS = ("flip", "shift", "crop", "color")
 _SHIFT = 4  # pixels
 _SCALE = (0.7, 1.0)  # share of the area that a crop keeps, as in DomainBed
-_RATIO = (3 / 4, 4 / 3)  # of its width to its height, relative to the picture's
+_RATIO = (3 / 4, 4 / 3)  # of its width to its height, relative to the image's
 _JITTER = 0.3  # brightness, contrast and saturation are multiplied by 1 - 0.3 to 1 + 0.3, as in DomainBed
 _GRAY = (0.299, 0.587, 0.114)  # luma of red, green, blue, as in Pillow
 
 
 def augment_images(pixels: Tensor, kind: str, *, generator: torch.Generator) -> Tensor:
-    """A batch of which each picture is changed at random.
+    """A batch of which each image is changed at random.
 
     Args:
         pixels: uint8 (n, height, width, 3).
@@ -85,7 +85,7 @@ def _crop(pixels: Tensor, generator: torch.Generator) -> Tensor:
     lowest, highest = math.log(_RATIO[0]), math.log(_RATIO[1])
     ratio = torch.exp(lowest + (highest - lowest) * torch.rand(count, generator=generator))
     size = torch.stack([(area * ratio).sqrt(), (area / ratio).sqrt()]).clamp(max=1)  # width and height, of 1
-    offset = (2 * torch.rand(2, count, generator=generator) - 1) * (1 - size)  # of the center, the picture is -1 to 1
+    offset = (2 * torch.rand(2, count, generator=generator) - 1) * (1 - size)  # of the center, the image is -1 to 1
     boxes = torch.zeros(count, 2, 3)
     boxes[:, 0, 0], boxes[:, 1, 1], boxes[:, :, 2] = size[0], size[1], offset.T
     values = pixels.permute(0, 3, 1, 2).float()

@@ -13,7 +13,7 @@ _LARGEST = 16_384  # pixels of a side
 _CHANNELS = 3
 _NEEDED = {
     "do_normalize": ("image_mean", "image_std"),
-    "do_resize": ("size", "patch_size", "max_num_patches"),  # in patches where a picture keeps its shape
+    "do_resize": ("size", "patch_size", "max_num_patches"),  # in patches where an image keeps its shape
     "do_center_crop": ("crop_size",),
 }
 _FILES = ("preprocessor_config.json", "processor_config.json")
@@ -23,14 +23,14 @@ _NEXT = "Take the file of the model, or write it with save_pretrained of its ima
 def load_image_processor(source: str) -> Any:
     """The image processor of a folder or Hub id.
 
-    transformers fills what the files leave out with numbers of its own: the model would then see other pictures than
+    transformers fills what the files leave out with numbers of its own: the model would then see other images than
     those it was trained on.
 
     Args:
         source: Folder or Hub id.
 
     Raises:
-        OochubError: There is none, the files do not say by what pictures are resized, cropped or normalized, or a
+        OochubError: There is none, the files do not say by what images are resized, cropped or normalized, or a
             number makes no sense.
         OSError: A file is broken.
     """
@@ -44,7 +44,7 @@ def load_image_processor(source: str) -> Any:
             raise
         option = either("image_processor=FOLDER_OR_ID", "--image-processor FOLDER_OR_ID")
         raise OochubError(
-            f"{source} has no image processor ({_FILES[0]}), which says how its pictures are resized and normalized. "
+            f"{source} has no image processor ({_FILES[0]}), which says how its images are resized and normalized. "
             f"Predict with {option}, that of the model it was tuned from, or save it beside the weights."
         ) from error
     stated, _ = processor.get_image_processor_dict(place)
@@ -60,7 +60,7 @@ def load_image_processor(source: str) -> Any:
 
 
 def check_image_processor(processor: Any) -> None:
-    """Checks what an image processor does to pictures; a processor may lack any of it.
+    """Checks what an image processor does to images; a processor may lack any of it.
 
     Raises:
         OochubError: A step that is neither on nor off, a size that is not positive, a mean that is not finite, a
@@ -83,7 +83,7 @@ def check_image_processor(processor: Any) -> None:
             value = getattr(processor, name)
             if isinstance(value, list | tuple) and len(value) != _CHANNELS:
                 raise OochubError(
-                    f"{name} of the image processor is of {len(value)} channels, pictures have {_CHANNELS}. {_NEXT}"
+                    f"{name} of the image processor is of {len(value)} channels, images have {_CHANNELS}. {_NEXT}"
                 )
     if getattr(processor, "do_rescale", False) and not _read_numbers(processor.rescale_factor, above=0):
         raise _raise_wrong_value("rescale_factor", "a finite number above 0", processor.rescale_factor)

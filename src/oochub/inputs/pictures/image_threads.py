@@ -1,4 +1,4 @@
-"""Pictures from untouched bytes to batches, decoded in row order by threads of this process or once into a cache.
+"""Images from untouched bytes to batches, decoded in row order by threads of this process or once into a cache.
 
 Pixels travel as uint8 NHWC, a quarter of the size of floats; `normalize` makes the model's input on its device.
 """
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     import torch
 
 
-_TASK = 8  # pictures that a thread takes at once
+_TASK = 8  # images that a thread takes at once
 
 _Task = tuple[int, Callable[[], dict[str, Any]]]  # the number of its first row, and what reads its rows
 
 
 class MappedImages(NamedTuple):
-    """What was `made` of the pictures of a batch, the numbers of their `rows` in the split, and the other `columns`."""
+    """What was `made` of the images of a batch, the numbers of their `rows` in the split, and the other `columns`."""
 
     made: list[Any]
     rows: list[int]
@@ -47,21 +47,21 @@ def map_images(
     num_workers: int | None = None,
     broken: list[BrokenRow] | None = None,
 ) -> Iterator[MappedImages]:
-    """The rows of a split in order, their pictures through `make`: the same with any number of threads.
+    """The rows of a split in order, their images through `make`: the same with any number of threads.
 
     Pillow decodes and resizes without Python's lock, so threads share the cores as processes would, without a copy of
     the pixels on their way: a fifth less processor time. The rows of a stream are read by the thread that asks for the
-    batches, its pictures decoded by the others.
+    batches, its images decoded by the others.
 
     Args:
         part: A Dataset or IterableDataset with an `image` column that is not decoded, see `keep_encoded`.
-        make: From the bytes of a picture, and what an error calls it; raises OochubError where it cannot be read.
+        make: From the bytes of an image, and what an error calls it; raises OochubError where it cannot be read.
         batch_size: Rows of a batch; the last may have fewer, and those with broken rows.
         num_workers: Threads; None takes as many as this process has cores, 0 makes all in the thread that asks.
         broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
 
     Raises:
-        OochubError: A picture that cannot be read; its split and example are named.
+        OochubError: An image that cannot be read; its split and example are named.
     """
     workers = _count_cores() if num_workers is None else num_workers
     first, of = 0, f"split {part.split}, " if part.split else ""
@@ -116,7 +116,7 @@ def _slice(columns: Mapping[str, Sequence[Any]], first: int) -> dict[str, Any]:
 
 
 def _map_task(task: _Task, *, make: Callable[[bytes, str], Any], of: str) -> tuple[dict[str, Any], list[Any]]:
-    """The columns of its rows but the pictures, and what was made of these, or the error of each."""
+    """The columns of its rows but the images, and what was made of these, or the error of each."""
     first, read = task
     columns = read()
     pictures, made = columns.pop("image"), []
@@ -150,18 +150,18 @@ def _run_in_order(
 
 
 class Fitting(Protocol):
-    """What makes pixels of one size from a picture's bytes; a Preprocessing is one."""
+    """What makes pixels of one size from an image's bytes; a Preprocessing is one."""
 
     @property
     def size(self) -> tuple[int, int]:
         """(height, width) of what `pixels` gives."""
 
     def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
-        """uint8 (height, width, 3) of the bytes of a picture that errors call `where`."""
+        """uint8 (height, width, 3) of the bytes of an image that errors call `where`."""
 
 
 class PictureBatch(NamedTuple):
-    """Preprocessed pictures: `pixels` uint8 (b, height, width, 3); `rows` (b,) their numbers; `columns` the others."""
+    """Preprocessed images: `pixels` uint8 (b, height, width, 3); `rows` (b,) their numbers; `columns` the others."""
 
     pixels: "torch.Tensor"
     rows: NDArray[np.int64]
@@ -171,14 +171,14 @@ class PictureBatch(NamedTuple):
 def cache_pixels(
     dataset: Any, preprocessing: Preprocessing, *, cache_dir: str | Path, num_workers: int | None = None
 ) -> "np.memmap[Any, np.dtype[np.uint8]]":
-    """All pictures of a data set decoded and resized once, as a memory-mapped file.
+    """All images of a data set decoded and resized once, as a memory-mapped file.
 
     The file is named after the data set's fingerprint and the geometry; it is written to a temporary name and renamed,
     and a second process that wants the same file waits for the first.
 
     Args:
         dataset: A `datasets.Dataset` with an `image` column.
-        preprocessing: What to do with each picture.
+        preprocessing: What to do with each image.
         cache_dir: Folder of the caches.
         num_workers: Threads that decode; None for as many as there are cores.
 
@@ -186,7 +186,7 @@ def cache_pixels(
         uint8 (n, height, width, 3), read-only, in row order.
 
     Raises:
-        OochubError: A picture that cannot be read, or a folder that cannot be written.
+        OochubError: An image that cannot be read, or a folder that cannot be written.
     """
     from filelock import FileLock
     from tqdm import tqdm
@@ -218,17 +218,17 @@ def read_batches(
     num_workers: int | None = None,
     broken: list[BrokenRow] | None = None,
 ) -> Iterator[PictureBatch]:
-    """Preprocessed pictures in row order, decoded by several threads.
+    """Preprocessed images in row order, decoded by several threads.
 
     Args:
         dataset: A Dataset or IterableDataset with an `image` column; select the other columns that you need.
-        preprocessing: What to do with each picture.
-        batch_size: Pictures in a batch; the last may hold fewer.
+        preprocessing: What to do with each image.
+        batch_size: Images in a batch; the last may hold fewer.
         num_workers: See `map_images`.
         broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
 
     Raises:
-        OochubError: No `image` column, or a picture that cannot be read; the message names its split and id.
+        OochubError: No `image` column, or an image that cannot be read; the message names its split and id.
     """
     import torch
 
@@ -238,14 +238,14 @@ def read_batches(
 
 
 class PictureRows:
-    """The pictures of a data set, read by row numbers: what a DataLoader of torch takes as its data set.
+    """The images of a data set, read by row numbers: what a DataLoader of torch takes as its data set.
 
-    An item is a batch, or the OochubError of a picture that cannot be read: an error raised in a worker process would
+    An item is a batch, or the OochubError of an image that cannot be read: an error raised in a worker process would
     arrive with that process's traceback as its text.
 
     Args:
         dataset: A `datasets.Dataset` with an `image` column.
-        preprocessing: What to do with each picture.
+        preprocessing: What to do with each image.
 
     Raises:
         OochubError: There is no `image` column.

@@ -1,6 +1,6 @@
-"""What a model's image processor does to a picture, as numbers, and the same arithmetic done faster: the fused path.
+"""What a model's image processor does to an image, as numbers, and the same arithmetic done faster: the fused path.
 
-`check_fused` sees on a few pictures, before all are read, how far that is from the processor itself.
+`check_fused` sees on a few images, before all are read, how far that is from the processor itself.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ _USE_PROCESSOR = 'Use the processor itself: preprocessing="processor".'
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocessing:
-    """What a model's image processor does to a picture, as numbers.
+    """What a model's image processor does to an image, as numbers.
 
     Attributes:
         resize: Shortest edge in pixels, the longer edge following as int(resize * long / short), as in torchvision;
@@ -43,11 +43,11 @@ class Preprocessing:
         mean: Per channel, subtracted after scaling.
         std: Per channel, divided by after subtracting the mean.
         scale: What a pixel 0..255 is multiplied by first.
-        draft: Let the JPEG decoder shrink pictures whose short side is at least 4 times the target to about 2 times
+        draft: Let the JPEG decoder shrink images whose short side is at least 4 times the target to about 2 times
             the target. Faster on large photographs and inexact (about 1 of 255 levels in the mean).
 
     Raises:
-        OochubError: A crop that is larger than the resized picture, or missing where pictures of different shape
+        OochubError: A crop that is larger than the resized image, or missing where images of different shape
             would stay different.
 
     >>> preprocessing = Preprocessing(resize=4, crop=(4, 4))
@@ -66,16 +66,16 @@ class Preprocessing:
     def __post_init__(self) -> None:
         if isinstance(self.resize, int) and self.crop is None:
             raise OochubError(
-                f"Resizing the shortest edge to {self.resize} alone leaves pictures of several sizes. {_USE_PROCESSOR}"
+                f"Resizing the shortest edge to {self.resize} alone leaves images of several sizes. {_USE_PROCESSOR}"
             )
         height, width = (self.resize, self.resize) if isinstance(self.resize, int) else self.resize
         if self.crop is not None and (self.crop[0] > height or self.crop[1] > width):
-            fault = f"A crop of {self.crop} does not fit in pictures resized to {self.resize}."
+            fault = f"A crop of {self.crop} does not fit in images resized to {self.resize}."
             raise OochubError(f"{fault} {_USE_PROCESSOR}")
 
     @property
     def size(self) -> tuple[int, int]:
-        """(height, width) of every preprocessed picture."""
+        """(height, width) of every preprocessed image."""
         return self.crop or self.resize  # type: ignore[return-value]  # __post_init__: one of them is a pair
 
     @classmethod
@@ -108,11 +108,11 @@ class Preprocessing:
         )
 
     def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
-        """Decodes, resizes and crops one picture, in a single pass where that is exact; (height, width, 3) of `size`.
+        """Decodes, resizes and crops one image, in a single pass where that is exact; (height, width, 3) of `size`.
 
         Args:
             data: The bytes of a JPEG, PNG or other file that Pillow reads.
-            where: What an error calls the picture ("split test, example 000000000139").
+            where: What an error calls the image ("split test, example 000000000139").
 
         Raises:
             OochubError: See `decode`.
@@ -121,7 +121,7 @@ class Preprocessing:
         return self.fitted(picture, original)
 
     def fitted(self, picture: Image.Image, original: tuple[int, int] | None = None) -> NDArray[np.uint8]:
-        """`pixels` of a picture that is decoded; `original` is its (height, width) before `draft` shrank it."""
+        """`pixels` of an image that is decoded; `original` is its (height, width) before `draft` shrank it."""
         original_height, original_width = original or (picture.height, picture.width)
         height, width = self._compute_resized_size(original_height, original_width)
         crop_height, crop_width = self.size
@@ -137,7 +137,7 @@ class Preprocessing:
     def _fuses(self, height: int, width: int) -> bool:
         """Whether one resize of the crop's box rounds as a resize and then a crop does, to 1 of 255 levels.
 
-        Pillow 13 takes the vertical pass first in some pictures that are not wider than high, and whether it does
+        Pillow 13 takes the vertical pass first in some images that are not wider than high, and whether it does
         depends on the box (python-pillow/Pillow#9549). Nearest neighbors and enlarging double a rounding.
         """
         shrinks = isinstance(self.resize, int) and self.resize <= height < width
@@ -162,14 +162,14 @@ class Preprocessing:
 
 
 def decode(data: bytes, where: str) -> Image.Image:
-    """The picture as RGB, turned as its EXIF tag says if that is whole; transparency is dropped.
+    """The image as RGB, turned as its EXIF tag says if that is whole; transparency is dropped.
 
     Args:
         data: The bytes of the file.
-        where: What an error calls the picture.
+        where: What an error calls the image.
 
     Raises:
-        OochubError: The file is empty, cut off, damaged, or no picture.
+        OochubError: The file is empty, cut off, damaged, or no image.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -274,7 +274,7 @@ def _parse_triple(value: float | Sequence[float]) -> tuple[float, float, float]:
 
 
 def _open_image(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, int], Image.Image]:
-    """(height, width) of the upright original, and the upright RGB picture, maybe shrunk by `draft`."""
+    """(height, width) of the upright original, and the upright RGB image, maybe shrunk by `draft`."""
     picture = open_picture(data, name=where)
     try:
         width, height = picture.size
@@ -291,7 +291,7 @@ def _open_image(data: bytes, where: str, draft: int | None) -> tuple[tuple[int, 
         return (height, width), picture if picture.mode == "RGB" else picture.convert("RGB")
     except (OSError, EOFError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
         raise OochubError(
-            f"{where}: the picture cannot be read ({error}). Fetch the file again; a cut-off picture is never used."
+            f"{where}: the image cannot be read ({error}). Fetch the file again; a cut-off image is never used."
         ) from error
 
 
@@ -315,15 +315,15 @@ _NOISE = ((500, 375), (375, 500))  # wide and tall: the fused path does not trea
 
 @dataclass(frozen=True, kw_only=True)
 class FusedCheck:
-    """The largest differences on the pictures of a probe.
+    """The largest differences on the images of a probe.
 
     Attributes:
         levels: Of a pixel, in gray levels of 255 before normalization; infinite where sizes differ, or names of inputs.
         logits: Of a logit, as a share of the range of all.
-        pictures: How many of the data set's there were, beside two of noise.
+        images: How many of the data set's there were, beside two of noise.
 
     >>> str(FusedCheck(levels=0.6, logits=0.004, pictures=8))
-    'fused: pixels within 0.60 gray levels, logits within 0.40% of their range on 8 pictures and 2 of noise'
+    'fused: pixels within 0.60 gray levels, logits within 0.40% of their range on 8 images and 2 of noise'
     """
 
     levels: float
@@ -336,7 +336,7 @@ class FusedCheck:
         return self.levels <= _LEVELS + _ROUNDING and self.logits <= _LOGITS
 
     def __str__(self) -> str:
-        on = f"on {self.pictures} picture{'' if self.pictures == 1 else 's'} and {len(_NOISE)} of noise"
+        on = f"on {self.pictures} image{'' if self.pictures == 1 else 's'} and {len(_NOISE)} of noise"
         if math.isinf(self.levels):
             return f"fused: inputs of another shape {on}"
         return (
@@ -353,13 +353,13 @@ def check_fused(
     batch_size: int,
     device: "torch.device",
 ) -> FusedCheck:
-    """Compares both ways on up to 8 of the first pictures, of different shapes where there are some, and on noise.
+    """Compares both ways on up to 8 of the first images, of different shapes where there are some, and on noise.
 
     Args:
         fused: What is compared.
-        processed: The model's own processor: all that the model is called with for one picture.
+        processed: The model's own processor: all that the model is called with for one image.
         network: `network(pixel_values=x).logits` is (n, c).
-        part: The split; pictures that cannot be read are passed over, since their own turn comes.
+        part: The split; images that cannot be read are passed over, since their own turn comes.
         batch_size: Rows a forward pass.
         device: Of the network.
     """

@@ -1,4 +1,4 @@
-"""Pictures as they are stored: the bytes of their files, not decoded."""
+"""Images as they are stored: the bytes of their files, not decoded."""
 
 from collections.abc import Mapping
 from pathlib import PurePath
@@ -10,20 +10,20 @@ from oochub.storage.tar_member import TarMember
 
 
 def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
-    """The file of a picture that is not decoded: its bytes, or what stands at its path, also in a tar archive.
+    """The file of an image that is not decoded: its bytes, or what stands at its path, also in a tar archive.
 
     Args:
         picture: Its `bytes` and `path`; None for a row without one.
-        where: What an error calls the picture.
+        where: What an error calls the image.
 
     Raises:
-        OochubError: There is no picture, or its path cannot be read.
+        OochubError: There is no image, or its path cannot be read.
 
     >>> picture_bytes({"bytes": b"abc", "path": None}, "row 0")
     b'abc'
     """
     if picture is None or (picture["bytes"] is None and not picture["path"]):
-        raise OochubError(f"{where}: there is no picture. Drop the row or build the data again.")
+        raise OochubError(f"{where}: there is no image. Drop the row or build the data again.")
     if picture["bytes"] is not None:
         return bytes(picture["bytes"])
     member = TarMember.of(picture["path"])
@@ -34,7 +34,7 @@ def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
 
 
 def picture_place(of: str, example: Any, picture: Mapping[str, Any] | None) -> str:
-    """What an error calls a picture: its split, its id, and its file where the id is another.
+    """What an error calls an image: its split, its id, and its file where the id is another.
 
     Args:
         of: "split train, ", or nothing.
@@ -50,7 +50,7 @@ def picture_place(of: str, example: Any, picture: Mapping[str, Any] | None) -> s
 
 
 def keep_encoded(dataset: Any) -> Any:
-    """The data set with pictures as the bytes of their files.
+    """The data set with images as the bytes of their files.
 
     Args:
         dataset: A Dataset or IterableDataset.
@@ -62,6 +62,6 @@ def keep_encoded(dataset: Any) -> Any:
 
     if "image" not in (dataset.column_names or []):
         raise OochubError(
-            f"The data set has no column 'image', only {dataset.column_names}. Rename the picture's column."
+            f"The data set has no column 'image', only {dataset.column_names}. Rename the image's column."
         )
     return dataset.with_format(None).cast_column("image", ImageFeature(decode=False))

@@ -1,4 +1,4 @@
-"""ResNet-18 (He et al. 2016) from scratch, for pictures or arrays of any number of bands."""
+"""ResNet-18 (He et al. 2016) from scratch, for images or arrays of any number of bands."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -7,7 +7,7 @@ from oochub.models.built_in_model import BuiltInModel
 
 
 class Resnet18(BuiltInModel):
-    """The network that WILDS trains on the 8 bands of PovertyMap; pictures are squeezed to 224 x 224 pixels.
+    """The network that WILDS trains on the 8 bands of PovertyMap; images are squeezed to 224 x 224 pixels.
 
     Source: He et al. 2016, Table 1; WILDS 2.0.0, examples/configs/datasets.py.
     """

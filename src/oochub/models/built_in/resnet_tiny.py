@@ -7,7 +7,7 @@ from oochub.models.built_in_model import BuiltInModel
 
 
 class ResnetTiny(BuiltInModel):
-    """Reads whole pictures squeezed to 48 x 48 pixels, or arrays of any number of bands as they are."""
+    """Reads whole images squeezed to 48 x 48 pixels, or arrays of any number of bands as they are."""
 
     inputs: ClassVar[tuple[str, ...]] = ("pictures", "arrays")
     is_default: ClassVar[bool] = True

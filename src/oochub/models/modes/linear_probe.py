@@ -38,8 +38,8 @@ class LinearProbeMode(Mode):
     layer on its features, so that all detectors run. The features of train and validation are kept, see docs/cache.md.
 
     Args:
-        source: A model that `transformers.AutoModel` opens, a classifier, or a model of pictures and texts.
-        inputs: Of pictures or arrays.
+        source: A model that `transformers.AutoModel` opens, a classifier, or a model of images and texts.
+        inputs: Of images or arrays.
         data: With a split train, which has a row of every class.
         pooling: Where the features are from: "auto", see `oochub.models.encoder.Encoder.open`, or "pooler", "cls",
             "mean".
@@ -103,7 +103,7 @@ class _Probed(nn.Module):  # type: ignore[misc]
 def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     """The classes, after a look at what can be known before the weights are opened."""
     if inputs.words() == "texts":
-        raise OochubError('The mode linear_probe reads pictures and arrays. A model of texts takes mode "head".')
+        raise OochubError('The mode linear_probe reads images and arrays. A model of texts takes mode "head".')
     hold_out = either(
         'datasets.DatasetDict(train=..., test=...), or rows.train_test_split(0.2, stratify_by_column="label").',
         "make folders or files train and test.",

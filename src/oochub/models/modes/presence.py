@@ -26,7 +26,7 @@ _LEAST = 1e-7  # the probability that a score is raised to
 
 
 class PresenceMode(Mode):
-    """A detector or segmenter of transformers, asked whether a thing is in the picture.
+    """A detector or segmenter of transformers, asked whether a thing is in the image.
 
     p is the largest score of the thing's class: over the boxes or masks that the model proposes, or over the pixels of
     a semantic segmenter at the resolution of its output. A score is what transformers' own post-processing makes of
@@ -35,12 +35,12 @@ class PresenceMode(Mode):
     [1e-7, 1 - 1e-7] in float64, and the logits are (0, log(p / (1 - p))) for (absent, present), or
     log(p / (1 - p)) for each of several labels. The largest of many scores is no calibrated probability.
 
-    Of a data set with boxes a detector answers with the boxes that it draws, in pixels of the picture, each with the
+    Of a data set with boxes a detector answers with the boxes that it draws, in pixels of the image, each with the
     score of its class; those of other classes are left out, whatever their score, and none else.
 
     Args:
         source: A model for object detection, semantic, instance or universal segmentation.
-        inputs: Of the pictures.
+        inputs: Of the images.
         data: Two classes of which one says "no" ("no_car", "car"), or several labels a row.
         label_map: The thing to the classes of the model that are it, where names differ: a mapping, or a .csv or .json
             file; see `oochub.models.label_map`.
@@ -90,17 +90,17 @@ class PresenceMode(Mode):
             "head": "none: answers are the largest score of a class",
             "scores": {name: [own[k] for k in outputs] for name, outputs in zip(asked, found.outputs, strict=True)},
         } | ({"unexpected_weights": list(unexpected)} if unexpected else {})
-        said = "whether a thing is there is the largest score of its class in the picture, no calibrated probability"
+        said = "whether a thing is there is the largest score of its class in the image, no calibrated probability"
         self.notes = () if self.kind.name == "boxes" else (said,)
 
     def finish(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:
-        """See `Mode.finish`: boxes in pixels of the picture, of which `width` and `height` are columns."""
+        """See `Mode.finish`: boxes in pixels of the image, of which `width` and `height` are columns."""
         if self.kind.name != "boxes":
             return outputs
         missing = [name for name in ("width", "height") if name not in columns]
         if missing:
             raise OochubError(
-                f"Boxes are in pixels, and the data set does not say how large its pictures are: it has no column "
+                f"Boxes are in pixels, and the data set does not say how large its images are: it has no column "
                 f"{' and '.join(missing)}. Add the columns width and height, in pixels."
             )
         size = np.stack([np.asarray(columns[name], np.float32) for name in ("width", "height")], axis=1)
@@ -139,7 +139,7 @@ class _Present(nn.Module):  # type: ignore[misc]
 
 
 class _Drawn(nn.Module):  # type: ignore[misc]
-    """The boxes that a detector draws, x1, y1, x2, y2 as fractions of the picture, and the score of each: (b, 5 q)."""
+    """The boxes that a detector draws, x1, y1, x2, y2 as fractions of the image, and the score of each: (b, 5 q)."""
 
     def __init__(self, model: Any, asked: Sequence[int]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Zero-shot: a model of pictures and texts answers for each class by how near the picture lies to texts of it."""
+"""Zero-shot: a model of images and texts answers for each class by how near the image lies to texts of it."""
 
 import hashlib
 import json
@@ -32,10 +32,10 @@ _SHOWN = 100  # texts that predictions keep; of more, their digest
 
 
 class ZeroShotMode(Mode):
-    """Scaled cosines of picture and text embeddings, as CLIP, SigLIP and their like answer.
+    """Scaled cosines of image and text embeddings, as CLIP, SigLIP and their like answer.
 
     The texts of a class are a template each; their unit embeddings are averaged and made unit again (Radford et al.
-    2021, arXiv 2103.00020, section 3.1.4). The logits are a linear layer on the unit embedding of the picture, whose
+    2021, arXiv 2103.00020, section 3.1.4). The logits are a linear layer on the unit embedding of the image, whose
     weights are the text embeddings times the model's scale, so that embeddings are the features and every detector
     runs. Equal to the model's own `logits_per_image` for one text a class.
 
@@ -46,7 +46,7 @@ class ZeroShotMode(Mode):
 
     Args:
         source: The model, one of `AutoModelForZeroShotImageClassification`.
-        inputs: Of the pictures.
+        inputs: Of the images.
         data: Classes, or several labels a row.
         templates: A name ("photo", "imagenet_7") or texts with {} for the class; None takes the benchmark's own.
         prompts: Texts of each class, which win: a mapping, or a JSON file of one.
@@ -104,7 +104,7 @@ class ZeroShotMode(Mode):
 
 
 class _Cosines(nn.Module):  # type: ignore[misc]
-    """The unit embedding of a picture and a linear layer on it."""
+    """The unit embedding of an image and a linear layer on it."""
 
     def __init__(self, model: Any, weight: torch.Tensor, bias: torch.Tensor) -> None:
         super().__init__()

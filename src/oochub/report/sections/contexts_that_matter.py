@@ -76,7 +76,7 @@ class ContextsThatMatter(Section["Report"]):
         )
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
-        """The table with its charts, and pictures of rows as usual and against."""
+        """The table with its charts, and images of rows as usual and against."""
         shown = _make_page_content(report, images=room is not None)
         if shown is None:
             return None
@@ -393,10 +393,10 @@ def _make_page_content(report: "Report", *, images: bool = True) -> dict[str, An
 
     Args:
         report: Any report.
-        images: False leaves the pictures out.
+        images: False leaves the images out.
 
     Raises:
-        OochubError: A picture that is not a base64 JPEG.
+        OochubError: An image that is not a base64 JPEG.
     """
     found, said = report.contexts, _write_sentences(report)
     if found is None or not said:
@@ -420,7 +420,7 @@ def _describe_folded(**counts: int) -> str:
     """What stands on the fold: how many of each there are in all; "" where nothing is folded."""
     if all(count <= _FIRST[name] for name, count in counts.items()):
         return ""
-    words = {"rows": "contexts", "checks": "checks", "strips": "rows of pictures"}
+    words = {"rows": "contexts", "checks": "checks", "strips": "rows of images"}
     return f"All {wording.listed([f'{count} {words[name]}' for name, count in counts.items() if count > 1])}"
 
 
@@ -448,7 +448,7 @@ def _draw_chart(finding: ContextFinding) -> Markup:
 
 
 def _choose_pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
-    """Rows as usual and against of each, until the bytes are spent; those without a picture are left out."""
+    """Rows as usual and against of each, until the bytes are spent; those without an image are left out."""
     strips: list[dict[str, Any]] = []
     spent, left_out = 0, 0
     for finding in findings:
@@ -469,7 +469,7 @@ def _choose_pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
 
 
 def _make_card(row: ContextRow) -> dict[str, Any]:
-    """A picture with its class, and the answer where it is wrong."""
+    """An image with its class, and the answer where it is wrong."""
     picture, size = embedded_picture(row.image or "", f"row {row.example_id}")
     label, said = wording.words(row.label), wording.words(row.predicted)
     link = LINK.match(row.attribution or "")

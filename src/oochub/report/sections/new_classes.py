@@ -347,7 +347,7 @@ def _write_legend(report: "Report") -> str:
         "Discarded %: right answers that go with 75% of what is out of distribution.",
     ]
     if report.probes:
-        lines.append("Before, after: mean share, in %, of the scores out of distribution below the pictures'.")
+        lines.append("Before, after: mean share, in %, of the scores out of distribution below the images'.")
     return " ".join(lines)
 
 

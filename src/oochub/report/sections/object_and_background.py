@@ -1,4 +1,4 @@
-"""What the model says where a picture's object or background is taken away or exchanged: the probe of backgrounds."""
+"""What the model says where an image's object or background is taken away or exchanged: the probe of backgrounds."""
 
 import shlex
 from collections.abc import Iterable, Mapping
@@ -29,11 +29,11 @@ _SOME_LENDERS = 40
 _FEW = ": the intervals allow for that, and may still be too narrow"
 _TICKS = 3
 _SCALE = Scale(low=0.0, high=1.0)
-_LARGEST = 24_000  # bytes of a picture
+_LARGEST = 24_000  # bytes of an image
 
 
 class _Chart(NamedTuple):
-    """The share of right answers to each kind of pictures, what a right answer says, and what is said of all."""
+    """The share of right answers to each kind of images, what a right answer says, and what is said of all."""
 
     sentence: str
     says: str
@@ -50,11 +50,11 @@ class ObjectAndBackground(Section["Report"]):
     title, anchor, place = "Background", "background", 60
 
     def found(self, report: "Report") -> BackgroundProbe | None:
-        """The answers to altered pictures."""
+        """The answers to altered images."""
         return report.background
 
     def passages(self, report: "Report") -> Iterable[Passage]:
-        """The finding, what it stands on, which rows were altered, and each kind of pictures."""
+        """The finding, what it stands on, which rows were altered, and each kind of images."""
         if report.background is not None:
             yield Passage(title=_TITLE, sentences=_write_sentences(report), table=_build_table(report.background))
 
@@ -65,7 +65,7 @@ class ObjectAndBackground(Section["Report"]):
             yield NamedNumber(of or key, metric, estimate, key)
 
     def chart(self, report: "Report") -> _Chart | None:
-        """Each kind of pictures; None for a report without the probe."""
+        """Each kind of images; None for a report without the probe."""
         found = report.background
         if found is None:
             return None
@@ -76,7 +76,7 @@ class ObjectAndBackground(Section["Report"]):
         return _Chart(_write_headline(found), _describe_right_answer(found), tuple(rows))
 
     def page(self, report: "Report", *, room: int | None) -> OnPage | None:
-        """The table with its charts, and one row in all its kinds of pictures."""
+        """The table with its charts, and one row in all its kinds of images."""
         found, shown = report.background, _make_page_content(report, images=room is not None)
         if found is None or shown is None:
             return None
@@ -95,7 +95,7 @@ _VARIANTS: Mapping[Variant, str] = {
     "mixed_same": "object on a background of its class",
     "mixed_rand": "object on a background of another class",
 }
-"""The kinds of pictures in words."""
+"""The kinds of images in words."""
 
 
 def _write_sentences(report: "Report") -> tuple[str, ...]:
@@ -124,7 +124,7 @@ def _write_headline(found: BackgroundProbe) -> str:
 
 
 def _build_table(found: BackgroundProbe | None) -> Table:
-    """Each kind of pictures: how often the answer is the row's class, and the changes against the rows as they are."""
+    """Each kind of images: how often the answer is the row's class, and the changes against the rows as they are."""
     if found is None:
         return Table(heads=(), rows=())
     below = Footnotes()
@@ -195,7 +195,7 @@ def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -
     )
     return (
         f"{format_numbers.count(found.n)} rows{wording.of_split(own, found.split)} altered, their objects by "
-        f"{wording.name(found.area)}.{out}{lent} Altered pictures are unlike any of "
+        f"{wording.name(found.area)}.{out}{lent} Altered images are unlike any of "
         "training, which alone may cost answers."
     )
 
@@ -221,10 +221,10 @@ def _make_page_content(report: "Report", *, images: bool = True) -> dict[str, An
 
     Args:
         report: Any report.
-        images: False leaves the pictures out.
+        images: False leaves the images out.
 
     Raises:
-        OochubError: A picture that is not a small base64 JPEG.
+        OochubError: An image that is not a small base64 JPEG.
     """
     found, said = report.background, _write_sentences(report)
     if found is None:
@@ -253,8 +253,8 @@ def _make_picture(shown: ProbedPicture) -> dict[str, Any]:
     source, size = embedded_picture(shown.image, f"probe {shown.name}")
     if size > _LARGEST:
         raise OochubError(
-            f"The picture {shown.name} of the probe has {size:,} bytes, at most {_LARGEST:,} are shown. Make the "
-            "report again with `oochub audit`, or render it without pictures."
+            f"The image {shown.name} of the probe has {size:,} bytes, at most {_LARGEST:,} are shown. Make the "
+            "report again with `oochub audit`, or render it without images."
         )
     return {
         "name": wording.sentence_case(_VARIANTS[shown.name]),

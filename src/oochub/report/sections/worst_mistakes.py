@@ -1,4 +1,4 @@
-"""The wrong answers with the highest loss, as pictures or texts with captions."""
+"""The wrong answers with the highest loss, as images or texts with captions."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ _PICTURES = 12
 
 
 class WorstMistakes(Section["Report"]):
-    """Shows `report.mistakes`, on the page alone: they are pictures."""
+    """Shows `report.mistakes`, on the page alone: they are images."""
 
     title, anchor, place = "Worst mistakes", "mistakes", 90
 
