@@ -127,7 +127,7 @@ def test_a_hub_that_leads_out_of_the_snapshot_is_refused(hub, built):
     written = builds["o2o_easy"]["written"]
     written["splits"]["test"][0]["path"] = "../../../secret.parquet"
     del written["digest"]
-    written["digest"] = from_json(ConfigFiles, written, what="")._digest()
+    written["digest"] = from_json(ConfigFiles, written, what="")._compute_digest()
     (built / "build.json").write_text(json.dumps(builds))
     HfApi().create_repo(**_DATA)
     HfApi().upload_folder(folder_path=built, **_DATA)
