@@ -107,7 +107,7 @@ def test_a_cluster_that_is_not_there(address, monkeypatch):
     monkeypatch.setattr("ray.init", lambda *_, **__: pytest.fail("Ray was asked"))
     engine = ray_engine.RayEngine(address)
     with pytest.raises(OochubError, match=f"No cluster of Ray at {address}: .*`ray start --head` starts one"):
-        engine._started(torch.device("cpu"))
+        engine._start_actors(torch.device("cpu"))
 
 
 def test_without_ray_the_extra_is_named(monkeypatch):
