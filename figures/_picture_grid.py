@@ -1,4 +1,4 @@
-"""Rows of images with headings, titles and outlines, within one axes."""
+"""Rows of images with headings, titles and outlines within one axes, and the images of data sets and scored sets."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 from PIL import Image
 
+from oochub.errors import OochubError, unknown_name
+from oochub.evaluation.detector_scores import ScoredSet
 from oochub.figures._style import INK, INK2, make_axes
+from oochub.report import wording
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -141,3 +144,84 @@ def _draw_legend(ax: "Axes", legend: Mapping[str, str], at: tuple[float, float])
         handles=handles, loc="lower left", bbox_to_anchor=at, ncols=len(handles), frameon=False, fontsize=_SMALL,
         borderaxespad=0, borderpad=0, labelcolor=INK,
     )  # fmt: skip
+
+
+def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Image.Image]:
+    """The images of these examples by their example_id; no other is decoded.
+
+    Args:
+        dataset: A data set or its splits, with columns example_id and image.
+        split: The split, where there are several.
+        ids: Their example_id.
+
+    Raises:
+        OochubError: No such split, column or example; an image that is missing or cannot be read.
+    """
+    import datasets
+
+    from oochub.inputs.pictures.preprocessing import decode
+    from oochub.inputs.pictures.stored_pictures import picture_bytes
+
+    if isinstance(dataset, Mapping) and split not in dataset:
+        raise unknown_name("split of the data set", split, dataset)
+    part = dataset[split] if isinstance(dataset, Mapping) else dataset
+    for column in ("example_id", "image"):
+        if column not in part.column_names:
+            raise OochubError(f"The data set has no column {column!r}, only {', '.join(part.column_names)}.")
+    row_of = {name: row for row, name in enumerate(part.select_columns(["example_id"])["example_id"])}
+    missing = [name for name in ids if name not in row_of]
+    if missing:
+        raise OochubError(
+            f"{len(missing)} of the {len(ids)} examples to show are not in the data set, first {missing[0]}. "
+            f"Give the data set that was predicted, its split {split}."
+        )
+    rows = part.select([row_of[name] for name in ids]).select_columns(["image"])
+    pictures = {}
+    for name, row in zip(ids, rows.cast_column("image", datasets.Image(decode=False)), strict=True):
+        where = f"split {split}, example {name}"
+        pictures[name] = decode(picture_bytes(row["image"], where), where)
+    return pictures
+
+
+_HEIGHT, _SEAM = 224, 6  # pixels of a pair
+
+
+def select_pictures(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[str, Any]) -> dict[int, Image.Image]:
+    """The images of some rows of a set, by row; no other is decoded.
+
+    Raises:
+        OochubError: The data set is not given, or lacks an image.
+    """
+    if not rows:
+        return {}
+    if scored.name not in datasets:
+        raise OochubError(
+            f"There is no data set of {scored.name}, of which images are shown; given: {', '.join(datasets) or 'none'}."
+        )
+    split, ids = scored.predictions.split, scored.predictions.column("example_id")
+    pictures: dict[int, Image.Image] = {}
+    for name in dict.fromkeys(split[list(rows)].tolist()):
+        here = sorted({row for row in rows if split[row] == name})
+        read = read_pictures(datasets[scored.name], name, [str(ids[row]) for row in here])
+        pictures |= {row: read[str(ids[row])] for row in here}
+    return pictures
+
+
+def name_class(scored: ScoredSet, row: int) -> str:
+    """What is in the image: its column `class_name`, else the name of its label, else ""."""
+    known = scored.predictions
+    if "class_name" in known.column_names:
+        return wording.words(str(known.column("class_name")[row]))
+    label = int(known.label[row])
+    return wording.words(known.class_names[label].partition(",")[0]) if label >= 0 else ""
+
+
+def draw_side_by_side(left: Image.Image, right: Image.Image) -> Image.Image:
+    """Both images, cut to squares, on white with a seam."""
+    pair = Image.new("RGB", (2 * _HEIGHT + _SEAM, _HEIGHT), "white")
+    for picture, at in ((left, 0), (right, _HEIGHT + _SEAM)):
+        side = min(picture.size)
+        x, y = ((length - side) // 2 for length in picture.size)
+        square = picture.convert("RGB").crop((x, y, x + side, y + side))
+        pair.paste(square.resize((_HEIGHT, _HEIGHT), Image.Resampling.BICUBIC), (at, 0))
+    return pair

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from oochub.errors import OochubError, either, unknown_name
-from oochub.figures._labels import label_points
-from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, make_axes
+from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, label_points, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.model_line import ModelLine, line_axes, model_lines
 from oochub.report.report import Report

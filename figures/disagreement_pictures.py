@@ -10,8 +10,7 @@ from scipy import stats
 from oochub.errors import OochubError, either
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import choose_detector, split_scored_sets
-from oochub.figures._picture_grid import Picture, draw_picture_grid
-from oochub.figures._set_pictures import name_class, select_pictures
+from oochub.figures._picture_grid import Picture, draw_picture_grid, name_class, select_pictures
 from oochub.figures._style import SHIFTS, name_detector
 from oochub.report import format_numbers, wording
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.errors import OochubError
 from oochub.figures._chosen_examples import KINDS, choose_examples
-from oochub.figures._picture_grid import Picture, draw_picture_grid
-from oochub.figures._read_pictures import read_pictures
+from oochub.figures._picture_grid import Picture, draw_picture_grid, read_pictures
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
 

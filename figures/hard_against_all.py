@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING, Literal
 
 from oochub.errors import OochubError, unknown_name
-from oochub.figures._labels import label_points
 from oochub.figures._pairs import SIDES, Side
-from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, make_axes
+from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, label_points, make_axes
 from oochub.report import theme, wording
 from oochub.stats.proportion import wilson
 

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.set_parts import find_nearest_rows
-from oochub.figures._picture_grid import Picture, draw_picture_grid
-from oochub.figures._read_pictures import read_pictures
-from oochub.figures._set_pictures import draw_side_by_side
+from oochub.figures._picture_grid import Picture, draw_picture_grid, draw_side_by_side, read_pictures
 from oochub.prediction.predictions import Predictions
 from oochub.report import format_numbers, wording
 

@@ -16,8 +16,7 @@ from oochub.evaluation.set_parts import (
     choose_outside_part,
     find_nearest_inside,
 )
-from oochub.figures._picture_grid import Picture, draw_picture_grid
-from oochub.figures._set_pictures import draw_side_by_side, name_class, select_pictures
+from oochub.figures._picture_grid import Picture, draw_picture_grid, draw_side_by_side, name_class, select_pictures
 from oochub.figures._style import name_detector
 from oochub.report import format_numbers, wording
 from oochub.stats.ranking import count_needed

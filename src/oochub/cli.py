@@ -5,10 +5,10 @@ from oochub.process.program import program
 
 def main() -> None:
     """Runs the command line in a process of its own; see `oochub.process.program.program` for its exit codes."""
-    program(_list_commands)
+    program(_run_commands)
 
 
-def _list_commands() -> None:
+def _run_commands() -> None:
     from oochub.app import app
     from oochub.commands._terminal import prepare_terminal
 

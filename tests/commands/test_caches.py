@@ -9,7 +9,8 @@ from datasets import config, load_dataset
 from model_folders import pictures, resnet
 
 import oochub
-from oochub.commands._caches import list_caches, remove
+from oochub.commands.cache import _list_caches as list_caches
+from oochub.commands.cache import _remove as remove
 from oochub.inputs.pictures.image_threads import cache_pixels
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.storage.cache_folder import cache_folder

@@ -14,7 +14,7 @@ from test_plots import texts
 
 import oochub
 from oochub import OochubError
-from oochub.figures._distance_fits import fit_distances
+from oochub.figures.distance_regression import _fit_distances as fit_distances
 from oochub.report import theme
 
 mpl.use("Agg")

@@ -21,7 +21,7 @@ from oochub.commands._drawing import Plot, draw
 from oochub.commands._figure_sources import Sources
 from oochub.evaluation.detector_scores import score_sets
 from oochub.evaluation.set_parts import find_nearest_inside
-from oochub.figures._distance_fits import fit_distances
+from oochub.figures.distance_regression import _fit_distances as fit_distances
 from oochub.prediction.predictions import Predictions
 
 mpl.use("Agg")

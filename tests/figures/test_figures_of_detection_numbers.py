@@ -18,7 +18,8 @@ from oochub.evaluation.set_parts import (
     find_nearest_inside,
     split_scored_sets,
 )
-from oochub.figures._distance_fits import fit_distances, tabulate_fits
+from oochub.figures.distance_regression import _fit_distances as fit_distances
+from oochub.figures.distance_regression import _tabulate_fits as tabulate_fits
 from oochub.stats.linear_fit import linear_fit
 
 

@@ -121,7 +121,8 @@ def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
 
 def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     """Planted fault: a folder that lost a file is pushed without it."""
-    from oochub.commands._caches import list_caches, remove
+    from oochub.commands.cache import _list_caches as list_caches
+    from oochub.commands.cache import _remove as remove
 
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}
     oochub.push("spawrious/o2o_hard", "user/data", **data)

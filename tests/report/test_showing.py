@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import oochub
-from oochub.commands._showing import describe
+from oochub.commands.show import _describe as describe
 
 CLASSES = [(kind, name) for kind in ("detector", "objective") for name in oochub.names(kind)]
 

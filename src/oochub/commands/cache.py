@@ -1,11 +1,23 @@
-"""The command `oochub cache`."""
+"""The command `oochub cache`.
+
+The caches of the hub are what can be made again and is kept to be had at once, all under one folder.
+"""
 
 import json
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from oochub import catalog
 from oochub.commands._options import AsJson, out_console
+from oochub.errors import OochubError, unknown_name
+from oochub.storage.cache_folder import cache_folder, datasets_folder
+from oochub.storage.reading import read_json
 
 
 def cache(
@@ -18,7 +30,6 @@ def cache(
     as_json: AsJson = False,
 ) -> None:
     """Lists what is kept to be had at once, or clears it: predictions, features, pixels, captions, builds."""
-    from oochub.commands._caches import list_caches, remove
     from oochub.errors import OochubError, unknown_name
 
     if action not in (None, "clear"):
@@ -26,7 +37,7 @@ def cache(
     if action is None and (older_than is not None or dry_run):
         option = "--dry-run" if dry_run else "--older-than"
         raise OochubError(f"{option} is for clearing: oochub cache clear {option} ...")
-    found = list_caches(kind)
+    found = _list_caches(kind)
     if action is None:
         rows = [
             {
@@ -57,7 +68,7 @@ def cache(
     entries = [entry for each in found for entry in each.entries if entry.age >= (older_than or 0)]
     size = sum(entry.size for entry in entries)
     if not dry_run:
-        remove(entries)
+        _remove(entries)
     if as_json:
         paths = [str(entry.path) for entry in entries]
         out_console.print_json(json.dumps({"cleared": not dry_run, "bytes": size, "paths": paths}))
@@ -70,3 +81,137 @@ def cache(
 
 def _format_megabytes(size: int) -> str:
     return f"{size / 10**6:.1f}"
+
+
+_WHAT = {
+    "predictions": "what models said of splits",
+    "features": "what encoders saw of training splits, for linear probes",
+    "pixels": "decoded images of trainings",
+    "embeddings": "captions as vectors",
+    "contexts": "what was measured of images to find their contexts",
+    "checks": "what entries of leaderboards gave when they were computed again",
+    "pushes": "benchmarks as files for the Hub",
+    "shards": "which files of repositories were compared with their digests",
+    "compiled": "networks that torch compiled",
+    "builds": "benchmarks as `datasets` built them",
+}
+_PATTERNS = {
+    "predictions": ("*.parquet", "*.head.safetensors"),
+    "features": ("*.safetensors",),
+    "pixels": ("*-*.npy",),
+    "embeddings": ("*/*.npy",),
+    "contexts": ("*.parquet",),
+    "checks": ("*.json",),
+    "pushes": ("*-*/*/*.parquet",),
+    "shards": ("*.compared",),
+    "compiled": ("**/*",),
+}
+_DAY = 24 * 60 * 60
+
+
+@dataclass(frozen=True)
+class _CacheEntry:
+    """One thing in a cache: a file, or the folder of a build.
+
+    Attributes:
+        path: Where it is.
+        size: Bytes.
+        age: Days since it was written or, of predictions and features, last used.
+    """
+
+    path: Path
+    size: int
+    age: float
+
+
+@dataclass(frozen=True)
+class _Cache:
+    """A cache and what is in it.
+
+    Attributes:
+        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards",
+            "compiled" or "builds".
+        what: It holds, in words.
+        folder: Where it is, present or not.
+        entries: What of it is ours, oldest first.
+    """
+
+    kind: str
+    what: str
+    folder: Path
+    entries: tuple[_CacheEntry, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all entries."""
+        return sum(entry.size for entry in self.entries)
+
+
+def _list_caches(kind: str | None = None) -> list[_Cache]:
+    """The caches with what is in them; of others' files none is listed.
+
+    Args:
+        kind: One of them; None for all.
+
+    Raises:
+        OochubError: An unknown kind.
+
+    >>> list(dict.fromkeys(cache.kind for cache in _list_caches()))
+    ['predictions', 'features', 'pixels', 'embeddings', 'contexts', 'checks', 'pushes', 'shards', 'compiled', 'builds']
+    """
+    if kind is not None and kind not in _WHAT:
+        raise unknown_name("cache", kind, _WHAT)
+    found = []
+    for each in _WHAT if kind is None else (kind,):
+        folders = [datasets_folder()] if each == "builds" else [cache_folder(each), datasets_folder() / "oochub" / each]
+        for number, folder in enumerate(dict.fromkeys(folders)):
+            paths = _find_builds(folder) if each == "builds" else _find_files(folder, _PATTERNS[each])
+            entries = sorted(filter(_is_free, map(_describe_entry, paths)), key=lambda entry: -entry.age)
+            if entries or number == 0:  # the second is where it lay before $OOCHUB_CACHE was set
+                found.append(_Cache(each, _WHAT[each], folder, tuple(entries)))
+    return found
+
+
+def _remove(entries: list[_CacheEntry]) -> None:
+    """Removes entries; what another process has open stays readable to it.
+
+    Args:
+        entries: Of `list_caches`.
+    """
+    for entry in entries:
+        if entry.path.is_dir():
+            shutil.rmtree(entry.path, ignore_errors=True)
+        else:
+            entry.path.unlink(missing_ok=True)
+            Path(f"{entry.path}.lock").unlink(missing_ok=True)
+
+
+def _find_files(folder: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
+    for pattern in patterns:
+        yield from (path for path in folder.glob(pattern) if path.is_file() and not path.is_symlink())
+
+
+def _find_builds(folder: Path) -> Iterator[Path]:
+    """The folders of builds by a builder of ours, as the record in each says; one that lacks it is not ours."""
+    from datasets.naming import camelcase_to_snakecase
+
+    names = {camelcase_to_snakecase(name) for name in catalog.names("benchmark")}  # celebA is celeb_a there
+    for record in folder.glob("*/*/*/*/dataset_info.json"):
+        try:
+            about = read_json(record)
+        except OochubError:
+            continue
+        if isinstance(about, dict) and about.get("builder_name") in names:
+            yield record.parent
+
+
+def _is_free(entry: _CacheEntry) -> bool:
+    """Whether nobody writes it: a hidden file is a draft, and of a killed process when it is a day old."""
+    return not entry.path.name.startswith(".") or entry.age > 1
+
+
+def _describe_entry(path: Path) -> _CacheEntry:
+    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
+    states = [file.stat() for file in files]
+    last = max((state.st_mtime for state in states), default=path.stat().st_mtime)
+    return _CacheEntry(path, sum(state.st_size for state in states), max(0.0, (time.time() - last) / _DAY))

@@ -1,15 +1,24 @@
-"""The command `oochub show`."""
+"""The command `oochub show`, and what it prints of one thing."""
 
+import ast
+import inspect
 import json
-from collections.abc import Iterable
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from oochub import catalog
+from oochub.benchmark import Benchmark
 from oochub.commands._options import AsJson, out_console
 from oochub.errors import OochubError, unknown_name
+from oochub.metric import facts_of
 
 
 def show(
@@ -32,9 +41,8 @@ def show(
         return
     if name is None:
         kind, name = _find_thing(kind)
-    from oochub.commands._showing import describe
 
-    text = describe(kind, name, data_dir=data_dir)
+    text = _describe(kind, name, data_dir=data_dir)
     if as_json:
         out_console.print_json(json.dumps({"kind": kind, "name": name, "text": text}))
         return
@@ -89,3 +97,152 @@ def _build_table(title: str, rows: Iterable[tuple[str, ...]]) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+_SHOWN = 12
+
+
+def _describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
+    """The text on one thing of the catalog, or on one config of a benchmark, "nooch/all".
+
+    Args:
+        kind: "benchmark", "metric", ...
+        name: Its name.
+        data_dir: Of a benchmark, the folder whose files are marked as found or missing; None takes
+            $OOCHUB_DATA/<benchmark>, where there is one.
+
+    Raises:
+        OochubError: An unknown kind, name or config, or a folder that is not there.
+
+    >>> "lower is better" in _describe("metric", "ece")
+    True
+    """
+    if kind == "benchmark":
+        return _describe_benchmark(*name.partition("/")[::2], data_dir)
+    if data_dir is not None:
+        raise OochubError(f"Only a benchmark has raw files, got a folder for a {kind}. Leave out the folder.")
+    catalog.module_name(kind, name)  # an unknown name is an error
+    if kind in ("objective", "detector", "mode", "model"):
+        return "\n".join(_describe_class(kind, name))
+    thing = catalog.get(kind, name)
+    parts = [f"{name}{inspect.signature(thing)}", "", inspect.getdoc(thing) or ""]
+    facts = facts_of(thing) if kind == "metric" else None
+    if facts:
+        top = "no upper bound" if facts.maximum is None else f"{facts.maximum:g}"
+        better = "no direction" if facts.direction == "none" else f"{facts.direction} is better"
+        parts += ["", f"{facts.title}: {facts.unit}, {facts.minimum:g} to {top}, {better}."]
+    return "\n".join(parts)
+
+
+def _describe_class(kind: str, name: str) -> list[str]:
+    """Arguments and docstrings of a class, read from its source: an objective would import torch."""
+    source = catalog.source(kind, name)
+    file = ast.parse(source)
+    public = next(node for node in file.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_"))
+    docstrings = [ast.get_docstring(node) or "" for node in (file, public)]
+    return [f"{name}({_read_arguments(source, public.name)})", "", docstrings[0], "", docstrings[1]]
+
+
+def _read_arguments(source: str, name: str) -> str:
+    """What a class of some source takes, as it is written there, or where its base is written."""
+    statements = ast.parse(source).body
+    node = next(node for node in statements if isinstance(node, ast.ClassDef) and node.name == name)
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            head = " ".join(" ".join(source.splitlines()[method.lineno - 1 : method.body[0].lineno - 1]).split())
+            return re.sub(r"^def __init__\( ?self,? ?|,? ?\) -> None:$", "", head)
+    bases = {base.id for base in node.bases if isinstance(base, ast.Name)}
+    for statement in statements:
+        if isinstance(statement, ast.ImportFrom) and (names := bases & {alias.name for alias in statement.names}):
+            spec = find_spec(statement.module or "")
+            return _read_arguments(Path(spec.origin).read_text("utf-8"), names.pop()) if spec and spec.origin else ""
+    return ""
+
+
+def _describe_benchmark(name: str, config: str, data_dir: str | None) -> str:
+    from datasets import get_dataset_config_names
+
+    from oochub.data.load import config_class
+
+    declared: Benchmark = catalog.get("benchmark", name)
+    configs = get_dataset_config_names(name)
+    if config and config not in configs:
+        raise unknown_name(f"config of {name}", config, configs)
+    found = _find_raw_folder(name, data_dir)
+    shown = [declared.of(config)] if config else declared.data_sets
+    options = (inspect.getdoc(config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
+    chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
+    place = f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})"
+    if len(shown) == 1:
+        listed = config or _list_names(configs, name)
+        lines = [_head(shown[0]), "", *_list_facts(shown[0], listed), "", place, shown[0].tree(found)]
+    else:
+        lines = [_head(declared), "", f"home            {declared.homepage}"]
+        lines += [f"data sets       {', '.join(next(iter(data_set.configs)) for data_set in shown)}"]
+        lines += [f"                and {len(configs) - len(shown)} more configs: other splits of these"]
+        for data_set in shown:
+            facts = _list_facts(data_set, ", ".join(data_set.configs))
+            lines += ["", f"== {_head(data_set)}", "", *facts, "", place, _own_tree(data_set, found)]
+    lines += [
+        *(["", "Options (load_dataset(..., key=value), --option key=value)", options] if options else []),
+        "",
+        f'load_dataset("{name}"{chosen}, data_dir=...)',
+        "",
+        (shown[0] if config else declared).citation,
+    ]
+    return "\n".join(lines)
+
+
+def _own_tree(data_set: Benchmark, found: Path | None) -> str:
+    """The tree of one data set of a collection: `found` may be the folder of another, with files of the same names."""
+    if found is not None and data_set.missing(found):
+        data_set = replace(data_set, raw_files=tuple(replace(raw, also="") for raw in data_set.raw_files))
+    return data_set.tree(found)
+
+
+def _head(shown: Benchmark) -> str:
+    return f"{shown.title} {shown.version}: {shown.summary}"
+
+
+def _list_facts(shown: Benchmark, configs: str) -> list[str]:
+    """What a declaration says of its rows, and of where its raw files are from."""
+    differing = [f"  {', '.join(alike)}\n      {words}" for words, alike in shown.differences.items()]
+    licenses = {"images": shown.images_license, "labels": shown.annotations_license}
+    if len(set(licenses.values())) == 1:
+        licenses = {"license": shown.images_license}
+    return [
+        f"configs         {configs}",
+        f"in context      {shown.in_context.name} ({shown.in_context.description})",
+        f"out of context  {shown.out_of_context.name} ({shown.out_of_context.description})",
+        f"input           {shown.input}",
+        f"output          {shown.output}",
+        f"metrics         {', '.join(shown.metrics)}; headline {shown.primary_metric}",
+        *(f"{what:<15} {license}" for what, license in licenses.items()),
+        f"home            {shown.homepage}",
+        *(["", "Where configs differ", *differing] if differing else []),
+        "",
+        "Raw files",
+        *_list_raw_files(shown),
+    ]
+
+
+def _find_raw_folder(name: str, data_dir: str | None) -> Path | None:
+    """The folder whose files are marked; None where none is named and $OOCHUB_DATA has none."""
+    if data_dir is None:
+        folder = Path(os.environ.get("OOCHUB_DATA", "")) / name
+        return folder if "OOCHUB_DATA" in os.environ and folder.is_dir() else None
+    folder = Path(data_dir).expanduser()
+    if not folder.is_dir():
+        raise OochubError(f"There is no folder {folder}. Give the raw folder of {name}, or none.")
+    return folder
+
+
+def _list_names(names: Sequence[str], benchmark: str) -> str:
+    more = f", ... (`oochub list {benchmark}` has all {len(names)})" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def _list_raw_files(benchmark: Benchmark) -> Iterator[str]:
+    """The paths that each download holds, where it is from, how large it is, and its license."""
+    for (url, size, license), names in benchmark.downloads.items():
+        yield from (f"  {', '.join(names)}", f"      from {url}", f"      {size}; license: {license}")
