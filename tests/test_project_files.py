@@ -93,3 +93,17 @@ def test_contributing_names_every_kind_of_plug_in() -> None:
         assert f"`{place}/<name>" in text, f"{kind}: {place}"
     for named in re.findall(r"`(tests/[\w/]+\.py|docs/make/\w+\.py|src/oochub/\w+/)`", text):
         assert (ROOT / named).exists(), named
+
+
+def test_tests_that_pages_name_are_there() -> None:
+    """By path or name, in docs/, README and CONTRIBUTING. Faults planted: a test that moved; one of another name."""
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py")}
+    names = {path.rpartition("/")[2] for path in files}
+    named = re.compile(r"(?<![\w<])tests/[\w/]+\.py|(?<![\w/<])test_\w+\.py")
+    counts = {}
+    for page in [*(ROOT / "docs").glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        found = named.findall(page.read_text("utf-8"))
+        gone = [each for each in found if each not in (files if "/" in each else names)]
+        assert not gone, f"{page.name} names tests that are not there: {gone}"
+        counts[page.name] = len(found)
+    assert counts["security.md"] > 50 and counts["CONTRIBUTING.md"] > 5

@@ -41,7 +41,9 @@ def pictures():
 @pytest.fixture(scope="module", params=catalog.names("context"))
 def way(request, tmp_path_factory):
     """Each way, and what it measures of the images."""
-    assert request.param in WAY_EXAMPLES, f"add an example of {request.param} to tests/helpers/way_examples.py"
+    assert request.param in WAY_EXAMPLES, (
+        f"WAY_EXAMPLES in the test of {request.param}: its settings, see tests/helpers/way_examples.py"
+    )
     made = way_of(request.param, WAY_EXAMPLES[request.param](tmp_path_factory.mktemp(request.param) / "model"))
     return made, made.measures(pictures())
 

@@ -1,7 +1,7 @@
 """Plants small faults where numbers are made and names those that no test sees: `python tests/helpers/mutants.py`.
 
 A fault is one changed operator, number, condition or keyword of a line that is drawn from `evaluation/`, `stats/` and
-`data/contexts/`. Each runs in a clone of the repository, so that the work tree stays as it is. A survivor is to be
+`context_finding/`. Each runs in a clone of the repository, so that the work tree stays as it is. A survivor is to be
 looked at: some change nothing that anybody could see.
 """
 

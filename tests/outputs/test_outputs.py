@@ -61,7 +61,9 @@ def predictions_of(kind):
         truth = [[-100] * 3, *RNG.integers(0, 5, (38, 3)).tolist(), [1]]
         said = [*RNG.integers(0, 5, (39, 3)).tolist(), [2]]
         return Predictions.from_arrays(predicted_tokens=said, tokens=truth, kinds=[[0, 6, 1]] * 39 + [[1]])
-    assert kind == "number", f"{kind}: OUTPUT_EXAMPLES in its test has an example, see OWN in {__file__}"
+    assert kind == "number", (
+        f"OUTPUT_EXAMPLES in the test of {kind}: an example, see OWN in tests/outputs/test_outputs.py"
+    )
     return Predictions.from_arrays(value=LOGITS[:, 0], label=np.r_[np.nan, -2.5, RNG.normal(size=38)])
 
 
