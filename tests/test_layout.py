@@ -169,7 +169,7 @@ def _lost_tests(tests: dict[str, str], modules: list[str]) -> list[str]:
         if homes and room not in (*homes, "fuzz") and not (room == "" and name in homes):
             lines.append(f"{path} tests a file of {' or '.join(sorted(homes))}: it belongs there")
         if len(first) < 30:
-            lines.append(f"{path} must say in the first line of its docstring what it tests")
+            lines.append(f"{path} must say what it tests in a first line of 30 characters or more, got {first!r}")
     return lines
 
 
@@ -182,7 +182,8 @@ def test_tests_follow_their_files():
     }
     modules = [module for module in import_graph() if "." in module]
     assert len(tests) > 200
-    assert not _lost_tests(tests, modules)
+    lost = _lost_tests(tests, modules)
+    assert not lost, "\n".join(lost)
     assert _lost_tests({"hub/test_files.py": "Files whole or not at all, in whatever room."}, modules)
     assert _lost_tests({"hub/test_wonders.py": ""}, modules)
 
