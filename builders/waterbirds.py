@@ -23,7 +23,7 @@ _SPLITS = {"0": "train", "1": "validation", "2": "test"}
 _GROUPS = tuple(f"{bird}/{place}" for bird in _BIRDS.values() for place in _PLACES.values())
 _ROWS = {"train": 4_795, "validation": 1_199, "test": 5_794}
 _TRAINED = dict(zip(_GROUPS, (3_498, 184, 56, 1_057), strict=True))
-_CONSTRUCTED = "construction.json"  # `oochub construct` leaves it
+_CONSTRUCTED = "construction.json"  # `oochub waterbirds construct` leaves it
 
 waterbirds = Benchmark(
     name="waterbirds",

@@ -46,8 +46,8 @@ def random_models(
     of a model that is never right, are left out and counted below the axis.
 
     Args:
-        detection_numbers: Rows of numbers.csv of `oochub detect ... --random 5`: model, seed (of the random weights),
-            detector, in, out, metric, value, n. Rows without seed are of trained models and left out.
+        detection_numbers: Rows of numbers.csv of `oochub imagenet_ood detect ... --random 5`: model, seed (of
+            the random weights), detector, in, out, metric, value, n. Rows without seed are left out.
         detector: Its key or name; None takes the first.
         goal: "new_class": the set in distribution against the other; "failure": right answers on both against all else.
         model: The architecture; None takes the first.
@@ -110,13 +110,13 @@ def _select_rows(frame: "pd.DataFrame", detector: str | None, metric: str, model
     if missing:
         raise OochubError(
             f"Numbers of untrained models have the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
-            "`oochub detect MODELS --random 5 --out FOLDER` writes them as numbers.csv."
+            "`oochub imagenet_ood detect MODELS --random 5 --out FOLDER` writes them as numbers.csv."
         )
     rows = frame[frame["seed"].notna() & (frame["metric"] == metric)]
     if not len(rows):
         raise OochubError(
             f"There is no {metric} of an untrained model in these {len(frame)} numbers (their column seed is filled). "
-            "`oochub detect MODELS --random 5 --out FOLDER` makes five copies of each architecture."
+            "`oochub imagenet_ood detect MODELS --random 5 --out FOLDER` makes five copies of each architecture."
         )
     for column, name in (("detector", detector), ("model", model)):
         known = list(dict.fromkeys(rows[column].astype(str)))

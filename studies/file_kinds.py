@@ -11,25 +11,25 @@ def _is_composed(folder: Path) -> bool:
 
 
 STUDY = FileKind("a study", (), holds("numbers.csv", "predictions"), is_folder=True)
-"""Of `oochub detect`: predictions, reports, tables."""
+"""Of `oochub imagenet_ood detect`: predictions, reports, tables."""
 COMPOSED = FileKind("a composition", (), _is_composed, is_folder=True)
-"""Of `oochub compose`: a Parquet repository, or what a search proposes."""
+"""Of `oochub spawrious compose`: a Parquet repository, or what a search proposes."""
 CLEANLINESS = FileKind("a check of cleanliness", (), holds_only("sample.csv", "rater_*.html"), is_folder=True)
-"""Of `oochub cleanliness`: pages beside their sample."""
+"""Of `oochub spawrious cleanliness`: pages beside their sample."""
 PROMPT_CHECK = FileKind(
     "a check of a prompt", (), holds_only("pictures.jsonl", "pictures", "prompt.html"), is_folder=True
 )
-"""Of `oochub prompt_check`: the images of a prompt, beside a page and what became of each."""
+"""Of `oochub spawrious prompt_check`: the images of a prompt, beside a page and what became of each."""
 GENERATION = FileKind("generated images", (), holds("generation.json"), is_folder=True)
-"""Of `oochub generate`: images, their captions and the record of both."""
+"""Of `oochub spawrious generate`: images, their captions and the record of both."""
 WATERBIRDS = FileKind(
     "constructed Waterbirds", (), holds_only("construction.json", "metadata.csv", "[0-2][0-9][0-9].*"), is_folder=True
 )
-"""Of `oochub construct`: images beside their metadata.csv."""
+"""Of `oochub waterbirds construct`: images beside their metadata.csv."""
 SUBMISSION = FileKind(
     "prediction files of WILDS, or their scores", (), holds("scores.csv", "*/*_pred.*"), is_folder=True
 )
-"""Of `oochub submission`."""
+"""Of `oochub wilds submission`."""
 DEMO = FileKind("the demo", (), holds("runs", "raw"), is_folder=True)
 """Toy worlds, runs and reports."""
 EXAMPLE = FileKind("an example", (), holds("pictures"), is_folder=True)

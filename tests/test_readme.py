@@ -8,12 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-import typer
 from guide_fences import Fence, fences
 from import_graph import files, module_of
 from killed_command import ended, short_folder
 
-from oochub.app import app
+from oochub.app import every_command
 from oochub.studies.demo.example import example
 
 ROOT = Path(__file__).parents[1]
@@ -21,7 +20,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 GUIDES = ["README.md", *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").glob("*.md"))]
 
 
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = every_command()
 DATA = ("text", "toml", "yaml")  # what is printed, and what files hold
 
 
@@ -60,7 +59,8 @@ def check_options(line: str) -> None:
     words = [word.strip("[]") for word in shlex.split(line, comments=True)]
     places = [place for place, word in enumerate(words[:-1]) if word in ("oochub", "oochub.cli")]
     for place in places[:1]:
-        command = COMMANDS.get(words[place + 1])
+        own = " ".join(words[place + 1 : place + 3])  # of a paper
+        command = COMMANDS.get(own) or COMMANDS.get(words[place + 1])
         assert command is not None, f"{line}: no command {words[place + 1]}"
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         unknown = [word for word in words[place + 2 :] if word.startswith("--") and word.split("=")[0] not in known]

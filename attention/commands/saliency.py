@@ -21,6 +21,8 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import CSV, FIGURE
 
+PANEL = "Predict and score"
+
 
 def saliency(
     model: Model,

@@ -6,13 +6,22 @@ from typing import Any
 
 import typer
 
-from oochub.app import app
+from oochub.app import every_command
 
 
 def command_pages() -> dict[str, str]:
-    """The Markdown of each command's page, by the command's name, in the order that `oochub --help` has."""
-    group: Any = typer.main.get_command(app)
-    return {name: "\n".join(_lines(name, command)) for name, command in group.commands.items()}
+    """The Markdown of each command's page, by the command's full name, in the order that `oochub --help` has."""
+    return {name: "\n".join(_lines(name, command)) for name, command in every_command().items()}
+
+
+def command_path(name: str) -> str:
+    """The page of a command from the top of the site: commands/audit.md, commands/nooch/verify.md."""
+    return f"commands/{name.replace(' ', '/')}.md"
+
+
+def command_panel(name: str) -> str:
+    """The panel of `oochub --help` that a command stands in; of a paper's the paper."""
+    return name.rpartition(" ")[0] or str(every_command()[name].rich_help_panel)
 
 
 def _lines(name: str, command: Any) -> Iterator[str]:

@@ -151,7 +151,7 @@ def draw_pictures(scored: list[ScoredSet], data: Mapping[str, Any]) -> None:
 
 
 def draw_random_models(data: Mapping[str, Any], x: Mapping[str, torch.Tensor], names: list[str]) -> None:
-    """The sanity check on five untrained networks, as `oochub detect --random 5` measures it."""
+    """The sanity check on five untrained networks, as `oochub imagenet_ood detect --random 5` measures it."""
     corrupted = data["imagenet_c"]["test"]
     kinds, levels = corrupted.features["context"].int2str(corrupted["context"]), corrupted["severity"]
     level_names = np.array([f"{kind}_{level}" for kind, level in zip(kinds, levels, strict=True)])

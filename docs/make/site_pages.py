@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from api_pages import api_pages
-from command_pages import command_pages, literal
+from command_pages import command_pages, command_panel, command_path, literal
 
 _ROOT = Path(__file__).resolve().parents[2]
 _TOP = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
@@ -51,7 +51,7 @@ def _config(text: str) -> str:
     chapters: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for page in api_pages():
         chapters[page.chapter].append((page.title, page.path))
-    commands = ["- commands/index.md", *(f"- {name}: commands/{name}.md" for name in command_pages())]
+    commands = ["- commands/index.md", *(f"- {name}: {command_path(name)}" for name in command_pages())]
     api = ["- api/index.md"]
     for chapter, pages in chapters.items():
         api += [f"- {chapter}:", *(f"    - {title}: {path}" for title, path in pages)]
@@ -79,7 +79,7 @@ def _generated_pages() -> dict[str, str]:
     """The text of each page that is no file of docs/, by its path from the top of the site."""
     texts = {target: _at_top((_ROOT / source).read_text("utf-8")) for source, target in _TOP.items()}
     texts |= {page.path: page.text() for page in api_pages()}
-    texts |= {f"commands/{name}.md": text for name, text in command_pages().items()}
+    texts |= {command_path(name): text for name, text in command_pages().items()}
     texts |= {"api/index.md": _api_index(), "commands/index.md": _commands_index()}
     for place in [*sorted((_ROOT / "docs").rglob("*.md")), *(_ROOT / source for source in _TOP)]:
         for link in _LINK.finditer(place.read_text("utf-8")):
@@ -136,9 +136,13 @@ def _api_index() -> str:
 
 def _commands_index() -> str:
     """The list of the commands, with the first sentence of each."""
-    lines = ["# Commands", "", "What `oochub COMMAND --help` says.", ""]
+    lines = ["# Commands", "", "What `oochub COMMAND --help-all` says."]
+    panel = ""
     for name, text in command_pages().items():
-        lines.append(f"- [{name}]({name}.md): {text.splitlines()[2]}")
+        if command_panel(name) != panel:
+            panel = command_panel(name)
+            lines += ["", f"## {panel}", ""]
+        lines.append(f"- [{name}]({command_path(name).removeprefix('commands/')}): {text.splitlines()[2]}")
     return "\n".join(lines) + "\n"
 
 

@@ -10,6 +10,8 @@ from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.errors import OochubError
 from oochub.storage.artifacts import PAGE
 
+PANEL = "Audit a model"
+
 if TYPE_CHECKING:
     from oochub.records.build_record import FoundContexts
 

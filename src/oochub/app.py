@@ -4,7 +4,9 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from functools import wraps
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
 
@@ -15,9 +17,41 @@ from oochub.commands._options import out_console
 from oochub.commands._signature import with_options
 from oochub.errors import OochubError, speaking_shell
 
+PANELS = {
+    "Start": ("demo", "example", "list", "show"),
+    "Audit a model": ("audit", "contexts", "compare"),
+    "Predict and score": ("predict", "evaluate", "report", "saliency"),
+    "Train": ("train", "sweep"),
+    "Data": ("build", "challenge", "push", "leaderboard", "cache"),
+    "Other packages": (),
+}
+"""The panels of `oochub --help` in order, and the order of the commands that each begins with.
+
+A command says its panel itself, `PANEL` in its file; one that has no place in this order stands last in its panel.
+"""
+_PAPERS = "Papers"
+_OLD_NAMES = {
+    "check_contexts": "contexts FOLDER --check",
+    "cleanliness": "spawrious cleanliness",
+    "compose": "spawrious compose",
+    "construct": "waterbirds construct",
+    "detect": "imagenet_ood detect",
+    "gallery": "report --plot gallery=FILE.png",
+    "generate": "spawrious generate",
+    "prompt_check": "spawrious prompt_check",
+    "review": "imagenet_ood review",
+    "submission": "wilds submission",
+    "suite": "nooch suite",
+    "verify": "nooch verify",
+    "wilds_tables": "wilds tables",
+}
+
 
 class _Commands(typer.core.TyperGroup):
-    """The commands; none takes an empty text, which an unset variable of the shell leaves behind."""
+    """The commands, or those of a paper; none takes an empty text, which an unset variable of the shell leaves behind.
+
+    A name that has moved is answered with the new one, an unknown one with near names, also those inside groups.
+    """
 
     def parse_args(self, context: Any, words: list[str]) -> list[str]:
         for before, word in zip(["oochub", *words], words, strict=False):
@@ -26,6 +60,30 @@ class _Commands(typer.core.TyperGroup):
                 raise OochubError(f"An empty text stands {place}. Give a value, or leave it out; is a variable unset?")
         parsed: list[str] = super().parse_args(context, words)
         return parsed
+
+    def resolve_command(self, context: Any, words: list[str]) -> Any:
+        typed = words[0]
+        if typed in self.commands or typed.startswith("-") or context.resilient_parsing:
+            return super().resolve_command(context, words)
+        group = context.command_path.partition(" ")[2]
+        if not group and typed in _OLD_NAMES:
+            raise OochubError(f"`oochub {typed}` is now `oochub {_OLD_NAMES[typed]}`.")
+        near = _near_commands(typed, group)
+        written = " or ".join(f"`oochub {name}`" for name in near)
+        question = f" Did you mean {written}?" if near else ""
+        more = f"oochub {group} --help" if group else "oochub --help"
+        raise OochubError(f"There is no command `oochub {f'{group} {typed}'.strip()}`.{question} `{more}` lists all.")
+
+
+def _near_commands(typed: str, group: str) -> list[str]:
+    """The full names of at most three commands whose own name is near, those of the group first."""
+    own = {name: name.rpartition(" ")[2] for name in catalog.names("command")}
+    own |= {each: each for each in dict.fromkeys(name.partition(" ")[0] for name in own if " " in name)}
+    close = get_close_matches(typed, set(own.values()), n=3, cutoff=0.6)
+    close += [old for old in get_close_matches(typed, _OLD_NAMES, n=1, cutoff=0.8) if old not in close]
+    near = [name for word in close for name, last in own.items() if last == word]
+    near += [_OLD_NAMES[word] for word in close if word in _OLD_NAMES and word not in own.values()]
+    return sorted(near, key=lambda name: not group or name.partition(" ")[0] != group)[:3]
 
 
 app = typer.Typer(
@@ -36,21 +94,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     epilog="First steps:  oochub example toy  |  oochub demo  |  oochub list  |  oochub show models",
-)
-_IN_ORDER_OF_USE = (
-    "list",
-    "show",
-    "build",
-    "challenge",
-    "push",
-    "audit",
-    "train",
-    "sweep",
-    "predict",
-    "detect",
-    "evaluate",
-    "report",
-    "compare",
 )
 
 
@@ -72,10 +115,42 @@ def _set_up_process(
 
 
 def _add_commands() -> None:
-    names = catalog.names("command")
-    first = [name for name in _IN_ORDER_OF_USE if name in names]
-    for name in [*first, *(name for name in names if name not in first)]:
-        app.command(name=name)(_refuse_infinite(with_options(catalog.get("command", name), name)))
+    """Each command in its panel; those of a paper in a group of its name, in the panel of papers."""
+    groups: dict[str, typer.Typer] = {}
+    panels: dict[str, list[str]] = {panel: [] for panel in PANELS}
+    for name in catalog.names("command"):
+        group, _, own = name.rpartition(" ")
+        if not group:
+            panels[_panel(name)].append(name)
+            continue
+        if group not in groups:
+            groups[group] = typer.Typer(cls=_Commands, no_args_is_help=True, help=catalog.group_summary(group))
+            app.add_typer(groups[group], name=group, rich_help_panel=_PAPERS)
+        _add(groups[group], name, own)
+    for panel, names in panels.items():
+        first = [name for name in PANELS[panel] if name in names]
+        for name in [*first, *(name for name in names if name not in first)]:
+            _add(app, name, name, panel)
+
+
+def every_command() -> dict[str, Any]:
+    """The command line's commands by their full names, in the order of `oochub --help`: "audit", "nooch verify"."""
+    top: Any = typer.main.get_command(app)
+    found: dict[str, Any] = {}
+    for name, command in top.commands.items():
+        inner = getattr(command, "commands", None)
+        found |= {name: command} if inner is None else {f"{name} {own}": each for own, each in inner.items()}
+    return found
+
+
+def _panel(name: str) -> str:
+    """The panel that the file of a command names; that of other packages if it names none."""
+    return str(getattr(import_module(catalog.module_name("command", name)), "PANEL", "Other packages"))
+
+
+def _add(to: typer.Typer, name: str, own: str, panel: str | None = None) -> None:
+    command = _refuse_infinite(with_options(catalog.get("command", name), name))
+    to.command(name=own, rich_help_panel=panel)(command)
 
 
 def _refuse_infinite(command: Callable[..., None]) -> Callable[..., None]:

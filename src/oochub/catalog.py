@@ -37,6 +37,8 @@ _CORE = Path(__file__).parent
 _STUDIES = _CORE / "studies"
 _BESIDE = ("attention", "probing", "reviewing")
 """The folders at the root that use the core as studies do, and have commands; the core reaches them by name alone."""
+_AT_THE_TOP = ("demo",)
+"""The studies of no paper: their commands have no group."""
 
 
 def kinds() -> list[str]:
@@ -51,6 +53,8 @@ def kinds() -> list[str]:
 
 def names(kind: str) -> list[str]:
     """The names of one kind, sorted; nothing is imported to find them.
+
+    A command of a paper is called by two words, its group and its own name: "nooch verify".
 
     Args:
         kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "model",
@@ -121,6 +125,18 @@ def summary(kind: str, name: str) -> str:
     return (ast.get_docstring(ast.parse(source(kind, name))) or "").split("\n")[0]
 
 
+def group_summary(group: str) -> str:
+    """The first line of the docstring of the folder of a paper's commands.
+
+    >>> group_summary("wilds").startswith("WILDS:")
+    True
+    """
+    import ast
+
+    text = (_STUDIES / group / "commands" / "__init__.py").read_text("utf-8")
+    return (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
+
+
 def source(kind: str, name: str) -> str:
     """The text of the file that defines one thing; nothing of the hub's own is imported to read it.
 
@@ -141,7 +157,7 @@ def source_file(kind: str, name: str) -> Path:
     >>> source_file("metric", "ece").name
     'ece.py'
     """
-    stem = _own_folders(kind)[name] / name
+    stem = _own_folders(kind)[name] / name.rpartition(" ")[2]
     if kind == "metric":
         return stem / f"{name}.py"
     return stem / "__init__.py" if stem.is_dir() else stem.with_suffix(".py")
@@ -185,17 +201,18 @@ def _own_folders(kind: str) -> dict[str, Path]:
         folders += [*(_CORE / room / "commands" for room in _BESIDE), *sorted(_STUDIES.glob("*/commands"))]
     known: dict[str, Path] = {}
     for folder in folders:
+        is_group = folder.parent.parent == _STUDIES and folder.parent.name not in _AT_THE_TOP
+        group = f"{folder.parent.name} " if is_group else ""
         for module in pkgutil.iter_modules([str(folder)]):
             # A metric is a folder, so that evaluate.load finds it; the files beside are shared code.
             is_shared_code = kind == "metric" and not module.ispkg
             is_helper = kind == "benchmark" and module.name in _HELPERS_OF_BUILDERS
             if module.name.startswith("_") or is_shared_code or is_helper:
                 continue
-            if module.name in known:
-                raise OochubError(
-                    f"Two files offer the {kind} {module.name!r}: in {known[module.name]} and in {folder}. Rename one."
-                )
-            known[module.name] = folder
+            name = group + module.name
+            if name in known:
+                raise OochubError(f"Two files offer the {kind} {name!r}: in {known[name]} and in {folder}. Rename one.")
+            known[name] = folder
     return known
 
 
@@ -228,7 +245,8 @@ def _find_public_object(module: Any, kind: str, name: str) -> Any:
             if isinstance(value, type) and value.__module__ == module.__name__ and not key.startswith("_")
         ]
     else:
-        candidates = [value for key, value in vars(module).items() if key.rstrip("_") == name and callable(value)]
+        own = name.rpartition(" ")[2]  # of a command of a group
+        candidates = [value for key, value in vars(module).items() if key.rstrip("_") == own and callable(value)]
     if len(candidates) != 1:
         raise OochubError(
             f"{module.__name__} must define exactly one public {kind}, found {len(candidates)}. "

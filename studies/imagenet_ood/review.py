@@ -17,7 +17,7 @@ QUESTION = Question(
     lead="Drop an image that shows the class of its neighbor, or what nobody could tell from it; drop a class when all "
     "its images do. An image without a mark stays, and one that is kept stays when its class is dropped. The nearest "
     "pairs come first.",
-    then="run: oochub review OOD.parquet --apply decisions.csv --keep keep.txt",
+    then="run: oochub imagenet_ood review OOD.parquet --apply decisions.csv --keep keep.txt",
     choices=(
         Choice(decision="keep", label="Keep", past="kept", key="k"),
         Choice(decision="drop", label="Drop", past="dropped", key="d", is_good=False),
@@ -105,7 +105,7 @@ def pairs_page(
 ) -> str:
     """The queue as one HTML file: two images a pair, and buttons that keep or drop the image, or drop its class.
 
-    What `oochub.reviewing.review_page` gives; `oochub review --apply` takes what it saves.
+    What `oochub.reviewing.review_page` gives; `oochub imagenet_ood review --apply` takes what it saves.
 
     Args:
         queue: What `review_queue` gives.

@@ -88,7 +88,7 @@ def _find_files(folder: Path) -> list[SubmissionFile]:
         other = f", only of other epochs, first {found[0].name}" if found else ""
         raise OochubError(
             f"{folder} holds no prediction file *_epoch:best_pred.csv{other}. Give the folder that WILDS' train.py or "
-            "oochub submission wrote."
+            "oochub wilds submission wrote."
         )
     known = list(catalog.get("benchmark", "wilds").configs)
     files = [SubmissionFile.of(path, known) for path in best]

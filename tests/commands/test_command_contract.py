@@ -4,14 +4,13 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-import typer
 
 import oochub
 from oochub import catalog
-from oochub.app import app
+from oochub.app import every_command
 from oochub.cli import main
 
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = every_command()
 
 
 def check_command(name: str, module_line: str, command) -> None:
@@ -30,7 +29,7 @@ def check_command(name: str, module_line: str, command) -> None:
 def test_a_command_keeps_its_contract(name, monkeypatch, capsys):
     check_command(name, catalog.summary("command", name), COMMANDS[name])
     for words, code in (("--help",), 0), (("--no-such-option",), 2):
-        monkeypatch.setattr(sys, "argv", ["oochub", name, *words])
+        monkeypatch.setattr(sys, "argv", ["oochub", *name.split(), *words])
         with pytest.raises(SystemExit) as stopped:
             main()
         assert stopped.value.code == code, f"{name} {words[0]}: exit code {code}, got {stopped.value.code}"

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 from killed_command import End, ended
-from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs
+from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs, command_of
 
 import oochub
 from oochub.records.provenance import without_when_and_where
@@ -138,7 +138,7 @@ _FEW = (
 
 def test_every_command_that_writes_is_stopped():
     """Planted faults: a new command, or a new loading script, without words: TYPED in its test."""
-    first = {name.partition(" ")[0] for name in COMMANDS if not name.startswith("loading script")}
+    first = {command_of(name) for name in COMMANDS if not name.startswith("loading script")}
     others = {*READING, *PUSHING}
     lacking = set(oochub.names("command")) - first - others
     assert not lacking, f"say in the test of {lacking} what is typed: TYPED or READS_ONLY, see writing_commands.py"

@@ -4,15 +4,14 @@ import sys
 from typing import get_type_hints
 
 import pytest
-import typer
 
 import oochub
 from oochub import catalog
-from oochub.app import app
+from oochub.app import every_command
 from oochub.cli import main
 from oochub.commands._signature import with_options
 
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = every_command()
 KINDS = {name: get_type_hints(with_options(catalog.get("command", name), name)) for name in COMMANDS}
 NUMBERS = [
     (name, parameter.opts[0], kind)
@@ -27,7 +26,12 @@ PAIRS = [
     for parameter in command.params
     if parameter.multiple and "key=value" in (parameter.help or "")
 ]
-SUFFIXES = {"evaluate": ".json", "gallery": ".png", "saliency": ".png", "suite": ".csv"}  # of what a command writes
+SUFFIXES = {
+    "evaluate": ".json",
+    "nooch gallery": ".png",
+    "saliency": ".png",
+    "nooch suite": ".csv",
+}  # of what a command writes
 
 
 def required(name: str, but: str = "") -> list[str]:
@@ -62,7 +66,7 @@ def refused(monkeypatch, capsys, tmp_path):
 def test_a_number_has_a_range(refused, name, option, kind):
     """Planted fault: --num-proc without its least value, and the check of finite numbers left out."""
     value = "nan" if kind is float else "-1"
-    error = refused(name, *required(name), option, value)
+    error = refused(*name.split(), *required(name), option, value)
     assert option in error and ("greater than or equal" in error or "finite number" in error)
 
 
@@ -81,7 +85,7 @@ def test_a_pair_is_key_and_value(refused, typed):
 @pytest.mark.parametrize(("name", "option"), PAIRS)
 def test_a_key_is_given_once(refused, name, option):
     """Planted fault: the later value taken silently; an option of a command that is not checked at once."""
-    assert f"{option} gives key twice" in refused(name, *required(name), option, "key=1", option, "key=2")
+    assert f"{option} gives key twice" in refused(*name.split(), *required(name), option, "key=1", option, "key=2")
 
 
 @pytest.mark.parametrize("words", [("--split", ""), ("--split=",), ("--option", "")])

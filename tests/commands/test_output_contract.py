@@ -5,75 +5,74 @@ import sys
 from typing import get_args, get_type_hints
 
 import pytest
-import typer
 from declared_in_tests import declared_in_tests
 
 from oochub import catalog
-from oochub.app import app
+from oochub.app import every_command
 from oochub.cli import main
 from oochub.commands._signature import with_options
 from oochub.storage import artifacts
 from oochub.studies import file_kinds
 
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = every_command()
 KINDS = {  # of what each option writes
     ("audit", "--out"): artifacts.AUDIT,
     ("build", "--audit"): artifacts.CSV,
     ("build", "--out"): artifacts.REPOSITORY,
     ("check_contexts", "--out"): artifacts.PAGE,
     ("challenge", "--out"): artifacts.REPOSITORY,
-    ("cleanliness", "--out"): file_kinds.CLEANLINESS,
+    ("spawrious cleanliness", "--out"): file_kinds.CLEANLINESS,
     ("compare", "--csv"): artifacts.CSV,
     ("compare", "--html"): artifacts.PAGE,
     ("compare", "--latex"): artifacts.LATEX,
     ("compare", "--markdown"): artifacts.MARKDOWN,
-    ("compose", "--out"): file_kinds.COMPOSED,
-    ("construct", "--out"): file_kinds.WATERBIRDS,
+    ("spawrious compose", "--out"): file_kinds.COMPOSED,
+    ("waterbirds construct", "--out"): file_kinds.WATERBIRDS,
     ("contexts", "--out"): artifacts.REPOSITORY,
     ("demo", "--out"): file_kinds.DEMO,
-    ("detect", "--out"): file_kinds.STUDY,
+    ("imagenet_ood detect", "--out"): file_kinds.STUDY,
     ("evaluate", "--keep"): artifacts.PREDICTIONS,
     ("evaluate", "--out"): artifacts.REPORT,
-    ("gallery", "--export"): artifacts.CSV,
-    ("gallery", "--out"): artifacts.FIGURE,
-    ("generate", "--out"): file_kinds.GENERATION,
+    ("nooch gallery", "--export"): artifacts.CSV,
+    ("nooch gallery", "--out"): artifacts.FIGURE,
+    ("spawrious generate", "--out"): file_kinds.GENERATION,
     ("leaderboard", "--out"): artifacts.SITE,
     ("predict", "--out"): artifacts.PREDICTIONS,
-    ("prompt_check", "--out"): file_kinds.PROMPT_CHECK,
+    ("spawrious prompt_check", "--out"): file_kinds.PROMPT_CHECK,
     ("push", "--out"): artifacts.REPOSITORY,
     ("report", "--html"): artifacts.PAGE,
     ("report", "--latex"): artifacts.LATEX,
     ("report", "--markdown"): artifacts.MARKDOWN,
     ("report", "--plot"): artifacts.FIGURE,
-    ("review", "--decisions"): artifacts.CSV,
-    ("review", "--keep"): artifacts.LIST,
-    ("review", "--out"): artifacts.PAGE,
+    ("imagenet_ood review", "--decisions"): artifacts.CSV,
+    ("imagenet_ood review", "--keep"): artifacts.LIST,
+    ("imagenet_ood review", "--out"): artifacts.PAGE,
     ("saliency", "--numbers"): artifacts.CSV,
     ("saliency", "--out"): artifacts.FIGURE,
-    ("submission", "--out"): file_kinds.SUBMISSION,
-    ("suite", "--out"): artifacts.CSV,
+    ("wilds submission", "--out"): file_kinds.SUBMISSION,
+    ("nooch suite", "--out"): artifacts.CSV,
     ("sweep", "--out"): artifacts.SWEEP,
     ("train", "--out"): artifacts.RUN,
-    ("wilds_tables", "--csv"): artifacts.CSV,
-    ("wilds_tables", "--html"): artifacts.PAGE,
-    ("wilds_tables", "--latex"): artifacts.LATEX,
-    ("wilds_tables", "--markdown"): artifacts.MARKDOWN,
+    ("wilds tables", "--csv"): artifacts.CSV,
+    ("wilds tables", "--html"): artifacts.PAGE,
+    ("wilds tables", "--latex"): artifacts.LATEX,
+    ("wilds tables", "--markdown"): artifacts.MARKDOWN,
 }
 KINDS |= declared_in_tests("WRITTEN", "commands")  # of a new command: WRITTEN = {("name", "--out"): artifacts.CSV}
 READ = {  # options of paths that are read
     ("build", "--wordnet"),
-    ("construct", "--cub"),
-    ("construct", "--places"),
-    ("construct", "--segmentations"),
+    ("waterbirds construct", "--cub"),
+    ("waterbirds construct", "--places"),
+    ("waterbirds construct", "--segmentations"),
     ("evaluate", "--reference"),
-    ("gallery", "--than"),
+    ("nooch gallery", "--than"),
     ("push", "--predictions"),
     ("report", "--embedding"),
     ("report", "--reference"),
-    ("review", "--apply"),
+    ("imagenet_ood review", "--apply"),
     ("saliency", "--masks"),
     ("audit", "--masks"),
-    ("verify", "--official-ids"),
+    ("nooch verify", "--official-ids"),
 } | declared_in_tests("READ_PATHS", "commands").keys()  # of a new command: READ_PATHS = {("name", "--file"): "what"}
 
 
@@ -105,7 +104,7 @@ def refused(monkeypatch, capsys, tmp_path):
                 suffixes = KINDS[name, parameter.opts[0]].suffixes if (name, parameter.opts[0]) in KINDS else ()
                 words += ["nowhere"] if is_argument else [parameter.opts[0], f"nowhere{''.join(suffixes[:1])}"]
         value = f"gap={path}" if option == "--plot" else str(path)
-        monkeypatch.setattr(sys, "argv", ["oochub", name, *words, option, value])
+        monkeypatch.setattr(sys, "argv", ["oochub", *name.split(), *words, option, value])
         with pytest.raises(SystemExit) as stopped:
             main()
         error = capsys.readouterr().err

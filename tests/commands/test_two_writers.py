@@ -69,15 +69,15 @@ def test_the_second_says_who_is_there(name, spawrious, tmp_path, monkeypatch, ca
 
 
 _HELD = {
-    "construct": "waterbirds",
-    "submission": "scores",
-    "cleanliness": "check",
-    "compose": "composed",
-    "compose search": "found",
+    "waterbirds construct": "waterbirds",
+    "wilds submission": "scores",
+    "spawrious cleanliness": "check",
+    "spawrious compose": "composed",
+    "spawrious compose search": "found",
     "example": "example",
     "demo": "demo",
     "evaluate tasks": "reports",
-    "prompt_check": "check",
+    "spawrious prompt_check": "check",
 }
 
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from api_pages import api_pages
 from browser import CHROMIUM, Browser
-from command_pages import command_pages
+from command_pages import command_pages, command_path
 from markdown_it import MarkdownIt
 from site_pages import write_site
 from typer.models import ArgumentInfo
@@ -78,7 +78,7 @@ def test_every_page_is_a_file_before_a_site_builder_runs(tmp_path: Path) -> None
     named = set(re.findall(r"[\w/]+\.md$", text[text.index("\nnav:") : text.index("\ntheme:")], flags=re.M))
     written = {file.relative_to(tmp_path / "docs").as_posix() for file in (tmp_path / "docs").rglob("*.md")}
     assert {name for name in written if not name.startswith("source/")} == named
-    assert {page.path for page in api_pages()} | {f"commands/{name}.md" for name in command_pages()} <= named
+    assert {page.path for page in api_pages()} | {command_path(name) for name in command_pages()} <= named
     first = (tmp_path / "docs" / "speed.md").read_text("utf-8")
     write_site(tmp_path)  # again, over the first
     assert (tmp_path / "docs" / "speed.md").read_text("utf-8") == first

@@ -166,7 +166,7 @@ def test_every_figure_says_what_it_is_made_of():
         (("nooch/all", "--plot", "hard_against_all=OUT.png"), "hard_against_all is made of predictions"),
         (("nooch/all", "--plot", "gap=OUT.png"), "gap is made of reports"),
         (("nooch/ce_car", "--data-dir", "/no", "--plot", "tau_curves=OUT.png"), "Only nooch/all holds what"),
-        (("ALL", "--plot", "gallery=OUT.png"), "`oochub gallery`"),
+        (("ALL", "--plot", "gallery=OUT.png"), "`oochub nooch gallery`"),
         (("ERM", "DRO", "--plot", "gap=OUT.png"), "gap shows exactly one report, got 2"),
         (("ERM", "DRO", "--html", "OUT.html"), "--html takes exactly one report, got 2"),
         (("ERM", "DRO", "--latex", "OUT.tex", "--plot", "hard_easy_bars=OUT.png"), "--latex takes exactly one"),

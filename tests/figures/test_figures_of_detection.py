@@ -165,7 +165,7 @@ def test_lines_are_those_of_the_table():
 
 
 def numbers(models=3, sets=("fog_1", "fog_3", "fog_5", "redrawn", "snow_3", "new")):
-    """What `oochub detect --random 3` writes, with a trained model and another architecture beside."""
+    """What `oochub imagenet_ood detect --random 3` writes, with a trained model and another architecture beside."""
     rng = np.random.default_rng(0)
     rows = [
         {"model": model, "seed": seed, "detector": detector, "in": "known", "out": name, "metric": metric, "n": 100 + k}

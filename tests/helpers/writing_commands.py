@@ -6,6 +6,8 @@ from typing import Any
 
 from declared_in_tests import declared_in_tests
 
+from oochub import catalog
+
 _TASK = "spawrious/o2o_hard"
 _RECIPE = """
 about = "Two short trainings."
@@ -252,58 +254,90 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "leaderboard": lambda i, o: ["leaderboard", i("results"), "--out", f"{o}/site"],
     "sweep": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep")],
     "sweep features": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--features"],
-    "compose": lambda i, o: [
-        *("compose", "spawrious", i("composition.toml"), *_data(i, "spawrious", f"{o}/composed")),
+    "spawrious compose": lambda i, o: [
+        *("spawrious", "compose", i("composition.toml"), *_data(i, "spawrious", f"{o}/composed")),
     ],
-    "compose search": lambda i, o: [
-        *("compose", "spawrious", "--search", "3", "--model", "resnet-tiny", *_data(i, "spawrious", f"{o}/found")),
+    "spawrious compose search": lambda i, o: [
+        *("spawrious", "compose", "--search", "3", "--model", "resnet-tiny", *_data(i, "spawrious", f"{o}/found")),
     ],
-    "suite": lambda i, o: ["suite", i("all.parquet"), "--size", "2", "--minimum", "1", "--out", f"{o}/suite.csv"],
-    "gallery": lambda i, o: [
-        *("gallery", i("car.parquet"), *_data(i, "nooch", f"{o}/gallery.png"), "--export", f"{o}/shown.csv")
+    "nooch suite": lambda i, o: [
+        "nooch",
+        "suite",
+        i("all.parquet"),
+        "--size",
+        "2",
+        "--minimum",
+        "1",
+        "--out",
+        f"{o}/suite.csv",
     ],
-    "detect": lambda i, o: [
-        *("detect", i("imagenet_model"), *_data(i, "imagenet_ood", f"{o}/study"), "--image-set", "imagenet_ood"),
+    "nooch gallery": lambda i, o: [
+        *("nooch", "gallery", i("car.parquet"), *_data(i, "nooch", f"{o}/gallery.png"), "--export", f"{o}/shown.csv")
+    ],
+    "imagenet_ood detect": lambda i, o: [
+        *(
+            "imagenet_ood",
+            "detect",
+            i("imagenet_model"),
+            *_data(i, "imagenet_ood", f"{o}/study"),
+            "--image-set",
+            "imagenet_ood",
+        ),
         *("--detector", "msp", "--detector", "max_cosine"),
     ],
-    "generate": lambda i, o: [
-        *("generate", "spawrious", "--model", i("pipeline"), "--captioner", i("captioner"), "--out", f"{o}/dogs"),
+    "spawrious generate": lambda i, o: [
+        *("spawrious", "generate", "--model", i("pipeline"), "--captioner", i("captioner"), "--out", f"{o}/dogs"),
         *("--prompts", "3", "--images-per-prompt", "4", "--steps", "1", "--repeat", "0", "--background", "snow"),
     ],
-    "review": lambda i, o: [
-        *("review", i("ood.parquet"), i("known.parquet"), *_data(i, "imagenet_ood", f"{o}/review.html")),
+    "imagenet_ood review": lambda i, o: [
+        *(
+            "imagenet_ood",
+            "review",
+            i("ood.parquet"),
+            i("known.parquet"),
+            *_data(i, "imagenet_ood", f"{o}/review.html"),
+        ),
         *("--keep", f"{o}/keep.txt", "--top", "5"),
     ],
-    "prompt_check": lambda i, o: [
-        *("prompt_check", "spawrious", "--model", i("pipeline"), "--captioner", i("captioner"), "--out", f"{o}/check"),
+    "spawrious prompt_check": lambda i, o: [
+        *("spawrious", "prompt_check", "--model", i("pipeline"), "--captioner", i("captioner"), "--out", f"{o}/check"),
         *("--images", "6", "--steps", "1"),
     ],
     "saliency": lambda i, o: [
         *("saliency", i("run"), _TASK, *_data(i, "spawrious", f"{o}/maps.png"), "--numbers", f"{o}/maps.csv"),
         *("--pictures", "2"),
     ],
-    "cleanliness": lambda i, o: [
-        *("cleanliness", _TASK, *_data(i, "spawrious", f"{o}/check"), "--raters", "2", "--images", "3")
+    "spawrious cleanliness": lambda i, o: [
+        *("spawrious", "cleanliness", _TASK, *_data(i, "spawrious", f"{o}/check"), "--raters", "2", "--images", "3")
     ],
-    "construct": lambda i, o: [
-        *("construct", "waterbirds", "--cub", f"{i('raw/cub')}/CUB_200_2011", "--out", f"{o}/waterbirds"),
+    "waterbirds construct": lambda i, o: [
+        *("waterbirds", "construct", "--cub", f"{i('raw/cub')}/CUB_200_2011", "--out", f"{o}/waterbirds"),
         *("--places", f"{i('raw/cub')}/places365"),
     ],
-    "submission": lambda i, o: ["submission", i("submission"), *_data(i, "iwildcam", f"{o}/scores")],
-    "wilds_tables": lambda i, o: [
-        *("wilds_tables", i("wilds.json"), "--partial", "--html", f"{o}/tables.html", "--csv", f"{o}/tables.csv"),
+    "wilds submission": lambda i, o: ["wilds", "submission", i("submission"), *_data(i, "iwildcam", f"{o}/scores")],
+    "wilds tables": lambda i, o: [
+        *("wilds", "tables", i("wilds.json"), "--partial", "--html", f"{o}/tables.html", "--csv", f"{o}/tables.csv"),
         *("--markdown", f"{o}/tables.md", "--latex", f"{o}/tables.tex"),
     ],
     "demo": lambda i, o: ["demo", "--out", f"{o}/demo"],
 }
 """The words of each, by the folder that it may write into. What stands before a blank is the command.
 
+A command of a paper has two words: "nooch suite". `command_of` gives the command of such a name.
+
 The test of a new command has its own: `TYPED = {"name": lambda inputs, out: ["name", "--out", f"{out}/file.csv"]}`, or
 `READS_ONLY = {"name": "why"}` of one that writes no file.
 """
 COMMANDS |= declared_in_tests("TYPED", "commands") | declared_in_tests("TYPED", "studies")
 
-READING = ("cache", "list", "show", "verify", *declared_in_tests("READS_ONLY", "commands"))
+
+def command_of(name: str) -> str:
+    """The command whose words a name of COMMANDS stands for: "spawrious compose" of "spawrious compose search"."""
+    known = catalog.names("command")
+    return next(each for each in (" ".join(name.split()[:2]), name.split()[0]) if each in known)
+
+
+READING = ("cache", "list", "show", "nooch verify", *declared_in_tests("READS_ONLY", "commands"))
 """The commands that write no file."""
 
 PUSHING = ("push",)

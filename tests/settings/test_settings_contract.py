@@ -17,7 +17,7 @@ from import_graph import ROOT, files
 
 import oochub
 from oochub import catalog, settings
-from oochub.app import app
+from oochub.app import every_command
 from oochub.cli import main
 from oochub.commands._signature import _record, records_of, with_options
 from oochub.errors import OochubError, speaking_shell
@@ -40,9 +40,9 @@ RECORDS = [
 ]
 FIELDS = [(kind, name) for kind in RECORDS for name in options_of(kind)]
 FUNCTIONS = {name: catalog.get("command", name) for name in oochub.names("command")}
-COMMANDS = typer.main.get_command(app).commands
+COMMANDS = every_command()
 
-SUFFIXES = {"gallery": ".png", "saliency": ".png"}  # of what a command writes
+SUFFIXES = {"nooch gallery": ".png", "saliency": ".png"}  # of what a command writes
 CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what reads them says what is wrong
     "benchmark": "a source or splits",
     "context_names": "a list, or a text with commas",
@@ -68,34 +68,34 @@ OWN = {  # options of commands that bear a field's name, each with what it means
     ("challenge", "--label"): "the criterion's column",
     ("check_contexts", "--rows"): "how many to judge",
     ("check_contexts", "--seed"): "of the rows to judge",
-    ("compose", "--model"): "whose features the heads see",
-    ("compose", "--num-proc"): "a composition is not pushed",
-    ("compose", "--seed"): "of the search",
-    ("cleanliness", "--images"): "how many",
-    ("cleanliness", "--model"): "a CLIP-like model",
-    ("cleanliness", "--seed"): "of the sample",
-    ("construct", "--seed"): "of the draw",
+    ("spawrious compose", "--model"): "whose features the heads see",
+    ("spawrious compose", "--num-proc"): "a composition is not pushed",
+    ("spawrious compose", "--seed"): "of the search",
+    ("spawrious cleanliness", "--images"): "how many",
+    ("spawrious cleanliness", "--model"): "a CLIP-like model",
+    ("spawrious cleanliness", "--seed"): "of the sample",
+    ("waterbirds construct", "--seed"): "of the draw",
     ("contexts", "--model"): "its name of before",
     ("demo", "--seed"): "of the toy world",
-    ("detect", "--batch-size"): "32 on the CPU",
-    ("detect", "--classes"): "of the study",
-    ("detect", "--detector"): "of the study",
-    ("detect", "--pair"): "of the study",
-    ("detect", "--reference"): "also a benchmark",
-    ("detect", "--reported"): "of the study",
-    ("detect", "--set"): "its name of before",
-    ("detect", "--table"): "of the study",
+    ("imagenet_ood detect", "--batch-size"): "32 on the CPU",
+    ("imagenet_ood detect", "--classes"): "of the study",
+    ("imagenet_ood detect", "--detector"): "of the study",
+    ("imagenet_ood detect", "--pair"): "of the study",
+    ("imagenet_ood detect", "--reference"): "also a benchmark",
+    ("imagenet_ood detect", "--reported"): "of the study",
+    ("imagenet_ood detect", "--set"): "its name of before",
+    ("imagenet_ood detect", "--table"): "of the study",
     ("evaluate", "--task"): "several, or every",
     ("example", "--seed"): "of the drawing",
-    ("gallery", "--split"): "one",
-    ("gallery", "--task"): "of the figure",
-    ("generate", "--batch-size"): "images that are made at once",
-    ("generate", "--model"): "a pipeline of diffusers",
-    ("generate", "--seed"): "of the images",
-    ("prompt_check", "--batch-size"): "images that are made at once",
-    ("prompt_check", "--images"): "how many",
-    ("prompt_check", "--model"): "a pipeline of diffusers",
-    ("prompt_check", "--seed"): "of the images",
+    ("nooch gallery", "--split"): "one",
+    ("nooch gallery", "--task"): "of the figure",
+    ("spawrious generate", "--batch-size"): "images that are made at once",
+    ("spawrious generate", "--model"): "a pipeline of diffusers",
+    ("spawrious generate", "--seed"): "of the images",
+    ("spawrious prompt_check", "--batch-size"): "images that are made at once",
+    ("spawrious prompt_check", "--images"): "how many",
+    ("spawrious prompt_check", "--model"): "a pipeline of diffusers",
+    ("spawrious prompt_check", "--seed"): "of the images",
     ("report", "--detector"): "of the figures",
     ("report", "--images"): "on the page",
     ("report", "--reference"): "of the figures",
@@ -105,9 +105,9 @@ OWN = {  # options of commands that bear a field's name, each with what it means
     ("saliency", "--split"): "one",
     ("show", "--data-dir"): "whose files are marked found",
     ("challenge", "--set"): "its name of before",
-    ("suite", "--split"): "of the study",
+    ("nooch suite", "--split"): "of the study",
     ("sweep", "--features"): "of the track",
-    ("verify", "--contexts"): "of the study",
+    ("nooch verify", "--contexts"): "of the study",
     ("sweep", "--set"): "its name of before",
     ("sweep", "--dry-run"): "trains nothing",
     ("cache", "--dry-run"): "clears nothing",
@@ -270,13 +270,13 @@ def test_the_shell_names_the_option_of_a_wrong_value(name, monkeypatch, capsys, 
             words = wrong_words(kind, field) if is_shown else []
             if not words:
                 continue
-            monkeypatch.setattr(sys, "argv", ["oochub", name, *required, *words])
+            monkeypatch.setattr(sys, "argv", ["oochub", *name.split(), *required, *words])
             with pytest.raises(SystemExit) as stopped:
                 main()
             error = " ".join(capsys.readouterr().err.replace("│", " ").split())
             assert stopped.value.code == 2 and words[0] in error, f"{words}: {error}"
             tried += 1
-    assert tried or name in ("detect", "submission")
+    assert tried or name in ("imagenet_ood detect", "wilds submission")
     assert not list(tmp_path.iterdir())
 
 

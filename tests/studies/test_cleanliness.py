@@ -105,7 +105,19 @@ def _answered(folder, to, wrong=1, left=0, minute=0):
 def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
     out, saved = tmp_path / "check", tmp_path / "saved"
     saved.mkdir()
-    words = ("cleanliness", "spawrious/o2o_hard", "--data-dir", spawrious, "--out", out, "--raters", 3, "--images", 5)
+    words = (
+        "spawrious",
+        "cleanliness",
+        "spawrious/o2o_hard",
+        "--data-dir",
+        spawrious,
+        "--out",
+        out,
+        "--raters",
+        3,
+        "--images",
+        5,
+    )
     code, output, error = run(*words)
     assert code == 0 and "15 images on 3 pages" in output, error
     assert {path.name for path in out.iterdir()} == {"sample.csv", "rater_1.html", "rater_2.html", "rater_3.html"}
@@ -120,10 +132,10 @@ def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
     assert run(*words)[0] == 0 and {path.name: path.read_bytes() for path in out.iterdir()} == before
 
     files = _answered(out, saved, wrong=1, left=1)
-    code, output, error = run("cleanliness", out, *files)
+    code, output, error = run("spawrious", "cleanliness", out, *files)
     assert code == 0 and "Mean of the raters: 75.00%" in output and "3 of 15 images have no answer" in output, error
     assert output.count("\nnot a ") == 3
-    code, output, _ = run("cleanliness", out, *files, "--json")
+    code, output, _ = run("spawrious", "cleanliness", out, *files, "--json")
     told = json.loads(output)
     assert told["images"]["value"] == 0.75 and (told["asked"], told["unanswered"]) == (15, 3)
 
@@ -137,7 +149,7 @@ def test_from_pages_to_a_score_by_the_command_line(run, spawrious, tmp_path):
         (("spawrious/o2o_hard", "--data-dir", spawrious, "--out", out), "Cannot write"),
         (("spawrious/o2o_hard", "--data-dir", spawrious, "--out", tmp_path / "x", "--raters", 999), "Ask for fewer"),
     ):
-        code, _, error = run("cleanliness", *words)
+        code, _, error = run("spawrious", "cleanliness", *words)
         assert code == 2 and message in error, (words, error)
     assert (out / "rater_1.csv").exists() and not (tmp_path / "x").exists()
 
@@ -185,7 +197,7 @@ def test_the_best_description_as_by_transformers(clip, data):
 def test_the_command_prints_the_model_s_score(run, clip, spawrious):
     from oochub.studies.spawrious.cleanliness.description_match import description_match
 
-    words = ("cleanliness", "spawrious/o2o_hard", "--data-dir", spawrious, "--model", clip, "--limit", 8)
+    words = ("spawrious", "cleanliness", "spawrious/o2o_hard", "--data-dir", spawrious, "--model", clip, "--limit", 8)
     code, output, error = run(*words, "--json")
     told = json.loads(output)
     data = load("spawrious/o2o_hard", data_dir=str(spawrious))

@@ -51,13 +51,13 @@ corgi = { desert = 1.0 }
 
 def test_a_composition_is_checked(run, file, tmp_path):
     """By hand: 90 of 100 images of two equal breeds on backgrounds of their own, phi = 0.9 / sqrt(0.45 * 0.55 * 4)."""
-    code, output, _ = run("compose", "spawrious", file)
+    code, output, _ = run("spawrious", "compose", file)
     assert code == 0 and "One-to-one (Eq. 1): bulldog with desert, corgi with snow." in output
     assert "+0.90" in output and "bulldog is on beach in env_1, a background of corgi" in output
     assert list(tmp_path.iterdir()) == [file]
     medium = tmp_path / "medium.toml"
     medium.write_text(TABLE_2["o2o_medium"].toml)
-    _, output, _ = run("compose", "spawrious", medium, "--json")
+    _, output, _ = run("spawrious", "compose", medium, "--json")
     assert json.loads(output)["kind"] == "neither"
     assert json.loads(output)["not_one_to_one"] == [
         "bulldog and mountain have no correlation in test: no image is on mountain"
@@ -66,7 +66,7 @@ def test_a_composition_is_checked(run, file, tmp_path):
 
 def test_a_composition_is_built(run, file, spawrious):
     """Plain `datasets` loads it; the correlations beside it are those of its rows. Fault planted: n of the release."""
-    code, output, _ = run("compose", "spawrious", file, "--out", "repo", "--data-dir", spawrious)
+    code, output, _ = run("spawrious", "compose", file, "--out", "repo", "--data-dir", spawrious)
     assert code == 0 and output.split()[-2:] == ["repo/correlations.csv", "repo"]
     built = datasets.load_dataset("repo", "composed")
     written = pd.read_csv("repo/correlations.csv").set_index(["split", "environment", "label", "background"])
@@ -78,14 +78,14 @@ def test_a_composition_is_built(run, file, spawrious):
             assert (cell["images"], cell["n"]) == ((of_label & on_background).sum(), len(frame))
             expected = of_label.corr(on_background)
             assert cell["correlation"] == pytest.approx(expected, nan_ok=True), (split, label, background)
-    again = run("compose", "spawrious", file, "--out", "repo", "--data-dir", spawrious)
+    again = run("spawrious", "compose", file, "--out", "repo", "--data-dir", spawrious)
     assert again == (code, output, again[2])
 
 
 def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatch):
     """Features are extracted once; the proposals are compositions of the form."""
     monkeypatch.setattr("oochub.studies.spawrious.composition.composition_search._LEAST_STEPS", 20)
-    words = ("compose", "spawrious", "--search", 3, "--form", "m2m", "--model", "resnet-tiny", "--out", "found")
+    words = ("spawrious", "compose", "--search", 3, "--form", "m2m", "--model", "resnet-tiny", "--out", "found")
     words += ("--data-dir", spawrious)
     code, output, error = run(*words)
     assert code == 0, error
@@ -99,7 +99,7 @@ def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatc
     assert ranking["about"].iloc[-1] in composition.about and len(composition.environments["env_1"].shares) == len(
         BREEDS
     )
-    assert "Many-to-many (Eq. 2): bulldog" in run("compose", "spawrious", "found/m2m_hard.toml")[1]
+    assert "Many-to-many (Eq. 2): bulldog" in run("spawrious", "compose", "found/m2m_hard.toml")[1]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatc
 )
 def test_wrong_words(run, file, tmp_path, words, message):
     """No file is left behind, and nothing slow is done."""
-    code, _, error = run("compose", "spawrious", *words)
+    code, _, error = run("spawrious", "compose", *words)
     assert code == 2 and message in error
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
 
@@ -137,10 +137,18 @@ def test_wrong_words(run, file, tmp_path, words, message):
 def test_a_wrong_file_is_said(run, file, old, new, message):
     """The table, the key and what was given."""
     file.write_text(file.read_text().replace(old, new))
-    code, _, error = run("compose", "spawrious", file)
+    code, _, error = run("spawrious", "compose", file)
     assert code == 2 and "dogs.toml" in error and message in error
 
 
-def test_another_benchmark(run, file):
-    assert "nooch cannot be composed" in run("compose", "nooch", file)[2]
-    assert "Did you mean 'spawrious'?" in run("compose", "spawriuos", file)[2]
+@pytest.mark.parametrize("typed", ["m2m_hard", "spawrious/m2m_hard"])
+def test_a_challenge_of_the_paper_has_a_name(run, tmp_path, typed):
+    """As its file is read. Planted fault: the name taken for a path; `--out` that builds something else."""
+    file = tmp_path / "m2m.toml"
+    file.write_text(TABLE_2["m2m_hard"].toml)
+    code, output, _ = run("spawrious", "compose", typed)
+    assert code == 0 and output == run("spawrious", "compose", file)[1] and "Many-to-many (Eq. 2): bulldog" in output
+    code, _, error = run("spawrious", "compose", typed, "--out", "repo")
+    assert code == 2 and "`oochub build spawrious/m2m_hard --out repo` builds it" in error
+    code, _, error = run("spawrious", "compose", typed.replace("hard", "hrad"))
+    assert code == 2 and "Did you mean 'm2m_hard'" in error

@@ -1,4 +1,4 @@
-"""`oochub detect` on a toy ImageNet: tables against scikit-learn over the stored predictions; nothing made twice."""
+"""`oochub imagenet_ood detect` on a toy ImageNet: tables by scikit-learn over stored predictions; nothing twice."""
 
 import json
 import os
@@ -354,7 +354,7 @@ def test_a_stopped_run_goes_on(models, options, tmp_path, monkeypatch):
 
 
 def _run(capsys, *words):
-    sys.argv = ["oochub", "detect", *map(str, words)]
+    sys.argv = ["oochub", "imagenet_ood", "detect", *map(str, words)]
     with pytest.raises(SystemExit) as stopped:
         main()
     return stopped.value.code, capsys.readouterr()
@@ -525,7 +525,17 @@ def test_processes_of_torchrun_make_one_study(models, imagenet, options, tmp_pat
     detectors = ("msp", "mahalanobis", "knn:k=20")
     one = study(models.parent / "second", tmp_path / "one", **{**options, "detectors": detectors}, tables=["1"])
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2", "-m", "oochub.cli"]
-    words = ["detect", str(listed), "--data-dir", str(imagenet), "--out", str(tmp_path / "two"), "--table", "1"]
+    words = [
+        "imagenet_ood",
+        "detect",
+        str(listed),
+        "--data-dir",
+        str(imagenet),
+        "--out",
+        str(tmp_path / "two"),
+        "--table",
+        "1",
+    ]
     words += [word for name in detectors for word in ("--detector", name)]
     words += [word for name in SETS for word in ("--image-set", name)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}

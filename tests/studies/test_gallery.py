@@ -389,7 +389,7 @@ def test_an_export_is_whole_or_not_there(run, cars, coco, tmp_path, monkeypatch)
 @pytest.fixture
 def run(monkeypatch, capsys):
     def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "gallery", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["oochub", "nooch", "gallery", *map(str, words)])
         try:
             main()
             code = 0

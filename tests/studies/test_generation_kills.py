@@ -94,7 +94,7 @@ def _killed(times: int, count: int, folder: Path) -> None:
     with short_folder() as scratch:
 
         def words(name: str) -> list[str]:
-            return ["generate", "spawrious", *models, *small, "--out", str(folder / name)]
+            return ["spawrious", "generate", *models, *small, "--out", str(folder / name)]
 
         assert run(words("alone"), scratch, count=1) == [0]
         expected = left_behind(folder / "alone")

@@ -92,7 +92,7 @@ def test_from_a_prompt_to_a_verdict_by_the_command_line(monkeypatch, capsys, mod
     import torch
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "prompt_check", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["oochub", "spawrious", "prompt_check", *map(str, words)])
         try:
             main()
             code = 0
@@ -102,7 +102,7 @@ def test_from_a_prompt_to_a_verdict_by_the_command_line(monkeypatch, capsys, mod
         return code, output, " ".join(error.split())
 
     out, saved = tmp_path / "check", tmp_path / "prompt.csv"
-    made = ("spawrious", "--model", models[0], "--captioner", models[1], "--steps", 1, "--device", "cpu")
+    made = ("--model", models[0], "--captioner", models[1], "--steps", 1, "--device", "cpu")
     words = (*made, "--breed", "corgi", "--background", "snow", "--number", 7, "--images", 10, "--out", out)
     code, output, error = run(*words)
     prompt = dog_prompts("corgi", "snow")[7]
@@ -134,7 +134,7 @@ def test_from_a_prompt_to_a_verdict_by_the_command_line(monkeypatch, capsys, mod
     for several, message in (
         ((out,), "Give one of two"),
         ((tmp_path, saved), "There is no pictures.jsonl in"),
-        (("nooch", "--out", tmp_path / "x"), "nooch has no prompts"),
+        ((out, "--out", tmp_path / "x"), "Give one of two"),
         ((*made, "--breed", "poodle", "--out", tmp_path / "x"), "poodle"),
         ((out, tmp_path / "none.csv"), "There are no decisions at"),
     ):

@@ -295,7 +295,7 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
     from oochub.data.load import load
 
     def run(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "review", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["oochub", "imagenet_ood", "review", *map(str, words)])
         try:
             main()
             code = 0

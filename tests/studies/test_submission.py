@@ -35,7 +35,7 @@ def run(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
 
     def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "submission", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["oochub", "wilds", "submission", *map(str, words)])
         with pytest.raises(SystemExit) as stopped:
             main()
         output, error = capsys.readouterr()

@@ -73,7 +73,7 @@ def shell(monkeypatch, capsys):
     """Runs a command in this process: its exit code, and what it printed."""
 
     def call(*words):
-        monkeypatch.setattr(sys, "argv", ["oochub", "wilds_tables", *map(str, words)])
+        monkeypatch.setattr(sys, "argv", ["oochub", "wilds", "tables", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
             main()
         printed = capsys.readouterr()

@@ -47,7 +47,7 @@ _WORDS = {
     "losses": f"predictions (.parquet of `oochub predict MODEL {ALL}`)",
     "scenes": f"predictions (.parquet of `oochub predict MODEL {ALL}`) or a data set ({ALL} with --data-dir)",
     "data": f"a data set ({ALL} with --data-dir)",
-    "numbers": "numbers (numbers.csv of `oochub detect`)",
+    "numbers": "numbers (numbers.csv of `oochub imagenet_ood detect`)",
     "scored_sets": "predictions of one model (.parquet of `oochub predict`), a file a set",
 }
 _DPI = 150

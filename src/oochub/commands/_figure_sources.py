@@ -114,7 +114,7 @@ class Sources:
             return pd.read_csv(path)
         except (OSError, ValueError) as error:
             raise OochubError(
-                f"No table of numbers at {path} ({error}). `oochub detect` writes numbers.csv."
+                f"No table of numbers at {path} ({error}). `oochub imagenet_ood detect` writes numbers.csv."
             ) from error
 
     @cached_property

@@ -23,6 +23,8 @@ from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.storage.artifacts import AUDIT
 
+PANEL = "Audit a model"
+
 
 def audit(
     model: Model,
@@ -41,7 +43,7 @@ def audit(
     ] = Path("audit"),
     as_json: AsJson = False,
 ) -> None:
-    """Says whether a model relies on context: predicts, evaluates and makes the page; run again, it keeps each step."""
+    """Says whether a model relies on context: predicts, evaluates, writes the page; keeps finished steps."""
     check_models(model, how=how, device=asked.device)
     from oochub.auditing import audit_source
     from oochub.records.schema import to_json

@@ -16,6 +16,8 @@ from oochub.process.ranks import Ranks
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV, REPOSITORY
 
+PANEL = "Data"
+
 
 def build(
     source: Source,

@@ -19,6 +19,8 @@ from oochub.errors import OochubError, unknown_name
 from oochub.storage.cache_folder import cache_folder, datasets_folder
 from oochub.storage.reading import read_json
 
+PANEL = "Data"
+
 
 def cache(
     action: Annotated[str | None, typer.Argument(metavar="clear", help="To remove; left out, to list.")] = None,

@@ -12,6 +12,8 @@ from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
 
+PANEL = "Data"
+
 _Column = str | None
 
 
@@ -55,7 +57,7 @@ def challenge(
     replace: Annotated[bool, typer.Option("--replace", help="Replace a column challenge.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Makes a challenge set of any data: a criterion on its columns says which examples are out of context."""
+    """Makes a challenge set of any data: a criterion says which examples are out of context."""
     from oochub.data.write_repository import write_challenge_repository
     from oochub.records.parameters import parse_options
 

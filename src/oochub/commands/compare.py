@@ -10,6 +10,8 @@ from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
 
+PANEL = "Audit a model"
+
 _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
 
 
@@ -29,7 +31,7 @@ def compare(
     csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number here.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sets reports side by side, tasks by methods; or two predictions of the same examples, by paired tests.
+    """Sets reports side by side, or compares two predictions of the same examples by paired tests.
 
     Of two predictions A and B it gives the difference B minus A on every slice and group, that of their gaps, and the
     examples that one of them alone answers right.

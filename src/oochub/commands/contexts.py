@@ -14,6 +14,8 @@ from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import PAGE, REPOSITORY
 from oochub.storage.files import check_writable
 
+PANEL = "Audit a model"
+
 
 def contexts(
     source: Source,
@@ -46,7 +48,7 @@ def contexts(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Finds contexts that nobody labelled and writes the data with them: `oochub audit` then tests if they matter."""
+    """Finds contexts that nobody labeled, writes the data with them, and has people check them."""
     page = None if check is None else check_writable(out.with_name(f"{out.name}_check.html"), kind=PAGE)
     from oochub.context_finding.context_columns import add_contexts, way_of
 

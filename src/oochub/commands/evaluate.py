@@ -19,6 +19,8 @@ from oochub.storage.files import check_writable
 if TYPE_CHECKING:
     from oochub.report.report import Report
 
+PANEL = "Predict and score"
+
 
 def evaluate(
     predictions: Annotated[

@@ -8,6 +8,8 @@ import typer
 from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.storage.artifacts import SITE
 
+PANEL = "Data"
+
 _SHOWN = 10
 
 
@@ -22,7 +24,7 @@ def leaderboard(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Computes each entry's numbers again from its predictions, and writes a static site of boards and entries.
+    """Computes each entry's numbers again from its predictions and writes a static site of boards.
 
     With --truth, which may be given several times, entries are scored under the benchmark's own labels, sides and
     groups. Without it entries that differ in these are not comparable: which are right is not known.

@@ -10,6 +10,8 @@ from rich.table import Table
 from oochub import catalog
 from oochub.commands._options import AsJson, out_console
 
+PANEL = "Start"
+
 
 def list_(
     kind: Annotated[

@@ -11,6 +11,8 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import PREDICTIONS
 
+PANEL = "Predict and score"
+
 
 def predict(
     model: Model,

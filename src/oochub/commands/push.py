@@ -12,6 +12,8 @@ from oochub.settings.data_settings import DataSettings
 from oochub.settings.hub_settings import HubSettings
 from oochub.storage.artifacts import REPOSITORY
 
+PANEL = "Data"
+
 
 def push(
     asked: HubSettings,

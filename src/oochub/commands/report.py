@@ -11,6 +11,8 @@ from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
 from oochub.storage.files import check_writable
 
+PANEL = "Predict and score"
+
 _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX}
 
 
@@ -59,7 +61,7 @@ def report(
     images: Annotated[bool, typer.Option(help="Images of the worst mistakes on the page.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Turns a report into a page, Markdown or LaTeX, and reports or predictions into figures; else prints the tables.
+    """Turns a report into a page, Markdown, LaTeX or tables, and reports or predictions into figures.
 
     `oochub list figure` names the kinds of --plot; an option of a figure stands behind its kind: --plot
     alpha_beta_loss:side=negative=loss.png. Figures of detectors are made of predictions of one model, a file a set:

@@ -20,6 +20,8 @@ from oochub.commands._options import AsJson, out_console
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import facts_of
 
+PANEL = "Start"
+
 
 def show(
     kind: Annotated[
@@ -35,7 +37,7 @@ def show(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Shows one thing: a benchmark's files, others' documentation; `show models` which models are served, and how."""
+    """Shows one thing: a benchmark's files, the documentation of others, or the models that are served."""
     if kind == "models":
         _show_models(name, as_json)
         return

@@ -12,6 +12,8 @@ from oochub.commands._signature import shown
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import SWEEP
 
+PANEL = "Train"
+
 
 def sweep(
     raw: Annotated[

@@ -12,6 +12,8 @@ from oochub.settings.data_settings import DataSettings
 from oochub.settings.training_settings import TrainingSettings
 from oochub.storage.artifacts import RUN
 
+PANEL = "Train"
+
 
 def train(
     source: Source,

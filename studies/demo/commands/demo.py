@@ -8,6 +8,8 @@ import typer
 from oochub.commands._options import out_console, without_weight_bars, writes
 from oochub.studies.file_kinds import DEMO
 
+PANEL = "Start"
+
 
 def demo(
     out: Annotated[
@@ -15,7 +17,7 @@ def demo(
     ] = Path("demo"),
     seed: Annotated[int, typer.Option(help="Of the trainings.", min=0, max=2**32 - 1)] = 0,
 ) -> None:
-    """The main job on toy worlds, minutes on a laptop: build, train ERM and GroupDRO, evaluate, report."""
+    """Runs the main job on toy worlds in minutes: build, train ERM and GroupDRO, evaluate, report."""
     from oochub.studies.demo.demo import demo as run
 
     without_weight_bars()

@@ -8,6 +8,8 @@ import typer
 from oochub.commands._options import AsJson, print_result, without_weight_bars, writes
 from oochub.studies.file_kinds import EXAMPLE
 
+PANEL = "Start"
+
 
 def example(
     out: Annotated[Path, typer.Argument(callback=writes(EXAMPLE), help="The folder for the images and the model.")],
@@ -16,7 +18,7 @@ def example(
     seed: Annotated[int, typer.Option(help="Of images and training.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Draws a folder of images and trains a small model on them, to try `oochub audit` on: half a minute."""
+    """Draws a folder of images and trains a small model on it, to try `oochub audit`: half a minute."""
     from oochub.studies.demo.example import example as run
 
     without_weight_bars()

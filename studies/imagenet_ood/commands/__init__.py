@@ -1,1 +1,1 @@
-"""The commands of this study: one file, one command."""
+"""ImageNet-OOD: run the experiments of the paper, review images by hand."""

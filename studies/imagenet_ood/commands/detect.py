@@ -1,4 +1,4 @@
-"""The command `oochub detect`."""
+"""The command `oochub imagenet_ood detect`."""
 
 from functools import partial
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command `oochub review`."""
+"""The command `oochub imagenet_ood review`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -48,7 +48,7 @@ def review(
     from oochub.studies.imagenet_ood.review import QUESTION
 
     if out is not None and reference is None:
-        raise OochubError("The page needs both: oochub review OOD.parquet ID.parquet --out review.html.")
+        raise OochubError("The page needs both: oochub imagenet_ood review OOD.parquet ID.parquet --out review.html.")
     if out is None and keep is None and not (apply and decisions):
         raise OochubError(
             "Nothing to write: give --out PAGE.html to review, or --apply decisions.csv with --keep LIST.txt or "

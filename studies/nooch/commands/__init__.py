@@ -1,1 +1,1 @@
-"""The commands of this study: one file, one command."""
+"""NOOCH: compare hard examples with the published ones, select the tasks of a suite."""

@@ -1,4 +1,4 @@
-"""The command `oochub gallery`."""
+"""The command `oochub nooch gallery`."""
 
 from pathlib import Path
 from typing import Annotated, Any

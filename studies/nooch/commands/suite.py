@@ -1,4 +1,4 @@
-"""The command `oochub suite`."""
+"""The command `oochub nooch suite`."""
 
 from pathlib import Path
 from typing import Annotated

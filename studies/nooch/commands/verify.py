@@ -1,4 +1,4 @@
-"""The command `oochub verify`."""
+"""The command `oochub nooch verify`."""
 
 import json
 from dataclasses import asdict
@@ -10,14 +10,12 @@ from rich.table import Table
 
 from oochub import catalog
 from oochub.commands._options import AsJson, out_console
-from oochub.errors import OochubError
 
 _DISAGREES = 3  # an exit code of its own: 2 is for what the user can fix, and ids that differ are a finding
 _SHOWN = 5  # ids of a set on one line of a terminal; the JSON has them all
 
 
 def verify(
-    benchmark: Annotated[str, typer.Argument(help="nooch")],
     coco: Annotated[str, typer.Option(help="The raw COCO folder.")],
     official_ids: Annotated[Path, typer.Option(help="The folder of the 96 published id files.")],
     encoder: Annotated[str | None, typer.Option(help="Also the gist sets, by this sentence encoder.")] = None,
@@ -25,14 +23,11 @@ def verify(
     splits: Annotated[str | None, typer.Option(help="The official split file, if not in the COCO folder.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recomputes a benchmark's hard examples and compares them with the released; exit 3 where they disagree."""
+    """Recomputes NOOCH's hard examples and compares them with the published ones; exit 3 if they disagree."""
     from oochub.benchmark import data_folder
     from oochub.studies.nooch.verification import verify_nooch
 
-    if benchmark != "nooch":
-        catalog.get("benchmark", benchmark)  # an unknown name is said to be one
-        raise OochubError(f"{benchmark} has no published sets to compare with; nooch has.")
-    folder = data_folder(catalog.get("benchmark", benchmark), coco)
+    folder = data_folder(catalog.get("benchmark", "nooch"), coco)
     verification = verify_nooch(folder, official_ids, encoder=encoder, contexts=contexts, splits=splits)
     if as_json:
         fields = asdict(verification) | {"agrees": verification.agrees}

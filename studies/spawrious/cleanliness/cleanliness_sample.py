@@ -131,8 +131,8 @@ def read_sample(folder: Path) -> list[SampledImage]:
     file = folder / FILE
     if not file.is_file():
         raise OochubError(
-            f"There is no {FILE} in {folder}. Give the folder that `oochub cleanliness SOURCE --out FOLDER` wrote, "
-            "then the files that its pages saved."
+            f"There is no {FILE} in {folder}. Give the folder that `oochub spawrious cleanliness SOURCE --out FOLDER` "
+            "wrote, then the files that its pages saved."
         )
     rows = csv.reader(io.StringIO(read_text(file), newline=""))
     sample = []

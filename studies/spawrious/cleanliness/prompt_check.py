@@ -24,7 +24,7 @@ QUESTION = Question(
     heading="Is each image realistic, and does it fit the prompt?",
     lead="Fits: it looks real and shows what the prompt says. No dog: it is unfit, for there is no dog in it. Unfit: "
     "it is unfit in any other way, such as a dog with five legs, or another place.",
-    then="run: oochub prompt_check FOLDER prompt.csv",
+    then="run: oochub spawrious prompt_check FOLDER prompt.csv",
     choices=(
         Choice(decision="fits", label="Fits", past="fit", key="f"),
         Choice(decision="no_dog", label="No dog", past="without a dog", key="n", is_good=False),

@@ -1,1 +1,1 @@
-"""The commands of this study: one file, one command."""
+"""Spawrious: compose challenges, generate images, check them by people or by CLIP."""

@@ -1,4 +1,4 @@
-"""The command `oochub cleanliness`."""
+"""The command `oochub spawrious cleanliness`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -96,7 +96,7 @@ def _write(
     if not as_json:
         different = len({image.example_id for image in sample})
         out_console.print(f"{different:,} images on {size['raters']:,} pages. Send each rater one, then: ", end="")
-        out_console.print(f"oochub cleanliness {out} rater_*.csv")
+        out_console.print(f"oochub spawrious cleanliness {out} rater_*.csv")
     print_result({"pages": str(out)}, as_json)
 
 

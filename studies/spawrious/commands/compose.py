@@ -1,4 +1,4 @@
-"""The command `oochub compose`."""
+"""The command `oochub spawrious compose`."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from oochub import catalog
 from oochub.commands._options import AsJson, out_console, print_result, without_weight_bars, writes
 from oochub.commands._signature import shown
-from oochub.errors import OochubError
+from oochub.errors import OochubError, unknown_name
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import CSV
 from oochub.studies.file_kinds import COMPOSED
@@ -18,6 +17,7 @@ from oochub.studies.file_kinds import COMPOSED
 if TYPE_CHECKING:
     import pandas as pd
 
+    from oochub.builders.sources.spawrious_compositions import SpawriousComposition
     from oochub.studies.spawrious.composition.challenge_kind import ChallengeKind
     from oochub.studies.spawrious.composition.composition_search import CompositionSearch
 
@@ -34,9 +34,12 @@ def compose(
             )
         ),
     ],
-    benchmark: Annotated[str, typer.Argument(help="spawrious")],
-    file: Annotated[
-        Path | None, typer.Argument(metavar="FILE.toml", help="The composition; without --out it is checked alone.")
+    composition: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE.toml|CHALLENGE",
+            help="A composition, or a challenge of the paper such as o2o_hard; without --out it is only checked.",
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -60,16 +63,16 @@ def compose(
     """Composes a challenge from all images of Spawrious, or searches for easy and hard ones."""
     from oochub.storage.files import sole_writer
 
-    if benchmark != "spawrious":
-        catalog.get("benchmark", benchmark)  # an unknown name is said to be one
-        raise OochubError(f"{benchmark} cannot be composed; spawrious can.")
-    if (file is None) == (search is None):
-        raise OochubError("Give one of both: a file, oochub compose spawrious FILE.toml, or --search N.")
+    if (composition is None) == (search is None):
+        raise OochubError(
+            "Give one of both: a composition, oochub spawrious compose FILE.toml (or a challenge, o2o_hard), or "
+            "--search N."
+        )
     options = raw.options or {}
-    if file is not None:
+    if composition is not None:
         if form or model or seed:
             raise OochubError("--form, --model and --seed are of the search: leave them out, or give --search N.")
-        _compose(file, out, as_json, data_dir=raw.data_dir, options=options, num_proc=num_proc)
+        _compose(composition, out, as_json, data_dir=raw.data_dir, options=options, num_proc=num_proc)
     elif search is not None:
         if out is None or model is None:
             raise OochubError(
@@ -91,8 +94,20 @@ def compose(
             )
 
 
-def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
-    from oochub.builders.sources.spawrious_compositions import RELEASED_N, read_composition
+def _read_composition(typed: str) -> "SpawriousComposition":
+    """The composition of a file, or that of a challenge of the paper by its name: o2o_hard, spawrious/o2o_hard."""
+    from oochub.builders.sources.spawrious_compositions import TABLE_2, read_composition
+
+    name = typed.removeprefix("spawrious/")
+    if name in TABLE_2:
+        return TABLE_2[name]
+    if Path(typed).suffix or Path(typed).exists():
+        return read_composition(typed)
+    raise unknown_name("challenge of Spawrious", name, TABLE_2, "A composition of your own is a FILE.toml.")
+
+
+def _compose(typed: str, out: Path | None, as_json: bool, **given: Any) -> None:
+    from oochub.builders.sources.spawrious_compositions import RELEASED_N, TABLE_2
     from oochub.data.build_file import read_record
     from oochub.loading_scripts.build_repository import build_parquet
     from oochub.storage.artifacts import format_csv
@@ -101,7 +116,9 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
     from oochub.studies.spawrious.composition.composition_counts import composition_counts
 
-    composition = read_composition(file)
+    composition, name = _read_composition(typed), typed.removeprefix("spawrious/")
+    if out is not None and name in TABLE_2:
+        raise OochubError(f"{name} is a challenge of the paper: `oochub build spawrious/{name} --out {out}` builds it.")
     counts = composition_counts(composition, RELEASED_N)
     kind, correlations = challenge_kind(counts), background_correlations(counts)
     if not as_json:
@@ -109,7 +126,7 @@ def _compose(file: Path, out: Path | None, as_json: bool, **given: Any) -> None:
     written: dict[str, Any] = {"kind": kind.name, "pairs": dict(kind.pairs), "groups": kind.groups}
     written |= {"not_one_to_one": kind.not_one_to_one, "not_many_to_many": kind.not_many_to_many}
     if out is not None:
-        options = {**given.pop("options"), "composition": str(file)}
+        options = {**given.pop("options"), "composition": typed}
         with sole_writer(out):
             repository = build_parquet("spawrious/composed", out, options=options, **given)
             record = read_record(repository, "composed")

@@ -1,4 +1,4 @@
-"""The command `oochub generate`."""
+"""The command `oochub spawrious generate`."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -7,10 +7,8 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.table import Table
 
-from oochub import catalog
 from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
 from oochub.commands._signature import shown
-from oochub.errors import OochubError
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import GENERATION
 
@@ -25,7 +23,6 @@ def generate(
             )
         ),
     ],
-    benchmark: Annotated[str, typer.Argument(help="spawrious")],
     out: Annotated[
         Path, typer.Option(callback=writes(GENERATION), help="The folder of the images; `--data-dir` of spawrious.")
     ],
@@ -51,11 +48,8 @@ def generate(
     seed: Annotated[int, typer.Option(help="From which that of each image is derived.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Makes images of dogs from texts, as Spawrious did, and keeps those in which a captioner sees a dog."""
+    """Makes images of dogs from texts, as Spawrious did, and keeps those that a captioner calls a dog."""
     check_device(asked.device)
-    if benchmark != "spawrious":
-        catalog.get("benchmark", benchmark)  # an unknown name is said to be one
-        raise OochubError(f"The images of {benchmark} are no generated ones; those of spawrious are.")
     from oochub.process.ranks import Ranks
     from oochub.records.schema import to_json
     from oochub.studies.spawrious.generation.generate_spawrious import generate_spawrious, jobs_left

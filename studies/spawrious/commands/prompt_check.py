@@ -1,11 +1,10 @@
-"""The command `oochub prompt_check`."""
+"""The command `oochub spawrious prompt_check`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from oochub import catalog
 from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
 from oochub.commands._signature import shown
 from oochub.errors import OochubError
@@ -28,9 +27,7 @@ def prompt_check(
             )
         ),
     ],
-    source: Annotated[
-        str, typer.Argument(metavar="spawrious|FOLDER", help="spawrious; with ANSWERS what --out wrote.")
-    ],
+    folder: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="With ANSWERS: what --out wrote.")] = None,
     answers: Annotated[Path | None, typer.Argument(metavar="ANSWERS", help="The file that the page saved.")] = None,
     out: Annotated[
         Path | None, typer.Option(callback=writes(PROMPT_CHECK), help="A folder of the images and their page.")
@@ -56,16 +53,13 @@ def prompt_check(
 ) -> None:
     """Makes 100 images of a prompt for a person to judge; accepts it by their answers, else exits with 3."""
     check_device(asked.device)
-    if answers is not None and out is None:
-        _judge(Path(source).expanduser(), answers, as_json)
+    if folder is not None and answers is not None and out is None:
+        _judge(folder.expanduser(), answers, as_json)
         return
-    if answers is not None or out is None:
+    if folder is not None or out is None:
         raise OochubError(
             "Give one of two: --out FOLDER to make the images; or that folder and the file that its page saved."
         )
-    if source != "spawrious":
-        catalog.get("benchmark", source)  # an unknown name is said to be one
-        raise OochubError(f"{source} has no prompts; spawrious has.")
     from oochub.models.acceleration import choose_device
     from oochub.models.captioner import Captioner
     from oochub.studies.spawrious.cleanliness.prompt_check import checked_job
@@ -93,7 +87,9 @@ def prompt_check(
     job = check(out, plan, number, maker, Captioner(captioner, device=place), images=images, bar=_show_progress)
     if not as_json:
         out_console.print(job.prompt, markup=False)
-        out_console.print(f"Open {out / 'prompt.html'}, then: oochub prompt_check {out} prompt.csv", markup=False)
+        out_console.print(
+            f"Open {out / 'prompt.html'}, then: oochub spawrious prompt_check {out} prompt.csv", markup=False
+        )
     print_result({"folder": str(out)}, as_json)
 
 
@@ -112,7 +108,9 @@ def _judge(folder: Path, answers: Path, as_json: bool) -> None:
     from oochub.studies.spawrious.generation.tried_image import read_tried
 
     if not (folder / LIST).is_file():
-        raise OochubError(f"There is no {LIST} in {folder}. Give the folder that `oochub prompt_check --out` wrote.")
+        raise OochubError(
+            f"There is no {LIST} in {folder}. Give the folder that `oochub spawrious prompt_check --out` wrote."
+        )
     decisions = read_decisions(answers, allowed=QUESTION.allowed)
     verdict = prompt_verdict(read_tried(folder / LIST), decisions)
     if as_json:

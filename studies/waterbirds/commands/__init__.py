@@ -1,1 +1,1 @@
-"""The commands of this study: one file, one command."""
+"""Waterbirds: make the data from CUB and Places."""

@@ -1,4 +1,4 @@
-"""The command `oochub construct`."""
+"""The command `oochub waterbirds construct`."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -6,15 +6,12 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
-from oochub import catalog
 from oochub.commands._options import AsJson, out_console, print_result, writes
-from oochub.errors import OochubError
 from oochub.studies.file_kinds import WATERBIRDS
 from oochub.studies.waterbirds.waterbird_rows import SEED
 
 
 def construct(
-    benchmark: Annotated[str, typer.Argument(help="waterbirds")],
     out: Annotated[
         Path, typer.Option(callback=writes(WATERBIRDS), help="The folder of the images; --data-dir of waterbirds.")
     ],
@@ -31,9 +28,6 @@ def construct(
     as_json: AsJson = False,
 ) -> None:
     """Puts birds cut out of CUB before places of Places365, as Waterbirds was made."""
-    if benchmark != "waterbirds":
-        catalog.get("benchmark", benchmark)  # an unknown name is said to be one
-        raise OochubError(f"{benchmark} cannot be constructed; waterbirds can.")
     from oochub.studies.waterbirds.construct_waterbirds import construct_waterbirds
 
     made = construct_waterbirds(out, cub=cub, places=places, segmentations=segmentations, seed=seed, species=species)

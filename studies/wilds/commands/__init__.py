@@ -1,1 +1,1 @@
-"""The commands of this study: one file, one command."""
+"""WILDS: score prediction files, make Tables 1 and 2 of the paper."""

@@ -1,4 +1,4 @@
-"""The command `oochub submission`."""
+"""The command `oochub wilds submission`."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The command `oochub wilds_tables`."""
+"""The command `oochub wilds tables`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
 from oochub.storage.files import FileKind
 
 
-def wilds_tables(
+def tables(
     sources: Annotated[list[Path], typer.Argument(help="Reports of wilds, or folders of them, such as a sweep's.")],
     html: Annotated[
         Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
