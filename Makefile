@@ -49,7 +49,7 @@ test: $(READY) $(AXE)  ## the everyday tests, a process a core; TESTS=tests/buil
 	$(BIN)/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(TESTS)
 
 slow: $(READY) $(AXE)  ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow -n logical --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest -m "slow and not campaign" -n logical --dist loadfile --no-loadscope-reorder $(TESTS)
 
 campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours
 	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile $(TESTS)

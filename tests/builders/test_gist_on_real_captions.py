@@ -38,7 +38,7 @@ def _published(folder: Path, criterion: str, task: str, sign: str) -> np.ndarray
     return np.concatenate([np.load(file, allow_pickle=False) for file in files])
 
 
-@pytest.mark.slow  # about 10,000 captions through MiniLM: a minute of one core
+@pytest.mark.campaign  # about 10,000 captions through MiniLM: a minute of one core
 def test_gist_similarity_ranks_the_published_hard_examples(real_data, tmp_path, capsys):
     """Means of at least .90 (positives) and .85 (negatives); .950 and .919 were measured with this encoder elsewhere.
 

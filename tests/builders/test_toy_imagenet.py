@@ -143,7 +143,7 @@ def test_corruptions_are_what_they_are_called():
         assert sorted(distance) == distance and distance[0] > 0.2, (name, distance)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_small_network_finds_the_shifts(tmp_path):
     """Accurate on its classes, less where they are corrupted or redrawn; it knows unknown classes by their confidence.
 

@@ -92,7 +92,10 @@ def test_a_program_that_is_over_leaves_nothing(name, inputs, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGKILL, *(pytest.param(number, marks=pytest.mark.campaign) for number in (signal.SIGTERM, signal.SIGINT))],
+)
 def test_a_sweep_that_is_stopped_leaves_nothing(number, inputs, tmp_path):
     """In its trainings. Fault seen: two leaked semaphores, those of the workers' bars of progress."""
     words = ["-m", "oochub.cli", *COMMANDS["sweep"](inputs, tmp_path), "--jobs", "2"]

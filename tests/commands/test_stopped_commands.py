@@ -163,7 +163,10 @@ def short_folder():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code"),
-    [*(("build", code) for code in _KILLS), *(pytest.param("train", code, marks=pytest.mark.slow) for code in _KILLS)],
+    [
+        *(("build", code) for code in _KILLS),
+        *(pytest.param("train", code, marks=pytest.mark.campaign) for code in _KILLS),
+    ],
 )
 def test_processes_end_with_the_one_that_started_them(command, code, spawrious, tmp_path, short_folder):
     """Stopped while they build rows or decode images, they leave no process, message or folder.

@@ -72,8 +72,20 @@ def settings(tmp_path_factory):
     }
 
 
+_OF_PICTURES = ("clusters of images", "coco")
+
+
+def _cases(few: list[tuple[str, str]], *others: tuple[str, str]) -> list[Any]:
+    """Each way in each world, and others; all but the ones that are named are a campaign."""
+    assert {way for way, _ in few} == set(WAYS)
+    cases = [*product(WAYS, KINDS), *others]
+    return [pytest.param(*case, marks=() if case in few else pytest.mark.campaign) for case in cases]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("way", "kind"), [*product(WAYS, KINDS), ("clusters of images", "coco")])
+@pytest.mark.parametrize(
+    ("way", "kind"), _cases([("clusters", "spawrious"), ("segments", "coco"), ("properties", "coco")], _OF_PICTURES)
+)
 def test_planted_contexts_are_found(way, kind, settings, tmp_path):
     """A true context that is shown by its own column is shown by the way's nearest, in the same direction.
 
@@ -103,8 +115,9 @@ def test_planted_contexts_are_found(way, kind, settings, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("way", "kind"), _cases([("clusters", "coco"), ("segments", "spawrious"), ("properties", "spawrious")])
+)
 def test_errors_without_a_context_show_none(way, kind, settings, tmp_path):
     """Errors drawn at random within each class: nothing is shown in 18 of 20 draws at least.
 

@@ -225,7 +225,7 @@ def test_torchrun_gives_what_one_process_gives(job, alone, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("next_ranks", [1, 2, 3])
+@pytest.mark.parametrize("next_ranks", [3, *(pytest.param(ranks, marks=pytest.mark.campaign) for ranks in (1, 2))])
 def test_a_rank_that_is_killed(job, alone, tmp_path, next_ranks):
     """Torchrun stops the others; what is complete is kept, for any number of processes."""
     out = tmp_path / "p.parquet"

@@ -8,7 +8,7 @@ import pytest
 
 from oochub.studies.demo.effect import main
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.campaign  # trainings of minutes; one of them is in the test of the README's first result
 SEEDS = int(os.environ.get("OOCHUB_EFFECT_SEEDS", "3"))
 
 

@@ -188,8 +188,8 @@ def test_nothing_to_follow_is_said(tuned, tmp_path, monkeypatch):
     assert "Nothing was selected for GDRO on spawrious/o2o_hard" in result.page.read_text()
 
 
-@pytest.mark.slow  # each starts six processes: 15 seconds
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.slow  # six processes: 15 seconds
+@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.campaign)])
 def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
     """The sweep is killed, or interrupted, in its third run: no worker is left, and the table comes out equal.
 
@@ -335,7 +335,7 @@ def test_from_pictures_to_the_table(run, tmp_path, coco):
     assert code == 2 and "is not a folder" in err
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_killed_in_training_it_comes_out_as_undisturbed(tmp_path):
     """Eight small trainings, two at a time, killed twice at random moments: the same table. About two minutes."""
     coco = toy_coco(tmp_path / "raw" / "nooch", size=160, focus="car")
