@@ -110,7 +110,9 @@ def test_the_declaration_is_whole(name):
         assert declaration.name == name, f"{where}: name={declaration.name!r} must be that of the file, {name!r}"
         assert not config or config in configs, f"{where}: no such config; the builder has {configs[:9]}"
         assert not config or not declaration.configs, f"{where}: a config's declaration has no configs of its own"
-        assert declaration.output in _LABELS, f"{where}: output={declaration.output!r}, allowed are {list(_LABELS)}"
+        assert declaration.output in _LABELS, (
+            f"{where}: output={declaration.output!r}, allowed are {list(_LABELS)}, and LABEL_COLUMNS of tests"
+        )
         unknown = [metric for metric in declaration.metrics if metric not in metrics]
         assert not unknown, f"{where}: the metrics {unknown} do not exist; `oochub list metric` names them"
         primary = declaration.primary_metric

@@ -39,9 +39,12 @@ class Subject:
 
     def columns(self, n: int, seed: int) -> Columns:
         """Random arrays of `n` rows, as this kind of output gives them to its metrics."""
+        assert self.kind in _COLUMNS, (
+            f"METRIC_COLUMNS in the test of {self.kind}: a function like _number of {__file__}"
+        )
         columns = _COLUMNS[self.kind](n, np.random.default_rng(seed))
         unknown = sorted(set(self.arrays) - set(columns))
-        assert not unknown, f"the columns of {self.kind} have no {unknown}: add them, for the rules need columns"
+        assert not unknown, f"the columns of {self.kind} in {__file__} have no {unknown}: add what its arrays() gives"
         return {name: columns[name] for name in self.arrays}
 
 

@@ -56,7 +56,6 @@ EXAMPLES: dict[str, Callable[[Path], Example]] = {
     "presence": _detector,
 }
 """By the name of the mode; the test of a new one has `MODE_EXAMPLES = {"name": lambda folder: Example(...)}`."""
-EXAMPLES |= declared_in_tests("MODE_EXAMPLES", "models")
 
 
 def example_rows(class_names: tuple[str, ...], order: tuple[str, ...]) -> DatasetDict:
@@ -77,3 +76,6 @@ def example_rows(class_names: tuple[str, ...], order: tuple[str, ...]) -> Datase
         columns = {"example_id": [f"{split}/{k}" for k in range(rows)], "image": files, "label": label}
         splits[split] = Dataset.from_dict(columns, features)
     return DatasetDict(splits)
+
+
+EXAMPLES |= declared_in_tests("MODE_EXAMPLES", "models")  # last, since those tests may import all that stands above
