@@ -6,7 +6,7 @@ from planted_pictures import PROCESSOR, Onlooker, planted_folder
 from transformers import ResNetConfig, ResNetForImageClassification
 
 import oochub
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.records.schema import to_json
 from oochub.report.report import Report
 from oochub.report.verdict import verdict
@@ -144,7 +144,6 @@ def test_a_loaded_data_set_is_audited_too(model, few):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"context": None}, "do not say what surrounds each thing"),
         ({"label": "tune"}, "Did you mean 'tone'"),
         ({"mode": "heads"}, "No mode named 'heads'. Did you mean 'head'"),
         ({"splits": ["tests"]}, "No split named 'tests'. Did you mean 'test'"),
@@ -157,6 +156,28 @@ def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tm
     monkeypatch.setattr("oochub.models.model_source.open_pretrained", lambda *a, **k: pytest.fail("it was opened"))
     with pytest.raises(OochubError, match=message):
         oochub.audit(model, few, out=tmp_path / "audit", **{**COLUMNS, **given})
+    assert not (tmp_path / "audit" / "predictions.parquet").exists()
+
+
+def test_a_context_that_is_guessed_is_the_one_that_is_named(pictures):
+    """The only other column of the folder; the numbers are those of the named column, and the report says it."""
+    with pytest.warns(OochubWarning, match="The context is taken from the column 'ground'"):
+        guessed = audit(Onlooker("background"), pictures, context=None)
+    named = audit(Onlooker("background"), pictures)
+    assert guessed["gap"] == named["gap"] and guessed["gap"] < 0
+    note = "the context is the column 'ground', guessed as the only one that can hold it"
+    assert set(guessed.notes) - set(named.notes) == {note}
+
+
+def test_data_without_a_context_are_refused(tmp_path):
+    """Of a folder whose only other column was taken out. Planted fault: the check after the prediction."""
+    folder = planted_folder(tmp_path / "squares", train=6, test=8)
+    for file in folder.rglob("metadata.csv"):
+        rows = [line.split(",") for line in file.read_text().splitlines()]
+        left = [k for k, name in enumerate(rows[0]) if name != "ground"]
+        file.write_text("\n".join(",".join(row[k] for k in left) for row in rows))
+    with pytest.raises(OochubError, match="do not say what surrounds each thing"):
+        audit(Onlooker("background"), folder, context=None, out=tmp_path / "audit")
     assert not (tmp_path / "audit" / "predictions.parquet").exists()
 
 

@@ -152,7 +152,8 @@ def audit_source(
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")
     if isinstance(source, str | Path):
-        loaded = load_columns(str(source), data, in_place=True)
+        guess = ("label", "context") if way is None else ("label",)
+        loaded = load_columns(str(source), data, in_place=True, guess=guess)
     else:
         unread = next(iter(data.given()), None)
         if unread is not None:

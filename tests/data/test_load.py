@@ -156,7 +156,7 @@ def test_given_contexts_replace_those_that_are_counted(tmp_path):
     with pytest.raises(OochubError, match=r"named 'gras'. Did you mean 'grass'"):
         oochub.load(folder, label="species", context="place", usual={"dog": ["gras"]})
     with pytest.raises(OochubError, match="needs a label and a context"):
-        oochub.load(folder, label="species", usual={"dog": ["grass"]})
+        oochub.load(of_rows(tmp_path / "two", train=[("dog", "grass"), ("cat", "sofa")]), label="y", usual={"dog": "a"})
 
 
 def test_nothing_usual_is_said(tmp_path):

@@ -132,7 +132,7 @@ def add_contexts(
     target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
     name, splits = "data", source
     if isinstance(source, str | Path):
-        splits = load_columns(str(source), data, in_place=target is None)
+        splits = load_columns(str(source), data, in_place=target is None, guess=("label",))
         name = source_name(str(source)).replace("/", "-")
     if target is None:
         return find_contexts(splits, way, name=name, choose_on=asked.choose_on, asked=measurement)

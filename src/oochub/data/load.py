@@ -3,7 +3,7 @@
 Columns of class numbers may come as text, so that `row["challenge"] == "easy"` says what it seems to say.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -48,6 +48,9 @@ def load(
     (label/context) and `challenge`: easy where the context is usual for the class, by the criterion `mismatch`. See
     `oochub.data.user_data`.
 
+    If nothing says which column holds the label, or the context, and exactly one column can (classes or text, few
+    values, no ids; a context crosses the classes), it is taken, with a warning and a note in the build record.
+
     The usual contexts of a class are those that are strictly more frequent with it than without it in the training
     split, or over all rows where there is no other split; a note and the facts of the build record say which.
 
@@ -85,7 +88,8 @@ def load(
             f"{source!r:.60}. A data set that is loaded already goes to oochub.predict and oochub.audit as it is."
         )
     check_parameters(load, {"num_proc": num_proc}, kind="argument of load")
-    loaded = load_columns(str(source), DataSettings.of(locals()), num_proc=num_proc)
+    columns = DataSettings.of(locals())
+    loaded = load_columns(str(source), columns, num_proc=num_proc, guess=("label", "context"))
     if split is not None:
         if not isinstance(split, str) or split not in loaded:
             raise unknown_name("split", split, loaded)
@@ -99,6 +103,7 @@ def load_columns(
     *,
     num_proc: int | None = None,
     in_place: bool = False,
+    guess: Collection[str] = (),
     check: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> datasets.DatasetDict:
     """What `load` gives, all splits, with the options as one record.
@@ -108,6 +113,7 @@ def load_columns(
         data: Which configuration of it, and which columns are what.
         num_proc: Processes to build with.
         in_place: Leave images in the shards of a built WebDataset, for what reads them by `picture_bytes` alone.
+        guess: Which of "label" and "context" may be guessed, see `make_user_data`.
         check: Is given the features of a benchmark before it is built.
 
     Raises:
@@ -140,7 +146,7 @@ def load_columns(
         name = name if data.config is None else f"{name}-{data.config}"
         place = Path(source).expanduser().absolute()
         folder = (place if place.is_dir() else place.parent) if place.exists() else None
-    return loaded if is_whole else make_user_data(loaded, data, name=name, folder=folder)
+    return loaded if is_whole else make_user_data(loaded, data, name=name, folder=folder, guess=guess)
 
 
 def load_benchmark(

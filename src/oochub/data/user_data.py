@@ -4,7 +4,8 @@ Whether each row's context is usual for its class is counted or given, then judg
 usual contexts of a class are those that are more frequent with it than without it.
 """
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from oochub import catalog
 from oochub.data.challenge import KINDS, challenge
+from oochub.data.guess_columns import list_candidates, name_candidates, note_guess, say_guess
 from oochub.data.user_columns import (
     ClassColumn,
     class_folders,
@@ -25,7 +27,7 @@ from oochub.data.user_columns import (
     read_class_column,
     read_number_column,
 )
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, OochubWarning, either, unknown_name
 from oochub.records.build_record import OWN, BuildFacts, BuildRecord
 from oochub.records.sides import CHALLENGES
 from oochub.settings.data_settings import DataSettings
@@ -46,7 +48,12 @@ class _Made(NamedTuple):
 
 
 def make_user_data(
-    data: datasets.DatasetDict, columns: DataSettings, *, name: str, folder: Path | None = None
+    data: datasets.DatasetDict,
+    columns: DataSettings,
+    *,
+    name: str,
+    folder: Path | None = None,
+    guess: Collection[str] = (),
 ) -> datasets.DatasetDict:
     """The data with the columns of our row form first, and a build record.
 
@@ -57,6 +64,8 @@ def make_user_data(
         data: The splits, as `open_source` gives them.
         columns: Which columns are what.
         name: The config of the record of the benchmark "custom": a folder's or repository's name.
+        guess: Which of "label" and "context" to take, if nothing says it, from the only column that can hold it. The
+            column itself stays; a warning and a note of the record say which it was.
         folder: What paths of images are relative to; None where the data are not from this disk.
 
     Returns:
@@ -86,15 +95,25 @@ def make_user_data(
     label_name, context_name = _find_label_column(features, columns), _find_context_column(features, columns)
     group_name = columns.group or ("group" if "group" in features else None)
     made = {"example_id": _Made(datasets.Value("string"), find_example_ids(data))}
+    folders = class_folders(data) if label_name is None else None
+    guessed: dict[str, str] = {}
+    if "label" in guess and is_own and label_name is None and folders is None and not _has_truth(features):
+        guessed |= _guess("label", list_candidates(data, besides=columns.named.values()))
+        label_name = guessed.get("label")
     label = context = None
     if label_name is None:
-        label = class_folders(data)
+        label = folders
     elif context_name is None and str(getattr(features[label_name], "dtype", "")).startswith("float"):
         made["label"] = _Made(features[label_name], read_number_column(data, label_name, role="label"))
     elif columns.label or context_name or is_class_like(features[label_name]):
         label = read_class_column(data, label_name, role="label", named=False)
     if label is not None:
         made["label"] = _Made(label.feature, {split: label.stored(split) for split in data})
+    has_sides = context_name or group_name or any(each in features for each in _ANY)
+    if "context" in guess and is_own and label is not None and not has_sides:
+        taken = {str(label_name), *columns.named.values()}
+        guessed |= _guess("context", list_candidates(data, label=label, besides=taken))
+        context_name = guessed.get("context")
     if context_name is not None:
         context = read_class_column(data, context_name, role="context")
         made["context"] = _Made(context.feature, context.codes)
@@ -118,11 +137,25 @@ def make_user_data(
     record = before or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
     if is_own:
         facts = replace(facts, rows=dict(data.num_rows))
-    used = {"challenge", label_name, group_name, context_name if is_own else "context"}
+    notes = (*notes, *(note_guess(role, column) for role, column in guessed.items()))
+    used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
     description = replace(record, notes=notes, facts=facts).describe(_write_summary(info.description, name))
     return datasets.DatasetDict(
         {split: _join_split(part, made, split, used, description) for split, part in data.items()}
     )
+
+
+def _has_truth(features: Mapping[str, Any]) -> bool:
+    """Whether the data have the truth of another kind of output, such as boxes."""
+    return any(catalog.get("output", name).label_column in features for name in catalog.names("output"))
+
+
+def _guess(role: str, candidates: Sequence[str]) -> dict[str, str]:
+    """The one candidate for a role, which is said; nothing of none or several."""
+    if len(candidates) != 1:
+        return {}
+    warnings.warn(say_guess(role, candidates[0]), OochubWarning, stacklevel=5)
+    return {role: candidates[0]}
 
 
 def check_context(dataset: Any) -> None:
@@ -149,8 +182,8 @@ def check_context(dataset: Any) -> None:
     found = either("oochub.contexts(data, by='properties')", "oochub contexts SOURCE --contexts properties --out DIR")
     raise OochubError(
         "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
-        f"{', '.join(columns)}. If one of these holds it, name it with {name}. Else add a column `context`; of a "
-        "folder of images, in its metadata.csv:\n"
+        f"{', '.join(columns)}.{name_candidates(dataset)} If one of these holds it, name it with {name}. "
+        "Else add a column `context`; of a folder of images, in its metadata.csv:\n"
         "  file_name,label,context\n"
         "  1.jpg,dog,grass\n"
         "  2.jpg,dog,beach\n"
