@@ -96,6 +96,7 @@ def _guide(file: Path) -> str:
 
 def _at_top(text: str) -> str:
     """A file at the root of the repository, its links as from the top of the site."""
+    text = re.sub(r'\b(src|srcset)="docs/', r'\1="', text)
     return _LINK.sub(lambda link: link[1] + _turned(_ROOT / "README.md", link[2]).removeprefix("docs/") + link[3], text)
 
 
