@@ -18,8 +18,8 @@ from oochub.attention.attention_map import AttentionMap
 from oochub.attention.object_masks import ObjectMasks
 from oochub.attention.seen_maps import make_seen_maps
 from oochub.attention.smooth_grad_cam import Variant, check_saliency
-from oochub.data.load import declaration_for
-from oochub.errors import OochubError, either, unknown_name
+from oochub.data.load import find_data_declaration
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.models.acceleration import choose_device
@@ -117,7 +117,7 @@ def _explain_no_rows(
 ) -> str:
     asked = f"of {label or 'any class'} taken for {answer or 'another'}" if label or answer else "of any class"
     beside = f" that {others[0].metadata.model.id} gets right" if others else ""
-    named = f"Name other classes with {either('label= and answer=', '--label and --answer')}"
+    named = f"Name other classes with {choose_wording('label= and answer=', '--label and --answer')}"
     hint = named if label or answer else "Look at another split, or at another model"
     return f"{first.metadata.model.id} makes no mistake {asked}{beside} among {words}. {hint}."
 
@@ -268,7 +268,7 @@ def _choose_split(data: Mapping[str, Any], split: str | None) -> str:
     """The split that was named, else that of the headline, else the last."""
     if split is not None and split not in data:
         raise unknown_name("split", split, data)
-    declared = declaration_for(data)
+    declared = find_data_declaration(data)
     wanted = split or (declared.evaluation_split if declared else "test")
     chosen = wanted if wanted in data else list(data)[-1]
     if not isinstance(data[chosen], datasets.Dataset):

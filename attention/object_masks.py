@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.builders.sources.coco_object_masks import object_masks
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.storage.picture_file import check_inside
 from oochub.storage.reading import read_bytes
@@ -62,7 +62,7 @@ image, <example_id>.png, white on the object and black elsewhere.
             raise OochubError(
                 f"{len(missing):,} of {len(example_ids):,} images have no mask in {self._folder}, first "
                 f"{missing[0]}.png. Give the folder of this data set's masks, or leave out "
-                f"{either('masks=', '--masks')}."
+                f"{choose_wording('masks=', '--masks')}."
             )
 
     def mask(self, example_id: str, size: tuple[int, int]) -> NDArray[np.bool_]:

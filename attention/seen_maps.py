@@ -15,7 +15,7 @@ from oochub.attention.smooth_grad_cam import SmoothGradCam
 from oochub.errors import OochubError
 from oochub.input import Input
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
+from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
@@ -86,7 +86,7 @@ def make_seen_maps(
             for place, name in enumerate(ids[start : start + count]):
                 own = None
                 if mask is not None:
-                    size = decode(picture_bytes(files[start + place]["image"], name), name).size
+                    size = decode(read_picture_bytes(files[start + place]["image"], name), name).size
                     own = _fit_mask(mask(name, size), size, name, inputs, black, white)
                 yield SeenMap((255 * levels[place]).round().astype(np.uint8), maps[place], own)
             start += count

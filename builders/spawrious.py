@@ -24,7 +24,7 @@ from oochub.builders.sources.spawrious_compositions import (
 )
 from oochub.builders.sources.spawrious_files import ARCHIVES, FOLDER, SpawriousFiles, spawrious_places
 from oochub.builders.sources.stored import Stored
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
@@ -172,7 +172,7 @@ class Spawrious(BenchmarkBuilder):
             raise OochubError(f"composition is of the config composed; leave it out for {config.name}.")
         if config.name == "composed":
             if config.composition is None:
-                give = either('composition="FILE.toml"', "--option composition=FILE.toml")
+                give = choose_wording('composition="FILE.toml"', "--option composition=FILE.toml")
                 raise OochubError(f"spawrious/composed needs its composition: give {give}.")
             return read_composition(config.composition)
         return (TABLE_2 if config.variant == "paper" else RELEASED).get(config.name)

@@ -7,7 +7,7 @@ import textwrap
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.metric import MetricShell, facts_of, paragraph
+from oochub.metric import MetricShell, read_facts, read_paragraph
 
 _LABELS = ("Interval", "Limitations", "Source")
 _SECTIONS = ("Args", "Returns", "Raises")
@@ -37,11 +37,11 @@ def metric_card(name: str, *, space: str | None = None) -> str:
     True
     """
     metric = catalog.get("metric", name)
-    facts, file = facts_of(metric), sys.modules[metric.__module__]
+    facts, file = read_facts(metric), sys.modules[metric.__module__]
     shells = [value for value in vars(file).values() if _is_shell(value, file.__name__)]
     lead, sections, examples = _split_docstring(inspect.getdoc(metric) or "")
     shell_examples = _split_docstring(inspect.getdoc(shells[0]) or "")[2] if shells else ""
-    labeled = {label: paragraph(file.__doc__, label) for label in _LABELS}
+    labeled = {label: read_paragraph(file.__doc__, label) for label in _LABELS}
     absent = [
         *(f'a paragraph "{label}: ..." in the docstring of the file' for label in _LABELS if not labeled[label]),
         *(f'a section "{title}:" in the docstring of the function' for title in _SECTIONS if title not in sections),

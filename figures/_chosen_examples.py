@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.prediction.predictions import Predictions
 from oochub.report import wording
 from oochub.stats.logits import summarize_softmax
@@ -109,7 +109,7 @@ def _check_choice(first: Sequence[Predictions], only: str | None, kinds: Sequenc
         raise OochubError(
             f"Hard and easy positives are of a binary task; these predictions tell {len(classes)} classes apart "
             f"({', '.join(classes[:4])}, ...). Of predictions of nooch/all take one task: "
-            + either('oochub.task(predictions, "ce_car").', "--task ce_car.")
+            + choose_wording('oochub.task(predictions, "ce_car").', "--task ce_car.")
         )
     if only is not None and only not in _CRITERIA:
         raise unknown_name("criterion of NOOCH", only, _CRITERIA)
@@ -128,7 +128,7 @@ def _name_models(models: Sequence[Predictions], given: Sequence[str] | None) -> 
     if len(set(names)) < len(names):
         raise OochubError(
             f"Two models have one name: {', '.join(names)}. Name each with "
-            f"{either('names=[...]', '--name')}, once for each model in their order."
+            f"{choose_wording('names=[...]', '--name')}, once for each model in their order."
         )
     return [wording.name(name) for name in names]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.scenes import Scenes
 
 Side = Literal["positive", "negative"]
@@ -59,7 +59,7 @@ def sort_by_similarity(scenes: Scenes, side: str) -> tuple[NDArray[np.bool_], ND
     if scenes.similarity is None:
         raise OochubError(
             "These scenes have no gist similarity. Build nooch/all with an encoder: "
-            f"{either('encoder=NAME of load_dataset', '--option encoder=NAME')}."
+            f"{choose_wording('encoder=NAME of load_dataset', '--option encoder=NAME')}."
         )
     pairs = select_side(scenes, side) & ~np.isnan(scenes.similarity)
     if not pairs.any():

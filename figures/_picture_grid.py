@@ -160,7 +160,7 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
     import datasets
 
     from oochub.inputs.pictures.preprocessing import decode
-    from oochub.inputs.pictures.stored_pictures import picture_bytes
+    from oochub.inputs.pictures.stored_pictures import read_picture_bytes
 
     if isinstance(dataset, Mapping) and split not in dataset:
         raise unknown_name("split of the data set", split, dataset)
@@ -179,7 +179,7 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
     pictures = {}
     for name, row in zip(ids, rows.cast_column("image", datasets.Image(decode=False)), strict=True):
         where = f"split {split}, example {name}"
-        pictures[name] = decode(picture_bytes(row["image"], where), where)
+        pictures[name] = decode(read_picture_bytes(row["image"], where), where)
     return pictures
 
 

@@ -78,4 +78,4 @@ def label_metric(report: Report, metric: str) -> str:
 
 def title_sides(report: Report) -> dict[str, str]:
     """What the benchmark calls the sides."""
-    return {side: wording.side_title(report.benchmark, side) for side in theme.SIDES}
+    return {side: wording.title_side(report.benchmark, side) for side in theme.SIDES}

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, label_points, make_axes
 from oochub.report import format_numbers, theme, wording
-from oochub.report.model_line import ModelLine, line_axes, model_lines
+from oochub.report.model_line import ModelLine, make_line_axes, model_lines
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def accuracy_on_the_line(
     ['50', '60', '70', '80', '90', '95', '98']
     """
     line = _choose_metric(reports, metric, config)
-    x, y = line_axes(line)
+    x, y = make_line_axes(line)
     ax = make_axes(ax, 5.4, 5.2)
     across = np.array(x.across())
     ax.plot(*(line.place(across),) * 2, color=INK2, linewidth=1, linestyle=":", zorder=1)
@@ -109,7 +109,7 @@ def _choose_metric(reports: Sequence[Report], metric: str | None, config: str | 
     lines = {f"{line.benchmark}/{line.config}": line for line in model_lines(list(reports), metric=metric)}
     if config is None and len(lines) > 1:
         first = next(iter(lines.values())).config
-        how = either(f"config={first!r}", f"--plot accuracy_on_the_line:config={first}=FILE.png")
+        how = choose_wording(f"config={first!r}", f"--plot accuracy_on_the_line:config={first}=FILE.png")
         raise OochubError(f"These reports are of {', '.join(lines)}. Name one: {how}.")
     fitting = [name for name in lines if config in (None, name, name.partition("/")[2])]
     if not fitting:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.figures._style import INK, INK2, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
-from oochub.report.comparison_page import GAP, gap_matrix
+from oochub.report.comparison_page import GAP, make_gap_matrix
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
     """
     from matplotlib.patches import Rectangle
 
-    matrix = gap_matrix(list(reports), number=number)
+    matrix = make_gap_matrix(list(reports), number=number)
     rows, columns = matrix.models, matrix.benchmarks
     longest = max(len(wording.name(model, 40)) for model in rows)
     ax = make_axes(ax, 0.3 + _LETTER * longest + _WIDTH * len(columns), 1.0 + _HEIGHT * len(rows))
@@ -83,7 +83,7 @@ def _build_table(reports: Sequence[Report], *, number: str = GAP, **_: Any) -> "
     """The cells at full precision, as `--plot` prints them."""
     import pandas as pd
 
-    matrix = gap_matrix(list(reports), number=number)
+    matrix = make_gap_matrix(list(reports), number=number)
     return pd.DataFrame(
         {"model": model, "data": column, "value": cell.estimate.value, "low": cell.estimate.low}
         | {"high": cell.estimate.high, "n": cell.estimate.n}

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from oochub import catalog
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.figures._style import GRID, INK, INK2, draw_legend, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
 from oochub.report.report import Report
@@ -39,7 +39,7 @@ def detection(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     pairs = catalog.get("section", "new_classes")().chart(report)
     if not pairs:
         raise OochubError(
-            f"This report has no detectors. Evaluate with {either('detectors=[...]', '--detector')}, or plot "
+            f"This report has no detectors. Evaluate with {choose_wording('detectors=[...]', '--detector')}, or plot "
             "another kind."
         )
     ax = make_axes(ax, 7.0, 1.2 + 0.42 * sum(len(pair.rows) + 1 for pair in pairs))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import choose_detector, choose_inside_part, choose_outside_part
 from oochub.figures._detector_comparison import rank_comparison
@@ -71,7 +71,7 @@ def detector_ranks(
     baseline = choose_detector(scored_sets, against)
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
-        other = either("detector=", "--detector")
+        other = choose_wording("detector=", "--detector")
         raise OochubError(f"Ranks are compared of two detectors, got {key} twice. Name another with {other}.")
     known, new = choose_inside_part(scored_sets, inside), choose_outside_part(scored_sets, outside)
     score, base = (

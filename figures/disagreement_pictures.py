@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.detector_scores import ScoredSet
 from oochub.evaluation.set_parts import choose_detector, split_scored_sets
 from oochub.figures._picture_grid import Picture, draw_picture_grid, name_class, select_pictures
@@ -73,7 +73,7 @@ def disagreement_pictures(
     baseline = choose_detector(scored_sets, against)
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
-        other = either("detector=", "--detector")
+        other = choose_wording("detector=", "--detector")
         raise OochubError(f"Two detectors disagree, got {key} twice. Name another with {other}.")
     if columns < 1:
         raise OochubError(f"columns is a whole number of 1 or more, got {columns}.")

@@ -153,14 +153,16 @@ def _format_heading(kind: str, criterion: str, thing: str, contexts: Sequence[st
     if criterion == "gist":
         meaning = _BY_GIST[kind].format(wording.words(thing))
     elif contexts:
-        meaning = wording.pairing(thing, contexts, present=sign == "positive", role="in" if side == "easy" else "out")
+        meaning = wording.name_pairing(
+            thing, contexts, present=sign == "positive", role="in" if side == "easy" else "out"
+        )
     else:
         return title
     return f"{title}: {meaning}" + (f"; easy by {_OTHER[only]}" if only else "")
 
 
 def _format_contexts(contexts: Sequence[str]) -> str:
-    return wording.listed([wording.words(context) for context in contexts], "or")
+    return wording.join_names([wording.words(context) for context in contexts], "or")
 
 
 def _note(chosen: Any, compared: bool) -> str:

@@ -6,7 +6,7 @@ from oochub import catalog
 from oochub.figures._report_rows import draw_point, label_metric
 from oochub.figures._style import INK, INK2, hide_frame, make_axes
 from oochub.report import format_numbers, theme
-from oochub.report.group_findings import out_count
+from oochub.report.group_findings import count_out
 from oochub.report.report import Report
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def gap(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         ax.set_xlim(scale * (min(lows, default=0.0) - 0.03), scale * 1.03)
     ax.set_ylim(-1, 1)
     ax.set_yticks([])
-    n = f"n = {format_numbers.count(report.gap.n_in)} {chart.titles['in']}, {out_count(report)} {chart.titles['out']}"
+    n = f"n = {format_numbers.count(report.gap.n_in)} {chart.titles['in']}, {count_out(report)} {chart.titles['out']}"
     about = "; ".join(filter(None, (label_metric(report, benchmark.primary_metric), ", ".join(words))))
     ax.set_xlabel(f"{about}\n{n}; with 95% intervals")
     hide_frame(ax, keep=("bottom",))

@@ -17,7 +17,7 @@ from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCard
 
 from oochub import catalog
-from oochub.benchmark import Benchmark, data_folder
+from oochub.benchmark import Benchmark, find_data_folder
 from oochub.data.build_file import ConfigFiles, store_record
 from oochub.data.repository_card import name_size
 from oochub.data.write_webdataset import (
@@ -32,7 +32,7 @@ from oochub.dataset_cards.card import card
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 from oochub.storage.artifacts import REPOSITORY
-from oochub.storage.files import check_writable, sole_writer, write_whole, write_whole_folder
+from oochub.storage.files import check_writable, lock_target, write_whole, write_whole_folder
 from oochub.storage.parquet_file import seal
 
 _PATIENCE = 60.0  # seconds
@@ -68,12 +68,12 @@ def _build_repository(
     Raises:
         OochubError: See `build_parquet`; configs in another form are there.
     """
-    from oochub.data.load import benchmark_builder, builder_class, check_options, split_name
+    from oochub.data.load import check_options, get_builder_class, make_benchmark_builder, split_name
 
     check_writable(out, kind=REPOSITORY)
     benchmark, config = split_name(name)
     check_options(benchmark, options or {})
-    config = builder_class(benchmark).checked_config(config or None)
+    config = get_builder_class(benchmark).checked_config(config or None)
     if num_proc is not None and num_proc < 1:
         raise OochubError(f"num_proc must be a whole number, 1 or larger, got {num_proc!r}. Leave it out for one.")
     target = Path(out).expanduser()
@@ -84,18 +84,18 @@ def _build_repository(
             raise OochubError(
                 f"{target} holds configs as {form}, and all of a repository have one form. Choose another folder."
             )
-    data_folder(catalog.get("benchmark", benchmark).of(config), data_dir)  # an error of it leaves no empty folder
-    builder = benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
+    find_data_folder(catalog.get("benchmark", benchmark).of(config), data_dir)  # an error of it leaves no empty folder
+    builder = make_benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
     builder.stores_record = True
     folder = target / builder.config.name
-    with sole_writer(folder):
+    with lock_target(folder):
         with write_whole_folder(folder) as draft:
             built = draft / "built"
             builder.download_and_prepare(str(built), file_format="parquet", num_proc=num_proc)
             written = write(built, draft, builder)
             for leftover in [*built.iterdir(), *draft.glob("built*")]:
                 leftover.rmdir() if leftover.is_dir() else leftover.unlink()
-        with sole_writer(target / "README.md", patience=_PATIENCE):  # of all configs; it takes a moment
+        with lock_target(target / "README.md", patience=_PATIENCE):  # of all configs; it takes a moment
             _write_card(target, builder, written, text)
     return target
 

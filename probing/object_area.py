@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub import catalog
-from oochub.benchmark import data_folder
+from oochub.benchmark import find_data_folder
 from oochub.builders.sources.coco_object_masks import Masks, object_masks
 from oochub.context_finder import OpenedPicture
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.records.build_record import BuildRecord
 from oochub.storage.picture_file import check_inside
@@ -327,13 +327,13 @@ def choose_area(
         segmenter.check(_list_class_names(part, record, thing))
         return SegmentedAreas(segmenter, thing)
     if record is not None and record.benchmark == "nooch":
-        return CocoAreas(data_folder(catalog.get("benchmark", "nooch"), data_dir), thing)
+        return CocoAreas(find_data_folder(catalog.get("benchmark", "nooch"), data_dir), thing)
     if "boxes" in part.column_names:
         return BoxAreas("boxes")
     raise OochubError(
-        f"The probe needs to know where the object of each image is. Give {either('masks=', '--masks')}, a folder of "
-        f"PNG masks; {either('boxes=', '--boxes')}, a column of boxes; or {either('segmenter=', '--segmenter')}, a "
-        "semantic segmenter that knows your classes."
+        f"The probe needs to know where the object of each image is. Give {choose_wording('masks=', '--masks')}, a "
+        f"folder of PNG masks; {choose_wording('boxes=', '--boxes')}, a column of boxes; or "
+        f"{choose_wording('segmenter=', '--segmenter')}, a semantic segmenter that knows your classes."
     )
 
 

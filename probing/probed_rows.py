@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oochub.context_finder import OpenedPicture
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
+from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
 from oochub.prediction.predictions import Predictions
 from oochub.probing.altered_pictures import Mask, Pixels, remove_object
 from oochub.probing.object_area import ObjectArea, RowOfObject
@@ -141,7 +141,7 @@ class ProbedRows:
             OochubError: An image or a mask that cannot be read.
         """
         names = [f"example {self.example_ids[k]}" for k in numbers]
-        contents = [picture_bytes(self._read_picture(k), name) for k, name in zip(numbers, names, strict=True)]
+        contents = [read_picture_bytes(self._read_picture(k), name) for k, name in zip(numbers, names, strict=True)]
         pictures = [
             OpenedPicture(content, decode(content, name)) for content, name in zip(contents, names, strict=True)
         ]

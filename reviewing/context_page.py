@@ -13,7 +13,7 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.context_finding.context_columns import TITLE, card_text
+from oochub.context_finding.context_columns import TITLE, write_card_text
 from oochub.data.load import load_columns
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError
@@ -24,13 +24,13 @@ from oochub.records.build_record import (
     ContextCheck,
     ContextRater,
     FoundContexts,
-    without_build_column,
+    drop_build_column,
 )
 from oochub.reviewing.decisions import read_decisions
 from oochub.reviewing.rater_scores import score_raters
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page, make_thumbnails
 from oochub.settings.data_settings import DataSettings
-from oochub.storage.files import sole_writer
+from oochub.storage.files import lock_target
 from oochub.storage.reading import read_bytes
 
 HAS, LACKS = "has", "lacks"
@@ -48,7 +48,7 @@ QUESTION = Question(
 """What is asked of each image."""
 
 
-def make_context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int = 0) -> str:
+def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int = 0) -> str:
     """A page with sampled rows of each context: half of those said to have it, half of those said to lack it.
 
     The rows are drawn from those on which nothing was chosen: the rows on which the report tests. Where one half has
@@ -165,8 +165,8 @@ def store_answers(folder: str | Path, answers: Sequence[str | Path]) -> FoundCon
     target = check_replaceable(folder, title=TITLE, what="data with contexts")
     if not target.exists():
         raise OochubError(f"There is no {target}. Give the folder that oochub contexts wrote.")
-    with sole_writer(target):
-        data = without_build_column(load_columns(str(target), DataSettings()))
+    with lock_target(target):
+        data = drop_build_column(load_columns(str(target), DataSettings()))
         facts = collect_context_facts(data)
         files = {str(path): read_decisions(path, allowed=QUESTION.allowed) for path in answers}
         example, has, tested = select_context_rows(data, facts)
@@ -203,7 +203,7 @@ def store_answers(folder: str | Path, answers: Sequence[str | Path]) -> FoundCon
         record = BuildRecord.of(next(iter(data.values())).info)
         assert record is not None  # noqa: S101 collect_context_facts found one
         record = replace(record, facts=replace(record.facts, found_contexts=stored))
-        write_repository(target, data, record, card_text(data, record), tag="contexts")
+        write_repository(target, data, record, write_card_text(data, record), tag="contexts")
     return stored
 
 

@@ -185,7 +185,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
     from tqdm import tqdm
 
     from oochub.inputs.pictures.preprocessing import decode
-    from oochub.inputs.pictures.stored_pictures import picture_bytes
+    from oochub.inputs.pictures.stored_pictures import read_picture_bytes
 
     parts = list(data.values()) if isinstance(data, Mapping) else [data]
     row_of = {
@@ -205,7 +205,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
     for example in tqdm(wanted, desc=f"{what} images", unit="img", delay=2, disable=None):
         number, row = row_of[example]
         where = f"{what} image {example}"
-        pictures[example] = make_thumbnail(decode(picture_bytes(raw[number][row]["image"], where), where))
+        pictures[example] = make_thumbnail(decode(read_picture_bytes(raw[number][row]["image"], where), where))
     return pictures
 
 

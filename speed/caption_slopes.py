@@ -15,7 +15,7 @@ from slope import Slope
 
 import oochub
 from oochub.builders.sources.sentence_embeddings import image_embeddings
-from oochub.context_finding.context_columns import way_of
+from oochub.context_finding.context_columns import make_way
 from oochub.context_finding.measure_images import measure_images
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
@@ -87,10 +87,10 @@ def caption_work(is_short: bool) -> Iterator[Slope]:
 
     files = [jpeg(seed) for seed in range(16)]
     with tempfile.TemporaryDirectory() as place:
-        full = way_of("captions", {"model": _captioner(Path(place) / "full", is_short=is_short), "encoder": "none"})
+        full = make_way("captions", {"model": _captioner(Path(place) / "full", is_short=is_short), "encoder": "none"})
         encoder = tiny_encoder(Path(place) / "encoder")
         tiny = tiny_captioner(Path(place) / "tiny", "vision-encoder-decoder")
-        small, drawn = (way_of("captions", {"model": tiny, "encoder": encoder}) for _ in range(2))
+        small, drawn = (make_way("captions", {"model": tiny, "encoder": encoder}) for _ in range(2))
         full._encoder = encoder  # measuring needs one that opens, and no more of it
         drawn.measures = lambda pictures: pa.table({"captions": _said(len(pictures))})
 

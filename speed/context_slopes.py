@@ -17,7 +17,7 @@ from slope import Slope
 
 import oochub
 from oochub.context_finder import ContextWay
-from oochub.context_finding.context_columns import way_of
+from oochub.context_finding.context_columns import make_way
 from oochub.context_finding.measure_images import measure_images
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
@@ -62,7 +62,7 @@ def way(name: str, *, is_short: bool = False) -> ContextWay:
         settings["model"] = hf.CLIPModel(hf.CLIPConfig(**layers)).eval()  # the config's defaults are ViT-B/32
         settings["image_processor"], settings["tokenizer"] = hf.CLIPImageProcessor(), tokenizer()
         settings["names"] = _NAMES
-    return way_of(name, settings)
+    return make_way(name, settings)
 
 
 def drawn(name: str, *, is_short: bool = False) -> ContextWay:

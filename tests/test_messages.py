@@ -9,7 +9,7 @@ from import_graph import ROOT, files
 
 import oochub
 from oochub.cli import main
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 
 RAISED = ("OochubError", "unknown_name", "StudyStopped")
 SAID_BY_OPTIONS = (  # what the command line has an option for
@@ -32,7 +32,7 @@ OF_PYTHON_ALONE = {  # places that no command reaches, each with its reason
 
 
 def _texts(node: ast.AST):
-    """The literal texts of a message, without what stands in `either`."""
+    """The literal texts of a message, without what stands in `choose_wording`."""
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "either":
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -55,14 +55,14 @@ def test_no_message_speaks_pythons_words_alone():
     """Planted fault: the message below."""
     planted = 'raise OochubError(f"{x} needs features. Predict with features=True (--features).")'
     assert pythons_words(planted) and not pythons_words(planted.replace("features=True (--features)", "them"))
-    assert not pythons_words("raise OochubError(f\"Give {either('splits=', '--split')}.\")")
+    assert not pythons_words("raise OochubError(f\"Give {choose_wording('splits=', '--split')}.\")")
     wrong = [
         f"{file.relative_to(ROOT)}: {text}"
         for file in files()
         if file.name not in OF_PYTHON_ALONE
         for text in pythons_words(file.read_text("utf-8"))
     ]
-    assert not wrong, "Say it with oochub.errors.either(python, shell):\n" + "\n".join(wrong)
+    assert not wrong, "Say it with oochub.errors.choose_wording(python, shell):\n" + "\n".join(wrong)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_no_message_speaks_pythons_words_alone():
     ],
 )
 def test_the_command_line_speaks_of_options(monkeypatch, capsys, tmp_path, words, shell, python):
-    """Planted fault: a command that runs outside `speaking_shell`."""
+    """Planted fault: a command that runs outside `word_for_shell`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OOCHUB_DATA", raising=False)
     monkeypatch.setattr(sys, "argv", ["oochub", *words])
@@ -84,7 +84,7 @@ def test_the_command_line_speaks_of_options(monkeypatch, capsys, tmp_path, words
         main()
     error = capsys.readouterr().err
     assert shell in error and python not in error, error
-    assert either("python", "shell") == "python"  # the command is over
+    assert choose_wording("python", "shell") == "python"  # the command is over
 
 
 def test_python_is_told_of_arguments():

@@ -75,7 +75,7 @@ def mix_batches(batch: Batch, partner: Batch, weight: Tensor) -> Batch:
     return batch._replace(inputs=inputs, label=Mixed(first, second, weight))
 
 
-def mixed_losses(logits: Tensor, label: Tensor | Mixed) -> Tensor:
+def mix_losses(logits: Tensor, label: Tensor | Mixed) -> Tensor:
     """The loss of each row; of a mixed one, weight x loss of the first label + (1 - weight) x that of the second.
 
     For cross entropies that is the loss of the mixed label; for squares it differs from it by what no logit changes.
@@ -83,7 +83,7 @@ def mixed_losses(logits: Tensor, label: Tensor | Mixed) -> Tensor:
     >>> import torch
     >>> logits = torch.tensor([[0.0, 2.0]])
     >>> label = Mixed(torch.tensor([0]), torch.tensor([1]), torch.tensor([0.25]))
-    >>> round(mixed_losses(logits, label).item(), 4)  # 0.25 x 2.1269 + 0.75 x 0.1269
+    >>> round(mix_losses(logits, label).item(), 4)  # 0.25 x 2.1269 + 0.75 x 0.1269
     0.6269
     """
     if not isinstance(label, Mixed):

@@ -12,7 +12,7 @@ from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
 from oochub.trainers.heads.head_stack import HeadStack, group_by
 from oochub.trainers.objective import Objective
-from oochub.trainers.recipe import objective_name
+from oochub.trainers.recipe import name_objective
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.rows.targets import CLASSES, Task
 from oochub.trainers.samplers import EpochSampler, make_sampler
@@ -98,7 +98,7 @@ def check_stackable(objective: Objective, args: RobustTrainingArguments) -> None
     """
     own = ("change", "take_step", "shares", "next_stage")
     if objective.needs_features or any(getattr(type(objective), name) is not getattr(Objective, name) for name in own):
-        name = objective_name(objective)
+        name = name_objective(objective)
         raise OochubError(f"{name} is more than a loss of logits: it cannot train a stack of heads on fixed features.")
     if args.affine_after_blocks or args.auxiliary_column is not None:
         raise OochubError("affine_after_blocks and auxiliary_column change features, which stay as they are here.")
@@ -111,10 +111,10 @@ def _prepare_sampler(probe: Probe, train: Examples, task: Task, outputs: int) ->
     objective, args = probe.objective, probe.args
     check_stackable(objective, args)
     if objective.needs_classes and task.problem_type != CLASSES:
-        raise OochubError(f"{objective_name(objective)} needs one class a row, not {task.problem_type}. Take erm.")
+        raise OochubError(f"{name_objective(objective)} needs one class a row, not {task.problem_type}. Take erm.")
     environments = train.counts(train.environment, len(train.environment_names))
     if objective.needs_environments and sum(count > 0 for count in environments) < 2:
-        raise OochubError(f"{objective_name(objective)} compares environments, and the training rows have one.")
+        raise OochubError(f"{name_objective(objective)} compares environments, and the training rows have one.")
     objective.prepare(
         class_counts=train.counts(train.label, outputs) if task.problem_type == CLASSES else None,
         environment_counts=environments,

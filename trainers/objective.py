@@ -188,7 +188,7 @@ def environment_means(values: Tensor, environment: Tensor, environments: int) ->
     return EnvironmentMeans(sums / count.clamp(min=1), count)
 
 
-def checked_environment(objective: Objective, environment: Tensor | None) -> Tensor:
+def check_environment(objective: Objective, environment: Tensor | None) -> Tensor:
     """`environment` as it was given.
 
     Raises:
@@ -202,7 +202,7 @@ def checked_environment(objective: Objective, environment: Tensor | None) -> Ten
     return environment
 
 
-def checked_counts(objective: Objective, environment_counts: Any) -> Tensor:
+def check_counts(objective: Objective, environment_counts: Any) -> Tensor:
     """Rows of each environment as float64 (environments,).
 
     Raises:

@@ -10,7 +10,7 @@ import datasets
 import pyarrow.compute as pc
 import torch
 
-from oochub.context_finding.context_environments import found_environments
+from oochub.context_finding.context_environments import find_environments
 from oochub.input import Input
 from oochub.records.build_record import BuildRecord
 from oochub.records.provenance import provenance
@@ -31,7 +31,7 @@ def settings(
         splits: The data sets by the name of their split, "train" first.
     """
     return {
-        "objective": {"name": objective_name(objective), "hyperparameters": objective.hyperparameters},
+        "objective": {"name": name_objective(objective), "hyperparameters": objective.hyperparameters},
         "arguments": args.settings,
         "model": {"architecture": type(model).__name__, "initial_weights": _digest_state(model.state_dict())},
         **inputs.settings(),
@@ -70,7 +70,7 @@ def make_recipe(
     base = getattr(model.config, "_name_or_path", "") or None  # an empty name: built from a config, not loaded
     return {
         "schema": 1,
-        "objective": {"name": objective_name(objective), "hyperparameters": objective.hyperparameters},
+        "objective": {"name": name_objective(objective), "hyperparameters": objective.hyperparameters},
         "arguments": args.settings,
         "model": {
             "architecture": type(model).__name__,
@@ -89,18 +89,18 @@ def make_recipe(
             "problem_type": problem_type,
             "environment_column": environment_column,
             "environments": dict(environments),
-            "found_environments": found_environments(train, environment_column),
+            "found_environments": find_environments(train, environment_column),
         },
         "selection": dict(selection),
         "provenance": provenance(seed=args.seed),
     }
 
 
-def objective_name(objective: Objective) -> str:
+def name_objective(objective: Objective) -> str:
     """The name of an objective in the catalog: that of its file.
 
     >>> from oochub.trainers.objectives.erm import Erm
-    >>> objective_name(Erm())
+    >>> name_objective(Erm())
     'erm'
     """
     return type(objective).__module__.rpartition(".")[2]

@@ -11,12 +11,12 @@ from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
-from oochub.input import Input, check_changes, check_config, kind_of_processor
+from oochub.input import Input, check_changes, check_config, find_processor_kind
 from oochub.models.open_model import open_pretrained
 from oochub.records.metadata import HeldOut
 from oochub.records.schema import to_json
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.fine_tuning.auxiliary import attach, detach, read_auxiliary, save_apart, without_second_head
+from oochub.trainers.fine_tuning.auxiliary import attach, detach, drop_second_head, read_auxiliary, save_apart
 from oochub.trainers.fine_tuning.callbacks import Callbacks
 from oochub.trainers.fine_tuning.fitting import check_detector, check_objective, check_tokens, find_head_layers
 from oochub.trainers.fine_tuning.loop import Loop, TrainingData
@@ -107,9 +107,9 @@ class RobustTrainer:
         _check_tracker(args.report_to)
         eval_dataset = _check_validation(args, eval_dataset, held_out)
         if args.affine_after_blocks:
-            from oochub.models.affine_resnet import with_affine
+            from oochub.models.affine_resnet import add_affine
 
-            model = with_affine(model)
+            model = add_affine(model)
         self.model, self.args, self.objective, self._held_out = model, args, objective, held_out
         self._inputs = _make_inputs(
             args,
@@ -194,7 +194,7 @@ class RobustTrainer:
 
     def save_model(self, folder: str | Path) -> Path:
         """Writes the model as it is now and its processor or tokenizer, as transformers does; returns the folder."""
-        self.model.save_pretrained(folder, state_dict=without_second_head(self.model.state_dict()))
+        self.model.save_pretrained(folder, state_dict=drop_second_head(self.model.state_dict()))
         self._inputs.processor.save_pretrained(folder)
         return Path(folder)
 
@@ -260,7 +260,7 @@ def _make_inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
         )
     ((name, own),) = given.items()
     usual = {"image_processor": "pictures", "tokenizer": "texts"}
-    kind = catalog.get("input", usual[name]) if name in usual else kind_of_processor(own)
+    kind = catalog.get("input", usual[name]) if name in usual else find_processor_kind(own)
     check_changes(kind, augment=args.augment)
     inputs: Input = kind.of(own, normalize=args.normalize)
     return inputs

@@ -136,14 +136,14 @@ class EnvironmentSampler(EpochSampler):
         return np.concatenate(batches)
 
 
-def power_weights(codes: Any, power: float = 1.0) -> NDArray[np.float64]:
+def compute_power_weights(codes: Any, power: float = 1.0) -> NDArray[np.float64]:
     """The weight (1 / w)^power of each row, w the share of rows with its code.
 
     Args:
         codes: Class, environment or group of each row, int (n,).
         power: 0 is no adjustment, 1 makes all codes equally likely.
 
-    >>> power_weights([0, 0, 0, 1]).round(3).tolist()
+    >>> compute_power_weights([0, 0, 0, 1]).round(3).tolist()
     [1.333, 1.333, 1.333, 4.0]
     """
     codes = np.asarray(codes)
@@ -161,10 +161,10 @@ def number_groups(label: Any, environment: Any) -> NDArray[np.int64]:
     return np.unique(pairs, axis=1, return_inverse=True)[1].ravel().astype(np.int64)
 
 
-def balanced_rows(codes: NDArray[Any], draws: np.random.Generator) -> NDArray[np.intp]:
+def draw_balanced_rows(codes: NDArray[Any], draws: np.random.Generator) -> NDArray[np.intp]:
     """Row numbers with as many rows of each code as the rarest has, drawn at random, in ascending order.
 
-    >>> balanced_rows(np.array([7, 5, 7]), np.random.default_rng(0))[0] in (0, 1)
+    >>> draw_balanced_rows(np.array([7, 5, 7]), np.random.default_rng(0))[0] in (0, 1)
     True
     """
     rows = [np.flatnonzero(codes == code) for code in np.unique(codes)]
@@ -190,7 +190,7 @@ def make_sampler(
         environment: int (n,).
         batch_size: Rows of the batches of all processes together.
         seed: Of the draws.
-        power: See `power_weights`.
+        power: See `compute_power_weights`.
         environments_per_batch: See `EnvironmentSampler`.
 
     Raises:
@@ -206,11 +206,11 @@ def make_sampler(
     if name == "uniform":
         return UniformSampler(len(environment), seed=seed)
     if name == "environment_balanced":
-        return WeightedSampler(power_weights(environment, power), seed=seed)
+        return WeightedSampler(compute_power_weights(environment, power), seed=seed)
     label = np.asarray(label)
     if label.ndim != 1 or label.dtype.kind != "i":
         raise OochubError(
             f"sampler={name!r} needs one class a row. Take uniform, environment_balanced or environments."
         )
     codes = label if name == "class_balanced" else number_groups(label, environment)
-    return WeightedSampler(power_weights(codes, power), seed=seed)
+    return WeightedSampler(compute_power_weights(codes, power), seed=seed)

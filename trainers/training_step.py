@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from oochub.errors import OochubError
 from oochub.input import Input
-from oochub.trainers.fine_tuning.auxiliary import Auxiliary, second_head
+from oochub.trainers.fine_tuning.auxiliary import Auxiliary, find_second_head
 from oochub.trainers.fine_tuning.schedule import forget
 from oochub.trainers.losses import token_losses
 
@@ -139,7 +139,7 @@ class TrainingStep:
         if self._auxiliary is None:
             return 0.0
         assert features is not None  # noqa: S101  who has a second head knows the first
-        return self._auxiliary.loss(second_head(self.module), features, row)
+        return self._auxiliary.loss(find_second_head(self.module), features, row)
 
     def update(self, loss: Tensor) -> None:
         """One step of the optimizer down a scalar loss (with gradient accumulation, when its last batch is here)."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from oochub.builders.sources._check_header import check_header
 from oochub.errors import OochubError, did_you_mean
-from oochub.storage.reading import plain_number, read_text
+from oochub.storage.reading import parse_plain_number, read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +139,7 @@ class MetadataTable:
         """
         numbers = []
         for line, value in zip(self.lines, self.columns[name], strict=True):
-            numbers.append(plain_number(value))
+            numbers.append(parse_plain_number(value))
             if not math.isfinite(numbers[-1]):
                 raise OochubError(
                     f"{self.file}, line {line}: {name} is a finite number, got {value[:80]!r}. Fetch it again."

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from oochub.builders.sources._check_header import check_header
 from oochub.errors import OochubError, did_you_mean
-from oochub.storage.reading import plain_number, regular_file
+from oochub.storage.reading import check_regular_file, parse_plain_number
 
 _ROW = re.compile(r"Row #(\d+): (.*)", re.DOTALL)
 _PART = 1 << 24  # bytes of the file read at a time; no row is longer
@@ -117,7 +117,7 @@ again.
         try:
             values: NDArray[np.float64] = pc.cast(self.text(name), pa.float64()).to_numpy()
         except pa.ArrowInvalid:
-            values = np.array([plain_number(text) for text in self.text(name).to_pylist()])
+            values = np.array([parse_plain_number(text) for text in self.text(name).to_pylist()])
         right = (values >= lowest) & (values <= highest)
         if are_whole:
             right &= values == np.round(values)
@@ -144,7 +144,7 @@ def _describe_read_error(file: Path, done: int, reason: str) -> OochubError:
 
 
 def _open_table(file: Path, columns: Sequence[str]) -> pa_csv.CSVStreamingReader:
-    file = regular_file(file)
+    file = check_regular_file(file)
     layout = pa_csv.ParseOptions(newlines_in_values=True)
     with pa_csv.open_csv(
         file, pa_csv.ReadOptions(use_threads=False, block_size=_PART), layout, _convert_to_text(())

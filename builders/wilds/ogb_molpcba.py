@@ -15,7 +15,7 @@ from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_sp
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows
-from oochub.storage.reading import NUMPY_FAULTS, regular_file
+from oochub.storage.reading import NUMPY_FAULTS, check_regular_file
 
 _FOLDER = "ogbg_molpcba"  # that of the package ogb, which downloads it for WILDS
 _SPLITS = {"train": "train", "val": "valid", "test": "test"}  # and OGB's names of them
@@ -133,7 +133,7 @@ def _check_count(file: Path, lines: int, count: int, what: str) -> None:
 
 def _read_scaffolds(file: Path, count: int) -> NDArray[Any]:
     try:
-        with regular_file(file).open("rb") as content:
+        with check_regular_file(file).open("rb") as content:
             scaffold: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
     except NUMPY_FAULTS as error:
         raise OochubError(f"{file} is no .npy file of numbers ({error}). Fetch it again.") from error
@@ -150,7 +150,7 @@ def _read_mapping(file: Path, count: int) -> tuple[pa.ChunkedArray | None, tuple
     if not os.path.lexists(file):
         return None, None
     try:
-        with pa.csv.open_csv(regular_file(file)) as reader:
+        with pa.csv.open_csv(check_regular_file(file)) as reader:
             columns = reader.schema.names
         only = pa.csv.ConvertOptions(include_columns=["smiles"], column_types={"smiles": pa.string()})
         smiles = pa.csv.read_csv(file, convert_options=only).column("smiles")
@@ -277,7 +277,7 @@ def _read_number_table(
     lines = 0
     try:
         with pa.csv.open_csv(
-            regular_file(file),
+            check_regular_file(file),
             read_options=pa.csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False),
             parse_options=pa.csv.ParseOptions(ignore_empty_lines=False),
             convert_options=pa.csv.ConvertOptions(

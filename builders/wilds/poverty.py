@@ -12,7 +12,7 @@ from oochub.builders.wilds._data_set import BASE, WildsDataSet, WildsRows, of_sp
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows
-from oochub.storage.reading import NUMPY_FAULTS, regular_file
+from oochub.storage.reading import NUMPY_FAULTS, check_regular_file
 
 _SHAPE = (8, 224, 224)
 _PUBLISHED = 19_669
@@ -102,7 +102,7 @@ def _split(countries: list[str], *, fold: str, is_mixed: bool) -> np.ndarray:
 def _read_bands(file: Path) -> np.ndarray:
     """The bands of one place, float32 (8, 224, 224)."""
     try:
-        with np.load(regular_file(file), allow_pickle=False) as stored:
+        with np.load(check_regular_file(file), allow_pickle=False) as stored:
             values: np.ndarray = stored["x"]
     except NUMPY_FAULTS as error:
         raise OochubError(f"{file} is no npz file with an array x ({error}). Fetch it again.") from error

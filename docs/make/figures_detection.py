@@ -19,7 +19,7 @@ from tqdm import tqdm
 import oochub
 from oochub.builders.toy_worlds.toy_imagenet import toy_imagenet
 from oochub.evaluation.detector_scores import ScoredSet, score_sets
-from oochub.prediction.predictions import Predictions, row_counts
+from oochub.prediction.predictions import Predictions, count_rows
 from oochub.prediction.predictions_file import StoredHead
 from oochub.records.build_record import BuildRecord
 from oochub.studies.imagenet_ood.measures import SetScores, random_measures
@@ -112,7 +112,7 @@ def predictions(
         "version": record.version if record else "",
         "class_names": names,
     }
-    metadata |= {"model": {"id": model}, "rows": row_counts(columns["split"])}
+    metadata |= {"model": {"id": model}, "rows": count_rows(columns["split"])}
     return Predictions(pa.table({name: columns[name] for name in kept}), metadata)
 
 

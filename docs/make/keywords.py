@@ -22,7 +22,7 @@ from oochub.settings.evaluation_settings import EvaluationSettings
 from oochub.settings.hub_settings import HubSettings
 from oochub.settings.interval_settings import IntervalSettings
 from oochub.settings.model_settings import ModelSettings
-from oochub.settings.option import Settings, options_of
+from oochub.settings.option import Settings, list_options
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.settings.training_settings import TrainingSettings
@@ -90,7 +90,7 @@ def declared(function: Keywords) -> dict[str, _Declared]:
         tree = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
         assert isinstance(tree, ast.ClassDef)  # noqa: S101
         fields = {node.target.id: node for node in tree.body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
-        for name, about in options_of(kind).items():
+        for name, about in list_options(kind).items():
             if about.python and (not chosen or name in chosen):
                 node = fields[name]
                 assert isinstance(node.value, ast.Call)  # noqa: S101

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import row_blocks
 
@@ -26,7 +26,7 @@ def check_faiss() -> Any:
     try:
         import faiss
     except ImportError as error:
-        exact = either("index='exact'", "knn, which searches all rows")
+        exact = choose_wording("index='exact'", "knn, which searches all rows")
         raise OochubError(f"index=faiss needs faiss: pip install 'oochub[faiss]', or take {exact}.") from error
     return faiss
 

@@ -10,7 +10,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
-from oochub.storage.tensor_file import let_go, map_file
+from oochub.storage.tensor_file import map_file, release_pages
 
 
 class _Filed(NamedTuple):
@@ -89,7 +89,7 @@ class KeptRows:
             for some in fit_blocks(part.shape[0], int(np.prod(part.shape[1:]))):
                 rows = _read(part, some) if isinstance(part, _Filed) else part[some]
                 yield rows.astype(self.dtype, copy=False)
-                let_go(rows)
+                release_pages(rows)
 
     def joined(self) -> Array:
         """All rows in one array: in memory, or where there are more than may stay there, a map of their file."""

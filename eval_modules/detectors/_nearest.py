@@ -7,7 +7,7 @@ import numpy as np
 from oochub.eval_modules.detectors._graph import Graph
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks, row_blocks
-from oochub.storage.tensor_file import let_go
+from oochub.storage.tensor_file import release_pages
 
 _WIDTH = 8192  # rows of the bank looked at together
 _VALUES = 1 << 22  # products looked at together: 16 MiB
@@ -36,7 +36,7 @@ class Bank:
         for part in fit_blocks(*rows.shape):
             block = self.take(part)
             self.half[part] = np.einsum("ij,ij->i", block, block) / 2
-            let_go(rows)
+            release_pages(rows)
         self.reach = float(np.sqrt(2 * self.half.max())) or 1.0
 
     def take(self, which: Any) -> Array:
@@ -122,7 +122,7 @@ def _measure_kth(queries: Array, bank: Bank, k: int, index: Array, squared: Arra
         some = row[at : at + _PAIRS], column[at : at + _PAIRS]
         apart = queries[some[0]] - bank.take(index[some])
         squared[some] = np.einsum("ij,ij->i", apart, apart)
-        let_go(bank.rows)
+        release_pages(bank.rows)
     distances: Array = np.partition(squared, k - 1, axis=1)[:, k - 1]
     return distances
 
@@ -141,7 +141,7 @@ def _find_candidates(queries: Array, bank: Bank, kept: int) -> tuple[Array, Arra
         part = slice(start, min(start + _WIDTH, n))
         block, estimates = rows[: part.stop - start], products[:, : part.stop - start]
         bank.write(part, block)
-        let_go(bank.rows)
+        release_pages(bank.rows)
         np.matmul(directions, block.T, out=estimates)
         # Most rows are below those kept so far: only what passes is sorted.
         held = keys.shape[1]

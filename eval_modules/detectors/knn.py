@@ -16,7 +16,7 @@ from oochub.eval_modules.detectors._norms import unit_factors, unit_rows
 from oochub.stats.array_checks import Array
 from oochub.stats.row_blocks import fit_blocks
 from oochub.storage import tensor_file
-from oochub.storage.tensor_file import let_go
+from oochub.storage.tensor_file import release_pages
 
 _INDICES = ("exact", "faiss")
 _SAMPLED = 500  # rows that the index is measured on
@@ -78,7 +78,7 @@ class Knn(Detector):
         scale = np.empty(len(rows))
         for part in fit_blocks(*rows.shape):
             scale[part] = unit_factors(rows[part].astype(np.float64))
-            let_go(rows)
+            release_pages(rows)
         self._bank = Bank(rows, scale)
         self._graph = Graph(self._bank.take, rows.shape) if self.index == "faiss" else None
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub import catalog
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.evaluation.mistakes import find_attribution
@@ -74,7 +74,9 @@ class Background:
     def __post_init__(self) -> None:
         given = [name for name in ("masks", "boxes", "segmenter") if getattr(self, name) is not None]
         if len(given) > 1:
-            names = either(" and ".join(f"{name}=" for name in given), " and ".join(f"--{name}" for name in given))
+            names = choose_wording(
+                " and ".join(f"{name}=" for name in given), " and ".join(f"--{name}" for name in given)
+            )
             raise OochubError(f"{names} both say where the object is. Give one of them.")
         if self.label_map is not None and self.segmenter is None:
             raise OochubError(

@@ -15,7 +15,7 @@ import typer
 from oochub import catalog
 from oochub.commands._options import out_console
 from oochub.commands._signature import with_options
-from oochub.errors import OochubError, speaking_shell
+from oochub.errors import OochubError, word_for_shell
 
 PANELS = {
     "Start": ("demo", "example", "list", "show"),
@@ -161,7 +161,7 @@ def _refuse_infinite(command: Callable[..., None]) -> Callable[..., None]:
         for name, value in given.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise OochubError(f"--{name.replace('_', '-')} must be a finite number, got {value}.")
-        with speaking_shell():
+        with word_for_shell():
             command(**given)
 
     return run

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from oochub import catalog
 from oochub.context_finder import ContextWay
-from oochub.context_finding.context_columns import find_contexts, way_of
-from oochub.data.load import declaration_for, load_columns
+from oochub.context_finding.context_columns import find_contexts, make_way
+from oochub.data.load import find_data_declaration, load_columns
 from oochub.data.user_data import check_context
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
@@ -28,7 +28,7 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
 from oochub.storage.artifacts import AUDIT
-from oochub.storage.files import check_writable, sole_writer
+from oochub.storage.files import check_writable, lock_target
 
 
 def audit(
@@ -146,7 +146,7 @@ def audit_source(
     Raises:
         OochubError: See `audit`.
     """
-    way = None if found.contexts is None else way_of(found.contexts, found.of_way)
+    way = None if found.contexts is None else make_way(found.contexts, found.of_way)
     altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
@@ -177,7 +177,7 @@ def audit_source(
         return replace(report, background=altered.run(model, loaded, predictions, how, asked, **place))
 
     file = None if folder is None else folder / "predictions.parquet"
-    with nullcontext() if folder is None else sole_writer(folder):
+    with nullcontext() if folder is None else lock_target(folder):
         predictions = predict_splits(model, loaded, how, asked, out=file)
         kept = None if folder is None else _read_kept_report(folder / "report.json", predictions, intervals)
         report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept
@@ -200,9 +200,9 @@ def _make_probe(asked: ProbeSettings, *, seed: int) -> Any:
 def _check_task(data: Any) -> None:
     """Refuses a config of many tasks before anything is predicted."""
     parts = data if isinstance(data, Mapping) else {"": data}
-    declared = declaration_for(parts)
+    declared = find_data_declaration(parts)
     if declared and declared.task and "labels" in (next(iter(parts.values())).column_names or ()):
-        task = either("oochub.audit(model, 'nooch/ce_car')", "oochub audit MODEL nooch/ce_car")
+        task = choose_wording("oochub.audit(model, 'nooch/ce_car')", "oochub audit MODEL nooch/ce_car")
         raise OochubError(f"{declared.name} holds many tasks at once here. Audit one of them: {task}.")
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
 
@@ -43,10 +43,10 @@ class RawFile:
         return None
 
 
-def context_of_group(row: Mapping[str, Any], facts: BuildFacts) -> str:
+def find_context_of_group(row: Mapping[str, Any], facts: BuildFacts) -> str:
     """The context that a group's name ends with: "desert" of "labrador/desert".
 
-    >>> context_of_group({"group": "labrador/desert"}, BuildFacts())
+    >>> find_context_of_group({"group": "labrador/desert"}, BuildFacts())
     'desert'
     """
     return str(row.get("group") or "").partition("/")[2]
@@ -132,7 +132,7 @@ class Benchmark:
     tried_configs: tuple[str, ...] = ()
     task: Callable[[Mapping[str, Any], BuildFacts, str], tuple[Any, dict[str, Any], BuildFacts]] | None = None
     not_buildable: Callable[[Path, Mapping[str, Any]], Mapping[str, str]] | None = None
-    describe_context: Callable[[Mapping[str, Any], BuildFacts], str] = context_of_group
+    describe_context: Callable[[Mapping[str, Any], BuildFacts], str] = find_context_of_group
 
     def of(self, config: str) -> "Benchmark":
         """The declaration of one config: its own where it has one, else the benchmark's.
@@ -237,7 +237,7 @@ class Benchmark:
         return [raw.path for raw in self.raw_files if raw.required and raw.find(folder) is None]
 
 
-def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
+def find_data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
     """The raw folder: `data_dir`, else `$OOCHUB_DATA/<benchmark>`; checked to hold every required file.
 
     Raises:
@@ -247,7 +247,7 @@ def data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
     root = os.environ.get("OOCHUB_DATA")
     if data_dir is None and root is None:
         raise OochubError(
-            f"{benchmark.title} needs its raw files. Give {either('data_dir=FOLDER', '--data-dir FOLDER')}, "
+            f"{benchmark.title} needs its raw files. Give {choose_wording('data_dir=FOLDER', '--data-dir FOLDER')}, "
             f"or set OOCHUB_DATA to a folder that holds {benchmark.name}/. The folder must look like this:\n"
             f"{benchmark.tree()}\n`oochub show benchmark {benchmark.name}` says where to get each file."
         )

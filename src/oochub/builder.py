@@ -19,11 +19,11 @@ from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
 from datasets.features.features import to_pyarrow_listarray
 
-from oochub.benchmark import Benchmark, data_folder
-from oochub.errors import OochubError, causes, either, unknown_name
+from oochub.benchmark import Benchmark, find_data_folder
+from oochub.errors import OochubError, choose_wording, list_causes, unknown_name
 from oochub.records.build_record import BUILD_COLUMN, BuildFacts, BuildRecord
 from oochub.records.parameters import check_parameters
-from oochub.storage.files import scratch_folder
+from oochub.storage.files import make_scratch_folder
 from oochub.storage.picture_file import check_inside, read_picture
 
 _ARRAYS = (datasets.Array2D, datasets.Array3D, datasets.Array4D, datasets.Array5D)
@@ -96,13 +96,13 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         except OSError as error:
             raise OochubError(
                 f"The cache of `datasets` cannot be written: {error}. Set HF_DATASETS_CACHE (or HF_HOME) to a folder "
-                f"of yours{either(', or give cache_dir=', '')}."
+                f"of yours{choose_wording(', or give cache_dir=', '')}."
             ) from error
 
     @classmethod
     def checked_options(cls, options: Any) -> dict[str, Any]:
-        """Options of the builder as its configuration takes them; see `builder_options`."""
-        return builder_options(cls.BUILDER_CONFIG_CLASS, options, benchmark=cls.BENCHMARK.name)
+        """Options of the builder as its configuration takes them; see `parse_builder_options`."""
+        return parse_builder_options(cls.BUILDER_CONFIG_CLASS, options, benchmark=cls.BENCHMARK.name)
 
     @classmethod
     def checked_config(cls, name: str | None) -> str:
@@ -119,7 +119,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             shown = ", ".join(allowed[:12]) + (f", ... ({len(allowed)} in all)" if len(allowed) > 12 else "")
             raise OochubError(
                 f"Config name is missing: {benchmark} has several configs. Pick one, for example "
-                + either(f'load_dataset("{benchmark}", "{allowed[0]}")', f"{benchmark}/{allowed[0]}")
+                + choose_wording(f'load_dataset("{benchmark}", "{allowed[0]}")', f"{benchmark}/{allowed[0]}")
                 + f". Allowed: {shown}."
             )
         if name not in allowed:
@@ -130,7 +130,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _with_raw_data(self, code: str, data_dir: str | None) -> str:
         """The cache key: the builder's code and the state of the raw files, so new raw data are built anew."""
         try:
-            folder = data_folder(self.declaration, data_dir)
+            folder = find_data_folder(self.declaration, data_dir)
         except OochubError:
             return code  # said again, with the folder tree, when the data are needed
         digest = hashlib.sha256(code.encode())
@@ -160,7 +160,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
 
     def _folder(self) -> Path:
         """The checked raw folder; what of it is a folder of images is no link that leads out of it."""
-        folder = data_folder(self.declaration, self.config.data_dir)
+        folder = find_data_folder(self.declaration, self.config.data_dir)
         for raw in self.declaration.raw_files if self._within else ():
             place = raw.find(folder)
             if raw.required and raw.path.endswith("/") and place is not None:
@@ -171,7 +171,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _within(self) -> Path | None:
         """The folder that no link may lead out of; None where links are followed."""
         follows = getattr(self.config, "follow_links", False)  # a plug-in may have a config class of its own
-        return None if follows else data_folder(self.declaration, self.config.data_dir)
+        return None if follows else find_data_folder(self.declaration, self.config.data_dir)
 
     def _generate_tables(self, root: Path, shards: list[Any]) -> Iterator[tuple[Key, pa.Table]]:
         # Whole tables: encoding row by row costs as much as reading and writing the images.
@@ -266,14 +266,14 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
             with build_sockets():
                 super().download_and_prepare(*args, **kwargs)
         except (DatasetGenerationError, OSError) as error:
-            for cause in causes(error):
+            for cause in list_causes(error):
                 if isinstance(cause, OochubError):
                     raise cause from None
-            for cause in causes(error):
+            for cause in list_causes(error):
                 if isinstance(cause, OSError):
                     raise OochubError(
                         f"{self.BENCHMARK.name} could not be built in {self._output_dir}: {cause}. Nothing is half-"
-                        f"written. Make room, or choose another place with {either('cache_dir= or ', '')}"
+                        f"written. Make room, or choose another place with {choose_wording('cache_dir= or ', '')}"
                         "HF_DATASETS_CACHE."
                     ) from error
             raise
@@ -304,7 +304,7 @@ def _build_column(feature: Any, values: Any) -> Any:
 _COMMON = {field.name for field in fields(datasets.BuilderConfig)}
 
 
-def builder_options(kind: Any, given: Any, *, benchmark: str) -> dict[str, Any]:
+def parse_builder_options(kind: Any, given: Any, *, benchmark: str) -> dict[str, Any]:
     """The options of a builder, paths as text, without those that are None: they keep their defaults.
 
     Args:
@@ -317,7 +317,7 @@ def builder_options(kind: Any, given: Any, *, benchmark: str) -> dict[str, Any]:
 
     >>> from dataclasses import make_dataclass
     >>> kind = make_dataclass("Config", [("alpha", float, 0.05)])
-    >>> builder_options(kind, {"alpha": "x"}, benchmark="nooch")
+    >>> parse_builder_options(kind, {"alpha": "x"}, benchmark="nooch")
     Traceback (most recent call last):
     oochub.errors.OochubError: The option of nooch alpha must be a finite number, got 'x'.
     """
@@ -342,7 +342,7 @@ def build_sockets() -> Iterator[None]:
     """Puts the socket of `num_proc=` not into TMPDIR/pymp-* but into a folder that a later build sweeps."""
     settings = multiprocess.current_process()._config
     earlier = settings.get("tempdir")
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         if len(os.fsencode(folder)) <= _LONGEST_FOLDER:
             settings["tempdir"] = str(folder)
         try:

@@ -23,7 +23,7 @@ _speaker = {"shell": False}
 
 
 @contextmanager
-def speaking_shell() -> Iterator[None]:
+def word_for_shell() -> Iterator[None]:
     """Errors that are made in the block speak of commands and options, not of Python's functions and arguments."""
     before = _speaker["shell"]
     _speaker["shell"] = True
@@ -33,13 +33,13 @@ def speaking_shell() -> Iterator[None]:
         _speaker["shell"] = before
 
 
-def either(python: str, shell: str) -> str:
+def choose_wording(python: str, shell: str) -> str:
     """The words of a message for who reads it: a caller from Python, or somebody at the command line.
 
-    >>> either("splits=", "--split")
+    >>> choose_wording("splits=", "--split")
     'splits='
-    >>> with speaking_shell():
-    ...     either("splits=", "--split")
+    >>> with word_for_shell():
+    ...     choose_wording("splits=", "--split")
     '--split'
     """
     return shell if _speaker["shell"] else python
@@ -90,12 +90,12 @@ def did_you_mean(name: str, allowed: Iterable[str]) -> str:
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
-def causes(error: BaseException | None) -> Iterator[BaseException]:
+def list_causes(error: BaseException | None) -> Iterator[BaseException]:
     """An error and those that led to it, the last one first.
 
     >>> inner, outer = ValueError("inner"), RuntimeError("outer")
     >>> outer.__cause__ = inner
-    >>> list(causes(outer))
+    >>> list(list_causes(outer))
     [RuntimeError('outer'), ValueError('inner')]
     """
     met: list[BaseException] = []

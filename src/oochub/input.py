@@ -211,7 +211,7 @@ class Input(ABC):
         return [None] * len(rows)
 
 
-def kinds_of(dataset: Any) -> list[type[Input]]:
+def find_input_kinds(dataset: Any) -> list[type[Input]]:
     """The kinds of input that a data set has a column of, by rank.
 
     Args:
@@ -222,7 +222,7 @@ def kinds_of(dataset: Any) -> list[type[Input]]:
 
     >>> import datasets
     >>> rows = datasets.Dataset.from_dict({"text": ["a book"], "label": [0]})
-    >>> [kind.__name__ for kind in kinds_of(rows)]
+    >>> [kind.__name__ for kind in find_input_kinds(rows)]
     ['Texts']
     """
     kinds: list[type[Input]] = [catalog.get("input", name) for name in catalog.names("input")]
@@ -236,13 +236,13 @@ def kinds_of(dataset: Any) -> list[type[Input]]:
     return sorted(present, key=lambda kind: kind.rank)
 
 
-def kind_of_processor(processor: Any) -> type[Input]:
+def find_processor_kind(processor: Any) -> type[Input]:
     """The kind of input that a processor is of.
 
     Raises:
         OochubError: It is of none.
 
-    >>> kind_of_processor(3)
+    >>> find_processor_kind(3)
     Traceback (most recent call last):
     oochub.errors.OochubError: A processor is that of arrays, ..., got int. Pass the model's own.
     """

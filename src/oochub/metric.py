@@ -76,21 +76,21 @@ class MetricFacts:
     from_record: Mapping[str, str] = field(default_factory=dict)
 
 
-def facts_of(metric: Callable[..., Any]) -> MetricFacts | None:
+def read_facts(metric: Callable[..., Any]) -> MetricFacts | None:
     """The FACTS of the file that defines a metric function; None for a function from elsewhere.
 
     >>> from oochub.eval_modules.metrics.nll.nll import nll
-    >>> facts_of(nll).unit
+    >>> read_facts(nll).unit
     'nats'
     """
     facts = vars(import_module(metric.__module__)).get("FACTS") if metric.__module__ != "__main__" else None
     return facts if isinstance(facts, MetricFacts) else None
 
 
-def paragraph(docstring: str | None, label: str) -> str:
+def read_paragraph(docstring: str | None, label: str) -> str:
     r"""The paragraph of a docstring that begins with a label, on one line and without it; "" where there is none.
 
-    >>> paragraph("NLL: what a surprise costs.\n\nSource: Good 1952,\nRational decisions.", "Source")
+    >>> read_paragraph("NLL: what a surprise costs.\n\nSource: Good 1952,\nRational decisions.", "Source")
     'Good 1952, Rational decisions.'
     """
     texts = (text for text in (docstring or "").split("\n\n") if text.startswith(f"{label}: "))
@@ -166,7 +166,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
         features = _make_metric_features(
             tuple(_list_parameters(self.state.update)), facts.outputs, state=self.state.__name__
         )
-        self.citation = self.citation or paragraph(file.__doc__, "Source")
+        self.citation = self.citation or read_paragraph(file.__doc__, "Source")
         return evaluate.MetricInfo(
             description=file.__doc__,
             citation=self.citation,

@@ -250,30 +250,31 @@ class Output(ABC):
         """The primary metric of guessing; nan where there is no such number."""
 
 
-def output_of(name: str) -> Output:
+def get_output(name: str) -> Output:
     """The kind of output of that name.
 
     Raises:
         OochubError: An unknown kind.
 
-    >>> output_of("classes").columns
+    >>> get_output("classes").columns
     ('logits',)
     """
     kind: type[Output] = catalog.get("output", name)
     return kind()
 
 
-def output_of_features(features: Mapping[str, Any]) -> str | None:
+def find_output_of_features(features: Mapping[str, Any]) -> str | None:
     """The name of the kind of output of a data set with these features; None for one without truth.
 
     Raises:
         OochubError: A column of truth that holds no truth of any kind, such as labels of text.
 
     >>> import datasets
-    >>> output_of_features({"label": datasets.Value("float32")}), output_of_features({"image": datasets.Image()})
+    >>> image = {"image": datasets.Image()}
+    >>> find_output_of_features({"label": datasets.Value("float32")}), find_output_of_features(image)
     ('number', None)
     """
-    kinds = [output_of(name) for name in catalog.names("output")]
+    kinds = [get_output(name) for name in catalog.names("output")]
     order = ("label", "labels")  # "label" says more than "labels" beside it, and both than boxes
     in_order = sorted(kinds, key=lambda kind: order.index(kind.label_column) if kind.label_column in order else 2)
     for kind in in_order:
@@ -285,7 +286,7 @@ def output_of_features(features: Mapping[str, Any]) -> str | None:
     return None
 
 
-def output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
+def find_output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
     """The name of the kind of output whose columns these are; of a table that does not say its kind.
 
     Args:
@@ -295,10 +296,10 @@ def output_of_columns(names: Sequence[str], labels_only: bool = False) -> str:
     Raises:
         OochubError: No kind has such columns.
 
-    >>> output_of_columns(["label", "logits"]), output_of_columns(["label", "value"])
+    >>> find_output_of_columns(["label", "logits"]), find_output_of_columns(["label", "value"])
     ('classes', 'number')
     """
-    kinds = {name: output_of(name) for name in catalog.names("output")}
+    kinds = {name: get_output(name) for name in catalog.names("output")}
     other = "label" if labels_only or "label" not in names else "labels"
     fitting = [
         name

@@ -96,7 +96,7 @@ def _change_datasets() -> None:
     for name, module in ours.items():
         if name in table and table[name][0] != module:
             raise OochubError(f"`datasets` itself has a builder named {name!r}; rename the benchmark.")
-    table.update({name: (module, source_fingerprint(module)) for name, module in ours.items()})
+    table.update({name: (module, hash_source(module)) for name, module in ours.items()})
     if factory.__module__ != __name__:
         datasets.load.PackagedDatasetModuleFactory = _wrap_without_scan(factory)
     for place, function in zip(places, functions, strict=True):
@@ -170,7 +170,7 @@ def _wrap_without_scan(factory: type[Any]) -> type[Any]:
     return Factory
 
 
-def source_fingerprint(module: str) -> str:
+def hash_source(module: str) -> str:
     """A hash of every source that decides what a build contains, so a changed helper never meets an old cache.
 
     That of a module of another package has its own file in it too.

@@ -8,9 +8,9 @@ from typing import Any
 from oochub import catalog
 from oochub.context_finding.context_environments import context_environments
 from oochub.data.holdout_split import check_hold_out, choose_holdout
-from oochub.data.load import declaration_for, declaration_of, is_benchmark, load_columns
-from oochub.errors import OochubError, either, unknown_name
-from oochub.output import output_of_features
+from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, load_columns
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.output import find_output_of_features
 from oochub.records.parameters import check_parameters
 from oochub.remote.check_source import check_source
 from oochub.settings.data_settings import DataSettings
@@ -115,7 +115,7 @@ def train_source(
     check_writable(out, kind=RUN)
     method = _make_objective(asked.objective, asked.hyperparameters or {})
     named = f"{source}/{data.config}" if data.config else source
-    declared = declaration_of(named) if is_benchmark(source) else None
+    declared = get_declaration(named) if is_benchmark(source) else None
     if asked.hold_out and declared is not None:
         check_hold_out(declared, None, source=source)
     _make_arguments(out, {**DEFAULTS, **asked.of_trainer}, asked.overwrite)  # checked before the data are read
@@ -133,7 +133,7 @@ def train_source(
         check_source(model, kind="model", hint=hint, also=list_model_names())
     check = None if is_place else partial(check_built_in, model)
     splits: Mapping[str, Any] = load_columns(source, data, in_place=True, check=check)
-    declared = declared or declaration_for(splits)
+    declared = declared or find_data_declaration(splits)
     if asked.hold_out:
         check_hold_out(declared, splits, source=source)
     validation = declared.validation_split if declared else "validation"
@@ -149,8 +149,8 @@ def train_source(
     splits, environments = context_environments(splits, asked.environments, needed=("train", validation), source=source)
     column = environments or (declared.environments if declared else "group")
     train = splits["train"]
-    if declared is None and output_of_features(train.features) is None:
-        names = either("label=", "--label-column")
+    if declared is None and find_output_of_features(train.features) is None:
+        names = choose_wording("label=", "--label-column")
         raise OochubError(
             f"{source} has no column label, which training needs, only {', '.join(train.column_names)}. Name the one "
             f"that holds it with {names}."
@@ -158,11 +158,11 @@ def train_source(
     kind = choose_input(train, model if is_place else None)
     known = column in train.column_names
     if not known and (environments or method.needs_environments):
-        named = either("context= or group=", "--context-column or --group-column")
+        named = choose_wording("context= or group=", "--context-column or --group-column")
         hint = "" if declared else f"The groups of own data are its environments: give {named}."
         raise unknown_name(f"column of {source}", column, train.column_names, hint)
     environment_column = column if known else None
-    can_change = "augment" in kind.changes and output_of_features(train.features) != "boxes"
+    can_change = "augment" in kind.changes and find_output_of_features(train.features) != "boxes"
     defaults = DEFAULTS if can_change else {**DEFAULTS, "augment": "none"}
     settings = _make_arguments(out, {**defaults, **asked.of_trainer}, asked.overwrite)
     if asked.leave_out is not None:
@@ -232,5 +232,7 @@ def _make_arguments(out: str | Path, given: Mapping[str, Any], overwrite: bool) 
 
     for name, option in (("output_dir", "out"), ("overwrite_output_dir", "overwrite")):
         if name in given:
-            raise OochubError(f"{name} is given by {either(f'{option}=', f'--{option}')}. Leave the argument out.")
+            raise OochubError(
+                f"{name} is given by {choose_wording(f'{option}=', f'--{option}')}. Leave the argument out."
+            )
     return RobustTrainingArguments(output_dir=out, overwrite_output_dir=overwrite, **given)

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from oochub.storage.files import check_writable, sole_writer
+from oochub.storage.files import check_writable, lock_target
 from oochub.studies import file_kinds
 from oochub.studies.demo.effect import DEMO, SideMeans, run
 
@@ -35,7 +35,7 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
     for column in ("benchmark", "objective", "in context", "out of context", "gap, points"):
         table.add_column(column, no_wrap=column != "objective")
     pages = []
-    with sole_writer(folder):
+    with lock_target(folder):
         for number, row in enumerate(DEMO, 1):
             printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
             report = run(row, folder, seed=seed, size=size)

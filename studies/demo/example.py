@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oochub.builders.toy_worlds.toy_pictures import toy_pictures
-from oochub.storage.files import check_writable, sole_writer
+from oochub.storage.files import check_writable, lock_target
 from oochub.studies.file_kinds import EXAMPLE
 from oochub.training import train
 
@@ -32,7 +32,7 @@ def example(out: str | Path, *, size: str | int = "small", correlation: float | 
     """
     folder = check_writable(out, kind=EXAMPLE)
     arguments = {"seed": seed, "num_train_epochs": _EPOCHS}
-    with sole_writer(folder):
+    with lock_target(folder):
         pictures = toy_pictures(folder / "pictures", size=size, seed=seed, correlation=correlation)
         train(str(pictures), folder / "model", label="breed", context="background", arguments=arguments)
     return Example(pictures, folder / "model")

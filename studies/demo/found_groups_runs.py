@@ -21,7 +21,7 @@ from scipy.optimize import linear_sum_assignment
 
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
 from oochub.builders.toy_worlds.toy_waterbirds import toy_waterbirds
-from oochub.context_finding.context_columns import contexts, way_of
+from oochub.context_finding.context_columns import contexts, make_way
 from oochub.context_finding.context_environments import context_environments
 from oochub.data.load import load
 from oochub.records.build_record import BuildRecord
@@ -159,7 +159,7 @@ def _run(
 def _find_clusters(task: str, raw: Path, model: Path, place: Path, k: int | None) -> datasets.DatasetDict:
     """The data with the clusters of the training split by what the model sees."""
     if not place.is_dir():
-        way = way_of("clusters", {"model": str(model), "k": k, "region": "picture"})
+        way = make_way("clusters", {"model": str(model), "k": k, "region": "picture"})
         contexts(task, by=way, out=place, data_dir=str(raw), choose_on="train")
     return load(place)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from oochub.records.table import Table, markdown_text
+from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers
 from oochub.report.comparison_table import Cell
 from oochub.studies.imagenet_ood.table_cells import Entry
@@ -98,10 +98,10 @@ class DetectionTable:
 
     def to_markdown(self) -> str:
         """Title, grids, caption and notes in Markdown; ends in a line feed."""
-        lines = [f"## {markdown_text(self._heading)}", ""]
+        lines = [f"## {escape_markdown(self._heading)}", ""]
         for text in map(_build_text_table, self.blocks):
-            lines += [f"**{markdown_text(text.title)}**", "", text.to_markdown(" {}"), ""]
-        lines += [f"{markdown_text(line)}\n" for line in self._after]
+            lines += [f"**{escape_markdown(text.title)}**", "", text.to_markdown(" {}"), ""]
+        lines += [f"{escape_markdown(line)}\n" for line in self._after]
         return "\n".join(lines).rstrip() + "\n"
 
     def to_latex(self) -> str:

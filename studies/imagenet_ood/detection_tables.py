@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from oochub.report.paper_numbers import ReportedNumbers, reported_numbers
+from oochub.report.paper_numbers import ReportedNumbers, find_reported_numbers
 from oochub.studies.imagenet_ood.detection_table import DetectionTable, ModelBlock, caption
 from oochub.studies.imagenet_ood.plan import TABLES, Pair, Plan
 from oochub.studies.imagenet_ood.table_cells import Entry, mark_best, measured_cell, printed_cell
@@ -95,7 +95,11 @@ def _read_reported(name: str) -> "_Printed | None":
         return None
     kind = TABLES[name]
     return _Printed(
-        {(m, out): reported_numbers("imagenet_ood", m, out, table=name) for m in kind.metrics for _, out in kind.pairs}
+        {
+            (m, out): find_reported_numbers("imagenet_ood", m, out, table=name)
+            for m in kind.metrics
+            for _, out in kind.pairs
+        }
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import datasets
 import numpy as np
 
-from oochub.data.load import benchmark_builder, load, split_name
+from oochub.data.load import load, make_benchmark_builder, split_name
 from oochub.errors import OochubError
 from oochub.storage.files import write_whole
 from oochub.studies.imagenet_ood.model_list import StudiedModel, model_state
@@ -186,7 +186,7 @@ class Extractor:
 
     def _read_raw_state(self, name: str) -> str:
         benchmark, config = split_name(name)
-        builder = benchmark_builder(benchmark, config or None, data_dir=self._place(name))
+        builder = make_benchmark_builder(benchmark, config or None, data_dir=self._place(name))
         builder._folder()  # raises where the set is missing
         raw: str = builder._with_raw_data("", builder.config.data_dir)
         return f"{benchmark} {builder.declaration.version} {raw}"

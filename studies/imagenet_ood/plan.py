@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from oochub.builders.imagenet_ood import ImagenetOod
 from oochub.builders.sources.imagenet_sets import SETS, set_of
-from oochub.errors import OochubError, either, unknown_name
-from oochub.evaluation.detector_scores import BASELINE, GOALS, detector_key, make_detector
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.evaluation.detector_scores import BASELINE, GOALS, make_detector, make_detector_key
 from oochub.evaluation.present_classes import Classes, check_classes
 
 Pair = tuple[str, str]
@@ -170,9 +170,11 @@ def make_plan(
             f"got {random} copies and the tables {', '.join(names)}."
         )
     if sets is not None and pairs is not None:
-        named, left_out = either("pairs=", "--pair"), either("sets=", "--image-set")
+        named, left_out = choose_wording("pairs=", "--pair"), choose_wording("sets=", "--image-set")
         raise OochubError(f"{named} names its sets: leave out {left_out}.")
-    keys = None if detectors is None else list(dict.fromkeys(detector_key(make_detector(each)) for each in detectors))
+    keys = (
+        None if detectors is None else list(dict.fromkeys(make_detector_key(make_detector(each)) for each in detectors))
+    )
     set_names = None if sets is None else list(dict.fromkeys(sets))
     own_pairs = None if pairs is None else [(inside, outside) for inside, outside in dict.fromkeys(pairs)]
     _check_pairs((own_pairs or ()) if names != ["random"] else ())

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.detector_scores import make_detector
 from oochub.evaluation.present_classes import Classes
-from oochub.process.ranks import Ranks, in_first
+from oochub.process.ranks import Ranks, run_in_first
 from oochub.storage.artifacts import format_csv
-from oochub.storage.files import check_writable, sole_writer, write_whole
+from oochub.storage.files import check_writable, lock_target, write_whole
 from oochub.studies.file_kinds import STUDY
 from oochub.studies.imagenet_ood.detection_table import DetectionTable
 from oochub.studies.imagenet_ood.detection_tables import detection_tables
@@ -132,7 +132,7 @@ def study(
     from safetensors import SafetensorError
 
     frames, failed = [], {}
-    with sole_writer(folder) if is_first else nullcontext():
+    with lock_target(folder) if is_first else nullcontext():
         for kind, several in work.items():
             for model in several:
                 try:
@@ -143,7 +143,7 @@ def study(
                     failed[model.name] = str(error) or type(error).__name__
                     if tell is not None:
                         tell(f"{model.name} failed: {failed[model.name]}")
-        return in_first(lambda: _write_study(folder, frames, failed, plan, reported, extractor))
+        return run_in_first(lambda: _write_study(folder, frames, failed, plan, reported, extractor))
 
 
 def _write_study(
@@ -193,7 +193,7 @@ def _find_given_reference(
 ) -> Path | None:
     """A file of predictions to fit on; None where it is to be predicted."""
     if rows is not None and rows < 1:
-        raise OochubError(f"{either('reference_rows', '--reference-rows')} must be 1 or more, got {rows}.")
+        raise OochubError(f"{choose_wording('reference_rows', '--reference-rows')} must be 1 or more, got {rows}.")
     if reference is None or Path(reference).suffix != ".parquet":
         return None
     if len(listed) > 1 or plan.random or rows is not None:

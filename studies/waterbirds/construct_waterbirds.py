@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.records.schema import to_json
-from oochub.storage.files import check_writable, sole_writer, write_whole_folder
+from oochub.storage.files import check_writable, lock_target, write_whole_folder
 from oochub.storage.picture_file import open_picture
 from oochub.storage.reading import read_bytes
 from oochub.studies.file_kinds import WATERBIRDS
@@ -80,7 +80,7 @@ def construct_waterbirds(
     rows = waterbird_rows(images, files, seed=seed, species=species)
     counts = Counter(f"{_SPLITS[row.split]}/{_BIRDS[row.y]}/{_PLACES[row.place]}" for row in rows)
     made = Construction(seed=seed, species=species, categories=CATEGORIES, rows=dict(sorted(counts.items())))
-    with sole_writer(out), write_whole_folder(out, kind=WATERBIRDS) as draft:
+    with lock_target(out), write_whole_folder(out, kind=WATERBIRDS) as draft:
         for image, row in zip(tqdm(images, desc="Waterbirds", unit="image", disable=None), rows, strict=True):
             target = draft / row.img_filename
             target.parent.mkdir(exist_ok=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from oochub import catalog
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.records.schema import from_json, optional
-from oochub.records.table import Table, markdown_text
+from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers
 from oochub.report.report import Report
 from oochub.studies.wilds.official_replicates import official_replicates
@@ -72,8 +72,8 @@ class ResultTable(NamedTuple):
 
     def to_markdown(self) -> str:
         """The title, the table and the sentences in Markdown; ends in a line feed."""
-        lines = [f"**{markdown_text(self.text.title)}**", "", self.text.to_markdown(), ""]
-        return "\n".join([*lines, *(f"{markdown_text(note)}\n" for note in self.notes)])
+        lines = [f"**{escape_markdown(self.text.title)}**", "", self.text.to_markdown(), ""]
+        return "\n".join([*lines, *(f"{escape_markdown(note)}\n" for note in self.notes)])
 
     def to_latex(self) -> str:
         r"""The table in LaTeX, the sentences in its caption; it needs `\usepackage{booktabs}`."""
@@ -133,7 +133,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
     if lacking and not partial:
         raise OochubError(
             f"Replicates are missing: {'; '.join(lacking)}. `oochub sweep wilds` trains them all; "
-            + either("partial=True makes the tables without them.", "--partial makes the tables without them.")
+            + choose_wording("partial=True makes the tables without them.", "--partial makes the tables without them.")
         )
     said = (
         "× 100 but for a correlation; mean over replicates, in brackets the standard deviation (ddof 1), none for one.",

@@ -16,7 +16,7 @@ from pyarrow import csv
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.answers_file import AnswersFile
 from oochub.stats.detection_accuracies import detection_accuracies
-from oochub.storage.reading import parse_json, plain_number, read_lines
+from oochub.storage.reading import parse_json, parse_plain_number, read_lines
 
 _NAME = re.compile(
     r"(?P<data_set>[a-z0-9-]+)_split:(?P<split>[a-z_]+)_(?P<replicate>seed:[0-9]{1,9}|fold:[A-E])_epoch:best_pred"
@@ -144,7 +144,7 @@ class SubmissionFile:
     def _name_line(self, lines: list[tuple[int, str]], ids: Sequence[str], width: int) -> NoReturn:
         """Says which line is no row of so many finite numbers."""
         for (number, line), each in zip(lines, ids, strict=True):
-            found = [plain_number(part) for part in line.translate(_BRACKETS).split(",")]
+            found = [parse_plain_number(part) for part in line.translate(_BRACKETS).split(",")]
             if len(found) != width or not np.isfinite(found).all():
                 wanted = "one finite number" if width == 1 else f"{width} finite numbers with commas between"
                 shown = line if len(line) <= 40 else f"{line[:40]}..."

@@ -17,13 +17,13 @@ from oochub.evaluation.answers_file import join_answers
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_rows import EvaluationColumns, EvaluationRows, check_metric
-from oochub.metric import facts_of
-from oochub.output import output_of
+from oochub.metric import read_facts
+from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.records.table import Table
 from oochub.storage.artifacts import format_csv
-from oochub.storage.files import FileKind, sole_writer, write_whole_folder
+from oochub.storage.files import FileKind, lock_target, write_whole_folder
 from oochub.studies.wilds.official_replicates import official_replicates
 from oochub.studies.wilds.result_tables import Replicates
 from oochub.studies.wilds.submission_file import SubmissionFile
@@ -71,7 +71,7 @@ def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str 
     for file, predictions in answered:
         runs[file.config, file.replicate].append(predictions)
     table = _build_table(numbers)
-    with sole_writer(out), write_whole_folder(out, kind=kind) as draft:
+    with lock_target(out), write_whole_folder(out, kind=kind) as draft:
         (draft / "reports").mkdir()
         for (config, replicate), parts in runs.items():
             name = config if "_fold_" in config else f"{config}_{replicate.replace(':', '_')}"
@@ -106,7 +106,7 @@ def _read_predictions(file: SubmissionFile, data_dir: str | None) -> Predictions
     if file.split not in data:
         raise OochubError(f"{file.path}: {file.config} has no split {file.split}, only {', '.join(data)}.")
     rows: datasets.Dataset = data[file.split]
-    kind = output_of(catalog.get("benchmark", "wilds").of(file.config).output)
+    kind = get_output(catalog.get("benchmark", "wilds").of(file.config).output)
     names = kind.class_names(rows) or ()
     ids = rows.select_columns(["example_id"]).with_format("arrow")[:]["example_id"].to_pylist()
     model = f"{file.data_set} {file.replicate}"
@@ -148,7 +148,7 @@ def _flatten_number(name: str, value: Any) -> dict[str, float]:
 def _compute_over_groups(name: str, side: GroupsOfRows, evaluated: EvaluationRows) -> _Number:
     """A metric's statistic over groups, such as the accuracy of the worst region."""
     metric = catalog.get("metric", name)
-    facts, metadata = facts_of(metric), evaluated.predictions.metadata
+    facts, metadata = read_facts(metric), evaluated.predictions.metadata
     rows = {group: some[evaluated.known[some]] for group, some in side.rows_of_groups(evaluated.columns).items()}
     values = {group: float(evaluated.value(metric, some)) for group, some in rows.items() if len(some)}
     value = side.statistic(list(values.values()), higher_is_better=facts is None or facts.direction != "lower")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from oochub.data.load import load
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.prediction.predictions import Predictions
 from oochub.storage.files import write_whole
 
@@ -32,7 +32,7 @@ def write_submission(
         OochubError: Predictions of other data, or not of every row of a split; another replicate.
     """
     if not re.fullmatch(r"seed:[0-9]{1,9}", replicate):
-        name = either("replicate=", "--replicate")
+        name = choose_wording("replicate=", "--replicate")
         raise OochubError(f"{name} is seed:0, seed:1, ..., got {replicate!r}.")
     checked = [(each, *_check_predictions(each, replicate)) for each in predictions]
     written = []

@@ -30,8 +30,8 @@ from tried_configs import TRIED, tried_by_day
 
 import oochub
 from oochub import catalog
-from oochub.input import kinds_of
-from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.input import find_input_kinds
+from oochub.records.build_record import BuildRecord, drop_build_column
 from oochub.records.schema import from_json
 from oochub.records.sides import GroupsOfRows
 
@@ -139,7 +139,7 @@ def test_shared_columns(tried, data):
         ids = part["example_id"]
         assert len(set(ids)) == len(part), f"{where}: an example_id occurs twice; each row needs its own"
         known = isinstance(part.features.get(column), kind)
-        found = kinds_of(part)[0].words()
+        found = find_input_kinds(part)[0].words()
         assert declaration.input == found, f"{where}: input={declaration.input!r}, but its rows have {found}"
         assert known, f"{where}: output={declaration.output!r} needs the column {column}, a {kind.__name__}"
         for name in ("environment", "group"):  # names, unless they are too many for a ClassLabel
@@ -388,7 +388,7 @@ def test_parquet_repository_loads_without_oochub(tried, data, repository, withou
 def test_a_built_repository_says_what_it_is(tried, data, repository, tmp_path):
     """Wherever it lies and whatever reads it: each row, the features, build.json, the metadata of the Parquet files.
 
-    Planted faults seen: the feature without its id; a column that stays after `without_build_column`.
+    Planted faults seen: the feature without its id; a column that stays after `drop_build_column`.
     """
     built = shutil.copytree(repository(*tried), tmp_path / "renamed", copy_function=os.link)
     record = BuildRecord.of(next(iter(data.values())).info)
@@ -401,7 +401,7 @@ def test_a_built_repository_says_what_it_is(tried, data, repository, tmp_path):
         assert list(part.features)[-1] == "build" and set(part["build"]) == {record.text}
         for read in (part, streamed[split], without_card[split], part.filter(lambda row: True, input_columns="build")):
             assert BuildRecord.of(read.info) == record
-            bare = without_build_column(read)
+            bare = drop_build_column(read)
             assert list(bare.features) == list(data[split].features) and BuildRecord.of(bare.info) == record
     said = json.loads(record.text)
     assert (said["benchmark"], said["config"], said["version"]) == (*tried, record.version)

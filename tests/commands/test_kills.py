@@ -22,7 +22,7 @@ from killed_command import End, ended
 from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs, command_of
 
 import oochub
-from oochub.records.provenance import without_when_and_where
+from oochub.records.provenance import drop_when_and_where
 from oochub.storage.parquet_file import read_parquet
 
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -55,7 +55,7 @@ def _record(text: bytes, name: str) -> Any:
     if name.startswith("demo/"):  # it draws its raw files anew, and their times are in the keys of its predictions
         text = _KEY.sub(b"", text)
     try:
-        record = without_when_and_where(json.loads(text))
+        record = drop_when_and_where(json.loads(text))
     except ValueError:
         return text
     return {key: value for key, value in record.items() if key != "seconds"} if isinstance(record, dict) else record

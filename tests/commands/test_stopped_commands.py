@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 from own_group import wait_for_the_last
 
-from oochub.storage.files import scratch_folder
+from oochub.storage.files import make_scratch_folder
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _AT_AN_IMPORT = """
@@ -197,5 +197,5 @@ def test_processes_end_with_the_one_that_started_them(command, code, spawrious, 
     elif command == "build":
         left = [path.name for path in scratch.iterdir()]
         assert len(left) == 1 and not left[0].startswith("pymp-")
-        with patch("tempfile.tempdir", str(scratch)), scratch_folder() as folder:
+        with patch("tempfile.tempdir", str(scratch)), make_scratch_folder() as folder:
             assert [path.name for path in scratch.iterdir()] == [folder.name]

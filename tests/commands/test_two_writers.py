@@ -22,7 +22,7 @@ from writing_commands import COMMANDS
 
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.storage.files import sole_writer
+from oochub.storage.files import lock_target
 
 _RECIPE = """
 about = "A tiny sweep."
@@ -61,7 +61,7 @@ def test_the_second_says_who_is_there(name, spawrious, tmp_path, monkeypatch, ca
     places = {"RAW": str(spawrious), "RECIPE": str(recipe), "OUT": str(out)}
     words = [places.get(word, word) for word in _COMMANDS[name]]
     monkeypatch.setattr(sys, "argv", ["oochub", name.split()[0], *words])
-    with sole_writer(out / "o2o_hard" if name == "build" else out), pytest.raises(SystemExit) as stopped:
+    with lock_target(out / "o2o_hard" if name == "build" else out), pytest.raises(SystemExit) as stopped:
         main()
     message = capsys.readouterr().err
     assert stopped.value.code == 2 and f"process {os.getpid()} " in message, message
@@ -87,7 +87,7 @@ _HELD = {
 )
 def test_a_held_output_is_said(name, inputs, tmp_path, scratch):
     """Planted fault: each of these commands without the lock; the files of two could be mixed in one folder."""
-    with sole_writer(tmp_path / _HELD[name]):
+    with lock_target(tmp_path / _HELD[name]):
         end = ended(COMMANDS[name](inputs, tmp_path), tmp_path / "data", scratch, ours=tmp_path / "ours")
     assert end.code == 2 and f"process {os.getpid()} " in end.message and "Traceback" not in end.message, end
     assert not (tmp_path / _HELD[name]).exists()
@@ -102,7 +102,7 @@ def test_the_card_is_written_while_the_shards_are_held(spawrious, tmp_path, monk
 
     def read(benchmark):
         with pytest.raises(OochubError, match="Another process writes"):
-            with sole_writer(tmp_path / "spawrious" / "o2o_hard", patience=0):
+            with lock_target(tmp_path / "spawrious" / "o2o_hard", patience=0):
                 pass
         held.append(True)
         return original(benchmark)

@@ -29,7 +29,7 @@ from oochub.context_finder import OpenedPicture
 from oochub.context_finding.ways.captions import Captions
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
-from oochub.reviewing.context_page import make_context_page
+from oochub.reviewing.context_page import context_page
 
 pytest.importorskip("sentence_transformers")
 CHALLENGES = ["easy", "hard_positive", "hard_negative", "hard"]
@@ -289,7 +289,7 @@ def test_nothing_found_is_said(model, encoder, tmp_path):
     said = " ".join(done.stdout.split())
     assert "No context was found. Note: fewer than 20 rows to choose on, so no gist: a, b By captions" in said
     with pytest.raises(OochubError, match="No context was found in these data, so there is nothing to check"):
-        make_context_page(oochub.load(found), rows=4)
+        context_page(oochub.load(found), rows=4)
 
 
 def test_a_second_run_draws_nothing_and_the_first_goes_on(model, encoder, monkeypatch):

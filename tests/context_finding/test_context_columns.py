@@ -12,7 +12,7 @@ from PIL import Image
 
 import oochub
 from oochub.context_finder import ContextWay, NamedContexts
-from oochub.context_finding.context_columns import way_of
+from oochub.context_finding.context_columns import make_way
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
 
@@ -182,7 +182,7 @@ def test_what_cannot_be_done_is_said_first(tmp_path):
     with pytest.raises(OochubError, match=r"No context named 'propertys'\. Did you mean 'properties'"):
         oochub.contexts("absent", by="propertys")
     with pytest.raises(OochubError, match="No setting of the way properties named 'model'"):
-        way_of("properties", {"model": "x"})
+        make_way("properties", {"model": "x"})
     with pytest.raises(OochubError, match="model= is a setting of a way by its name"):
         oochub.contexts(data, by=Bright(), model="x")
     with pytest.raises(OochubError, match="the data have only example_id, label"):

@@ -16,7 +16,7 @@ from way_examples import WAY_EXAMPLES
 
 from oochub import catalog
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.context_columns import way_of
+from oochub.context_finding.context_columns import make_way
 from oochub.errors import OochubError
 from oochub.models.model_source import ModelSource
 
@@ -44,7 +44,7 @@ def way(request, tmp_path_factory):
     assert request.param in WAY_EXAMPLES, (
         f"WAY_EXAMPLES in the test of {request.param}: its settings, see tests/helpers/way_examples.py"
     )
-    made = way_of(request.param, WAY_EXAMPLES[request.param](tmp_path_factory.mktemp(request.param) / "model"))
+    made = make_way(request.param, WAY_EXAMPLES[request.param](tmp_path_factory.mktemp(request.param) / "model"))
     return made, made.measures(pictures())
 
 
@@ -130,5 +130,5 @@ def test_measures_are_kept_by_the_model_where_its_commit_is_not_known(way, tmp_p
         return
     monkeypatch.setattr(ModelSource, "revision", None)
     names = ["model", "other"]
-    ways = [way_of(made.words(), WAY_EXAMPLES[made.words()](tmp_path / name)) for name in names]
+    ways = [make_way(made.words(), WAY_EXAMPLES[made.words()](tmp_path / name)) for name in names]
     assert [each.settings()["model"] for each in ways] == names

@@ -11,7 +11,7 @@ from own_data import CHALLENGES, ROWS, class_folder, jpeg, parquet_file, path_ta
 
 import oochub
 from oochub.data.challenge import challenge
-from oochub.data.load import benchmark_builder
+from oochub.data.load import make_benchmark_builder
 from oochub.data.user_data import _count_usual_contexts, check_context, make_user_data
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord
@@ -377,5 +377,5 @@ def test_a_benchmark_is_built_where_load_dataset_builds_it(name, raw):
     benchmark, _, config = name.partition("/")
     place, options = str(raw(name)), {"contexts": ["road"]} if benchmark == "nooch" else {}
     theirs = datasets.load_dataset_builder(benchmark, config or None, data_dir=place, **options)
-    ours = benchmark_builder(benchmark, config or None, data_dir=place, options=options)
+    ours = make_benchmark_builder(benchmark, config or None, data_dir=place, options=options)
     assert (ours.cache_dir, ours.config, ours.info) == (theirs.cache_dir, theirs.config, theirs.info)

@@ -13,11 +13,11 @@ from PIL import Image
 
 import oochub
 from oochub.data.load import load_columns
-from oochub.data.shards import ShardIndex, ShardRows, find_image_column, shard_folder
+from oochub.data.shards import ShardIndex, ShardRows, find_image_column, find_shard_folder
 from oochub.data.write_repository import write_user_repository
 from oochub.data.write_webdataset import SplitRows, write_webdataset
 from oochub.errors import OochubError
-from oochub.inputs.pictures.stored_pictures import picture_bytes
+from oochub.inputs.pictures.stored_pictures import read_picture_bytes
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.tar_member import TarMember
 
@@ -60,7 +60,7 @@ def test_pictures_stay_in_the_shards(shards):
     for split, part in _undecoded(load_columns(str(shards), DataSettings(), in_place=True)).items():
         for row, other in zip(part, whole[split], strict=True):
             assert row["image"]["bytes"] is None
-            assert picture_bytes(row["image"], "") == other["image"]["bytes"]
+            assert read_picture_bytes(row["image"], "") == other["image"]["bytes"]
             assert {**row, "image": 0} == {**other, "image": 0}
 
 
@@ -69,10 +69,10 @@ def test_a_shard_that_changed_after_it_was_opened(shards):
     member = TarMember.of(row["image"]["path"])
     os.truncate(member.archive, member.offset + 1)
     with pytest.raises(OochubError, match=r"train-00007-.*\.tar is cut short"):
-        picture_bytes(row["image"], "row 7")
+        read_picture_bytes(row["image"], "row 7")
     Path(member.archive).unlink()
     with pytest.raises(OochubError, match=r"Cannot read .*train-00007-.*\.tar"):
-        picture_bytes(row["image"], "row 7")
+        read_picture_bytes(row["image"], "row 7")
 
 
 @pytest.mark.parametrize("in_place", [False, True])
@@ -119,7 +119,7 @@ def test_configurations_are_named(shards, tmp_path):
         shutil.copytree(shards / "data", both / name)
         index = both / name / "index.json"
         index.write_text(index.read_text().replace('"default"', f'"{name}"'))
-    assert shard_folder(both, "two") == both / "two" == shard_folder(both / "two", None)
+    assert find_shard_folder(both, "two") == both / "two" == find_shard_folder(both / "two", None)
     with pytest.raises(OochubError, match=r"several configurations: one, two\. Name one with config="):
         oochub.load(both)
     with pytest.raises(OochubError, match=r"No configuration of .* named 'tow'\. Did you mean 'two'"):

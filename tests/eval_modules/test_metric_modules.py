@@ -19,7 +19,7 @@ from metric_subjects import CASES, FOLDER, NAMES, same, subject
 import oochub
 from oochub.dataset_cards.metric_card import metric_card
 from oochub.errors import OochubError
-from oochub.metric import MetricShell, paragraph
+from oochub.metric import MetricShell, read_paragraph
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
@@ -31,7 +31,7 @@ def test_evaluate_loads_the_folder(name: str, kind: str) -> None:
     """
     metric, shell = subject(name, kind), evaluate.load(str(FOLDER / name))
     assert isinstance(shell, evaluate.Metric) and shell.name == name
-    assert shell.info.citation == shell.citation == paragraph(shell.description, "Source") != ""
+    assert shell.info.citation == shell.citation == read_paragraph(shell.description, "Source") != ""
     columns = metric.columns(50, 0)
     expected = metric(columns)
     same(shell.compute(**columns), expected)

@@ -14,7 +14,7 @@ from found_rows import rows
 
 import oochub
 from oochub.evaluation.compare import _compare_predictions as paired_comparison
-from oochub.prediction.predictions import Predictions, row_counts
+from oochub.prediction.predictions import Predictions, count_rows
 from oochub.records.metadata import ZoomSettings
 from oochub.records.report_records import ConfidenceBin
 from oochub.stats.estimate import Estimate
@@ -51,7 +51,7 @@ def copied(predictions: Predictions, copies: int) -> Predictions:
         table.column_names.index("example_id"), "example_id", pa.array([f"{k:06d}" for k in range(len(rows))])
     )
     table = table.append_column("user", pa.array([f"u{k}" for k in rows]))
-    return Predictions(table, dataclasses.replace(predictions.metadata, rows=row_counts(table.column("split"))))
+    return Predictions(table, dataclasses.replace(predictions.metadata, rows=count_rows(table.column("split"))))
 
 
 def by_user(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import accuracy_score, log_loss, roc_auc_score
 
 import oochub
-from oochub.prediction.predictions import Predictions, row_counts
+from oochub.prediction.predictions import Predictions, count_rows
 from oochub.records.build_record import BuildFacts
 from oochub.records.report_records import Slice
 from oochub.records.schema import from_json, to_json
@@ -48,7 +48,7 @@ def nooch_predictions(n=3000, seed=0, *, effect=2.0):
         "facts": {"object": "car", "contexts": ["road"]},
         "model": {"id": "m", "revision": None, "mode": "head"},
         "class_names": ["no_car", "car"],
-        "rows": row_counts(split.tolist()),
+        "rows": count_rows(split.tolist()),
     }
     return Predictions(table, metadata)
 

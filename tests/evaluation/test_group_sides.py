@@ -11,7 +11,7 @@ import oochub
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.group_sides import estimate_group_side, find_worst_group_rows
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
@@ -88,7 +88,7 @@ def test_the_worst_group_is_that_of_a_loop(kind: str, name: str, grouping: tuple
     rows, side, metric = evaluated(predictions), WorstOfGroups(split="test", column=column), oochub.get("metric", name)
     mask = np.random.default_rng(2).random(600) < 0.7
     values, sizes = by_loop(side, name, mask, rows)
-    pick = min if facts_of(metric).direction == "higher" else max
+    pick = min if read_facts(metric).direction == "higher" else max
     worst = pick(values, key=values.get)
     number = estimate_group_side(side, metric, mask, rows)
     assert len(values) == 6 and number == pytest.approx(values[worst], rel=1e-12)
@@ -107,7 +107,7 @@ def test_the_percentile_is_that_of_a_loop(kind: str, name: str, grouping: tuple[
     rows, metric = evaluated(predictions), oochub.get("metric", name)
     side, mask = PercentileOfGroups(split="test", column=column, percentile=25), np.arange(600) % 3 > 0
     of_groups, sizes = by_loop(side, name, mask, rows)
-    values, facts = np.sort([of_groups[group] for group in sorted(of_groups)]), facts_of(metric)
+    values, facts = np.sort([of_groups[group] for group in sorted(of_groups)]), read_facts(metric)
     is_high = facts.direction == "higher"
     number = estimate_group_side(side, metric, mask, rows)
     assert number == pytest.approx(np.percentile(values, 25 if is_high else 75), rel=1e-12)

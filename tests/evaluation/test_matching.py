@@ -16,7 +16,7 @@ from oochub.evaluation.matching import estimate_matched_gap
 from oochub.evaluation.weighted_metric import list_weighted_names, weigh_metric
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
-from oochub.report.group_findings import matched_words
+from oochub.report.group_findings import describe_matched_gap
 from oochub.report.report import Report
 from oochub.report.verdict import verdict
 from oochub.stats.estimation import gap
@@ -226,7 +226,7 @@ def test_a_stratum_of_one_side_is_left_out_and_said():
     expected = by_scikit_learn("auc", rest, None) - by_scikit_learn("auc", inside, weights)
     assert found.estimate == pytest.approx(expected, abs=1e-12)
     assert found.share_out < 1 and np.isnan(found.strata[-1].mean_in)
-    said = matched_words(replace(reports.read(reports.nooch_report()), matched_gap=found))
+    said = describe_matched_gap(replace(reports.read(reports.nooch_report()), matched_gap=found))
     assert f"covers the {100 * found.share_out:.1f}% of the out-of-context examples that have a counterpart" in said
 
 
@@ -330,7 +330,7 @@ def test_every_rendering_says_it_in_one_sentence(matched):
     latex = matched.to_latex().replace("$-$", "−").replace(r"\%", "%")
     for text in (stream.getvalue(), matched.to_markdown(), latex, matched.to_html()):
         assert text.count(sentence) == 1
-    assert "equal" not in reports.nooch_report() and matched_words(reports.read(reports.nooch_report())) == ""
+    assert "equal" not in reports.nooch_report() and describe_matched_gap(reports.read(reports.nooch_report())) == ""
 
 
 @pytest.mark.parametrize("column", ["ara", "challenge", "context_area", "score"])
@@ -413,4 +413,4 @@ def test_the_verdict_is_read_at_equal_shares_of_the_classes():
     )
     plain, matched = (oochub.evaluate(rows, match=match, resamples=200) for match in (None, "label"))
     assert verdict(plain).case == "relies" and verdict(matched).case in ("unclear", "no_effect")
-    assert "at equal shares of the classes" in matched_words(matched)
+    assert "at equal shares of the classes" in describe_matched_gap(matched)

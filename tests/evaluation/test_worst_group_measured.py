@@ -9,7 +9,7 @@ import pytest
 import oochub
 from oochub.evaluation.group_sides import _split_in_halves as halves
 from oochub.records.sides import Rows, WorstOfGroups
-from oochub.report.group_findings import headings
+from oochub.report.group_findings import write_headings
 
 evaluation = import_module("oochub.evaluation.evaluate")
 
@@ -81,14 +81,14 @@ def test_what_is_said(of_groups):
     of_groups()
     alone = _model(np.random.default_rng(0), 40, 1)
     report = oochub.evaluate(alone, resamples=100)
-    assert "out" not in report.calibration and headings(report).confidence == "Confidence"
+    assert "out" not in report.calibration and write_headings(report).confidence == "Confidence"
     report = oochub.evaluate(_model(np.random.default_rng(1), 6, 200, worst=4), resamples=100)
     assert report.calibration["out"].groups == {"group 4": 200}
-    assert headings(report).confidence.endswith("it is too sure of itself")
+    assert write_headings(report).confidence.endswith("it is too sure of itself")
     assert "that of the other half of the rows: group 4 (200 rows)" in report.to_html()
     chosen_by_itself = replace(report.calibration["out"], groups=None)
     before = replace(report, calibration={**report.calibration, "out": chosen_by_itself})
-    assert headings(before).confidence == "Confidence"
+    assert write_headings(before).confidence == "Confidence"
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from plain_counts import predictions_count, share
 import oochub
 from oochub.prediction import predictions_file
 from oochub.prediction.predictions import Predictions
-from oochub.storage.parquet_file import seal_of
+from oochub.storage.parquet_file import read_seal
 
 _FILE, _FOLDER = "predictions.parquet", "parts.parquet"
 _NAMES = ["cat", "dog", "owl"]
@@ -105,7 +105,7 @@ def listed(change: Change) -> Change:
         content = json.loads(manifest.read_text())
         for part in content["parts"]:
             file = folder / _FOLDER / part["file"]
-            part["seal"] = str(seal_of(file))
+            part["seal"] = str(read_seal(file))
             part["rows"] = _rows_of(file)
         resealed(content, manifest)
         return f"{done}, listed"

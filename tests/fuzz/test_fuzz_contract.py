@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 _CALLS = {
     *("read_bytes", "read_text", "read_lines", "read_json", "read_picture", "open_picture", "load_tensors"),
     *("tarfile.open", "tomllib.loads", "csv.reader", "pq.read_table", "pd.read_csv", "np.lib.format.read_array"),
-    *("loadmat", "safe_open", "pa_csv.open_csv", "regular_file"),
+    *("loadmat", "safe_open", "pa_csv.open_csv", "check_regular_file"),
 }
 """How a file of a user becomes content: the package's own readers, and those of libraries that they stand on."""
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import oochub
 from oochub.benchmark import Benchmark
-from oochub.output import output_of
+from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import GroupsOfRows
@@ -59,8 +59,8 @@ def declarations() -> list[Declared]:
             for kind in (own.output, "choices") if own.output == "classes" else (own.output,):
                 found.append(Declared(f"{name}/{config} {kind}", own, (name, config), kind, n))
     for kind, (title, has) in itertools.product(KINDS, _OWN.items()):
-        if title != "usual contexts" or output_of(kind).one_answer:
-            for n in (2, 4) if output_of(kind).one_answer else (2,):
+        if title != "usual contexts" or get_output(kind).one_answer:
+            for n in (2, 4) if get_output(kind).one_answer else (2,):
                 found.append(Declared(f"own {kind} {n}, {title}", None, (None, None), kind, n, frozenset(has)))
     return found
 
@@ -81,7 +81,7 @@ def predictions_of(declared: Declared) -> Predictions:
     if declared.has == {"challenge", "group"}:
         facts = BuildFacts(usual_contexts=dict.fromkeys(names, ("street",)))
     given: dict[str, Any] = {"benchmark": declared.name[0], "config": declared.name[1], "facts": facts}
-    if output_of(declared.kind).one_answer:
+    if get_output(declared.kind).one_answer:
         given["class_names"] = names
     return Predictions(made.table, replace(made.metadata, **given))
 

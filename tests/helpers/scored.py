@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from oochub.evaluation.detector_scores import score_sets
-from oochub.prediction.predictions import Predictions, row_counts
+from oochub.prediction.predictions import Predictions, count_rows
 from oochub.prediction.predictions_file import StoredHead
 
 CLASSES = ["lemon, a fruit", "ox", "barn"]
@@ -29,7 +29,7 @@ def predictions(config, *, shift, n, seed, model="runs/net", features=True, **co
     if features:
         table["features"] = rng.normal(0.3, 1, (n, 4)).astype(np.float32).tolist()
     told = {"benchmark": "imagenet_ood", "config": config, "version": "1.0.0", "model": {"id": model}}
-    told |= {"class_names": CLASSES, "rows": row_counts(table["split"])}
+    told |= {"class_names": CLASSES, "rows": count_rows(table["split"])}
     return Predictions(pa.table(table), told)
 
 

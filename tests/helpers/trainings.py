@@ -22,7 +22,7 @@ from transformers import (
 )
 
 import oochub
-from oochub.records.provenance import without_when_and_where
+from oochub.records.provenance import drop_when_and_where
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.batch import Batch
@@ -117,7 +117,7 @@ def bytes_of(out: Path) -> bytes:
 def artifacts(out: Path) -> dict[str, Any]:
     """Every file of a finished run; the recipe without the fields that may differ between two equal runs."""
     files = {file.name: file.read_bytes() for file in out.iterdir()}
-    return files | {"recipe.json": without_when_and_where(json.loads(files["recipe.json"]))}
+    return files | {"recipe.json": drop_when_and_where(json.loads(files["recipe.json"]))}
 
 
 class Stop(BaseException):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from oochub.errors import OochubError, speaking_shell
+from oochub.errors import OochubError, word_for_shell
 from oochub.hub.upload import open_client, upload
 
 
@@ -31,7 +31,7 @@ def test_no_token(online, tmp_path):
     """Before the folder is looked at. Planted fault: the client made after the files are listed."""
     with pytest.raises(OochubError, match=r"No token of the Hub.*`hf auth login`, or set HF_TOKEN.*dry_run=True needs"):
         upload(tmp_path / "none", "user/nooch", repo_type="dataset", message="m")
-    with speaking_shell(), pytest.raises(OochubError, match="--dry-run needs none"):
+    with word_for_shell(), pytest.raises(OochubError, match="--dry-run needs none"):
         upload(tmp_path / "none", "user/nooch", repo_type="dataset", message="m")
 
 

@@ -8,7 +8,7 @@ from datasets import Dataset
 from datasets import Image as ImageFeature
 from input_rows import encoded, photograph, tokenizer
 
-from oochub.input import kind_of_processor
+from oochub.input import find_processor_kind
 from oochub.inputs.pictures import Pictures
 
 
@@ -26,12 +26,12 @@ def test_a_processor_of_pictures_and_texts_is_both() -> None:
     """Planted: the whole processor asked for the pixels, which takes them for texts."""
     pictures = transformers.CLIPImageProcessorPil(size={"shortest_edge": 16}, crop_size={"height": 16, "width": 16})
     both = transformers.CLIPProcessor(image_processor=pictures, tokenizer=_clip_tokenizer())
-    assert kind_of_processor(both) is Pictures
+    assert find_processor_kind(both) is Pictures
     inputs = Pictures(both)
     assert inputs.processor is pictures
     assert inputs.tokenizer is both.tokenizer
     assert torch.equal(_batch(both)["pixel_values"], _batch(pictures)["pixel_values"])
-    assert kind_of_processor(tokenizer()) is not Pictures
+    assert find_processor_kind(tokenizer()) is not Pictures
 
 
 def _clip_tokenizer() -> Any:

@@ -11,7 +11,7 @@ from input_rows import ROWS, inputs_of, rows_of
 
 import oochub
 from oochub.errors import OochubError
-from oochub.input import check_changes, kind_of_processor, kinds_of
+from oochub.input import check_changes, find_input_kinds, find_processor_kind
 
 CPU = torch.device("cpu")
 
@@ -64,7 +64,7 @@ def test_what_reads_rows_reaches_other_processes(name: str, tmp_path: Path) -> N
 def test_the_processor_is_saved_and_known(name: str, tmp_path: Path) -> None:
     """A kind knows its own processor and no other; settings are JSON, and equal after saving and loading."""
     kind, inputs = oochub.get("input", name), inputs_of(name)
-    assert kind_of_processor(inputs.processor) is kind and kinds_of(rows_of(name)) == [kind]
+    assert find_processor_kind(inputs.processor) is kind and find_input_kinds(rows_of(name)) == [kind]
     inputs.processor.save_pretrained(tmp_path)
     again = kind.of(kind.load_processor(str(tmp_path), rows_of(name)))
     assert json.loads(json.dumps(again.settings())) == inputs.settings()
@@ -73,12 +73,12 @@ def test_the_processor_is_saved_and_known(name: str, tmp_path: Path) -> None:
 
 def test_several_columns_and_none() -> None:
     """Images before texts before arrays, whatever the order of the columns."""
-    kinds = [kind.__name__ for kind in kinds_of(rows_of("texts", "arrays", "pictures"))]
+    kinds = [kind.__name__ for kind in find_input_kinds(rows_of("texts", "arrays", "pictures"))]
     assert kinds == ["Pictures", "Texts", "Arrays"]
     masks = rows_of("pictures").add_column("mask", [np.zeros((2, 2)).tolist()] * ROWS)
-    assert [kind.__name__ for kind in kinds_of(masks)] == ["Pictures"]
+    assert [kind.__name__ for kind in find_input_kinds(masks)] == ["Pictures"]
     with pytest.raises(OochubError, match=r"no column of a kind of input: .*; only label") as raised:
-        kinds_of(rows_of("texts").select_columns(["label"]))
+        find_input_kinds(rows_of("texts").select_columns(["label"]))
     assert all(f"'{oochub.get('input', name).column}' ({name})" in str(raised.value) for name in oochub.names("input"))
 
 

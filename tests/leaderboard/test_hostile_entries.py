@@ -17,7 +17,7 @@ from oochub.leaderboard.site import Site
 from oochub.prediction.parts_folder import ListedPart, Manifest, save_thumbnails
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
-from oochub.storage.parquet_file import seal, seal_of
+from oochub.storage.parquet_file import read_seal, seal
 
 HOSTILE = "zz-hostile"
 LONG = "x" * 3_000_000
@@ -103,10 +103,10 @@ def _thumbnails_out_of_range(folder):
     parts, metadata, digest = folder / "parts", to_json(loaded.metadata), loaded.digest
     parts.mkdir()
     file.rename(parts / "part-00000.parquet")
-    listed = ListedPart(file="part-00000.parquet", rows=300, seal=seal_of(parts / "part-00000.parquet"))
+    listed = ListedPart(file="part-00000.parquet", rows=300, seal=read_seal(parts / "part-00000.parquet"))
     save_thumbnails(parts, pa.table({"thumbnail": [b"one", b"two"]}))
     _resealed(parts / "_thumbnails.parquet", row=pa.array([0, 999_999]))
-    pictures = seal_of(parts / "_thumbnails.parquet")
+    pictures = read_seal(parts / "_thumbnails.parquet")
     Manifest(parts=(listed,), metadata=metadata, digest=digest, thumbnails=pictures).save(parts)
     parts.rename(file)
 

@@ -29,7 +29,7 @@ from transformers import AutoModelForImageClassification, ResNetConfig, ResNetFo
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import Preprocessing, normalize
-from oochub.models.affine_resnet import AffineResNetForImageClassification, with_affine
+from oochub.models.affine_resnet import AffineResNetForImageClassification, add_affine
 from oochub.prediction.predict import predict
 from oochub.trainers.backbone import open_backbone
 from oochub.trainers.samplers import UniformSampler
@@ -75,7 +75,7 @@ def by_hand(state: dict[str, Tensor], pixels: Tensor) -> Tensor:
 
 def test_the_logits_are_those_of_a_network_by_hand() -> None:
     """In float64. Planted: the shift left out, or the affine before the ReLU."""
-    model = with_affine(resnet("basic")).double()
+    model = add_affine(resnet("basic")).double()
     with torch.no_grad():
         for values in model.state_dict().values():
             if values.is_floating_point():
@@ -91,8 +91,8 @@ def test_the_logits_are_those_of_a_network_by_hand() -> None:
 @pytest.mark.parametrize("layer_type", ["basic", "bottleneck"])
 def test_it_begins_as_the_same_network_and_changes_with_each_block(layer_type: str) -> None:
     model, pixels = resnet(layer_type), torch.randn(2, 3, 32, 32)
-    made = with_affine(model)
-    assert with_affine(made) is made
+    made = add_affine(model)
+    assert add_affine(made) is made
     first = model(pixels).logits
     assert torch.equal(made(pixels).logits, first)
     own = [values for name, values in made.named_parameters() if ".activation.1." in name]

@@ -13,7 +13,7 @@ from torch.nn import functional
 from transformers import ViTImageProcessorPil
 
 from oochub.errors import OochubError
-from oochub.models.densenet import DenseNetConfig, DenseNetForImageClassification, densenet_weights
+from oochub.models.densenet import DenseNetConfig, DenseNetForImageClassification, convert_densenet_weights
 from oochub.prediction.predict import predict
 
 DEPTHS = [2, 3]
@@ -73,7 +73,7 @@ def test_weights_by_the_names_of_torchvisions_file_are_those_of_the_model(
     released = {name.replace("norm1.", "norm.1.").replace("norm2.", "norm.2."): v for name, v in named.items()}
     released = {name.replace("conv1.", "conv.1.").replace("conv2.", "conv.2."): v for name, v in released.items()}
     assert sum(name not in named for name in released) == 5 * 12  # of each layer two convolutions, two norms of 5
-    assert densenet_weights(released).keys() == densenet_weights(named).keys() == named.keys()
+    assert convert_densenet_weights(released).keys() == convert_densenet_weights(named).keys() == named.keys()
 
 
 def test_it_is_saved_opened_and_predicts_like_any_other(model: DenseNetForImageClassification, tmp_path: Path) -> None:

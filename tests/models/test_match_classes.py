@@ -7,7 +7,7 @@ import pytest
 
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, IMAGENET_1K_WNIDS
 from oochub.class_names.wordnet import load_wordnet_facts
-from oochub.errors import OochubError, speaking_shell
+from oochub.errors import OochubError, word_for_shell
 from oochub.models.label_map import read_label_map
 from oochub.models.match_classes import ImagenetOutputs, match_classes
 
@@ -116,7 +116,7 @@ def test_all_that_does_not_fit_is_in_one_message():
         "label_map=",
     ):
         assert part in words
-    with speaking_shell(), pytest.raises(OochubError, match=r"--label-map FILE.*leave out its rows: --restrict"):
+    with word_for_shell(), pytest.raises(OochubError, match=r"--label-map FILE.*leave out its rows: --restrict"):
         match_classes(HUB, ["bulldog", "corgi", "labrador"])
     with pytest.raises(OochubError) as caught:
         match_classes(HUB, ["no_jeep", "jeep"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oochub.output import output_of
+from oochub.output import get_output
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,6 @@ from oochub.output import output_of
 )
 def test_a_mistake_is_of_a_thing_only_where_one_class_is_its_absence(names, kinds):
     """Fault planted: a name inside the other, which takes "man" for what "woman" lacks."""
-    kind, label = output_of("classes"), np.array([0, 1])
+    kind, label = get_output("classes"), np.array([0, 1])
     arrays = {"label": label, "prediction": 1 - label}
     assert [kind.answer(arrays, row, names).mistake for row in range(2)] == kinds

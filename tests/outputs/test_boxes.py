@@ -14,7 +14,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from oochub.errors import OochubError
-from oochub.output import output_of
+from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
 from oochub.records.given_columns import GivenColumns
 
@@ -99,11 +99,11 @@ def _overlap(a, b):
 def test_what_a_model_gives_is_stored_without_the_boxes_that_are_none():
     """Five numbers each; a score below 0 or nan is no box, one of 0 is."""
     rows = [[*_B, 0.25, *_A, -1.0, *_C, 0.0], [*_A, math.nan, *_B, -1.0, *_C, -1.0]]
-    stored = output_of("boxes").store(np.array(rows, np.float32))
+    stored = get_output("boxes").store(np.array(rows, np.float32))
     assert stored["detected_boxes"].to_pylist() == [[_B, _C], []]
     assert stored["scores"].to_pylist() == [[0.25, 0.0], []]
     with pytest.raises(OochubError, match="gives 5 numbers a box"):
-        output_of("boxes").store(np.zeros((2, 14), np.float32))
+        get_output("boxes").store(np.zeros((2, 14), np.float32))
 
 
 _GOOD = {"detected_boxes": [[_A], [_A]], "scores": [[0.9], [0.9]], "boxes": [[_A], [_A]]}
@@ -144,5 +144,5 @@ def test_a_wrong_row_of_somebody_elses_answers_is_named(column, rows, words):
     """Written against: the kind of the whole column said, and no row."""
     table = pa.table({**{name: _GOOD[name] for name in ("detected_boxes", "scores")}, column: rows})
     columns = GivenColumns(table, ["a", "b"])
-    assert output_of("boxes").given(columns, ["head"]) is None
+    assert get_output("boxes").given(columns, ["head"]) is None
     assert len(columns.problems) == 1 and re.search(words, columns.problems[0])

@@ -5,14 +5,14 @@ import pytest
 
 import oochub
 from oochub import Predictions
-from oochub.output import output_of
+from oochub.output import get_output
 
 _WORDS = ("", "name", " = ", "Foo", "(", ")", "\n", "Bar")
 
 
 def _line(label, prediction, vocabulary=_WORDS):
     arrays = {"label": np.array([label]), "prediction": np.array([prediction])}
-    return output_of("tokens").line(arrays, 0, vocabulary)
+    return get_output("tokens").line(arrays, 0, vocabulary)
 
 
 @pytest.mark.parametrize(

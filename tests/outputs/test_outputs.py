@@ -12,8 +12,8 @@ from declared_in_tests import declared_in_tests
 
 import oochub
 from oochub.errors import OochubError
-from oochub.metric import facts_of
-from oochub.output import output_of, output_of_columns, output_of_features
+from oochub.metric import read_facts
+from oochub.output import find_output_of_columns, find_output_of_features, get_output
 from oochub.prediction.predictions import Predictions
 from oochub.records.given_columns import GivenColumns
 
@@ -74,7 +74,7 @@ def test_a_kind_of_output_keeps_its_contract(kind, tmp_path):
     output, n = predictions.output, len(predictions)
     assert predictions.metadata.kind == kind == output.name, f"{kind}: the name of a kind is that of its file"
     for metric in {*output.metrics, *output.group_metrics, output.primary_metric}:
-        scored = facts_of(oochub.get("metric", metric)).outputs
+        scored = read_facts(oochub.get("metric", metric)).outputs
         assert kind in scored, f"{kind}: {metric} scores {scored}; name {kind} in outputs= of its FACTS"
     arrays = output.arrays(predictions)
     for name, array in arrays.items():
@@ -134,15 +134,15 @@ def test_a_number_may_be_negative_or_unknown():
 
 
 def test_the_kind_follows_from_features_and_columns():
-    assert output_of_features({"label": ClassLabel(names=NAMES)}) == "classes"
-    assert output_of_features({"label": Value("int64"), "labels": List(ClassLabel(names=NAMES))}) == "classes"
-    assert output_of_features({"labels": List(ClassLabel(names=NAMES))}) == "labels"
-    assert output_of_features({"labels": List(Value("float32"))}) == "labels"
-    assert output_of_features({"label": Value("float64")}) == "number"
-    assert output_of_features({"text": Value("string")}) is None
-    assert output_of_columns(["labels", "logits"]) == "labels"
+    assert find_output_of_features({"label": ClassLabel(names=NAMES)}) == "classes"
+    assert find_output_of_features({"label": Value("int64"), "labels": List(ClassLabel(names=NAMES))}) == "classes"
+    assert find_output_of_features({"labels": List(ClassLabel(names=NAMES))}) == "labels"
+    assert find_output_of_features({"labels": List(Value("float32"))}) == "labels"
+    assert find_output_of_features({"label": Value("float64")}) == "number"
+    assert find_output_of_features({"text": Value("string")}) is None
+    assert find_output_of_columns(["labels", "logits"]) == "labels"
     with pytest.raises(OochubError, match="columns of a kind of output"):
-        output_of_columns(["label"])
+        find_output_of_columns(["label"])
 
 
 @pytest.mark.parametrize(
@@ -174,32 +174,32 @@ def test_a_number_has_no_logits_and_no_probability():
     with pytest.raises(OochubError, match=r"scores classes.* for which there are mean_absolute_error, "):
         oochub.evaluate(predictions, metrics=["accuracy"])
     with pytest.raises(OochubError, match="Did you mean 'number'"):
-        output_of("numbr")
+        get_output("numbr")
 
 
 def test_a_new_kind_is_found_by_its_file():
     assert set(oochub.names("output")) >= {"classes", "labels", "number"}
-    assert type(output_of("classes")) is oochub.get("output", "classes")
+    assert type(get_output("classes")) is oochub.get("output", "classes")
 
 
 def test_a_kind_with_a_truth_of_its_own_name_is_found_by_its_columns(monkeypatch):
     """Fault seen: a kind whose truth is neither `label` nor `labels` was found only without a column `label`."""
-    kinds = {name: output_of(name) for name in oochub.names("output")}
+    kinds = {name: get_output(name) for name in oochub.names("output")}
     kinds["boxes"] = SimpleNamespace(label_column="boxes", columns=("scores",), rank=0)
-    monkeypatch.setattr("oochub.output.output_of", kinds.__getitem__)
+    monkeypatch.setattr("oochub.output.get_output", kinds.__getitem__)
     monkeypatch.setattr("oochub.output.catalog.names", lambda kind: list(kinds))
     for others in ([], ["label"], ["labels"]):
-        assert output_of_columns(["boxes", "scores", *others]) == "boxes"
-    assert output_of_columns(["label", "labels", "logits"]) == "classes"
-    assert output_of_columns(["label", "logits", "prediction"]) == "classes"
-    assert output_of_columns(["label", "value", "prediction"]) == "number"
-    assert output_of_columns(["label", "prediction"]) == "choices"
-    assert output_of_columns(["label", "labels", "logits"], labels_only=True) == "labels"
+        assert find_output_of_columns(["boxes", "scores", *others]) == "boxes"
+    assert find_output_of_columns(["label", "labels", "logits"]) == "classes"
+    assert find_output_of_columns(["label", "logits", "prediction"]) == "classes"
+    assert find_output_of_columns(["label", "value", "prediction"]) == "number"
+    assert find_output_of_columns(["label", "prediction"]) == "choices"
+    assert find_output_of_columns(["label", "labels", "logits"], labels_only=True) == "labels"
 
 
 def test_tokens_that_somebody_else_predicted_are_whole_numbers():
     """A fraction is no number of a token."""
-    output = output_of("tokens")
+    output = get_output("tokens")
     given = GivenColumns(pa.table({"predicted_tokens": [[1.0, 7.0], [3.0]]}), ["a", "b"])
     assert output.given(given, ["tokens"])["predicted_tokens"].to_pylist() == [[1, 7], [3]]
     for wrong in ([[1.5]], ["a"], [None], [[float("nan")]]):

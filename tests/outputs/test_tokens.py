@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from oochub.errors import OochubError
-from oochub.output import output_of
+from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
 
 _TRUE = [[-100, 0, 3, 2], [-100, -100], [0], [4, -100, 1], [0, 2]]
@@ -56,7 +56,7 @@ def test_predictions_of_longer_rows_than_any_truth_are_cut():
 
 def test_what_a_model_gives_ends_where_its_row_does():
     """Below 0 is no token; token 0 is one."""
-    stored = output_of("tokens").store(np.array([[0, 7, -1], [3, 0, 0], [-1, -1, -1]], np.float32))
+    stored = get_output("tokens").store(np.array([[0, 7, -1], [3, 0, 0], [-1, -1, -1]], np.float32))
     assert stored["predicted_tokens"].to_pylist() == [[0, 7], [3, 0, 0], []]
 
 
@@ -99,4 +99,4 @@ def test_numbers_of_tokens_fit_32_bits():
     """Written against: 2^32 + 1 of a file held as token 1."""
     table = pa.table({"example_id": ["a"], "tokens": [[1]], "predicted_tokens": [[2**32 + 1]]})
     with pytest.raises(OochubError, match="predicted_tokens must be numbers of tokens, 0 to 2147483647"):
-        output_of("tokens").check(table, ["tokens"])
+        get_output("tokens").check(table, ["tokens"])

@@ -12,7 +12,7 @@ from reports import rendered
 
 import oochub
 from oochub.errors import OochubError
-from oochub.output import output_of, output_of_features
+from oochub.output import find_output_of_features, get_output
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
 from oochub.trainers.rows.targets import find_task
@@ -146,13 +146,13 @@ def test_a_frame_with_a_column_twice_is_refused():
 def test_the_truth_of_a_data_set_is_never_rounded(kind, values):
     """Arrow makes 1 of 1.7 and 1.0 of True where a type is asked for.
 
-    Fault planted: `pa.array(values, kind)` in place of `truth_array`.
+    Fault planted: `pa.array(values, kind)` in place of `read_truth`.
     """
     with pytest.raises(OochubError, match="Name the classes"):
-        output_of(kind).truth(values, 2, ["a", "b"])
-    assert output_of("classes").truth([1, None], 2, ["a", "b"]).to_pylist() == [1, -1]
-    assert output_of("classes").truth(None, 2, ["a", "b"]).to_pylist() == [-1, -1]
-    assert output_of("number").truth([1, 0.5], 2, ["a"]).to_pylist() == [1.0, 0.5]
+        get_output(kind).truth(values, 2, ["a", "b"])
+    assert get_output("classes").truth([1, None], 2, ["a", "b"]).to_pylist() == [1, -1]
+    assert get_output("classes").truth(None, 2, ["a", "b"]).to_pylist() == [-1, -1]
+    assert get_output("number").truth([1, 0.5], 2, ["a"]).to_pylist() == [1.0, 0.5]
 
 
 TEXT = datasets.Dataset.from_dict({"array": [[0.0], [1.0]], "label": ["cat", "dog"]})
@@ -161,17 +161,17 @@ TEXT = datasets.Dataset.from_dict({"array": [[0.0], [1.0]], "label": ["cat", "do
 def test_labels_of_text_say_how_to_name_the_classes():
     """In prediction and training alike, before the model runs; what the message says helps.
 
-    Fault planted: `output_of_features` that gives None for text.
+    Fault planted: `find_output_of_features` that gives None for text.
     """
-    for use in (lambda: output_of_features(TEXT.features), lambda: find_task(TEXT)):
+    for use in (lambda: find_output_of_features(TEXT.features), lambda: find_task(TEXT)):
         with pytest.raises(OochubError, match=r'got Value\(\'string\'\).*cast_column\("label", datasets.ClassLabel'):
             use()
     cast = TEXT.cast_column("label", datasets.ClassLabel(names=["cat", "dog"]))
-    assert output_of_features(cast.features) == output_of_features(TEXT.class_encode_column("label").features)
+    assert find_output_of_features(cast.features) == find_output_of_features(TEXT.class_encode_column("label").features)
     several = datasets.Features({"labels": datasets.List(datasets.Value("string"))})
     with pytest.raises(OochubError, match=r'cast_column\("labels", datasets.List\(datasets.ClassLabel'):
-        output_of_features(several)
-    assert output_of_features(datasets.Features({"label": datasets.Value("null")})) is None
+        find_output_of_features(several)
+    assert find_output_of_features(datasets.Features({"label": datasets.Value("null")})) is None
 
 
 def test_an_unknown_benchmark_is_said():

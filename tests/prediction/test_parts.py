@@ -19,7 +19,7 @@ from oochub.models.extraction import Extraction
 from oochub.prediction import parts, predictions_file
 from oochub.prediction.parts_folder import Manifest, save_thumbnails
 from oochub.prediction.predictions import Predictions
-from oochub.storage.parquet_file import seal, seal_of
+from oochub.storage.parquet_file import read_seal, seal
 
 
 @pytest.fixture
@@ -251,7 +251,7 @@ def test_answers_of_a_folder_are_compared_with_its_manifest(folder):
     changed = table.set_column(table.column_names.index("logits"), "logits", column)
     pq.write_table(changed.replace_schema_metadata(table.schema.metadata), part)
     seal(part)
-    parts_of = [replace(each, seal=seal_of(part)) if each.file == part.name else each for each in manifest.parts]
+    parts_of = [replace(each, seal=read_seal(part)) if each.file == part.name else each for each in manifest.parts]
     replace(manifest, parts=tuple(parts_of)).save(folder)
     with pytest.raises(OochubError, match="not those that were sealed"):
         Predictions.load(folder)

@@ -7,7 +7,7 @@ from datasets import Dataset, DatasetInfo, Features, Value
 
 import oochub
 from oochub.data.write_repository import write_user_repository
-from oochub.records.build_record import BuildFacts, BuildRecord, without_build_column
+from oochub.records.build_record import BuildFacts, BuildRecord, drop_build_column
 from oochub.records.schema import from_json
 
 # As `describe` of the commit before BuildFacts wrote it, of a task of NOOCH and of Spawrious.
@@ -71,12 +71,12 @@ def test_rows_of_another_build_are_refused():
     """Planted fault seen: the rows not compared with the features."""
     other = json.dumps(json.loads(_RECORD.text) | {"config": "ce_dog"})
     with pytest.raises(oochub.OochubError, match=r"not of the build that their features name.*ce_dog"):
-        without_build_column(_rows([_RECORD.text, other], _RECORD.feature))
+        drop_build_column(_rows([_RECORD.text, other], _RECORD.feature))
 
 
 def test_features_that_lost_the_facts_leave_what_the_rows_say():
     """And a note that says so. Planted fault seen: the note left out."""
-    bare = without_build_column(_rows([_RECORD.text] * 2))
+    bare = drop_build_column(_rows([_RECORD.text] * 2))
     found = BuildRecord.of(bare.info)
     assert bare.column_names == ["label"] and (found.config, found.version) == ("ce_car", "1.2.0")
     assert found.facts == BuildFacts() and found.notes[0] == "partial" and "build.json" in found.notes[1]
@@ -86,7 +86,7 @@ def test_features_that_lost_the_facts_leave_what_the_rows_say():
 def test_a_column_of_somebody_else_stays(texts, tmp_path):
     """And is no column that a repository overwrites. Planted fault seen: the name not looked for."""
     rows = _rows(texts)
-    assert without_build_column(rows) is rows
+    assert drop_build_column(rows) is rows
     rows.to_parquet(tmp_path / "mine.parquet")
     with pytest.raises(oochub.OochubError, match=r"have a column 'build' of their own.*Rename yours"):
         write_user_repository(str(tmp_path / "mine.parquet"), tmp_path / "out")

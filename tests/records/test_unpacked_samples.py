@@ -8,7 +8,7 @@ from datasets.distributed import split_dataset_by_node
 
 import oochub
 from oochub.loading_scripts.build_repository import build_webdataset
-from oochub.records.build_record import BuildRecord, unpack_samples, without_build_column
+from oochub.records.build_record import BuildRecord, drop_build_column, unpack_samples
 
 _UNDECODED = datasets.Image(decode=False)
 
@@ -35,7 +35,7 @@ def test_plain_samples_become_the_rows(shards, rows, streaming):
     """Reference: oochub's own reader. Seen: a stream whose images were decoded and encoded anew."""
     plain = datasets.load_dataset(str(shards), "ce_car", split="test", streaming=streaming)
     assert set(plain.features) == {"jpg", "json"}
-    part = without_build_column(unpack_samples(plain))
+    part = drop_build_column(unpack_samples(plain))
     expected = rows.cast_column("image", _UNDECODED) if streaming else rows
     assert list(part.features.items()) == list(expected.features.items())
     assert _records(part) == _records(rows)

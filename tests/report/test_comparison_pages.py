@@ -164,7 +164,7 @@ def test_each_form_shows_each_finding_or_names_it(more):
         left_out = next(line for line in text.splitlines() if "Not shown here:" in line)
         assert "examples that flip" in left_out, name
         for metric, about in report.metrics.items():
-            assert about.title in text or f"{wording.in_sentence(about.title)} on each slice" in left_out, (
+            assert about.title in text or f"{wording.put_in_sentence(about.title)} on each slice" in left_out, (
                 name,
                 metric,
             )

@@ -18,7 +18,7 @@ from rich.console import Console
 
 import oochub
 from oochub.evaluation.evaluation_rows import read_metric
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
 from oochub.report import theme
@@ -80,7 +80,7 @@ def _made(kind, **columns):
 
 
 def _outputs(metric):
-    return facts_of(oochub.get("metric", metric)).outputs
+    return read_facts(oochub.get("metric", metric)).outputs
 
 
 def _evaluate(predictions, metrics):

@@ -9,8 +9,8 @@ import reports
 from scipy import stats
 
 import oochub
-from oochub.report.comparison_page import gap_matrix
-from oochub.report.model_line import line_axes, line_chart, model_lines
+from oochub.report.comparison_page import make_gap_matrix
+from oochub.report.model_line import draw_line_chart, make_line_axes, model_lines
 from oochub.stats.estimate import Estimate
 
 mpl.use("Agg")
@@ -82,7 +82,7 @@ def test_a_metric_of_which_lower_is_better_turns_the_sign():
 def test_few_models_equal_ones_and_ones_without_a_side():
     few = model_lines(models()[:4])[0]
     assert few.fit is None and "4 models: a line is fitted from 5 on" in few.points[0].robustness.reason
-    assert few.sentence == "4 models; a line is fitted from 5 on." and "chance" in line_chart(few, number=0)
+    assert few.sentence == "4 models; a line is fitted from 5 on." and "chance" in draw_line_chart(few, number=0)
     with pytest.raises(oochub.OochubError, match="4 models; a line is fitted from 5 on"):
         few.at([0.5])
     equal = model_lines([made(f"m{k}", 0.9, 0.5 + k / 20) for k in range(6)])[0]
@@ -104,9 +104,9 @@ def test_a_share_of_one_has_a_place():
     x = [*INSIDE, 1 - 1 / 1000]
     y = [*OUTSIDE, 1 - 1 / 1000]
     assert line.fit.slope == pytest.approx(stats.linregress(stats.norm.ppf(x), stats.norm.ppf(y)).slope)
-    chart = line_chart(line, number=3)
+    chart = draw_line_chart(line, number=3)
     assert "nan" not in chart and "inf" not in chart and 'id="line-3"' in chart
-    assert all(0 < axis.at(0.999) < 1 for axis in line_axes(line))
+    assert all(0 < axis.at(0.999) < 1 for axis in make_line_axes(line))
 
 
 def test_seeds_and_configs_tell_reports_apart():
@@ -119,18 +119,18 @@ def test_seeds_and_configs_tell_reports_apart():
 def test_cells_are_the_numbers_of_the_reports():
     """Planted faults: rows and columns turned; the heat of a gain."""
     given = [*models()[:3], made("model 1", 0.8, 0.9, config="ce_cow")]
-    matrix = gap_matrix(given)
+    matrix = make_gap_matrix(given)
     assert matrix.models == ("model 0", "model 1", "model 2") and matrix.benchmarks == ("nooch/ce_car", "nooch/ce_cow")
     assert set(matrix.cells) == {(f"model {k}", "nooch/ce_car") for k in range(3)} | {("model 1", "nooch/ce_cow")}
     cell = matrix.cells["model 0", "nooch/ce_car"]
     assert cell.estimate is given[0]["gap"] and cell.lost == pytest.approx(0.99 - 0.85)
     assert matrix.cells["model 1", "nooch/ce_cow"].lost == 0
-    errors = gap_matrix(given, number="out_of_context/auc" if "out_of_context/auc" in given[0] else "out/auc")
+    errors = make_gap_matrix(given, number="out_of_context/auc" if "out_of_context/auc" in given[0] else "out/auc")
     assert errors.cells["model 2", "nooch/ce_car"].estimate == pytest.approx(0.88)
     with pytest.raises(oochub.OochubError, match=r"Two reports are of model 0 on nooch/ce_car"):
-        gap_matrix([given[0], given[0]])
+        make_gap_matrix([given[0], given[0]])
     with pytest.raises(oochub.OochubError, match="Did you mean"):
-        gap_matrix(given, number="acurracy")
+        make_gap_matrix(given, number="acurracy")
 
 
 def test_the_figures_draw_the_same_numbers(tmp_path):

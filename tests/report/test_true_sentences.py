@@ -6,7 +6,7 @@ import reports
 import oochub
 from oochub.prediction.predictions import Predictions
 from oochub.report.verdict import verdict
-from oochub.report.wording import of_split
+from oochub.report.wording import name_split
 
 ROWS = np.arange(120)
 
@@ -65,4 +65,4 @@ def test_the_split_of_a_single_file_is_not_called_train():
     """Of one Parquet file `datasets` calls the rows train, whatever they are."""
     report = oochub.evaluate(grouped(ROWS % 3 > 0, split="train"), resamples=100)
     assert "of train" not in "".join(forms(report).values())
-    assert of_split(report.benchmark, "test") == " of test"
+    assert name_split(report.benchmark, "test") == " of test"

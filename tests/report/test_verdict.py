@@ -16,7 +16,7 @@ from oochub.report import verdict as verdicts
 from oochub.stats.estimate import Estimate
 from oochub.stats.p_values import holm
 
-headings, verdict = reports.reading(findings.headings), reports.reading(verdicts.verdict)
+headings, verdict = reports.reading(findings.write_headings), reports.reading(verdicts.verdict)
 
 FORBIDDEN = re.compile(r"does not rely|robust|bias|significan|fails? to generali[sz]e", re.I)
 INSIDE = (0.95, 0.94, 0.96)

@@ -15,7 +15,7 @@ from found_rows import predictions_of as found_predictions
 from found_rows import rows as found_rows
 
 import oochub
-from oochub.report.group_findings import headings
+from oochub.report.group_findings import write_headings
 from oochub.report.verdict import verdict
 from oochub.stats.estimate import Estimate
 
@@ -73,7 +73,7 @@ def texts(report):
     said = verdict(report)
     parts = {"headline": said.headline, "rest": said.rest, "lead": said.lead}
     parts |= {"how_much": said.how_much.text, "on_what": said.on_what.text, "how_sure": said.how_sure.text}
-    return {**parts, **{f"heading of {k}": text for k, text in enumerate(headings(report))}}
+    return {**parts, **{f"heading of {k}": text for k, text in enumerate(write_headings(report))}}
 
 
 def misfits(report):

@@ -20,7 +20,7 @@ from oochub.cli import main
 from oochub.context_finding.context_columns import contexts
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildRecord, ContextCheck
-from oochub.reviewing.context_page import make_context_page, store_answers
+from oochub.reviewing.context_page import context_page, store_answers
 
 GRAY = {"train": (20, 200, 21, 210, 22, 220), "test": (10, 205, 11, 215, 12, 225)}
 
@@ -53,14 +53,14 @@ def test_page_asks_for_both_halves_of_rows_on_which_nothing_was_chosen(found, tm
     dark = {f"dark/has/test/r{row}" for row in (0, 2, 4)}
     bright = {f"dark/lacks/test/r{row}" for row in (1, 3, 5)}
     for count in (2, 4, 12):
-        page = make_context_page(oochub.load(found), rows=count)
+        page = context_page(oochub.load(found), rows=count)
         ids = [card for card in _cards(page) if card.startswith("dark/")]
         asked = min(count // 2, 3)
         assert len(ids) == 2 * asked and len(set(ids) & dark) == len(set(ids) & bright) == asked
     for card in ids:
         shown = np.asarray(Image.open(_first_picture(page, card)))
         assert abs(shown.mean() - GRAY["test"][int(card[-1])]) < 2  # not that of train, which is darker or brighter
-    assert _cards(make_context_page(oochub.load(found), rows=12)) == _cards(page)
+    assert _cards(context_page(oochub.load(found), rows=12)) == _cards(page)
 
 
 def test_counts_by_hand_of_two_raters(found, tmp_path):
@@ -117,9 +117,9 @@ def test_refusals(found, tmp_path):
     with pytest.raises(OochubError, match="There is no"):
         store_answers(tmp_path / "nothing", [tmp_path / "ann.csv"])
     with pytest.raises(OochubError, match="2 rows or more"):
-        make_context_page(oochub.load(found), rows=1)
+        context_page(oochub.load(found), rows=1)
     with pytest.raises(OochubError, match="no contexts that oochub found"):
-        make_context_page(oochub.load(tmp_path / "pictures"), rows=2)
+        context_page(oochub.load(tmp_path / "pictures"), rows=2)
     assert record(found).checks is None and sorted((found / "data").iterdir()) == files
 
 

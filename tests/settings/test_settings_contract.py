@@ -20,10 +20,10 @@ from oochub import catalog, settings
 from oochub.app import every_command
 from oochub.cli import main
 from oochub.commands._signature import _record, records_of, with_options
-from oochub.errors import OochubError, speaking_shell
-from oochub.records.parameters import kinds_of
+from oochub.errors import OochubError, word_for_shell
+from oochub.records.parameters import list_kinds
 from oochub.settings.interval_settings import IntervalSettings
-from oochub.settings.option import Option, Settings, default_of, option, options_of, type_of
+from oochub.settings.option import Option, Settings, get_default, list_options, option, type_of
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.stats.p_values import Correction
 
@@ -38,7 +38,7 @@ RECORDS = [
     if inspect.isclass(value) and issubclass(value, Settings) and value.__module__ == module.__name__
     if value is not Settings
 ]
-FIELDS = [(kind, name) for kind in RECORDS for name in options_of(kind)]
+FIELDS = [(kind, name) for kind in RECORDS for name in list_options(kind)]
 FUNCTIONS = {name: catalog.get("command", name) for name in oochub.names("command")}
 COMMANDS = every_command()
 
@@ -136,7 +136,7 @@ def typer_options(command) -> list[Any]:
 
 def redeclared(name: str, command) -> list[str]:
     """The options of a command's own that are a field's by their flag, and are not said to be another."""
-    flags = {about.flag_alone for kind in RECORDS for about in options_of(kind).values()}
+    flags = {about.flag_alone for kind in RECORDS for about in list_options(kind).values()}
     return sorted(flag for flag in own_options(command) & flags if (name, flag) not in OWN)
 
 
@@ -158,7 +158,7 @@ def test_every_field_is_an_option_and_is_read():
     shown = set()
     for name, command in FUNCTIONS.items():
         for kind, shows in records_of(command):
-            for field, about in options_of(kind).items():
+            for field, about in list_options(kind).items():
                 if shows.has(field) and (about.commands is None or name in about.commands):
                     shown.add((kind, field))
     taken = {
@@ -175,12 +175,12 @@ def test_every_field_is_an_option_and_is_read():
     assert not re.search(r"\.no_such_field\b", code)
     known = set(FUNCTIONS)
     for kind, name in FIELDS:
-        assert set(options_of(kind)[name].commands or ()) <= known, f"{name} names a command that there is not"
+        assert set(list_options(kind)[name].commands or ()) <= known, f"{name} names a command that there is not"
 
 
 def check_field(kind: type[Settings], name: str) -> None:
     """What a field says, and that it refuses what it is not."""
-    about = options_of(kind)[name]
+    about = list_options(kind)[name]
     assert about.help.endswith(".") and about.panel, f"{name}: help= is a sentence or two, panel= its part of --help"
     assert not about.more or about.more.endswith("."), name
     wrong = wrong_value(kind, name)
@@ -188,12 +188,12 @@ def check_field(kind: type[Settings], name: str) -> None:
         assert name in CHECKED_WHERE_USED, f"{name} takes anything: give it a type, or say who checks it"
         return
     named = {"python": rf"\b{name}\b", "shell": re.escape(about.flag_alone)}
-    if about.commands == () or any(get_origin(each) is Iterable for each in kinds_of(type_of(kind, name))):
+    if about.commands == () or any(get_origin(each) is Iterable for each in list_kinds(type_of(kind, name))):
         del named["shell"]  # no command has it; or all that can be typed is text
     for speaker, pattern in named.items():
         with pytest.raises(OochubError) as refused:
             if speaker == "shell":
-                with speaking_shell():
+                with word_for_shell():
                     kind(**{name: wrong})
             else:
                 kind(**{name: wrong})
@@ -203,7 +203,7 @@ def check_field(kind: type[Settings], name: str) -> None:
 
 def wrong_value(kind: type[Settings], name: str) -> Any:
     """A value that a field must refuse; MISSING where it takes anything."""
-    about, kinds = options_of(kind)[name], kinds_of(type_of(kind, name))
+    about, kinds = list_options(kind)[name], list_kinds(type_of(kind, name))
     if Any in kinds:
         return MISSING
     if any(get_origin(each) is Literal for each in kinds):
@@ -218,7 +218,7 @@ def wrong_value(kind: type[Settings], name: str) -> Any:
 @pytest.mark.parametrize("kind", RECORDS)
 def test_a_wrong_value_is_an_error_that_names_the_option(kind):
     covered = 0
-    for name in options_of(kind):
+    for name in list_options(kind):
         check_field(kind, name)
         covered += 1
     assert covered
@@ -247,7 +247,7 @@ def test_a_field_that_checks_nothing_is_found():
 
 def wrong_words(kind: type[Settings], name: str) -> list[str]:
     """What no command may take for a field; nothing where every text is right."""
-    about, kinds = options_of(kind)[name], kinds_of(type_of(kind, name))
+    about, kinds = list_options(kind)[name], list_kinds(type_of(kind, name))
     if about.form:
         return [about.flag_alone, "key"]
     is_plain = bool({int, float} & set(kinds)) or any(get_origin(each) is Literal for each in kinds)
@@ -265,7 +265,7 @@ def test_the_shell_names_the_option_of_a_wrong_value(name, monkeypatch, capsys, 
             required += ["nowhere"] if is_argument else [parameter.opts[0], f"nowhere{SUFFIXES.get(name, '.parquet')}"]
     tried = 0
     for kind, shows in records_of(FUNCTIONS[name]):
-        for field, about in options_of(kind).items():
+        for field, about in list_options(kind).items():
             is_shown = shows.has(field) and (about.commands is None or name in about.commands)
             words = wrong_words(kind, field) if is_shown else []
             if not words:
@@ -301,8 +301,8 @@ def example(kind: type[Settings], name: str) -> Any:
     """A value that is not the default."""
     if name in EXAMPLES:
         return EXAMPLES[name]
-    about, default = options_of(kind)[name], default_of(kind, name)
-    for each in kinds_of(type_of(kind, name) if about.typed is None else about.typed):
+    about, default = list_options(kind)[name], get_default(kind, name)
+    for each in list_kinds(type_of(kind, name) if about.typed is None else about.typed):
         if each is bool:
             return not default
         if get_origin(each) is Literal:
@@ -326,7 +326,7 @@ def test_what_is_typed_comes_back(kind):
         seen.append(record)
 
     command.__annotations__["record"] = kind
-    tried = {name: about for name, about in options_of(kind).items() if about.commands != ()}
+    tried = {name: about for name, about in list_options(kind).items() if about.commands != ()}
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     shown_by = {each for about in tried.values() for each in about.commands or ()}
     name_of = next(iter(shown_by), "any")
@@ -365,7 +365,7 @@ def test_a_public_function_takes_no_option_that_no_record_has(name):
     fields = {field: kind for kind, chosen in about.records.items() for field in chosen or kind.keywords()}
     assert flat.keys() == fields.keys() | set(about.own)
     for field, kind in fields.items():
-        assert flat[field].default == default_of(kind, field)
+        assert flat[field].default == get_default(kind, field)
         assert type_of(kind, field) in (Any, hints[field]), field
 
 
@@ -407,7 +407,7 @@ def test_an_option_says_what_it_is():
     code = "\n".join(file.read_text("utf-8") for file in files())
     unread = [name for name in Option.__dataclass_fields__ if not re.search(rf"about\.{name}\b|self\.{name}\b", code)]
     assert not unread
-    assert isinstance(options_of(PredictionSettings), Mapping)
+    assert isinstance(list_options(PredictionSettings), Mapping)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from scipy import special
 import oochub
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.stats.estimation import estimate
 from oochub.stats.logits import ClassProbability
 
 METRICS = [
     name
     for name in catalog.names("metric")
-    if "classes" in facts_of(oochub.get("metric", name)).outputs
+    if "classes" in read_facts(oochub.get("metric", name)).outputs
     and "probability" in inspect.signature(oochub.get("metric", name)).parameters
 ]
 

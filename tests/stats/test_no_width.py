@@ -8,7 +8,7 @@ import pytest
 
 import oochub
 from oochub.evaluation.evaluation_rows import read_metric
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.stats.estimation import estimate
 
 N = 40
@@ -40,7 +40,9 @@ def test_all_right_has_width_or_no_interval(name, cluster):
     """Faults seen: f1_macro, detection_accuracy, accuracy_percentile, token_accuracy, adjusted_accuracy."""
     metric = oochub.get("metric", name)
     columns = {
-        key: value for key, value in ALL_RIGHT[facts_of(metric).outputs[0]].items() if key in read_metric(metric).arrays
+        key: value
+        for key, value in ALL_RIGHT[read_facts(metric).outputs[0]].items()
+        if key in read_metric(metric).arrays
     }
     options = {"weights": dict.fromkeys(range(8), 1.0)} if name == "adjusted_accuracy" else {}
     columns.pop("weights", None)

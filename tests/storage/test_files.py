@@ -16,7 +16,7 @@ from oochub.errors import OochubError
 from oochub.storage.files import (
     FileKind,
     check_writable,
-    sole_writer,
+    lock_target,
     write_whole,
     write_whole_folder,
 )
@@ -232,18 +232,18 @@ def test_a_read_only_file_system_is_said_before_work():
 def test_two_writers_notice_each_other(tmp_path):
     """Planted fault seen: a lock of each process's own. A killed holder holds nothing, and no lock file stays."""
     code = (
-        "import sys, time; from oochub.storage.files import sole_writer\n"
-        "with sole_writer(sys.argv[1]): print('held', flush=True); time.sleep(60)\n"
+        "import sys, time; from oochub.storage.files import lock_target\n"
+        "with lock_target(sys.argv[1]): print('held', flush=True); time.sleep(60)\n"
     )
     target = tmp_path / "run"
     holder = subprocess.Popen([sys.executable, "-c", code, str(target)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout and holder.stdout.readline() == "held\n"
     with pytest.raises(OochubError, match=rf"Another process writes .*run \(process {holder.pid} on .*, since "):
-        with sole_writer(target):
+        with lock_target(target):
             raise AssertionError("held twice")
     holder.kill()
     holder.wait()
-    with sole_writer(target):
+    with lock_target(target):
         pass
     assert not list(tmp_path.iterdir())
 
@@ -252,13 +252,13 @@ def test_a_block_that_fails_leaves_no_empty_folder(tmp_path):
     """Folders that were there stay, and those that hold something. Planted fault: the inner folder alone removed."""
     (tmp_path / "old").mkdir()
     for target in ("new/inner/target", "old/inner/target"):
-        with pytest.raises(ValueError), sole_writer(tmp_path / target):
+        with pytest.raises(ValueError), lock_target(tmp_path / target):
             raise ValueError
     assert [path.name for path in tmp_path.rglob("*")] == ["old"]
-    with pytest.raises(ValueError), sole_writer(tmp_path / "kept" / "inner" / "target"):
+    with pytest.raises(ValueError), lock_target(tmp_path / "kept" / "inner" / "target"):
         (tmp_path / "kept" / "other").touch()
         raise ValueError
     assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == ["other"]
-    with sole_writer(tmp_path / "done" / "target"):
+    with lock_target(tmp_path / "done" / "target"):
         pass
     assert (tmp_path / "done").is_dir()

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 import oochub
 from oochub.cli import main
 from oochub.prediction.predictions import Predictions
-from oochub.storage.files import sole_writer
+from oochub.storage.files import lock_target
 from oochub.studies.imagenet_ood.measures import SetScores, random_measures
 from oochub.studies.imagenet_ood.plan import TABLES, make_plan
 from oochub.studies.imagenet_ood.study import study
@@ -456,13 +456,13 @@ def test_the_papers_numbers_stand_beside_those_of_the_same_name(toy_study, real_
     other = printed["table1_auroc_mean_of_13_models"]["new_class"]
     assert f"| {other['MSP']['IN-R vs IN-OOD']} | {other['MSP']['IN-1K vs OpenImage-O']} | " in text
     assert "Reported, not measured: Table 1 of Yang" in text
-    from oochub.report.paper_numbers import reported_numbers
+    from oochub.report.paper_numbers import find_reported_numbers
 
     compared = 0
 
     def same(metric, outside, inside, detector, table, percent):
         nonlocal compared
-        result = reported_numbers("imagenet_ood", metric, outside, table=table).values[
+        result = find_reported_numbers("imagenet_ood", metric, outside, table=table).values[
             inside, _DETECTORS_OF_THE_PAPER[detector]
         ]
         assert result.mean == pytest.approx(percent / 100) and result.table == table
@@ -507,7 +507,7 @@ def test_texts_hold_every_cell(toy_study):
 
 def test_two_studies_in_one_folder_notice_each_other(models, options, tmp_path):
     """Planted fault: the study without the lock."""
-    with sole_writer(tmp_path / "s"), pytest.raises(oochub.OochubError, match="Another process writes"):
+    with lock_target(tmp_path / "s"), pytest.raises(oochub.OochubError, match="Another process writes"):
         study(models, tmp_path / "s", **options)
 
 

@@ -22,7 +22,7 @@ from oochub.cli import main
 from oochub.figures._chosen_examples import KINDS, choose_examples
 from oochub.figures._picture_grid import LINES
 from oochub.figures.gallery import gallery
-from oochub.prediction.predictions import Predictions, row_counts
+from oochub.prediction.predictions import Predictions, count_rows
 from oochub.records.build_record import BuildRecord
 
 mpl.use("Agg")
@@ -37,7 +37,7 @@ def closed():
 def predictions_of(columns, model="runs/erm", **metadata):
     content = {"benchmark": "nooch", "config": "ce_car", "version": "1.0.0", "class_names": ["no_car", "car"]}
     content |= {"facts": {"object": "car", "contexts": ["road"]}, "model": {"id": model}}
-    return Predictions(pa.table(columns), content | {"rows": row_counts(columns["split"])} | metadata)
+    return Predictions(pa.table(columns), content | {"rows": count_rows(columns["split"])} | metadata)
 
 
 def planted(seed, n=160, model="runs/erm", logits_seed=None):

@@ -22,7 +22,7 @@ import tiny_generators
 from killed_command import short_folder
 from own_group import processes_of
 
-from oochub.records.provenance import without_when_and_where
+from oochub.records.provenance import drop_when_and_where
 from oochub.storage.parquet_file import read_parquet
 
 _LONGEST = 300.0  # seconds
@@ -78,7 +78,7 @@ def left_behind(folder: Path) -> dict[str, Any]:
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".json":
-            files[name] = without_when_and_where(json.loads(path.read_text()))
+            files[name] = drop_when_and_where(json.loads(path.read_text()))
         else:
             files[name] = read_parquet(path).table.to_pylist() if path.suffix == ".parquet" else path.read_bytes()
     return files

@@ -9,9 +9,14 @@ import pytest
 
 import oochub
 from oochub import catalog
-from oochub.report.paper_numbers import ReportedNumber, reported_benchmarks, reported_models, reported_numbers
+from oochub.report.paper_numbers import (
+    ReportedNumber,
+    find_reported_numbers,
+    list_reported_benchmarks,
+    list_reported_models,
+)
 
-FILES = {name: json.loads(catalog.reported_files()[name].read_text("utf-8")) for name in reported_benchmarks()}
+FILES = {name: json.loads(catalog.reported_files()[name].read_text("utf-8")) for name in list_reported_benchmarks()}
 TABLES = [(name, number, table) for name, content in FILES.items() for number, table in content["tables"].items()]
 PAPER_COLUMNS = {
     "ERM": "erm", "CVaR": "cvar", "Focal": "focal", "Reweight": "reweight", "US": "undersample",
@@ -117,7 +122,7 @@ def _as_in(field, mean):
 
 def test_the_misprint_of_table_5_is_said_with_its_numbers():
     """Planted fault seen: notes left out of what is looked up."""
-    theirs = reported_numbers("spawrious", "accuracy", "out_of_context", table="5")
+    theirs = find_reported_numbers("spawrious", "accuracy", "out_of_context", table="5")
     assert theirs.values["o2o_medium", "erm"] == theirs.values["m2m_medium", "erm"]
     assert theirs.values["o2o_hard", "erm"] == theirs.values["m2m_hard", "erm"]
     (note,) = theirs.notes
@@ -129,12 +134,12 @@ def test_three_numbers_of_one_config_are_told_apart_by_table_and_by_model():
     """ERM on o2o_easy: 77.49 of a ResNet-50, 45.75 of one from scratch, 36.28 of a ViT. Planted: the last wins."""
 
     def erm(**chosen):
-        of = reported_numbers("spawrious", "accuracy", "out_of_context", **chosen)
+        of = find_reported_numbers("spawrious", "accuracy", "out_of_context", **chosen)
         return of.values["o2o_easy", "erm"], of.setting.partition(";")[0], len(of.values)
 
     assert erm() == erm(table="3") == (ReportedNumber(0.7749, 0.0005, "3"), "ResNet-50 from ImageNet", 72)
     for number, mean, words in (("4", 0.4575, "without pretraining"), ("5", 0.3628, "ViT-B/16")):
-        assert erm(table=number) == erm(model=reported_models("spawrious")[number])
+        assert erm(table=number) == erm(model=list_reported_models("spawrious")[number])
         value, setting, count = erm(table=number)
         assert (value.mean, value.table, count) == (mean, number, 18) and words in setting
 
@@ -165,25 +170,25 @@ def test_what_cannot_be_read_is_null():
 
 
 def test_lookup_prefers_a_spread_and_fills_with_what_has_none():
-    result = reported_numbers("nooch", "auc", "out_of_context").values
+    result = find_reported_numbers("nooch", "auc", "out_of_context").values
     assert result["ce_car", "irm"][:2] == (0.868, 0.004) and result["ce_car", "irm"].table == "9"
     assert result["ce_car", "erm"].mean == 0.769 and math.isnan(result["ce_car", "erm"].sd)
     assert result["ce_car", "erm"].table == "3" and result["gist_car", "erm"].table == "4"
     assert len(result) == 24 * 9
-    assert reported_numbers("nooch", "error_rate", "hard_positive").values["gist_kite", "irm"][:2] == (0.164, 0.03)
-    assert reported_numbers("spawrious", "accuracy", "out_of_context").values["o2o_hard", "erm"].mean == 0.7132
+    assert find_reported_numbers("nooch", "error_rate", "hard_positive").values["gist_kite", "irm"][:2] == (0.164, 0.03)
+    assert find_reported_numbers("spawrious", "accuracy", "out_of_context").values["o2o_hard", "erm"].mean == 0.7132
     # NOOCH's Table 5 takes the worse of the two groups out of context, WILDS and Sagawa et al. the worst of all four
-    hard = reported_numbers("waterbirds", "worst_group.nll", "out_of_context").values
+    hard = find_reported_numbers("waterbirds", "worst_group.nll", "out_of_context").values
     assert hard["default", "group_dro"].mean == 0.306
-    assert not reported_numbers("waterbirds", "worst_group.nll", "all").values
-    nothing = reported_numbers("nooch", "auc", "in_context")
+    assert not find_reported_numbers("waterbirds", "worst_group.nll", "all").values
+    nothing = find_reported_numbers("nooch", "auc", "in_context")
     assert not nothing.values and str(nothing).endswith("report no such numbers.")
     with pytest.raises(oochub.OochubError, match="No benchmark with reported numbers named 'custom'"):
-        reported_numbers("custom", "auc", "all")
+        find_reported_numbers("custom", "auc", "all")
 
 
 def test_the_words_name_the_tables_of_the_rows_that_are_shown():
-    result = reported_numbers("nooch", "auc", "out_of_context")
+    result = find_reported_numbers("nooch", "auc", "out_of_context")
     assert "Tables 3 and 9 of Madras" in str(result.among(["ce_car"]))
     assert "Table 9 of Madras" in str(result.among(["ce_bowl"]))
     assert "Tables 3, 4 and 9 of Madras" in str(result) and "Reported, not measured" in str(result)

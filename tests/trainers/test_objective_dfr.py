@@ -14,7 +14,7 @@ import oochub
 from oochub.errors import OochubError
 from oochub.trainers.objective import CleanPass
 from oochub.trainers.objectives.dfr import _fit
-from oochub.trainers.samplers import balanced_rows, number_groups
+from oochub.trainers.samplers import draw_balanced_rows, number_groups
 
 
 def rows(classes: int, count: int = 120, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -65,7 +65,7 @@ def test_the_new_layer_is_the_mean_of_balanced_refits() -> None:
     standard = (tensors[0].double().numpy() - features.mean(0)) / deviation
     draws, fits = np.random.default_rng([4, 120]), []
     for _ in range(4):
-        chosen = balanced_rows(number_groups(label, environment), draws)
+        chosen = draw_balanced_rows(number_groups(label, environment), draws)
         pairs = label[chosen] * 2 + environment[chosen]
         assert len(set(np.bincount(pairs))) == 1
         model = LogisticRegression(l1_ratio=1.0, C=0.3, solver="saga", max_iter=100_000, tol=1e-9)

@@ -13,9 +13,9 @@ from oochub.trainers.samplers import (
     EnvironmentSampler,
     UniformSampler,
     WeightedSampler,
+    compute_power_weights,
     make_sampler,
     number_groups,
-    power_weights,
 )
 
 RNG = np.random.default_rng(0)
@@ -124,7 +124,7 @@ def test_batches_of_environments(count: int) -> None:
 def test_groups_are_pairs_of_class_and_environment() -> None:
     label, environment = torch.tensor([0, 1, 0, 1, 0]), torch.tensor([7, 7, 2, 7, 7])
     assert number_groups(label, environment).tolist() == [1, 2, 0, 2, 1]
-    assert power_weights(number_groups(label, environment)).tolist() == [2.5, 2.5, 5.0, 2.5, 2.5]
+    assert compute_power_weights(number_groups(label, environment)).tolist() == [2.5, 2.5, 5.0, 2.5, 2.5]
 
 
 def test_what_cannot_be_sampled_is_named() -> None:

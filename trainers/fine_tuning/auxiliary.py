@@ -88,7 +88,7 @@ def attach(model: nn.Module, auxiliary: Auxiliary | None, *, width: int, seed: i
         model.add_module(_NAME, head.to(next(model.parameters()).device))
 
 
-def second_head(model: nn.Module) -> nn.Module:
+def find_second_head(model: nn.Module) -> nn.Module:
     """The head that `attach` gave the model."""
     head: nn.Module = model.get_submodule(_NAME)
     return head
@@ -115,13 +115,13 @@ def save_apart(
         return state
     own = {key.rpartition(".")[2]: value.cpu().numpy() for key, value in state.items() if key.startswith(f"{_NAME}.")}
     save_tensors(own, file, entry="auxiliary_head", about={"column": name, "names": list(auxiliary.names)})
-    return without_second_head(state)
+    return drop_second_head(state)
 
 
-def without_second_head(state: dict[str, Tensor]) -> dict[str, Tensor]:
+def drop_second_head(state: dict[str, Tensor]) -> dict[str, Tensor]:
     """The weights of the model alone.
 
-    >>> list(without_second_head({"classifier.weight": torch.zeros(1), f"{_NAME}.weight": torch.zeros(1)}))
+    >>> list(drop_second_head({"classifier.weight": torch.zeros(1), f"{_NAME}.weight": torch.zeros(1)}))
     ['classifier.weight']
     """
     return {key: value for key, value in state.items() if not key.startswith(f"{_NAME}.")}

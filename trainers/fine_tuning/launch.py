@@ -13,7 +13,7 @@ from accelerate.utils import DistributedType
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.objective import Objective
-from oochub.trainers.recipe import objective_name
+from oochub.trainers.recipe import name_objective
 
 _SHARDED = (DistributedType.FSDP, DistributedType.DEEPSPEED)
 
@@ -62,17 +62,17 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
         return
     own = any(getattr(type(objective), name) is not getattr(Objective, name) for name in ("take_step", "next_stage"))
     if own or args.auxiliary_column is not None:
-        name = objective_name(objective) if own else "auxiliary_column"
+        name = name_objective(objective) if own else "auxiliary_column"
         raise OochubError(
             f"{name} needs the whole model in each process, and {kind.value.lower()} keeps it in shards. Use torchrun."
         )
 
 
 @contextmanager
-def deterministic_algorithms(wanted: bool) -> Iterator[None]:
+def use_deterministic_algorithms(wanted: bool) -> Iterator[None]:
     """Asks torch for deterministic algorithms, with a warning from those that have none, and restores what was.
 
-    >>> with deterministic_algorithms(True):
+    >>> with use_deterministic_algorithms(True):
     ...     torch.are_deterministic_algorithms_enabled()
     True
     """

@@ -19,11 +19,11 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.storage.cache_folder import cache_folder
 from oochub.trainers.arguments import RobustTrainingArguments
-from oochub.trainers.batch import Batch, Mixed, mixed_losses
+from oochub.trainers.batch import Batch, Mixed, mix_losses
 from oochub.trainers.fine_tuning.auxiliary import Auxiliary
 from oochub.trainers.fine_tuning.callbacks import Callbacks
 from oochub.trainers.fine_tuning.fitting import choose_sampler
-from oochub.trainers.fine_tuning.launch import check_shards, deterministic_algorithms, make_accelerator
+from oochub.trainers.fine_tuning.launch import check_shards, make_accelerator, use_deterministic_algorithms
 from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
 from oochub.trainers.fine_tuning.schedule import Schedule, make_optimizer, stage_steps
 from oochub.trainers.fine_tuning.validation import Validation
@@ -104,7 +104,7 @@ class Loop:
 
     def run(self) -> Progress:
         """Trains from the last complete checkpoint on, and restores the weights of the best epoch."""
-        with deterministic_algorithms(self._args.full_determinism), torch.random.fork_rng(devices=[]):
+        with use_deterministic_algorithms(self._args.full_determinism), torch.random.fork_rng(devices=[]):
             progress = self._resume()
             self._tell("on_train_begin", progress)
             quiet = None if self._accelerator.is_main_process else True
@@ -341,7 +341,7 @@ class _EpochLosses:
     def count(self, objective: Tensor, logits: Tensor, label: Tensor | Mixed, environment: Tensor) -> None:
         """Adds a batch: its scalar objective, logits (n, k), label and environment (n,)."""
         with torch.no_grad():
-            losses = mixed_losses(logits.float(), label)
+            losses = mix_losses(logits.float(), label)
             self.sums[:, 0] += torch.stack([objective.float(), torch.ones_like(objective, dtype=torch.float32)])
             self.sums.index_add_(1, environment + 1, torch.stack([losses, torch.ones_like(losses)]))
 

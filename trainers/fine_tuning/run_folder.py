@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from safetensors import SafetensorError
 
-from oochub.errors import OochubError, either
-from oochub.storage.files import check_writable, sole_writer, write_whole
+from oochub.errors import OochubError, choose_wording
+from oochub.storage.files import check_writable, lock_target, write_whole
 from oochub.storage.reading import read_json
 
 _SETTINGS, _PROGRESS, _RECIPE, _LOG = "settings.json", "progress.json", "recipe.json", "training_log.json"
@@ -112,7 +112,7 @@ class RunFolder:
         if os.environ.get("RANK", "0") != "0":
             yield
             return
-        with sole_writer(self.path):
+        with lock_target(self.path):
             try:
                 yield
             except BaseException:
@@ -238,7 +238,7 @@ class RunFolder:
             raise OochubError(
                 f"{self.path} holds a{' finished' if self._has_recipe else 'n unfinished'} run that differs in "
                 f"{_list_differences(earlier, self._settings)}. Choose another --out, or "
-                f"throw it away with {either('overwrite_output_dir=True', '--overwrite')}."
+                f"throw it away with {choose_wording('overwrite_output_dir=True', '--overwrite')}."
             )
 
 

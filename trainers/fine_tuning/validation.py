@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.models.detector_boxes import draw_boxes
-from oochub.output import output_of
+from oochub.output import get_output
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.sides import GroupsOfRows
 from oochub.trainers.losses import example_losses
@@ -103,7 +103,7 @@ class Validation:
         known = environment_column if environment_column in dataset.column_names else None
         self._environments = _encode_values(read_column(dataset, known) if known else None)
         if problem_type == TOKENS and "kinds" in dataset.column_names:
-            kind: Any = output_of("tokens")
+            kind: Any = get_output("tokens")
             self._columns["kind"] = kind.kinds(dataset.select_columns(["kinds", "tokens"]).with_format("arrow")[:])
         n = len(self._label)
         shape = {BOXES: (n, 1, classes + 5), TOKENS: (*self._label.shape, 2)}.get(problem_type, (n, classes))
@@ -218,7 +218,7 @@ class Validation:
         if name in _HIGHER:
             return _HIGHER[name]
         metric, _, key = name.partition(".")
-        facts = facts_of(self._metrics[metric]) if metric in self._metrics else None
+        facts = read_facts(self._metrics[metric]) if metric in self._metrics else None
         facts = facts.keys.get(key, facts) if facts else None
         if facts is None or facts.direction == "none":
             raise OochubError(f"The hub does not know in which direction {name!r} is better. Say greater_is_better.")
@@ -286,7 +286,7 @@ def _double_label(label: torch.Tensor) -> torch.Tensor:
 
 
 def _list_keys(metric: Any, value: Mapping[str, Any]) -> list[str]:
-    facts = facts_of(metric)
+    facts = read_facts(metric)
     known = facts.keys if facts and facts.keys else value
     return [key for key in known if isinstance(value.get(key), float | int)]
 

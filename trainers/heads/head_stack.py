@@ -21,7 +21,7 @@ from oochub.trainers.fine_tuning.schedule import Schedule, make_optimizer
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.heads.fitted_head import BestEpoch, FittedHead, Probe, apply_layers
 from oochub.trainers.objective import Objective
-from oochub.trainers.recipe import objective_name
+from oochub.trainers.recipe import name_objective
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.samplers import EpochSampler
 
@@ -341,7 +341,7 @@ def _get_stream(probe: Probe) -> Hashable:
 
 
 def _name_objective(objective: Objective) -> Hashable:
-    return objective_name(objective), json.dumps(objective.hyperparameters, sort_keys=True)
+    return name_objective(objective), json.dumps(objective.hyperparameters, sort_keys=True)
 
 
 def _make_fresh_heads(seed: int, widths: Sequence[int]) -> list[nn.Linear]:

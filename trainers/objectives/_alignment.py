@@ -41,7 +41,7 @@ class Aligned(Penalized):
         size = self._count_environments(environment)
         if features is not None and features.ndim == 3 and features.shape[:2] == label.shape:  # tokens: each is a row
             features, environment = features.flatten(0, 1), torch.where(label < 0, -1, environment[:, None]).flatten()
-        rows, group = gather_rows(checked_features(self, features)), gather_rows(environment)
+        rows, group = gather_rows(check_features(self, features)), gather_rows(environment)
         return loss, mean_distance(rows, group, size, kind=self.kind, least_rows=self.least_rows)
 
 
@@ -85,7 +85,7 @@ def mean_distance(features: Tensor, group: Tensor, groups: int, *, kind: Kind, l
         return 2 * (k * inner.trace() - inner.sum()) / (k * (k - 1)).clamp(min=1)
 
 
-def checked_features(objective: Objective, features: Tensor | None) -> Tensor:
+def check_features(objective: Objective, features: Tensor | None) -> Tensor:
     """`features` as they were given.
 
     Raises:

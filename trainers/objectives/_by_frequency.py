@@ -12,7 +12,7 @@ from torch import Tensor
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
 from oochub.trainers.objectives._objective_checks import check_form, check_not_negative
-from oochub.trainers.samplers import EpochSampler, WeightedSampler, power_weights
+from oochub.trainers.samplers import EpochSampler, WeightedSampler, compute_power_weights
 
 
 class Resampled(Objective):
@@ -35,7 +35,7 @@ class Resampled(Objective):
         return example_losses(logits, label).mean(0)
 
     def _seed_draws(self, kind: Tensor, seed: int) -> EpochSampler:
-        return WeightedSampler(power_weights(kind, self.alpha), seed=seed)
+        return WeightedSampler(compute_power_weights(kind, self.alpha), seed=seed)
 
 
 class Weighted(Objective):

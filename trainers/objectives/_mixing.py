@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
-from oochub.trainers.batch import Batch, Mixed, mix_batches, mixed_losses
+from oochub.trainers.batch import Batch, Mixed, mix_batches, mix_losses
 from oochub.trainers.objective import EnvironmentMeans, Objective, environment_means
 from oochub.trainers.objectives._objective_checks import check_not_negative
 
@@ -34,7 +34,7 @@ class Mixing(Objective):
         self, logits: Tensor, label: Tensor | Mixed, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss of the rows, of which `label` may be `Mixed`; see `Objective.forward`."""
-        return mixed_losses(logits, label).mean()
+        return mix_losses(logits, label).mean()
 
     def _draw_weights(self, count: int, draws: Any, like: Tensor) -> Tensor:
         """Weights of the rows themselves, float32 (count,), one draw each."""

@@ -28,7 +28,7 @@ def check_form(form: str | None, *allowed: str) -> None:
         raise OochubError(f"form must be one of None, {', '.join(map(repr, allowed))}, got {form!r}.")
 
 
-def checked_class_counts(objective: Objective, class_counts: Any) -> Tensor:
+def check_class_counts(objective: Objective, class_counts: Any) -> Tensor:
     """Training rows of each class as float64 (classes,).
 
     Raises:

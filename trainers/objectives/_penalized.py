@@ -10,8 +10,8 @@ from oochub.errors import OochubError
 from oochub.trainers.objective import (
     EnvironmentMeans,
     Objective,
-    checked_counts,
-    checked_environment,
+    check_counts,
+    check_environment,
     environment_means,
 )
 from oochub.trainers.objectives._objective_checks import check_not_negative
@@ -33,13 +33,13 @@ class Penalized(Objective):
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """Takes the number of environments; see `Objective.prepare`."""
-        self._environments = len(checked_counts(self, environment_counts))
+        self._environments = len(check_counts(self, environment_counts))
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The loss of a batch; see `Objective.forward`."""
-        loss, penalty = self._terms(logits, label, checked_environment(self, environment), features)
+        loss, penalty = self._terms(logits, label, check_environment(self, environment), features)
         return self._sum(loss, penalty)
 
     def _terms(
@@ -54,7 +54,7 @@ class Penalized(Objective):
         if self._environments:
             return self._environments
         if torch.distributed.is_available() and torch.distributed.is_initialized():
-            checked_counts(self, None)  # the processes would not agree: an error that names prepare()
+            check_counts(self, None)  # the processes would not agree: an error that names prepare()
         return int(environment.max()) + 1
 
     def _average_by_environment(self, values: Tensor, environment: Tensor) -> EnvironmentMeans:

@@ -9,7 +9,7 @@ from torch.nn import functional
 from oochub.errors import unknown_name
 from oochub.trainers.batch import gather_rows
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objectives._alignment import Kind, checked_features, mean_distance
+from oochub.trainers.objectives._alignment import Kind, check_features, mean_distance
 from oochub.trainers.objectives._penalized import Penalized, mean_over_present, position_in_environment
 
 
@@ -65,7 +65,7 @@ class Causirl(Penalized):
     def _terms(
         self, logits: Tensor, label: Tensor, environment: Tensor, features: Tensor | None
     ) -> tuple[Tensor, Tensor]:
-        features = checked_features(self, features)
+        features = check_features(self, features)
         loss = mean_over_present(self._average_by_environment(example_losses(logits, label), environment))
         rows, environment = gather_rows(features), gather_rows(environment)
         size = self._count_environments(environment)

@@ -13,9 +13,9 @@ from tqdm import tqdm
 from oochub.errors import OochubError
 from oochub.trainers.fine_tuning.fitting import find_head_layers
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import CleanPass, Objective, checked_environment
-from oochub.trainers.objectives._alignment import checked_features
-from oochub.trainers.samplers import balanced_rows, number_groups
+from oochub.trainers.objective import CleanPass, Objective, check_environment
+from oochub.trainers.objectives._alignment import check_features
+from oochub.trainers.samplers import draw_balanced_rows, number_groups
 from oochub.trainers.training_step import TrainingStep
 
 _ITERATIONS = 2000
@@ -89,7 +89,7 @@ class Dfr(Objective):
         groups, draws = number_groups(label, clean.environment), np.random.default_rng([self.refits, len(label)])
         fits = []
         for _ in tqdm(range(self.refits), desc="Refits", disable=None):
-            rows = torch.from_numpy(balanced_rows(groups, draws))
+            rows = torch.from_numpy(draw_balanced_rows(groups, draws))
             fits.append(_fit(features[rows], label[rows], clean.logits.shape[1], self.c))
         weight, bias = (torch.stack(each).mean(0) for each in zip(*fits, strict=True))
         weight = weight / deviation.where(deviation > 0, 1.0)
@@ -99,8 +99,8 @@ class Dfr(Objective):
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss of the first stage; see `Objective.forward`."""
-        checked_environment(self, environment)
-        checked_features(self, features)
+        check_environment(self, environment)
+        check_features(self, features)
         return example_losses(logits, label).mean()
 
 

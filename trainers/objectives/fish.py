@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
-from oochub.trainers.batch import Batch, mixed_losses
+from oochub.trainers.batch import Batch, mix_losses
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import Objective, Step, checked_counts, checked_environment, environment_means
+from oochub.trainers.objective import Objective, Step, check_counts, check_environment, environment_means
 from oochub.trainers.objectives._mixing import mean_of_environments
 from oochub.trainers.objectives._objective_checks import check_form
 from oochub.trainers.training_step import TrainingStep
@@ -70,7 +70,7 @@ class Fish(Objective):
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """Takes the number of environments; see `Objective.prepare`."""
-        self._environments = len(checked_counts(self, environment_counts))
+        self._environments = len(check_counts(self, environment_counts))
 
     def take_step(self, batch: Batch, training: TrainingStep) -> Step:
         """The inner steps and the part of their way; see `Objective.take_step`."""
@@ -85,7 +85,7 @@ class Fish(Objective):
             # a process without such a row takes part with another one, which the mean leaves out
             part = batch.take(rows if len(rows) else torch.zeros_like(batch.row[:1]))
             outputs = training.outputs(part.inputs).logits
-            of_rows = mixed_losses(outputs, part.label)
+            of_rows = mix_losses(outputs, part.label)
             loss = environment_means(of_rows, part.environment, self._environments).mean[number]
             training.update(loss)
             losses.append(loss.detach())
@@ -102,6 +102,6 @@ class Fish(Objective):
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean of the environments' mean losses; see `Objective.forward`."""
-        environment = checked_environment(self, environment)
+        environment = check_environment(self, environment)
         size = self._environments or int(environment.max()) + 1
         return mean_of_environments(example_losses(logits, label), environment, size)

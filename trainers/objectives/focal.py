@@ -10,10 +10,10 @@ from oochub.errors import OochubError
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import Objective
 from oochub.trainers.objectives._objective_checks import (
+    check_class_counts,
     check_classes,
     check_form,
     check_not_negative,
-    checked_class_counts,
 )
 
 
@@ -61,7 +61,7 @@ class Focal(Objective):
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """In the form "nooch", sets the weights of the classes; see `Objective.prepare`."""
         if self.form:
-            counts = checked_class_counts(self, class_counts)
+            counts = check_class_counts(self, class_counts)
             self.weights = (1 - counts / counts.sum()).to(self.weights)
 
     def forward(
@@ -71,7 +71,7 @@ class Focal(Objective):
         self._check(label, dimensions=logits.ndim - 1)
         if self.form:
             if not self.weights.numel():
-                checked_class_counts(self, None)
+                check_class_counts(self, None)
             return (self.weights.gather(0, label) * self._focus(example_losses(logits, label))).mean(0)
         if not label.is_floating_point():
             return self._focus(example_losses(logits, label)).mean(0)

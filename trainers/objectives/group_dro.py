@@ -8,7 +8,7 @@ from torch import Tensor
 
 from oochub.errors import OochubError
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import Objective, checked_counts, checked_environment, environment_means
+from oochub.trainers.objective import Objective, check_counts, check_environment, environment_means
 
 _FORMS = (None, "nooch", "wilds", "domainbed")
 
@@ -83,7 +83,7 @@ class GroupDro(Objective):
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """Sets the weights to uniform over the environments with training rows; see `Objective.prepare`."""
-        counts = checked_counts(self, environment_counts)
+        counts = check_counts(self, environment_counts)
         present = (counts > 0).float()
         self.weights = (present / present.sum()).to(self.weights)
         self.penalty = (present * self.adjustment / counts.clamp(min=1).sqrt()).to(self.penalty)
@@ -92,9 +92,9 @@ class GroupDro(Objective):
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The loss of a batch; in training mode it first updates the weights. See `Objective.forward`."""
-        environment = checked_environment(self, environment)
+        environment = check_environment(self, environment)
         if not len(self.weights):
-            checked_counts(self, None)
+            check_counts(self, None)
         mean, count = environment_means(example_losses(logits, label), environment, len(self.weights))
         adjusted = mean + self.penalty
         if self.form == "nooch":

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from oochub.errors import OochubError
 from oochub.trainers.batch import Batch, Mixed
-from oochub.trainers.objective import checked_environment
+from oochub.trainers.objective import check_environment
 from oochub.trainers.objectives._mixing import Mixing, mix_pairs
 from oochub.trainers.objectives._objective_checks import check_form
 
@@ -117,5 +117,5 @@ class Lisa(Mixing):
         self, logits: Tensor, label: Tensor | Mixed, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss of the rows, of which `label` may be `Mixed`; see `Objective.forward`."""
-        checked_environment(self, environment)
+        check_environment(self, environment)
         return super().forward(logits, label, environment, features)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from oochub.errors import OochubError
-from oochub.trainers.batch import Batch, Mixed, mixed_losses
-from oochub.trainers.objective import checked_environment
+from oochub.trainers.batch import Batch, Mixed, mix_losses
+from oochub.trainers.objective import check_environment
 from oochub.trainers.objectives._mixing import Mixing, mean_of_environments, mix_pairs
 from oochub.trainers.objectives._objective_checks import check_form
 
@@ -84,8 +84,8 @@ class Mixup(Mixing):
         self, logits: Tensor, label: Tensor | Mixed, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss, with "domainbed" of the pairs' means; see `Objective.forward`."""
-        losses = mixed_losses(logits, label)
+        losses = mix_losses(logits, label)
         if not self.form:
             return losses.mean()
-        environment = checked_environment(self, environment)  # of each row's first part: one a pair
+        environment = check_environment(self, environment)  # of each row's first part: one a pair
         return mean_of_environments(losses, environment, self._environments or int(environment.max()) + 1)

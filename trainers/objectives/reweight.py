@@ -6,7 +6,7 @@ from torch import Tensor
 
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objectives._by_frequency import Weighted
-from oochub.trainers.objectives._objective_checks import check_classes, checked_class_counts
+from oochub.trainers.objectives._objective_checks import check_class_counts, check_classes
 
 
 class Reweight(Weighted):
@@ -54,7 +54,7 @@ class Reweight(Weighted):
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """Sets the weights of the classes; see `Objective.prepare`."""
-        self._weigh(checked_class_counts(self, class_counts))
+        self._weigh(check_class_counts(self, class_counts))
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
@@ -62,5 +62,5 @@ class Reweight(Weighted):
         """The loss of a batch; `environment` and `features` are not used. See `Objective.forward`."""
         check_classes(self, label, dimensions=logits.ndim - 1)
         if not self.weights.numel():
-            checked_class_counts(self, None)
+            check_class_counts(self, None)
         return (self.weights.gather(0, label) * example_losses(logits, label)).mean(0)

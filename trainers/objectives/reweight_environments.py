@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from torch import Tensor
 
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import checked_counts, checked_environment
+from oochub.trainers.objective import check_counts, check_environment
 from oochub.trainers.objectives._by_frequency import Weighted
 
 
@@ -52,13 +52,13 @@ class ReweightEnvironments(Weighted):
 
     def prepare(self, *, class_counts: Any = None, environment_counts: Any = None) -> None:
         """Sets the weights of the environments; see `Objective.prepare`."""
-        self._weigh(checked_counts(self, environment_counts))
+        self._weigh(check_counts(self, environment_counts))
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The loss of a batch; `features` are not used. See `Objective.forward`."""
-        environment = checked_environment(self, environment)
+        environment = check_environment(self, environment)
         if not self.weights.numel():
-            checked_counts(self, None)
+            check_counts(self, None)
         return (self.weights.gather(0, environment) * example_losses(logits, label)).mean(0)

@@ -6,8 +6,8 @@ import numpy as np
 from torch import Tensor
 
 from oochub.trainers.losses import example_losses
-from oochub.trainers.objective import Objective, checked_environment
-from oochub.trainers.samplers import EpochSampler, UniformSampler, balanced_rows, number_groups
+from oochub.trainers.objective import Objective, check_environment
+from oochub.trainers.samplers import EpochSampler, UniformSampler, draw_balanced_rows, number_groups
 
 
 class SubsampleGroups(Objective):
@@ -41,12 +41,12 @@ class SubsampleGroups(Objective):
     def sampler(self, label: Tensor, environment: Tensor, *, seed: int) -> EpochSampler | None:
         """The drawn rows; see `Objective.sampler`."""
         return UniformSampler(
-            balanced_rows(number_groups(label, environment), np.random.default_rng([seed])), seed=seed
+            draw_balanced_rows(number_groups(label, environment), np.random.default_rng([seed])), seed=seed
         )
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss; see `Objective.forward`."""
-        checked_environment(self, environment)
+        check_environment(self, environment)
         return example_losses(logits, label).mean(0)

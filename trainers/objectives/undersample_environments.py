@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from oochub.trainers.objective import checked_environment
+from oochub.trainers.objective import check_environment
 from oochub.trainers.objectives._by_frequency import Resampled
 from oochub.trainers.samplers import EpochSampler
 
@@ -44,4 +44,4 @@ class UndersampleEnvironments(Resampled):
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
     ) -> Tensor:
         """The mean loss; see `Objective.forward`."""
-        return super().forward(logits, label, checked_environment(self, environment), features)
+        return super().forward(logits, label, check_environment(self, environment), features)

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import output_of, output_of_features
+from oochub.output import find_output_of_features, get_output
 
 CLASSES, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 TOKENS = "next_token"
@@ -50,9 +50,9 @@ def find_task(dataset: Any) -> Task:
     Task(problem_type='multi_label_classification', column='labels', names=['dog', 'car'])
     """
     features = dataset.features or {}
-    name = output_of_features(features)
+    name = find_output_of_features(features)
     if name is not None:
-        kind = output_of(name)
+        kind = get_output(name)
         return Task(kind.problem_type or name, kind.label_column, kind.class_names(dataset))
     raise OochubError(
         f"The data set has no column 'label' (one class or number a row) or 'labels' (several), only "
@@ -100,13 +100,13 @@ def read_targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) 
     if task.problem_type == LABELS:
         table = dataset.select_columns(["labels"]).with_format("arrow")[:]
         try:
-            several = output_of("labels").label(table, names)
+            several = get_output("labels").label(table, names)
         except OochubError as error:
             raise OochubError(f"The {split} set: {error}") from error
         return torch.from_numpy(several.astype(np.float32))
     if task.problem_type == TOKENS:
         table = dataset.select_columns(["tokens"]).with_format("arrow")[:]
-        return torch.from_numpy(output_of("tokens").label(table, names))
+        return torch.from_numpy(get_output("tokens").label(table, names))
     values = np.asarray(dataset.select_columns(["label"]).with_format("numpy")[:]["label"])
     if task.problem_type == NUMBER:
         if not np.isfinite(values).all():
@@ -158,7 +158,7 @@ def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
             f"Boxes are in pixels, and the {split} set does not say how large its images are: it has no column "
             f"{' and '.join(missing)}. Add the columns width and height, in pixels."
         )
-    kind, present = output_of("boxes"), "categories" in dataset.column_names
+    kind, present = get_output("boxes"), "categories" in dataset.column_names
     columns = ["boxes", *_NEEDED, *(["categories"] if present else [])]
     table = dataset.select_columns(columns).with_format("arrow")[:]
     truth = kind.label(table, [])

@@ -162,11 +162,11 @@ class Sources:
         Raises:
             OochubError: There is no such folder, or some predictions have no features.
         """
-        from oochub.benchmark import data_folder
+        from oochub.benchmark import find_data_folder
 
         if "datasets" in beside:
             for name in dict.fromkeys(str(part.metadata.benchmark) for part in self._every):
-                data_folder(catalog.get("benchmark", name), self.data_dir)
+                find_data_folder(catalog.get("benchmark", name), self.data_dir)
         if "nearest" in beside and not self.embedding:
             for name, part in zip(self.names, self._every, strict=True):
                 if "features" not in part.column_names:

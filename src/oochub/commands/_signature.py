@@ -12,8 +12,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from oochub.records.parameters import kinds_of
-from oochub.settings.option import Option, Settings, default_of, options_of, type_of
+from oochub.records.parameters import list_kinds
+from oochub.settings.option import Option, Settings, get_default, list_options, type_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
             parameters.append(each.replace(annotation=hints[each.name], kind=inspect.Parameter.KEYWORD_ONLY))
             continue
         kind, shows = found
-        about = {field: one for field, one in options_of(kind).items() if shows.has(field) and _is_shown(one, name)}
+        about = {field: one for field, one in list_options(kind).items() if shows.has(field) and _is_shown(one, name)}
         records[each.name] = kind, about
         parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
 
@@ -101,13 +101,13 @@ def _name_variable(about: Option) -> str:
 def _make_parameter(kind: type[Settings], field: str, about: Option, shows: _Shown) -> inspect.Parameter:
     """What typer reads an option from."""
     typed = type_of(kind, field) if about.typed is None else about.typed
-    alone = next(each for each in kinds_of(typed) if each is not type(None))
+    alone = next(each for each in list_kinds(typed) if each is not type(None))
     if get_origin(alone) is Iterable:
         typed = alone = list[str]
         typed |= None
     words = (shows.help or {}).get(field, about.help)
     words = f"{words.removesuffix('.')}, {about.form}." if about.form else words
-    default = MISSING if field in shows.needs else default_of(kind, field)
+    default = MISSING if field in shows.needs else get_default(kind, field)
     given = typer.Option(
         about.flag,
         help=f"{words.removesuffix('.')}; repeatable." if get_origin(alone) is list else words,

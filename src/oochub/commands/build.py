@@ -55,7 +55,7 @@ def build(
 
     Under torchrun each process builds its share of the configurations, whole or not at all, and adds it to the card.
     """
-    from oochub.data.load import builder_class, is_benchmark, split_name
+    from oochub.data.load import get_builder_class, is_benchmark, split_name
     from oochub.data.write_repository import write_user_repository
     from oochub.data.write_webdataset import SHARD_SIZE
     from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
@@ -77,7 +77,7 @@ def build(
                 raise OochubError(f"{source} is built with the columns that it has: leave out the column options.")
             names = list(dict.fromkeys(f"{source}/{each}" for each in config or ())) or [source]
             for benchmark, each in map(split_name, names):
-                builder_class(benchmark).checked_config(each or None)
+                get_builder_class(benchmark).checked_config(each or None)
             repository: Callable[..., Path] = build_parquet
             if format == "webdataset":
                 repository = partial(build_webdataset, shard_size=shard_size)

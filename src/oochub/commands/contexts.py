@@ -50,18 +50,18 @@ def contexts(
 ) -> None:
     """Finds contexts that nobody labeled, writes the data with them, and has people check them."""
     page = None if check is None else check_writable(out.with_name(f"{out.name}_check.html"), kind=PAGE)
-    from oochub.context_finding.context_columns import add_contexts, way_of
+    from oochub.context_finding.context_columns import add_contexts, make_way
 
-    way_of(asked.contexts, asked.of_way)
+    make_way(asked.contexts, asked.of_way)
     without_weight_bars()
     found = add_contexts(source, data, asked, measurement, out=out)
-    from oochub.context_finding.context_columns import context_counts
+    from oochub.context_finding.context_columns import count_contexts
     from oochub.records.build_record import BuildRecord
 
     record = BuildRecord.of(next(iter(found.values())).info)
     facts = record.facts.found_contexts if record else None
     assert facts is not None  # noqa: S101 contexts writes them
-    counts = {split: context_counts(part) for split, part in found.items()}
+    counts = {split: count_contexts(part) for split, part in found.items()}
     if not as_json:
         table = Table(box=None, pad_edge=False)
         for head in ("context", "rows with"):

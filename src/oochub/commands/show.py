@@ -18,7 +18,7 @@ from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.commands._options import AsJson, out_console
 from oochub.errors import OochubError, unknown_name
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 
 PANEL = "Start"
 
@@ -128,7 +128,7 @@ def _describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
         return "\n".join(_describe_class(kind, name))
     thing = catalog.get(kind, name)
     parts = [f"{name}{inspect.signature(thing)}", "", inspect.getdoc(thing) or ""]
-    facts = facts_of(thing) if kind == "metric" else None
+    facts = read_facts(thing) if kind == "metric" else None
     if facts:
         top = "no upper bound" if facts.maximum is None else f"{facts.maximum:g}"
         better = "no direction" if facts.direction == "none" else f"{facts.direction} is better"
@@ -164,7 +164,7 @@ def _read_arguments(source: str, name: str) -> str:
 def _describe_benchmark(name: str, config: str, data_dir: str | None) -> str:
     from datasets import get_dataset_config_names
 
-    from oochub.data.load import config_class
+    from oochub.data.load import get_config_class
 
     declared: Benchmark = catalog.get("benchmark", name)
     configs = get_dataset_config_names(name)
@@ -172,7 +172,7 @@ def _describe_benchmark(name: str, config: str, data_dir: str | None) -> str:
         raise unknown_name(f"config of {name}", config, configs)
     found = _find_raw_folder(name, data_dir)
     shown = [declared.of(config)] if config else declared.data_sets
-    options = (inspect.getdoc(config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
+    options = (inspect.getdoc(get_config_class(name)) or "").partition("Attributes:\n")[2].rstrip()
     chosen = f', "{config or configs[0]}"' if len(configs) > 1 else ""
     place = f"Folder expected (data_dir=, --data-dir, or $OOCHUB_DATA/{name})"
     if len(shown) == 1:

@@ -22,23 +22,23 @@ from oochub import catalog
 from oochub.context_finder import ContextWay, NamedContexts
 from oochub.context_finding.image_arrays import list_true_columns
 from oochub.context_finding.measure_images import measure_images
-from oochub.data.load import declaration_for, load_columns
-from oochub.data.open_source import source_name
+from oochub.data.load import find_data_declaration, load_columns
+from oochub.data.open_source import name_source
 from oochub.data.write_repository import check_replaceable, write_repository
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import (
     CHOSEN_ON,
     CONTEXTS_COLUMN,
     OWN,
     BuildRecord,
     FoundContexts,
-    without_build_column,
+    drop_build_column,
 )
 from oochub.records.parameters import check_parameters
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
-from oochub.settings.option import options_of
-from oochub.storage.files import sole_writer
+from oochub.settings.option import list_options
+from oochub.storage.files import lock_target
 
 TITLE = "with contexts by"
 """What stands in the card of such a repository."""
@@ -128,24 +128,24 @@ def add_contexts(
     Raises:
         OochubError: See `contexts`.
     """
-    way = way_of(asked.contexts, asked.of_way)
+    way = make_way(asked.contexts, asked.of_way)
     target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
     name, splits = "data", source
     if isinstance(source, str | Path):
         splits = load_columns(str(source), data, in_place=target is None, guess=("label",))
-        name = source_name(str(source)).replace("/", "-")
+        name = name_source(str(source)).replace("/", "-")
     if target is None:
         return find_contexts(splits, way, name=name, choose_on=asked.choose_on, asked=measurement)
-    with sole_writer(target):
+    with lock_target(target):
         found = find_contexts(splits, way, name=name, choose_on=asked.choose_on, asked=measurement)
         record = BuildRecord.of(next(iter(found.values())).info)
         assert record is not None  # noqa: S101 find_contexts gives each split one
-        card = card_text(found, record)
+        card = write_card_text(found, record)
         write_repository(target, found, record, card, tag="contexts")
     return found
 
 
-def way_of(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
+def make_way(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
     """The way of that name with its settings.
 
     Args:
@@ -155,7 +155,7 @@ def way_of(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
     Raises:
         OochubError: An unknown name, a setting that it does not have, lacks or refuses.
 
-    >>> way_of("properties", {}).words()
+    >>> make_way("properties", {}).words()
     'properties'
     """
     if isinstance(by, ContextWay):
@@ -168,13 +168,17 @@ def way_of(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
     lacking = [each.name for each in parameters if each.default is each.empty and each.name not in settings]
     if lacking:
         name = lacking[0]
-        typed = f"--context-{name}" if f"context_{name}" in options_of(ContextSettings) else f"--context-option {name}="
-        raise OochubError(f"The way {by} needs {either(f'{name}=', typed)}: `oochub show context {by}` says what.")
+        typed = (
+            f"--context-{name}" if f"context_{name}" in list_options(ContextSettings) else f"--context-option {name}="
+        )
+        raise OochubError(
+            f"The way {by} needs {choose_wording(f'{name}=', typed)}: `oochub show context {by}` says what."
+        )
     way: ContextWay = kind(**settings)
     return way
 
 
-def context_counts(part: datasets.Dataset) -> list[int]:
+def count_contexts(part: datasets.Dataset) -> list[int]:
     """How many rows have each context, in the order of their names."""
     column = part.select_columns([CONTEXTS_COLUMN]).with_format("arrow")[:].column(CONTEXTS_COLUMN).combine_chunks()
     counts: list[int] = np.bincount(
@@ -199,13 +203,13 @@ def find_contexts(
         OochubError: See `contexts`.
     """
     data = data if isinstance(data, Mapping) else {str(data.split or "train"): data}
-    data = without_build_column(datasets.DatasetDict(data))
+    data = drop_build_column(datasets.DatasetDict(data))
     first = next(iter(data.values()))
     for column in (CONTEXTS_COLUMN, CHOSEN_ON):
         if column in first.column_names:
             raise OochubError(f"The data have a column {column!r} already. Rename it, or take the data without it.")
     if "image" not in first.column_names:
-        option = either("image=", "--image-column")
+        option = choose_wording("image=", "--image-column")
         raise OochubError(
             f"Contexts are found in images, and the data have only {', '.join(first.column_names)}. Name the column "
             f"of images with {option}."
@@ -314,12 +318,12 @@ def _record(info: Any, facts: FoundContexts, notes: Sequence[str], config: str) 
     return replace(before, notes=(*before.notes, *notes), facts=replace(before.facts, found_contexts=facts))
 
 
-def card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
+def write_card_text(found: datasets.DatasetDict, record: BuildRecord) -> str:
     """The card of a repository with contexts, below its metadata."""
     facts = record.facts.found_contexts
     assert facts is not None  # noqa: S101 _join_columns writes them
     checked = f"checked by people on rows of {len(facts.checks)}" if facts.checks else "not checked by people"
-    counts = {split: context_counts(part) for split, part in found.items()}
+    counts = {split: count_contexts(part) for split, part in found.items()}
     heads = " | ".join(counts)
     lines = [
         f"| {name} | {words} | {' | '.join(f'{of_split[number]:,}' for of_split in counts.values())} |"
@@ -367,11 +371,11 @@ def mark_selection_rows(
     if choose_on == "train" and not has_both:
         raise OochubError(
             f"There is nothing to test on beside train, or no train: the splits are {', '.join(data)}. Leave out "
-            f"{either('choose_on=', '--choose-on')}, and half of the rows are what is chosen on."
+            f"{choose_wording('choose_on=', '--choose-on')}, and half of the rows are what is chosen on."
         )
     if has_both and choose_on != "half":
         return {split: pa.array([split == "train"] * len(part), pa.bool_()) for split, part in data.items()}
-    declared = declaration_for(data)
+    declared = find_data_declaration(data)
     chosen = {}
     for split, part in data.items():
         if has_both and split == "train":

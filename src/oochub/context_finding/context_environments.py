@@ -80,7 +80,7 @@ def context_environments(
     return FoundEnvironments(datasets.DatasetDict(made), column)
 
 
-def found_environments(dataset: datasets.Dataset, column: str | None) -> dict[str, Any] | None:
+def find_environments(dataset: datasets.Dataset, column: str | None) -> dict[str, Any] | None:
     """What a recipe says of environments that were found; None of others.
 
     Args:

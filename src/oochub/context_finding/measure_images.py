@@ -18,7 +18,7 @@ from tqdm import tqdm
 from oochub.context_finder import ContextWay, OpenedPicture
 from oochub.errors import OochubError
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
+from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
 from oochub.storage.picture_file import open_picture
@@ -81,7 +81,7 @@ def _read_picture(raw: datasets.Dataset, row: int, name: str, skip_broken: bool)
     if picture and picture["path"]:
         name = f"{name} ({picture['path']})"
     try:
-        return name, picture_bytes(picture, name)
+        return name, read_picture_bytes(picture, name)
     except OochubError:
         if skip_broken:
             return name, None

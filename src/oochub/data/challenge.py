@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError, either, unknown_name
-from oochub.records.build_record import without_build_column
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.records.build_record import drop_build_column
 from oochub.records.parameters import check_parameters
 from oochub.records.sides import CHALLENGES
 from oochub.stats.criterion_arrays import check_positives, is_binary
@@ -106,7 +106,7 @@ def check_columns(arguments: Arguments, features: Mapping[str, Any], *, replace:
     if there and not replace:
         raise OochubError(
             f"The data set has a column {there[0]!r} already{where}. Ask to replace it with "
-            f"{either('replace=True', '--replace')}, or rename it first."
+            f"{choose_wording('replace=True', '--replace')}, or rename it first."
         )
 
 
@@ -177,7 +177,7 @@ def challenge(
     {'train': {'easy': 1, 'hard_positive': 1, 'hard_negative': 1, 'hard': 0}}
     """
     criterion_arguments = check_arguments(criterion, arguments)
-    parts = _split_parts(without_build_column(dataset))
+    parts = _split_parts(drop_build_column(dataset))
     for name, part in parts.items():
         check_columns(criterion_arguments, part.features, replace=replace, split=name)
     if restrict_train and "train" not in parts:

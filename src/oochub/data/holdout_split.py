@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
 from oochub.data.user_columns import find_example_ids
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.records.metadata import HeldOut
 
 
@@ -38,7 +38,7 @@ def choose_holdout(
     chooses = HeldOut.choosing(units)
     chose, rows = int(chooses.sum()), int((~chooses).sum())
     if not chose or not rows:
-        option = either("hold_out", "--hold-out")
+        option = choose_wording("hold_out", "--hold-out")
         lacking = "choose the epoch" if not chose else "be held out"
         raise OochubError(
             f"{option} halves the {len(part):,} rows of split {split} by a hash of {by}, and none would {lacking}. "
@@ -69,7 +69,7 @@ def check_hold_out(declared: Benchmark | None, splits: Iterable[str] | None, *, 
     else:
         names = list(splits or ())
         reported, chooses = {"test" if "test" in names else names[-1] if names else "test"}, "validation"
-    option = either("hold_out", "--hold-out")
+    option = choose_wording("hold_out", "--hold-out")
     if chooses not in reported:
         raise OochubError(
             f"{option} is for data whose report is of rows that choose the epoch, those of split {chooses}. The "

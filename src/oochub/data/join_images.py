@@ -19,7 +19,7 @@ from datasets.arrow_writer import ParquetWriter
 from oochub.data.build_file import ConfigFiles, read_record, store_record
 from oochub.data.repository_card import RepositoryCard
 from oochub.errors import OochubError
-from oochub.records.build_record import BUILD_COLUMN, BuildRecord, without_build_column
+from oochub.records.build_record import BUILD_COLUMN, BuildRecord, drop_build_column
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_bytes, read_text
 
@@ -66,7 +66,7 @@ def join_images(data: Any, pictures: Any, *, column: str = "image") -> Any:
 
 
 def _join(given: Any, find: _Find, column: str) -> Any:
-    part = without_build_column(given)
+    part = drop_build_column(given)
     digests = f"{column}{DIGEST}"
     for name in ("example_id", digests):
         if name not in part.column_names:

@@ -15,12 +15,12 @@ import pyarrow as pa
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder
-from oochub.data.open_source import build_splits, open_source, source_name
+from oochub.data.open_source import build_splits, name_source, open_source
 from oochub.data.user_data import make_user_data
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.build_record import BuildRecord
 from oochub.records.parameters import check_parameters
-from oochub.registration import source_fingerprint
+from oochub.registration import hash_source
 from oochub.settings.data_settings import DataSettings
 
 
@@ -112,7 +112,7 @@ def load_columns(
         source: See `load`.
         data: Which configuration of it, and which columns are what.
         num_proc: Processes to build with.
-        in_place: Leave images in the shards of a built WebDataset, for what reads them by `picture_bytes` alone.
+        in_place: Leave images in the shards of a built WebDataset, for what reads them by `read_picture_bytes` alone.
         guess: Which of "label" and "context" may be guessed, see `make_user_data`.
         check: Is given the features of a benchmark before it is built.
 
@@ -123,7 +123,7 @@ def load_columns(
     if is_benchmark(source):
         taken = [role for role in data.named if role != "context"]
         if taken:
-            words = either(f"{taken[0]}=", f"--{taken[0]}-column")
+            words = choose_wording(f"{taken[0]}=", f"--{taken[0]}-column")
             raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for data of your own.")
         where: dict[str, Any] = {"config": data.config, "data_dir": data.data_dir, "options": data.options}
         name, loaded = source, load_benchmark(source, **where, num_proc=num_proc, check=check)
@@ -142,7 +142,7 @@ def load_columns(
         record = BuildRecord.of(info)
         known = (record.benchmark if record else info.dataset_name) in catalog.names("benchmark")
         is_whole = known and not data.named and not data.usual
-        name = source_name(source).rpartition("/")[2]
+        name = name_source(source).rpartition("/")[2]
         name = name if data.config is None else f"{name}-{data.config}"
         place = Path(source).expanduser().absolute()
         folder = (place if place.is_dir() else place.parent) if place.exists() else None
@@ -167,8 +167,8 @@ def load_benchmark(
     if config is not None and named and config != named:
         raise OochubError(f"{source} names the config {named}, and config is {config!r}. Give one of them.")
     check_options(benchmark, options or {})
-    chosen = builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
-    builder = benchmark_builder(benchmark, chosen, data_dir=data_dir, options=options)
+    chosen = get_builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
+    builder = make_benchmark_builder(benchmark, chosen, data_dir=data_dir, options=options)
     loaded = build_splits(builder, num_proc=num_proc, check=check)
     assert isinstance(loaded, datasets.DatasetDict)  # noqa: S101  no split was asked for
     return loaded
@@ -199,13 +199,13 @@ def split_name(name: str) -> tuple[str, str]:
     return benchmark, config
 
 
-def declaration_of(name: str) -> Benchmark:
+def get_declaration(name: str) -> Benchmark:
     """What holds for "benchmark/config", or for the benchmark alone where it has one config.
 
     Raises:
         OochubError: An unknown benchmark; the config is checked by its builder.
 
-    >>> declaration_of("nooch/all").output
+    >>> get_declaration("nooch/all").output
     'labels'
     """
     benchmark, config = split_name(name)
@@ -213,29 +213,29 @@ def declaration_of(name: str) -> Benchmark:
     return declared.of(config)
 
 
-def declaration_for(data: Mapping[str, Any]) -> Benchmark | None:
+def find_data_declaration(data: Mapping[str, Any]) -> Benchmark | None:
     """What holds for the benchmark whose build record loaded data carry; None of own data.
 
     Args:
         data: The splits, as `load` gives them.
     """
     record = BuildRecord.of(next(iter(data.values())).info)
-    return declaration_of(f"{record.benchmark}/{record.config}") if record and is_benchmark(record.benchmark) else None
+    return get_declaration(f"{record.benchmark}/{record.config}") if record and is_benchmark(record.benchmark) else None
 
 
-def config_class(benchmark: str) -> Any:
+def get_config_class(benchmark: str) -> Any:
     """The class of a benchmark's configurations: its fields are the builder's options, its docstring says what they do.
 
-    >>> config_class("nooch").__name__
+    >>> get_config_class("nooch").__name__
     'NoochConfig'
     """
-    return builder_class(benchmark).BUILDER_CONFIG_CLASS
+    return get_builder_class(benchmark).BUILDER_CONFIG_CLASS
 
 
-def builder_class(benchmark: str) -> type[BenchmarkBuilder]:
+def get_builder_class(benchmark: str) -> type[BenchmarkBuilder]:
     """The class that builds a benchmark, of `datasets`' kind.
 
-    >>> builder_class("nooch").checked_config("ce_car")
+    >>> get_builder_class("nooch").checked_config("ce_car")
     'ce_car'
     """
     module = import_module(catalog.module_name("benchmark", benchmark))
@@ -243,7 +243,7 @@ def builder_class(benchmark: str) -> type[BenchmarkBuilder]:
     return next(value for value in own if issubclass(value, BenchmarkBuilder))
 
 
-def benchmark_builder(
+def make_benchmark_builder(
     benchmark: str, config: str | None, *, data_dir: str | None = None, options: Mapping[str, Any] | None = None
 ) -> BenchmarkBuilder:
     """The builder that `datasets.load_dataset_builder` gives, by public names of `datasets` alone.
@@ -260,9 +260,9 @@ def benchmark_builder(
     Raises:
         OochubError: An unknown config or option; raw data that are missing.
     """
-    fingerprint = source_fingerprint(catalog.module_name("benchmark", benchmark))
+    fingerprint = hash_source(catalog.module_name("benchmark", benchmark))
     names = {"dataset_name": benchmark, "config_name": config, "data_dir": data_dir, "hash": fingerprint}
-    return builder_class(benchmark)(**names, **(options or {}))
+    return get_builder_class(benchmark)(**names, **(options or {}))
 
 
 def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
@@ -271,7 +271,7 @@ def check_options(benchmark: str, options: Mapping[str, Any]) -> None:
     Raises:
         OochubError: A name that the benchmark's builder does not have, or a value of another type.
     """
-    builder_class(benchmark).checked_options(options)
+    get_builder_class(benchmark).checked_options(options)
 
 
 def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> Any:

@@ -25,15 +25,15 @@ from yaml import YAMLError
 from oochub import catalog
 from oochub.data.build_file import read_record
 from oochub.data.repository_files import NOTE, RepositoryFiles, chooses_files
-from oochub.data.shards import ShardRows, shard_folder
-from oochub.errors import OochubError, either, unknown_name
-from oochub.records.build_record import BuildRecord, unpack_samples, without_build_column
+from oochub.data.shards import ShardRows, find_shard_folder
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.records.build_record import BuildRecord, drop_build_column, unpack_samples
 from oochub.records.metadata import HubDataSet
 from oochub.remote.check_source import check_source
 from oochub.remote.guard import hide_token
-from oochub.remote.hub_errors import ODD_ANSWERS, connection_fault, retry
+from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, retry
 from oochub.storage.parquet_file import check_seal
-from oochub.storage.reading import regular_file
+from oochub.storage.reading import check_regular_file
 
 _HTTPError: type[Exception] = HfHubHTTPError.__bases__[0]  # of httpx or httpx2, as the version of its clients has it
 _FAULTS = (_HTTPError, *ODD_ANSWERS, RuntimeError, OSError, TarError, DatasetsError, YAMLError)
@@ -60,7 +60,7 @@ def open_source(
             size or times are new; "all_checks" every byte; "no_checks" nothing, which a note says.
         num_proc: Processes to read with.
         check: Is given the features where they are known before the data are read.
-        in_place: Leave the images in the shards of a built WebDataset: what reads them goes by `picture_bytes`.
+        in_place: Leave the images in the shards of a built WebDataset: what reads them goes by `read_picture_bytes`.
 
     Raises:
         OochubError: Nothing is there, or it cannot be read; a repository that is not as it was written; a class
@@ -80,7 +80,7 @@ def open_source(
     if place.is_dir():
         _check_regular_files(place)
     elif place.exists():
-        regular_file(place)
+        check_regular_file(place)
     mode = _choose_verification_mode(given.pop("verification_mode", "basic_checks"))
     origin: HubDataSet | None = None
     try:
@@ -94,7 +94,7 @@ def open_source(
             loaded = datasets.load_from_disk(path)
         else:
             is_named = data_dir is not None or "data_files" in given
-            shards = None if given.keys() - {"name"} or data_dir else shard_folder(place, config)
+            shards = None if given.keys() - {"name"} or data_dir else find_shard_folder(place, config)
             if shards is None and not is_named:
                 _check_card_paths(place)
             if known is not None and known.hub is None:
@@ -123,7 +123,7 @@ def open_source(
     except OochubError:
         raise
     except _FAULTS as error:
-        fault = None if place.exists() else connection_fault(error)
+        fault = None if place.exists() else explain_connection_fault(error)
         if fault is not None:
             raise OochubError(
                 f"Could not load {source}: the Hub could not be reached, or did not answer as it should "
@@ -132,7 +132,7 @@ def open_source(
             ) from None  # the chain shows what the server sent
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
         why = hide_token(str(cause) or type(cause).__name__).strip().rstrip(".")
-        passes = either("options= passes", "--option passes")
+        passes = choose_wording("options= passes", "--option passes")
         raise OochubError(
             f"Could not load {source}: {why}. It is read as datasets.load_dataset reads it, "
             f"and {passes} on what that takes. {'Correct the file.' if place.is_file() else hint}"
@@ -141,7 +141,7 @@ def open_source(
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
         raise OochubError(f"{source} holds no row. {hint}")
-    loaded = without_build_column(unpack_samples(loaded))
+    loaded = drop_build_column(unpack_samples(loaded))
     if origin is not None:
         for part in loaded.values():
             origin.note(part.info)
@@ -154,7 +154,7 @@ def open_source(
         record = replace(record, notes=(*record.notes, *(note for note in noted if note and note not in record.notes)))
         for part in loaded.values():
             said = part.info.description or ""
-            part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or source_name(source))
+            part.info.description = record.describe(said.partition("\n")[0] if in_rows else said or name_source(source))
     return loaded
 
 
@@ -184,10 +184,10 @@ def _choose_verification_mode(mode: str) -> str:
     return mode
 
 
-def source_name(source: str) -> str:
+def name_source(source: str) -> str:
     """What a source is called without the place where it stands: the name of a folder or file, or its name on the Hub.
 
-    >>> source_name("/somewhere/birds.csv"), source_name("someone/birds"), source_name("nooch/ce_car")
+    >>> name_source("/somewhere/birds.csv"), name_source("someone/birds"), name_source("nooch/ce_car")
     ('birds', 'someone/birds', 'nooch/ce_car')
     """
     place = Path(source).expanduser().absolute()
@@ -357,7 +357,7 @@ def _check_regular_files(folder: Path) -> None:
     """
     for entry in _list_entries(folder):
         if not (_is(entry.is_file) or _is(entry.is_dir)) and Path(entry.path).exists():
-            regular_file(Path(entry.path))
+            check_regular_file(Path(entry.path))
 
 
 def _digest_metadata(folder: Path) -> str | None:

@@ -21,7 +21,7 @@ from datasets import ClassLabel, Features, Image, LargeList, List, Value
 from datasets.builder import Key
 from datasets.exceptions import DatasetGenerationError
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.storage.reading import parse_json, read_json
 from oochub.storage.tar_member import TarMember
@@ -151,7 +151,7 @@ class ShardIndex:
         return hashlib.sha256(json.dumps(to_json(self), sort_keys=True).encode()).hexdigest()
 
 
-def shard_folder(place: Path, config: str | None) -> Path | None:
+def find_shard_folder(place: Path, config: str | None) -> Path | None:
     """The folder of shards that a source means: the source itself, or one of its configurations; None for neither.
 
     Args:
@@ -167,7 +167,7 @@ def shard_folder(place: Path, config: str | None) -> Path | None:
     if not found:
         return None
     if config is None and len(found) > 1:
-        named = either("config=", "--config")
+        named = choose_wording("config=", "--config")
         raise OochubError(f"{place} has several configurations: {', '.join(sorted(found))}. Name one with {named}.")
     if config is not None and config not in found:
         raise unknown_name(f"configuration of {place}", config, found)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.records.output_columns import LONGEST_NAME
 from oochub.storage.tar_member import TarMember
 
@@ -69,7 +69,7 @@ def read_class_column(parts: _Parts, column: str, *, role: str, named: bool = Tr
     >>> column.names, column.codes["train"].tolist()
     (('land', 'sea'), [1, 0, 1])
     """
-    arrays = {split: column_array(part, column) for split, part in parts.items()}
+    arrays = {split: get_column_array(part, column) for split, part in parts.items()}
     feature = next(iter(parts.values())).features[column]
     title = f"The {role} column {column!r}"
     for split, part in parts.items():
@@ -100,13 +100,13 @@ def read_number_column(parts: _Parts, column: str, *, role: str) -> dict[str, ND
     Raises:
         OochubError: Rows without a value: how many, and the first.
     """
-    arrays = {split: column_array(part, column) for split, part in parts.items()}
+    arrays = {split: get_column_array(part, column) for split, part in parts.items()}
     for split, array in arrays.items():
         _check_values(array, f"The {role} column {column!r}", split)
     return {split: array.to_numpy(zero_copy_only=False) for split, array in arrays.items()}
 
 
-def column_array(part: datasets.Dataset, column: str) -> pa.Array:
+def get_column_array(part: datasets.Dataset, column: str) -> pa.Array:
     """A column as Arrow stores it, in one piece; images are not decoded."""
     chunks = part.select_columns([column]).with_format("arrow")[:].column(column)
     array = chunks.combine_chunks()
@@ -125,10 +125,10 @@ def is_class_like(feature: Any) -> bool:
     )
 
 
-def first_rows(wrong: NDArray[np.bool_]) -> str:
+def format_first_rows(wrong: NDArray[np.bool_]) -> str:
     """How many rows are wrong, and which is the first: "3 of 120 rows, first row 17" (from 0).
 
-    >>> first_rows(np.array([False, True, True]))
+    >>> format_first_rows(np.array([False, True, True]))
     '2 of 3 rows, the first is row 1'
     """
     return f"{int(wrong.sum()):,} of {len(wrong):,} rows, the first is row {int(np.argmax(wrong))}"
@@ -141,7 +141,8 @@ def _check_lengths(names: tuple[str, ...], places: Sequence[NDArray[Any]], split
         if long[codes].any():
             name = names[codes[np.argmax(long[codes])]]
             raise OochubError(
-                f"{title} holds a text of {len(name):,} characters, {name[:40]!r}..., in {first_rows(long[codes])} of "
+                f"{title} holds a text of {len(name):,} characters, {name[:40]!r}..., in "
+                f"{format_first_rows(long[codes])} of "
                 f"split {split}, and a name has at most {LONGEST_NAME:,}. Name another column, or shorten these."
             )
 
@@ -162,8 +163,8 @@ def _check_values(array: pa.Array, title: str, split: str) -> None:
     wrong = np.asarray(missing.to_numpy(zero_copy_only=False), bool)
     if wrong.any():
         raise OochubError(
-            f"{title} has no value in {first_rows(wrong)} of split {split}. Fill it in, with a name such as 'unknown' "
-            "where nothing is known, or leave these rows out."
+            f"{title} has no value in {format_first_rows(wrong)} of split {split}. Fill it in, with a name such as "
+            "'unknown' where nothing is known, or leave these rows out."
         )
 
 
@@ -201,7 +202,7 @@ def find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path 
     features = next(iter(data.values())).features
     pictures = [name for name, feature in features.items() if _is_picture(feature)]
     if column is None and "image" not in features and len(pictures) > 1:
-        name = either("image=", "--image-column")
+        name = choose_wording("image=", "--image-column")
         raise OochubError(f"There are several columns of images: {', '.join(pictures)}. Name one with {name}.")
     chosen = column or ("image" if "image" in features else next(iter(pictures), None))
     if chosen is None:
@@ -217,7 +218,7 @@ def find_images(data: datasets.DatasetDict, column: str | None, *, folder: Path 
     return data.rename_columns({**({"image": "own_image"} if "image" in features else {}), chosen: "image"})
 
 
-def picture_paths(part: datasets.Dataset) -> list[str | None]:
+def list_picture_paths(part: datasets.Dataset) -> list[str | None]:
     """The path of each image of the column `image`, None where it has none; no image is read."""
     if not isinstance((part.features or {}).get("image"), datasets.Image):
         return [None] * len(part)
@@ -225,7 +226,7 @@ def picture_paths(part: datasets.Dataset) -> list[str | None]:
     return [path for chunk in chunks for path in chunk.field("path").to_pylist()]
 
 
-def class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
+def list_class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
     """The folders that the images lie in as classes, as `datasets` reads them where there is no metadata file.
 
     Args:
@@ -236,7 +237,7 @@ def class_folders(data: datasets.DatasetDict) -> ClassColumn | None:
     """
     folders: dict[str, list[PurePosixPath]] = {}
     for split, part in data.items():
-        paths = picture_paths(part)
+        paths = list_picture_paths(part)
         if part.info.builder_name != "imagefolder" or None in paths:
             return None
         folders[split] = [PurePosixPath(str(path).replace("\\", "/")).parent for path in paths]
@@ -268,11 +269,11 @@ def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: P
             f"Column {column!r} holds text, and paths are read as images of data on this disk alone: fetch the data "
             "and their images into a folder, and give that."
         )
-    names = column_array(part, column).to_pylist()
+    names = get_column_array(part, column).to_pylist()
     if None in names:
         raise OochubError(
             f"Column {column!r} holds text, which is read as paths of images, and row {names.index(None)} of split "
-            f"{split} has none. Fill it in, or name another column with {either('image=', '--image-column')}."
+            f"{split} has none. Fill it in, or name another column with {choose_wording('image=', '--image-column')}."
         )
     paths = [folder / name for name in names]
     place = part.column_names.index(column)
@@ -295,7 +296,7 @@ def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
                 where = f"no file at {path[:_SHOWN]}" if path else "neither bytes nor a path"
                 raise OochubError(
                     f"The image {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
-                    f"row out; another column is named with {either('image=', '--image-column')}."
+                    f"row out; another column is named with {choose_wording('image=', '--image-column')}."
                 )
         start += len(chunk)
 
@@ -331,9 +332,9 @@ def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
     {'test': ['0', '1']}
     """
     if all("example_id" in part.column_names for part in data.values()):
-        return {split: _check_ids(column_array(part, "example_id"), split) for split, part in data.items()}
+        return {split: _check_ids(get_column_array(part, "example_id"), split) for split, part in data.items()}
     if all("__key__" in part.column_names for part in data.values()):
-        names = {split: column_array(part, "__key__").to_pylist() for split, part in data.items()}
+        names = {split: get_column_array(part, "__key__").to_pylist() for split, part in data.items()}
     else:
         names = {split: _list_stems(part) for split, part in data.items()}
     if all(None not in each and len(set(each)) == len(each) for each in names.values()):
@@ -342,13 +343,15 @@ def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
 
 
 def _list_stems(part: datasets.Dataset) -> list[str | None]:
-    return [None if path is None else PurePosixPath(path.replace("\\", "/")).stem for path in picture_paths(part)]
+    return [None if path is None else PurePosixPath(path.replace("\\", "/")).stem for path in list_picture_paths(part)]
 
 
 def _check_ids(array: pa.Array, split: str) -> list[str]:
     missing = np.asarray(pc.is_null(array, nan_is_null=True).to_numpy(zero_copy_only=False), bool)
     if missing.any():
-        raise OochubError(f"example_id has no value in {first_rows(missing)} of split {split}. Give each row one.")
+        raise OochubError(
+            f"example_id has no value in {format_first_rows(missing)} of split {split}. Give each row one."
+        )
     ids = [str(value) for value in array.to_pylist()]
     seen: dict[str, int] = {}
     for row, name in enumerate(ids):

@@ -19,15 +19,14 @@ from oochub.data.challenge import KINDS, challenge
 from oochub.data.guess_columns import list_candidates, name_candidates, note_guess, say_guess
 from oochub.data.user_columns import (
     ClassColumn,
-    class_folders,
     find_example_ids,
     find_images,
-    first_rows,
+    format_first_rows,
     is_class_like,
     read_class_column,
     read_number_column,
 )
-from oochub.errors import OochubError, OochubWarning, either, unknown_name
+from oochub.errors import OochubError, OochubWarning, unknown_name
 from oochub.records.build_record import OWN, BuildFacts, BuildRecord
 from oochub.records.sides import CHALLENGES
 from oochub.settings.data_settings import DataSettings
@@ -132,7 +131,7 @@ def make_user_data(
         made["challenge"] = _Made(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
         notes, facts = (*notes, *judged.notes), replace(facts, usual_contexts=judged.usual)
     elif columns.usual:
-        raise OochubError(f"{either('usual=', '--usual')} needs a label and a context. Name their columns.")
+        raise OochubError(f"{choose_wording('usual=', '--usual')} needs a label and a context. Name their columns.")
     info = next(iter(data.values())).info
     record = before or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
     if is_own:
@@ -178,8 +177,10 @@ def check_context(dataset: Any) -> None:
     known = (record.benchmark if record else part.info.dataset_name) in catalog.names("benchmark")
     if known or any(column in _ANY for column in columns):
         return
-    name = either("context='NAME'", "--context-column NAME")
-    found = either("oochub.contexts(data, by='properties')", "oochub contexts SOURCE --contexts properties --out DIR")
+    name = choose_wording("context='NAME'", "--context-column NAME")
+    found = choose_wording(
+        "oochub.contexts(data, by='properties')", "oochub contexts SOURCE --contexts properties --out DIR"
+    )
     raise OochubError(
         "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
         f"{', '.join(columns)}.{name_candidates(dataset)} If one of these holds it, name it with {name}. "
@@ -249,7 +250,7 @@ def _check_inside(column: ClassColumn, role: str) -> None:
 def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> _Made:
     """The challenges that the data have already, as class numbers."""
     if columns.usual or (columns.context and not is_own):
-        what = either("usual=", "--usual") if columns.usual else either("context=", "--context-column")
+        what = choose_wording("usual=", "--usual") if columns.usual else choose_wording("context=", "--context-column")
         raise OochubError(f"The data have a column challenge already, by their own criterion: leave out {what}.")
     column = read_class_column(data, "challenge", role="challenge")
     places = np.array([KINDS.index(name) if name in KINDS else -1 for name in column.names])
@@ -257,7 +258,7 @@ def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_ow
         strange = (codes >= 0) & (places[codes] < 0)
         if strange.any():
             name = column.names[codes[np.argmax(strange)]]
-            same = first_rows(codes == column.names.index(name))
+            same = format_first_rows(codes == column.names.index(name))
             raise unknown_name(
                 "challenge", name, KINDS, f"{same} of split {split}. Write one of these, or rename yours."
             )

@@ -24,13 +24,13 @@ from tqdm import tqdm
 from oochub.data.build_file import RECORDS, ConfigFiles, store_record
 from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
 from oochub.data.load import is_benchmark, load_benchmark, load_columns
-from oochub.data.open_source import open_source, source_name
+from oochub.data.open_source import name_source, open_source
 from oochub.data.repository_card import name_size
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
 from oochub.settings.data_settings import DataSettings
-from oochub.storage.files import check_writable, sole_writer, write_whole_folder
+from oochub.storage.files import check_writable, lock_target, write_whole_folder
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_text
 
@@ -189,7 +189,7 @@ def write_user_repository(
     if shard_size is not None:
         check_shard_size(shard_size)
     target = check_replaceable(out, title=_OWN_TITLE, what="a repository of own data")
-    with sole_writer(target):
+    with lock_target(target):
         data = load_columns(source, settings or DataSettings(), num_proc=num_proc)
         record = BuildRecord.of(next(iter(data.values())).info)
         if record is None:
@@ -270,11 +270,11 @@ def write_challenge_repository(
     if criterion == "mismatch" and settings.context and "context" not in arguments:
         raise OochubError(
             "mismatch compares each context with the label, so it must be coded like it: name that column with "
-            f"{either('context=', '--context')}. A challenge set by usual contexts is what `oochub build` makes of "
-            "the same columns."
+            f"{choose_wording('context=', '--context')}. A challenge set by usual contexts is what `oochub build` "
+            "makes of the same columns."
         )
     target = check_replaceable(out, title=_CHALLENGE_TITLE, what="a challenge set")
-    with sole_writer(target):
+    with lock_target(target):
         dataset = _open_data(source, settings, lambda features: check_columns(checked, features, replace=replace))
         challenge_set = challenge(dataset, criterion, restrict_train=restrict_train, replace=replace, **arguments)
         record = _record(source, next(iter(challenge_set.dataset.values())).info)
@@ -302,7 +302,7 @@ def _open_data(source: str, settings: DataSettings, check: Callable[[Mapping[str
 def _record(source: str, info: datasets.DatasetInfo) -> BuildRecord:
     """The record of the source as one of own data: its sides are now easy and hard rows."""
     before = BuildRecord.of(info)
-    name = source_name(source).replace("/", "-")
+    name = name_source(source).replace("/", "-")
     if before is None:
         return BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
     return dataclasses.replace(before, benchmark=OWN, config=name)
@@ -311,7 +311,7 @@ def _record(source: str, info: datasets.DatasetInfo) -> BuildRecord:
 def _describe_challenge(source: str, criterion: str, arguments: Arguments, challenge_set: ChallengeSet) -> str:
     """The card below its metadata."""
     first = next(iter(challenge_set.dataset.values()))
-    name = source_name(source)
+    name = name_source(source)
     parameters = [f"| `{key}` | column `{value}` |" for key, value in arguments.columns.items()]
     parameters += [f"| `{key}` | {_format_value(value)} |" for key, value in arguments.values.items()]
     counts = [

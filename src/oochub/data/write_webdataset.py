@@ -12,7 +12,7 @@ import datasets
 import pyarrow as pa
 
 from oochub.data.shards import Shard, ShardIndex, SplitShards, find_image_column
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.storage.picture_file import open_picture
 
 SHARD_SIZE = 500.0
@@ -92,7 +92,7 @@ def check_shard_size(shard_size: float) -> None:
         OochubError: It is not above 0.
     """
     if not shard_size > 0:
-        named = either("shard_size", "--shard-size")
+        named = choose_wording("shard_size", "--shard-size")
         raise OochubError(f"{named} is in megabytes, above 0, got {shard_size}. Usual is {SHARD_SIZE:g}.")
 
 

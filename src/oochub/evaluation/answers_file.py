@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from oochub import catalog
-from oochub.errors import OochubError, either
-from oochub.output import Output, output_of, output_of_features
+from oochub.errors import OochubError, choose_wording
+from oochub.output import Output, find_output_of_features, get_output
 from oochub.prediction.data_metadata import describe_data, read_split_rows
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_rows import StoredRows
-from oochub.records.build_record import BuildRecord, without_build_column
+from oochub.records.build_record import BuildRecord, drop_build_column
 from oochub.records.given_columns import GivenColumns
 from oochub.records.metadata import PredictedBy
 from oochub.records.output_columns import coerce_array, coerce_column, coerce_text_column
@@ -158,7 +158,7 @@ def join_answers(
     Raises:
         OochubError: What is wrong with the file, all of it in one message.
     """
-    data = without_build_column(data)
+    data = drop_build_column(data)
     some = next(iter(data.values()))
     kind = _find_kind(some)
     names = tuple(kind.class_names(some) or _name_numbers(some, kind))
@@ -208,21 +208,21 @@ class _Joined:
 
 
 def _find_kind(part: datasets.Dataset) -> Output:
-    name = output_of_features(part.features)
+    name = find_output_of_features(part.features)
     if name is None:
-        truths = sorted({output_of(each).label_column for each in catalog.names("output")})
-        name = either('loading={"label": ...}', "--label-column")
+        truths = sorted({get_output(each).label_column for each in catalog.names("output")})
+        name = choose_wording('loading={"label": ...}', "--label-column")
         raise OochubError(
             f"These data have no truth to compare answers with: no column {' or '.join(truths)}. Name it with {name}."
         )
-    return output_of(name)
+    return get_output(name)
 
 
 def _find_other_kind(
     kind: Output, columns: GivenColumns, names: Sequence[str]
 ) -> tuple[Output, dict[str, pa.Array] | None]:
     """A kind of the same truth that says less and finds its answers; else the kind that was asked."""
-    kinds = [output_of(name) for name in catalog.names("output")]
+    kinds = [get_output(name) for name in catalog.names("output")]
     for other in (each for each in kinds if each.rank < kind.rank and isinstance(each, type(kind))):
         found = len(columns.problems)
         answers = other.given(columns, names)
@@ -356,5 +356,5 @@ def _explain_unfit(file: AnswersFile, part: datasets.Dataset, problems: Sequence
     lines = "".join(f"\n- {problem}" for problem in problems)
     return OochubError(
         f"{file.name} does not fit {data}, {things} wrong:{lines}\nIt needs every example_id of a split once, with its "
-        f"answer; {either('oochub.load', 'oochub build')} gives the rows with their ids."
+        f"answer; {choose_wording('oochub.load', 'oochub build')} gives the rows with their ids."
     )

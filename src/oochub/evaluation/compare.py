@@ -11,7 +11,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from oochub import catalog
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.declaration import (
     check_closed_words,
     describe_benchmark,
@@ -40,7 +40,7 @@ from oochub.records.provenance import provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups
 from oochub.report import wording
-from oochub.report.comparison import Comparison, compared_files, comparison
+from oochub.report.comparison import Comparison, compare_files, comparison
 from oochub.report.paired_report import PairedReport
 from oochub.report.report import Report
 from oochub.settings.comparison_settings import ComparisonSettings
@@ -141,18 +141,20 @@ def compare(
     (True, 'exact McNemar', True)
     """
     asked = ComparisonSettings.of(locals())
-    given = compared_files((first, *others))
+    given = compare_files((first, *others))
     metrics = None if metric is None else [metric] if isinstance(metric, str) else read_names("metric", metric)
     if given.predictions:
         if {"slice", "reported", "table", "rows"} & asked.given().keys():
-            named = either("slice=, reported=, table= and rows=", "--slice, --reported, --table and --rows")
+            named = choose_wording("slice=, reported=, table= and rows=", "--slice, --reported, --table and --rows")
             raise OochubError(f"{named} are of reports; a pair of predictions shows every slice.")
         pair = (
             given.predictions if asked.task is None else [_select_task(part, asked.task) for part in given.predictions]
         )
         return _compare_predictions(pair[0], pair[1], metrics=metrics, resamples=asked.resamples, seed=asked.seed)
     if asked.task is not None:
-        raise OochubError(f"{either('task=', '--task')} is of predictions of many tasks; each report is of one.")
+        raise OochubError(
+            f"{choose_wording('task=', '--task')} is of predictions of many tasks; each report is of one."
+        )
     if {"resamples", "seed"} & asked.given().keys():
         raise OochubError("resamples= and seed= are of predictions; the intervals of reports are theirs.")
     return comparison(given.reports, metric=metrics, slice=slice, reported=reported, table=table, rows=rows)

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.errors import OochubError, either, unknown_name
-from oochub.metric import MetricFacts, facts_of
-from oochub.output import output_of
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.metric import MetricFacts, read_facts
+from oochub.output import get_output
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import OWN
 from oochub.records.metadata import Metadata, Training
@@ -77,7 +77,7 @@ def _make_side(rows: Rows) -> SideRows:
 def _fit_to_kind(benchmark: Benchmark, predictions: Predictions) -> Benchmark:
     """The declaration with metrics that score answers of a kind that says less: choices have no AUC."""
     kind, output = predictions.metadata.kind, predictions.output
-    if output.rank >= output_of(benchmark.output).rank:
+    if output.rank >= get_output(benchmark.output).rank:
         return benchmark
 
     def scores(name: str) -> bool:
@@ -191,7 +191,7 @@ def describe_metrics(names: Iterable[str]) -> dict[str, MetricDescription]:
 
 
 def _facts_of_metric(name: str) -> MetricFacts | None:
-    return facts_of(catalog.get("metric", name))
+    return read_facts(catalog.get("metric", name))
 
 
 def check_closed_words(predictions: Predictions, benchmark: Benchmark) -> tuple[str, ...]:
@@ -259,7 +259,7 @@ def _check_clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[
     if column is None:
         return
     if column not in predictions.column_names:
-        load = either(f"oochub.load('{benchmark.name}/...')", f"oochub build {benchmark.name}/...")
+        load = choose_wording(f"oochub.load('{benchmark.name}/...')", f"oochub build {benchmark.name}/...")
         raise OochubError(
             f"Intervals of {benchmark.title} are over its clusters, the column {column}, which these predictions lack: "
             f"they have {', '.join(predictions.column_names[:12])}. Predict the rows of {load}, or give the column "
@@ -283,7 +283,7 @@ def _note_other_splits(rows: Mapping[str, int], benchmark: Benchmark) -> Iterato
 
 def _note_origin(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
     """Another version than the one that is installed, or a config that it does not have."""
-    from oochub.data.load import builder_class
+    from oochub.data.load import get_builder_class
 
     metadata = predictions.metadata
     name, version, config = benchmark.name, metadata.version, metadata.config
@@ -292,6 +292,6 @@ def _note_origin(predictions: Predictions, benchmark: Benchmark) -> Iterator[str
             f"the rows are of version {version} of {name}, and version {benchmark.version} is installed here: its "
             "sides and words are used"
         )
-    known: Any = builder_class(name).builder_configs
+    known: Any = get_builder_class(name).builder_configs
     if known and config not in (None, "default", *known):
         yield f"the config {config} of {name} is not known here: the sides and words of {name} in general are used"

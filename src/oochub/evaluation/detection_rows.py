@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub import catalog
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.detector_scores import BASELINE, ScoredSet, find_ood_rows, score_sets
 from oochub.evaluation.present_classes import Classes
 from oochub.evaluation.zoom_probe import probe_zoom
@@ -275,7 +275,7 @@ def choose_pairs(
     for name in (config for pair in wanted or () for config in pair):
         if name not in named:
             raise OochubError(
-                f"{either('pairs=', '--pair')} names {name!r}, and the predictions are of {', '.join(named)}."
+                f"{choose_wording('pairs=', '--pair')} names {name!r}, and the predictions are of {', '.join(named)}."
             )
     ood = {name: find_ood_rows(part) for name, part in named.items()}
     every = [(a, b) for a in named for b in named if not ood[a].all() and ood[b].any()]
@@ -289,7 +289,7 @@ def choose_pairs(
     if not pairs:
         raise OochubError(
             "Detectors need rows in and out of distribution (column is_ood, or label -1). Give predictions of both: "
-            + either(
+            + choose_wording(
                 "oochub.evaluate([id_predictions, ood_predictions], detectors=[...]).",
                 "oochub evaluate ID.parquet OOD.parquet --detector NAME.",
             )

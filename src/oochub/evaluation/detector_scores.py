@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.detector import SearchRecall
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.present_classes import Classes, choose_answers, find_allowed_classes
 from oochub.prediction.predictions import Predictions
@@ -43,7 +43,7 @@ class ScoredSet:
         answer: The classifier's answer to each row (n,): a class number, one of `allowed`.
         allowed: The classes (k,) that an answer may be; see `oochub.evaluation.present_classes`.
         correct: Whether that answer is right (n,); never where `is_ood`.
-        scores: Each detector's scores (n,), float64, higher is more in-distribution, by `detector_key`.
+        scores: Each detector's scores (n,), float64, higher is more in-distribution, by `make_detector_key`.
         detectors: The fitted detectors, by the same keys.
         recalls: What the approximate search of a detector found, by its key; none for exact ones.
         cluster: What its rows share (n,), in names that are of its benchmark alone; None where rows are independent.
@@ -94,7 +94,7 @@ def score_sets(
             _check_stored(detector, part)
     if head is None and any({*_HEAD_ARRAYS} & {*each.fit_needs} for each in fitted_or_not if not each.is_fitted):
         head = find_head([*([reference] if reference is not None else []), *parts])
-    fitted = fit_detectors({detector_key(detector): detector for detector in fitted_or_not}, reference, head)
+    fitted = fit_detectors({make_detector_key(detector): detector for detector in fitted_or_not}, reference, head)
     for each in fitted.values():
         if isinstance(each, OochubError):
             raise each
@@ -132,10 +132,11 @@ def make_detector(words: str) -> Any:
     return kind(**given)
 
 
-def detector_key(detector: Any) -> str:
+def make_detector_key(detector: Any) -> str:
     """The name of a detector, with the hyperparameters that are not its defaults; `make_detector` reads it.
 
-    >>> detector_key(catalog.get("detector", "odin")()), detector_key(catalog.get("detector", "odin")(epsilon=0.0014))
+    >>> odin = catalog.get("detector", "odin")
+    >>> make_detector_key(odin()), make_detector_key(odin(epsilon=0.0014))
     ('odin', 'odin:epsilon=0.0014')
     """
     defaults = {name: parameter.default for name, parameter in signature(type(detector)).parameters.items()}
@@ -183,7 +184,7 @@ def _check_one_model(parts: Sequence[Predictions]) -> None:
 
 def _check_stored(detector: Any, part: Predictions) -> None:
     """That a set stores what a detector reads, and that it was made for this detector."""
-    key, config = detector_key(detector), part.metadata.config
+    key, config = make_detector_key(detector), part.metadata.config
     if "logits" not in part.column_names:
         raise OochubError(
             f"Detectors score classifiers, and the predictions of {config} are of the kind {part.metadata.kind}, which "
@@ -193,12 +194,12 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     if "odin_logits" in missing:
         raise OochubError(
             f"{key} needs odin_logits, which the predictions of {config} lack. Predict with "
-            f"{either(f'odin={detector.epsilon}', f'--odin {detector.epsilon}')}, or leave epsilon out."
+            f"{choose_wording(f'odin={detector.epsilon}', f'--odin {detector.epsilon}')}, or leave epsilon out."
         )
     if missing:
         raise OochubError(
             f"{key} needs {', '.join(missing)}, which the predictions of {config} lack. Predict with "
-            f"{either('features=True', '--features')}."
+            f"{choose_wording('features=True', '--features')}."
         )
     if "odin_logits" not in detector.score_needs:
         return
@@ -206,7 +207,7 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     for name, option in (("epsilon", "odin"), ("temperature", "odin_temperature")):
         wanted = getattr(detector, name)
         if used is None or getattr(used, name) != wanted:
-            asked = either(f"{option}={wanted:g}", f"--{option.replace('_', '-')} {wanted:g}")
+            asked = choose_wording(f"{option}={wanted:g}", f"--{option.replace('_', '-')} {wanted:g}")
             stated = f"{name}={getattr(used, name):g}" if used is not None else "settings that they do not say"
             raise OochubError(
                 f"{key} has {name} {wanted:g}, but the odin_logits of {config} were made with {stated}. Predict with "
@@ -330,14 +331,15 @@ def _check(key: str, detector: Any, reference: Predictions | None, head: StoredH
     if lacking:
         raise OochubError(
             f"{name} is fitted on the training split ({', '.join(lacking)}). Give "
-            f"{either('reference=', '--reference')}: predictions of it with features, by `oochub predict ... --split "
-            "train --features`."
+            f"{choose_wording('reference=', '--reference')}: predictions of it with features, by `oochub predict ... "
+            "--split train --features`."
         )
     known = {*(reference.column_names if reference is not None else ()), *(_HEAD_ARRAYS if head is not None else ())}
     missing = [need for need in needs if need not in known]
     if missing:
         raise OochubError(
             f"{name} needs {', '.join(missing)}. Predict with "
-            f"{either('features=True', '--features')}, which keeps the features and the head; of a file, the head lies "
+            f"{choose_wording('features=True', '--features')}, which keeps the features and the head; of a file, the "
+            "head lies "
             "in <predictions>.head.safetensors. Where classes of the model are summed by a label map, there is no head."
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.breakdown import count_errors_by_context, find_worst_groups, measure_calibration, measure_groups
 from oochub.evaluation.context_findings import find_context_effects
 from oochub.evaluation.declaration import (
@@ -20,7 +20,7 @@ from oochub.evaluation.declaration import (
     find_declaration,
 )
 from oochub.evaluation.detection_rows import choose_pairs, detect
-from oochub.evaluation.detector_scores import detector_key, make_detector
+from oochub.evaluation.detector_scores import make_detector, make_detector_key
 from oochub.evaluation.evaluation_inputs import check_inputs, open_parts
 from oochub.evaluation.evaluation_rows import (
     EpochRows,
@@ -49,7 +49,7 @@ from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.provenance import provenance
 from oochub.records.report_records import Calibration, Side, Slice
 from oochub.report.report import Report
-from oochub.report.wording import listed
+from oochub.report.wording import join_names
 from oochub.section import measure_sections
 from oochub.settings.evaluation_settings import EvaluationSettings
 from oochub.settings.interval_settings import IntervalSettings
@@ -124,9 +124,9 @@ def evaluate(
     listed = check_inputs(predictions, asked.metrics, detectors, reference, pairs, asked.probes)
     parts, metrics, detectors, pairs, probes = listed
     if not detectors and (reference is not None or pairs is not None or probes):
-        read = either("reference=, pairs= and probes=", "--reference, --pair and --probe")
+        read = choose_wording("reference=, pairs= and probes=", "--reference, --pair and --probe")
         raise OochubError(
-            f"{read} are read by detectors only: name some with {either('detectors=[...]', '--detector')}."
+            f"{read} are read by detectors only: name some with {choose_wording('detectors=[...]', '--detector')}."
         )
     for name in probes:
         if name not in _PROBES:
@@ -147,7 +147,7 @@ def evaluate(
     if holds_many_tasks(predictions, declared):
         raise OochubError(
             f"{declared.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
-            + either("oochub.evaluate(oochub.task(predictions, 'ce_car')).", "--task ce_car; or --task every.")
+            + choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car')).", "--task ce_car; or --task every.")
         )
     words = check_closed_words(predictions, declared)
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
@@ -213,7 +213,7 @@ def evaluate(
                 match=[match] if match else [],
                 correction=[correction] if correction != "holm" else [],
                 classes=[classes] if classes != "all" else [],
-                detector=[each if isinstance(each, str) else detector_key(each) for each in detectors],
+                detector=[each if isinstance(each, str) else make_detector_key(each) for each in detectors],
                 reference=[Path(reference).name] if isinstance(reference, str | Path) else [],
                 pair=[":".join(pair) for pair in pairs or ()],
                 probe=probes,
@@ -292,8 +292,8 @@ def _write_notes(
     )
     if seen:
         notes.append(
-            f"the model's card says that it was trained on {listed(seen)}, which rows of {benchmark.title} come from "
-            "or overlap with: it may have seen rows that are tested here"
+            f"the model's card says that it was trained on {join_names(seen)}, which rows of {benchmark.title} come "
+            "from or overlap with: it may have seen rows that are tested here"
         )
     if chose.note:
         notes.append(chose.note)

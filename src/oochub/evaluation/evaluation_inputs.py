@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.prediction.predictions import Predictions
 from oochub.records.parameters import read_names
 
@@ -107,12 +107,12 @@ def open_parts(
     if benchmark is None:
         given = {"model_name": model_name, **loading}
         if read := [name for name, value in given.items() if value]:
-            words = either(f"{read[0]}=", _OPTIONS.get(read[0], f"--{read[0].replace('_', '-')}"))
+            words = choose_wording(f"{read[0]}=", _OPTIONS.get(read[0], f"--{read[0].replace('_', '-')}"))
             raise OochubError(
-                f"{words} is read with {either('benchmark=', '--benchmark')} only. Name it, or leave it out."
+                f"{words} is read with {choose_wording('benchmark=', '--benchmark')} only. Name it, or leave it out."
             )
         if answers := [path for path in paths if path.suffix.lower() in _ANSWERS]:
-            name = either("benchmark=", "--benchmark")
+            name = choose_wording("benchmark=", "--benchmark")
             raise OochubError(f"{answers[0]} holds answers, and does not say of what. Name the data with {name}.")
         return [part if isinstance(part, Predictions) else Predictions.load(part) for part in parts]
     from oochub.data.load import load

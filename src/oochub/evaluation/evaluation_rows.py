@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.errors import OochubError, either
-from oochub.metric import MetricFacts, facts_of
+from oochub.errors import OochubError, choose_wording
+from oochub.metric import MetricFacts, read_facts
 from oochub.output import Arrays
 from oochub.prediction.predictions import Predictions
-from oochub.records.metadata import HeldOut, row_counts
+from oochub.records.metadata import HeldOut, count_rows
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.stats.estimation import estimate
 from oochub.stats.logits import ClassProbability
@@ -222,7 +222,7 @@ def read_metric(metric: Callable[..., Any]) -> KnownMetric:
     """
     arguments = inspect.signature(metric).parameters.values()
     required = [each.name for each in arguments if each.default is each.empty]
-    return KnownMetric(facts_of(metric), [each.name for each in arguments], required)
+    return KnownMetric(read_facts(metric), [each.name for each in arguments], required)
 
 
 def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRows) -> None:
@@ -239,14 +239,14 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRow
         raise OochubError(
             f"The metric {name} scores {' or '.join(known.facts.outputs)}, and these predictions are of the kind "
             f"{kind}, for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. Name "
-            f"such metrics with {either('metrics=[...]', '--metric')}."
+            f"such metrics with {choose_wording('metrics=[...]', '--metric')}."
         )
     missing = [argument for argument in known.required if argument not in columns]
     if missing:
         why = "two classes make a score" if "score" in missing else f"columns: {', '.join(sorted(columns))}"
         raise OochubError(
             f"The metric {name} needs {', '.join(missing)}, which these predictions lack ({why}). "
-            f"Name other metrics with {either('metrics=[...]', '--metric')}."
+            f"Name other metrics with {choose_wording('metrics=[...]', '--metric')}."
         )
     evaluated.options(metric)
 
@@ -258,7 +258,7 @@ def check_limits(evaluated: EvaluationRows) -> None:
         OochubError: More than `MOST_SPLITS` or `MOST_GROUPS`; the column is named.
     """
     split = evaluated.columns["split"]
-    splits = sorted(row_counts(evaluated.predictions.rows.light.column("split")))
+    splits = sorted(count_rows(evaluated.predictions.rows.light.column("split")))
     if len(splits) > MOST_SPLITS:
         raise _refuse_too_many("split", len(splits), MOST_SPLITS, "Name a split for all rows that belong together")
     column = evaluated.benchmark.group_column

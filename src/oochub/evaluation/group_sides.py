@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.weighted_metric import read_row_values
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups, WorstOfGroups
 from oochub.stats.array_checks import Array, check_group, check_same_length
 from oochub.stats.estimate import Estimate
@@ -113,7 +113,7 @@ def _list_groups(
 
 
 def _is_higher_better(metric: Callable[..., Any]) -> bool:
-    facts = facts_of(metric)
+    facts = read_facts(metric)
     return facts is None or facts.direction != "lower"
 
 
@@ -129,7 +129,7 @@ def _compute_percentile(
         float(by_row[rows].mean()) if by_row is not None else float(evaluated.value(metric, rows))
         for rows in groups.values()
     ]
-    facts, values = facts_of(metric), np.array(of_group)
+    facts, values = read_facts(metric), np.array(of_group)
     values = values[~np.isnan(values)]
     if not len(values):
         return Estimate(np.nan, n=0, method="none", reason=f"none of {len(groups)} groups has a value")

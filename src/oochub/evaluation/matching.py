@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.weighted_metric import list_weighted_names, make_weighted_form, read_row_values
 from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
@@ -70,7 +70,7 @@ def check_match(column: str, columns: Mapping[str, Any]) -> None:
     if column not in columns or not is_able(column):
         able = list(filter(is_able, columns))
         if not able:
-            option = either(f"match={column!r}", f"--match {column}")
+            option = choose_wording(f"match={column!r}", f"--match {column}")
             raise OochubError(f"{option}: these predictions have no auxiliary column of numbers to match on.")
         raise unknown_name("numeric auxiliary column to match on", column, able)
 
@@ -177,7 +177,7 @@ def _estimate_gap(
     n, sampling = sum(len(rows) for rows in codes), samplings[0]
     method = f"percentile bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
     if metric not in list_weighted_names():
-        able = wording.listed(list_weighted_names())
+        able = wording.join_names(list_weighted_names())
         return Estimate(np.nan, n=n, method="none", reason=f"{metric} has no weighted form; {able} have one")
     if not all(len(rows) for rows in codes):
         return Estimate(np.nan, n=n, method=method, reason="no rows with a value on one side")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.weighted_metric import read_row_values
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.records.sides import PercentileOfGroups
 from oochub.stats.array_checks import check_group
 from oochub.stats.bootstrap import bootstrap, drop_no_width
@@ -71,7 +71,7 @@ def measure_difference(
             return TestedDifference(*paired_shares(values[1], values[0]), "exact McNemar")
         return TestedDifference(*sign_flips(values[1] - values[0], sampling))
 
-    facts = facts_of(metric)
+    facts = read_facts(metric)
     if facts is not None and facts.whole_groups:
         return _resample_whole_groups(metric, pair, rows)
 
@@ -107,7 +107,7 @@ def measure_percentile_difference(
         pair: See `measure_difference`.
         rows: Row numbers (n,) of the side.
     """
-    facts = facts_of(metric)
+    facts = read_facts(metric)
     higher = facts is None or facts.direction != "lower"
     chosen = np.isin(np.arange(len(pair[0].known)), rows)
     groups = [of[chosen[of]] for of in side.rows_of_groups(pair[0].columns).values()]
@@ -127,7 +127,7 @@ def measure_percentile_difference(
 
 def _resample_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> TestedDifference:
     """By whole groups, or clusters where each group lies in one: of a bootstrap each copy is a group of its own."""
-    first, facts = pair[0], facts_of(metric)
+    first, facts = pair[0], read_facts(metric)
     rows = first.rows_for(metric, rows)
     group = np.unique(check_group(first.columns["group"][rows]).codes, return_inverse=True)[1]
     sampling = _choose_sampling(first, rows)

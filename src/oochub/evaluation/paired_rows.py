@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.benchmark import Benchmark
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.declaration import check_closed_words, find_declaration
 from oochub.evaluation.evaluation_rows import (
     EvaluationColumns,
@@ -59,7 +59,7 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
     if holds_many_tasks(first, benchmark):
         raise OochubError(
             f"{benchmark.name}/{first.metadata.config} holds many tasks. Compare one of them: "
-            + either("oochub.compare(a, b, task='ce_car').", "--task ce_car.")
+            + choose_wording("oochub.compare(a, b, task='ce_car').", "--task ce_car.")
         )
     _check_same_sides(first, second, benchmark)
     first, second = _add_columns(first, second), _add_columns(second, first)

@@ -15,7 +15,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.group_sides import estimate_group_side, find_worst_group_rows, measure_worst_group_apart
 from oochub.evaluation.matching import estimate_matched_gap
-from oochub.records.metadata import row_counts
+from oochub.records.metadata import count_rows
 from oochub.records.report_records import ChosenGroup, Gap, MatchedGap, Role, Side, Slice
 from oochub.records.sides import GroupsOfRows, Rows, WorstOfGroups
 from oochub.stats.array_checks import check_group
@@ -51,7 +51,7 @@ def make_row_sets(evaluated: EvaluationRows) -> list[RowSet]:
     """
     benchmark, columns, known = evaluated.benchmark, evaluated.columns, evaluated.known
     split = columns["split"]
-    present = list(row_counts(evaluated.predictions.rows.light.column("split")))  # in order of appearance
+    present = list(count_rows(evaluated.predictions.rows.light.column("split")))  # in order of appearance
     main = benchmark.evaluation_split if benchmark.evaluation_split in present else present[-1]
     sets = [RowSet("all", "all", f"All of {main}", main, known & (split == main))]
     sides: tuple[tuple[Role, str, Any], ...] = (

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError, either, unknown_name
-from oochub.evaluation.detector_scores import ScoredSet, detector_key, make_detector
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.evaluation.detector_scores import ScoredSet, make_detector, make_detector_key
 from oochub.prediction.predictions import Predictions
 
 Shift = Literal["none", "covariate", "semantic"]
@@ -127,7 +127,7 @@ def choose_detector(scored_sets: Sequence[ScoredSet], name: str | None = None, *
     keys = list(scored_sets[0].scores)
     if name is None:
         return next((key for key in keys if key != but), keys[0])
-    name = detector_key(make_detector(name)) if ":" in name else name  # as the keys write numbers
+    name = make_detector_key(make_detector(name)) if ":" in name else name  # as the keys write numbers
     matches = [key for key in keys if key == name] or [key for key in keys if key.partition(":")[0] == name]
     if not matches:
         raise unknown_name("detector in these scores", name, keys)
@@ -268,8 +268,8 @@ def _read_features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -
         if scored.predictions.features is None:
             raise OochubError(
                 f"The predictions of {scored.name} lack features, by which images are near. Predict with "
-                f"{either('features=True', '--features')}, or give those of another model with "
-                f"{either('embedding=', '--embedding')}."
+                f"{choose_wording('features=True', '--features')}, or give those of another model with "
+                f"{choose_wording('embedding=', '--embedding')}."
             )
         return scored.predictions.features
     parts = [part for part in embedding if part.metadata.config == scored.name]

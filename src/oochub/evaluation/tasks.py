@@ -15,16 +15,16 @@ from tqdm import tqdm
 
 from oochub import catalog
 from oochub.data.load import use_text_columns
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_inputs import open_parts
 from oochub.evaluation.scenes import Scenes
 from oochub.prediction.predictions import Predictions, concatenate_predictions
-from oochub.records.build_record import BuildFacts, BuildRecord, without_build_column
-from oochub.records.output_columns import vector_array, vectors
+from oochub.records.build_record import BuildFacts, BuildRecord, drop_build_column
+from oochub.records.output_columns import make_vectors, vectors
 from oochub.report.report import Report
 from oochub.storage.artifacts import REPORT, REPORTS
-from oochub.storage.files import check_writable, sole_writer
+from oochub.storage.files import check_writable, lock_target
 
 _OF_ALL = ("labels", "areas", "gist_embedding", "gist_similarity")
 _NEEDED = ("labels", "areas", "gist_similarity")
@@ -65,7 +65,7 @@ def task(data: Any, name: str, *, text_columns: bool | str | Sequence[str] = Fal
         )
     if not isinstance(data, datasets.Dataset):
         raise OochubError(f"task takes a Dataset, a DatasetDict or Predictions, got {type(data).__name__}.")
-    return use_text_columns(_select_from_dataset(without_build_column(data), name), text_columns)
+    return use_text_columns(_select_from_dataset(drop_build_column(data), name), text_columns)
 
 
 def _select_from_dataset(data: datasets.Dataset, name: str) -> datasets.Dataset:
@@ -137,7 +137,7 @@ def _replace_columns(
     rows = rows.drop_columns([each for each in (*_OF_ALL, "label", "logits", "captions") if each in rows.column_names])
     pair = np.stack([np.zeros_like(logit), logit], axis=1)
     rows = rows.append_column("label", pa.array(columns["label"], pa.int64()))
-    rows = rows.append_column("logits", vector_array(pair))
+    rows = rows.append_column("logits", make_vectors(pair))
     for key, feature in features.items():
         if key == "label":
             continue
@@ -164,7 +164,7 @@ def _check(benchmark: str, config: str, columns: Any) -> None:
     if not known or config != "all" or "labels" not in columns:
         raise OochubError(
             f"{benchmark}/{config} is not a config that holds every task at once. "
-            + either("Load oochub.load('nooch/all', data_dir=...), or take", "Give")
+            + choose_wording("Load oochub.load('nooch/all', data_dir=...), or take", "Give")
             + " predictions of nooch/all."
         )
 
@@ -212,7 +212,7 @@ def evaluate_tasks(
     reports: dict[str, Report] = {name: evaluate(task(loaded, name), **options) for name in bar}
     if single:
         return {name: report.save(out) for name, report in reports.items()}
-    with sole_writer(out):
+    with lock_target(out):
         return {name: report.save(Path(out) / f"{name}.json") for name, report in reports.items()}
 
 

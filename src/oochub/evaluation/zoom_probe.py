@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from oochub.errors import OochubError, either
-from oochub.evaluation.detector_scores import BASELINE, ScoredSet, detector_key
+from oochub.errors import OochubError, choose_wording
+from oochub.evaluation.detector_scores import BASELINE, ScoredSet, make_detector_key
 from oochub.evaluation.present_classes import choose_answers
 from oochub.records.finding_records import ProbeRow
 from oochub.stats.estimate import Estimate, Sampling
@@ -57,7 +57,7 @@ def probe_zoom(
     if not probed:
         raise OochubError(
             "The zoom probe needs the logits of zoomed images, which none of these predictions of sets in "
-            f"distribution have. Predict with {either('zoom=1.2', '--zoom 1.2')}."
+            f"distribution have. Predict with {choose_wording('zoom=1.2', '--zoom 1.2')}."
         )
     for name in dict.fromkeys(inside for inside, _ in probed):
         _check_stored(named[name])
@@ -187,9 +187,9 @@ def _check_stored(inside: ScoredSet) -> None:
     for detector in inside.detectors.values():
         missing = [f"zoom_{need}" for need in detector.score_needs if f"zoom_{need}" not in columns]
         if missing:
-            zoom, odin = either("zoom=", "--zoom"), either("odin=", "--odin")
-            ways = {"zoom_features": either("features=True", "--features"), "zoom_odin_logits": odin}
+            zoom, odin = choose_wording("zoom=", "--zoom"), choose_wording("odin=", "--odin")
+            ways = {"zoom_features": choose_wording("features=True", "--features"), "zoom_odin_logits": odin}
             raise OochubError(
-                f"The zoom probe of {detector_key(detector)} needs {', '.join(missing)}, which the predictions of "
+                f"The zoom probe of {make_detector_key(detector)} needs {', '.join(missing)}, which the predictions of "
                 f"{inside.name} lack. Predict with {zoom} and {' and '.join(ways[item] for item in missing)} together."
             )

@@ -16,7 +16,7 @@ from oochub.remote.check_source import check_source
 from oochub.remote.fetch import fetch_snapshot
 from oochub.remote.guard import hide_token
 from oochub.storage.artifacts import SITE
-from oochub.storage.files import scratch_folder
+from oochub.storage.files import make_scratch_folder
 
 _ON_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -51,7 +51,7 @@ def push_entry(
             url=str(folder), added={path.relative_to(folder).as_posix(): path.stat().st_size for path in files}
         )
     open_client(results, dry_run=dry_run)
-    with scratch_folder() as draft:
+    with make_scratch_folder() as draft:
         entry = write_entry(report, draft, predictions=predictions, **said)
         return upload(
             draft,

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from oochub import catalog
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.hub.upload import Pushed, open_client
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.hub_settings import HubSettings
-from oochub.settings.option import options_of
+from oochub.settings.option import list_options
 from oochub.storage.artifacts import REPORT
 
 _METRIC = "metric:"
 _OF_BENCHMARKS = ("configs", "data_dir", "options", "num_proc", "out")
 _OF_DATA = ("without_images", "evaluation_framework")
 _OF_RESULTS = ("dataset", "evidence", "pull_request")
-_FLAGS = {name: about.flag_alone for kind in (DataSettings, HubSettings) for name, about in options_of(kind).items()}
+_FLAGS = {name: about.flag_alone for kind in (DataSettings, HubSettings) for name, about in list_options(kind).items()}
 
 
 def push(
@@ -108,7 +108,7 @@ def push_source(
         """Refuses the options that are not of what is pushed."""
         unread = next((name for name in names if given.get(name)), None)
         if unread is not None:
-            raise OochubError(f"{why}: leave out {either(f'{unread}=', _FLAGS.get(unread, f'--{unread}'))}.")
+            raise OochubError(f"{why}: leave out {choose_wording(f'{unread}=', _FLAGS.get(unread, f'--{unread}'))}.")
 
     if asked.leaderboard is not None:
         from oochub.hub.leaderboard_repository import push_entry
@@ -119,7 +119,7 @@ def push_source(
         return push_entry(source, asked.leaderboard, predictions=asked.predictions, dry_run=asked.dry_run, **said)
     refuse(("predictions", "entry"), "No leaderboard is named to send an entry to")
     if to is None:
-        option = either("to='user/name'", "--to user/name")
+        option = choose_wording("to='user/name'", "--to user/name")
         raise OochubError(f"Where to is not said. Give {option}; a report may go to a leaderboard instead.")
     open_client(to, dry_run=asked.dry_run)
     common: dict[str, Any] = {name: getattr(asked, name) for name in ("private", "revision", "overwrite", "dry_run")}

@@ -23,7 +23,7 @@ from oochub.errors import OochubError
 from oochub.hub.upload import Pushed, upload
 from oochub.metric import MetricShell
 from oochub.report.self_contained_page import self_contained_page
-from oochub.storage.files import scratch_folder
+from oochub.storage.files import make_scratch_folder
 
 
 def push_metric(name: str, to: str, **options: Any) -> Pushed:
@@ -45,7 +45,7 @@ def push_metric(name: str, to: str, **options: Any) -> Pushed:
             `oochub.hub.upload.upload`.
     """
     texts = _make_space(name, to)
-    with scratch_folder() as folder:
+    with make_scratch_folder() as folder:
         for file, text in texts.items():
             (folder / file).write_text(text, "utf-8")
         return upload(

@@ -6,7 +6,7 @@ from pathlib import Path
 from oochub.errors import OochubError
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.report.report import Report
-from oochub.storage.files import scratch_folder
+from oochub.storage.files import make_scratch_folder
 from oochub.storage.reading import read_text
 
 _CARD, _REPORT = "README.md", "report.json"
@@ -58,7 +58,7 @@ def push_model(
         if not (source / name).resolve().is_relative_to(source.resolve()):
             raise OochubError(f"{name} leads out of {source}, so it is not pushed. Copy the file into the folder.")
     card = _make_card(source, to)
-    with scratch_folder() as staged:
+    with make_scratch_folder() as staged:
         for name in names:
             (staged / name).symlink_to((source / name).resolve())
         (staged / _CARD).write_text(card, "utf-8")

@@ -16,21 +16,21 @@ from typing import Any
 import yaml
 
 from oochub import catalog
-from oochub.benchmark import Benchmark, data_folder
+from oochub.benchmark import Benchmark, find_data_folder
 from oochub.data.build_file import RECORDS, read_builds
 from oochub.data.join_images import remove_images
-from oochub.data.load import benchmark_builder, builder_class, check_options, is_benchmark, split_name
+from oochub.data.load import check_options, get_builder_class, is_benchmark, make_benchmark_builder, split_name
 from oochub.data.repository_card import RepositoryCard
 from oochub.data.repository_files import RepositoryFiles
 from oochub.data.shards import INDEX
-from oochub.errors import OochubError, OochubWarning, either
+from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.hub.push_results import name_task
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.loading_scripts.build_repository import build_parquet
-from oochub.metric import MetricFacts, facts_of
+from oochub.metric import MetricFacts, read_facts
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.storage.cache_folder import cache_folder
-from oochub.storage.files import scratch_folder
+from oochub.storage.files import make_scratch_folder
 from oochub.storage.reading import read_text
 
 _CARD = "README.md"
@@ -118,7 +118,7 @@ def _check_configs(source: str, configs: Sequence[str]) -> list[str]:
         raise OochubError(
             f"{source} names the config {named}, and {', '.join(configs)} is asked for. Give one of them."
         )
-    kind = builder_class(benchmark)
+    kind = get_builder_class(benchmark)
     allowed = list(kind.builder_configs) or [kind.checked_config(None)]
     return [kind.checked_config(each) for each in dict.fromkeys(configs or ([named] if named else allowed))]
 
@@ -130,7 +130,7 @@ def _find_left_out(
     declared = catalog.get("benchmark", benchmark)
     if declared.not_buildable is None:
         return {}
-    reasons = declared.not_buildable(data_folder(declared, data_dir), options)
+    reasons = declared.not_buildable(find_data_folder(declared, data_dir), options)
     left_out = {name: reasons[name] for name in names if name in reasons}
     if left_out:
         name, reason = next(iter(left_out.items()))
@@ -141,7 +141,7 @@ def _find_left_out(
 
 def _check_repository(folder: Path) -> None:
     if not (folder / _CARD).is_file() or not (folder / RECORDS).is_file():
-        built = either("`oochub build`", "oochub build SOURCE --out FOLDER")
+        built = choose_wording("`oochub build`", "oochub build SOURCE --out FOLDER")
         raise OochubError(f"{folder} is no repository: it has no {_CARD} with {RECORDS}. {built} makes one.")
 
 
@@ -158,7 +158,7 @@ def _build_config(
     name = f"{benchmark}/{config}"
     if out is not None:
         return build_parquet(name, out, data_dir=data_dir, options=options, num_proc=num_proc)
-    builder = benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
+    builder = make_benchmark_builder(benchmark, config, data_dir=data_dir, options=options)
     key = hashlib.sha256(
         json.dumps([version("oochub"), builder.hash, options], sort_keys=True, default=str).encode()
     ).hexdigest()[:16]
@@ -183,7 +183,7 @@ def _stage_files(
     """A folder of links to the files that are pushed; the cards and the records of the pushed configs."""
     cards: list[RepositoryCard] = []
     records: dict[str, Any] = {}
-    with scratch_folder() as scratch:
+    with make_scratch_folder() as scratch:
         staged = scratch / "staged"
         staged.mkdir()
         for number, given in enumerate(folders):
@@ -307,12 +307,12 @@ def _list_tasks(declared: Benchmark, config: str) -> Iterator[dict[str, str]]:
     if declared.task is not None and declared.output == "labels":
         return
     for name in declared.metrics:
-        facts = facts_of(catalog.get("metric", name)) or MetricFacts(title=name, direction="none")
+        facts = read_facts(catalog.get("metric", name)) or MetricFacts(title=name, direction="none")
         parts = {f"{name}.{key}": part for key, part in facts.keys.items()} or {name: facts}
         for metric, part in parts.items():
             if part.direction == "higher":
                 yield {"id": name_task(config, metric), "config": config, "split": declared.evaluation_split}
-    headline = facts_of(catalog.get("metric", declared.primary_metric))
+    headline = read_facts(catalog.get("metric", declared.primary_metric))
     if headline is not None and headline.direction == "higher":
         primary, inside, outside = declared.primary_metric, declared.in_context, declared.out_of_context
         yield {"id": name_task(config, primary, "in"), "config": config, "split": inside.split}

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from oochub.errors import OochubError, OochubWarning, either
+from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.hub.upload import Pushed, open_client, upload
 from oochub.records.build_record import OWN
 from oochub.records.report_records import Role
@@ -22,7 +22,7 @@ from oochub.remote.guard import hide_token
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
-from oochub.storage.files import scratch_folder
+from oochub.storage.files import make_scratch_folder
 
 _FOLDER = ".eval_results"
 _SHOWN = 6  # task ids
@@ -123,7 +123,7 @@ def push_results(
         return {path: text.encode() for path, text in texts.items()}
 
     message = f"Results on {', '.join(sorted({report.benchmark.title for report in reports}))}"
-    with scratch_folder() as empty:
+    with make_scratch_folder() as empty:
         pushed = upload(
             empty,
             to,
@@ -164,14 +164,14 @@ def _find_data_set(report: Report, dataset: str | None) -> tuple[str, str | None
     known = report.benchmark.data_set
     if known is not None:
         if dataset not in (None, known.id):
-            option = either("dataset=", "--dataset")
+            option = choose_wording("dataset=", "--dataset")
             raise OochubError(f"The report is of {known.id}, not of {dataset}. Leave {option} out, or predict with it.")
         return known.id, known.revision
     if dataset is None:
         raise OochubError(
             f"The report of {report.benchmark.name} does not say which data set of the Hub it is of, and each entry "
-            f"names one. Give {either('dataset=', '--dataset')} user/name: push the data with `oochub push`, or "
-            "predict from there."
+            f"names one. Give {choose_wording('dataset=', '--dataset')} user/name: push the data with `oochub push`, "
+            "or predict from there."
         )
     return dataset, None
 

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import Refusal, explain_refusals
 from oochub.remote.remote_repository import RemoteRepository, RepoType
@@ -179,14 +179,14 @@ def _check(
     if remote.is_there and private and not remote.is_private:
         raise OochubError(
             f"{remote.name} is there already, and public. Make it private in its settings on the Hub, or leave out "
-            + either("private=True.", "--private.")
+            + choose_wording("private=True.", "--private.")
         )
     replaced = [path for path in (*planned.changed, *planned.deleted) if path != ".gitattributes"]
     if known_by is not None and known_by not in remote.files and replaced and not overwrite:
         shown = ", ".join(replaced[:3]) + (f" and {len(replaced) - 3} more" if len(replaced) > 3 else "")
         raise OochubError(
             f"{remote.name} holds something else: it has no {known_by}, and {shown} would be replaced. Choose another "
-            f"name, or {either('pass overwrite=True', 'give --overwrite')} to replace them."
+            f"name, or {choose_wording('pass overwrite=True', 'give --overwrite')} to replace them."
         )
 
 
@@ -289,7 +289,7 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
         raise OochubError("HF_HUB_OFFLINE is set, so nothing can be pushed. Unset it, or set it to 0.")
     token = get_token()
     if token is None and not dry_run:
-        rehearse = either("dry_run=True", "--dry-run")
+        rehearse = choose_wording("dry_run=True", "--dry-run")
         raise OochubError(
             f"No token of the Hub, so nothing can be pushed to {to}. Run `hf auth login`, or set HF_TOKEN to one that "
             f"may write (https://huggingface.co/settings/tokens); {rehearse} needs none."

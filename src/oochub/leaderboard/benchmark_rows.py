@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import find_epoch_rows
-from oochub.output import Output, output_of, output_of_features
+from oochub.output import Output, find_output_of_features, get_output
 from oochub.prediction.data_metadata import describe_data, read_split_rows
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_rows import StoredRows
-from oochub.records.build_record import OWN, without_build_column
+from oochub.records.build_record import OWN, drop_build_column
 from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.schema import to_json
 
@@ -53,12 +53,12 @@ class BenchmarkRows:
         """
         from oochub.data.load import load
 
-        splits = without_build_column(load(source))
+        splits = drop_build_column(load(source))
         some = next(iter(splits.values()))
-        name = output_of_features(some.features)
+        name = find_output_of_features(some.features)
         if name is None:
             raise OochubError(f"The rows of {source} have no labels. Name the benchmark's own rows, which have.")
-        kind = output_of(name)
+        kind = get_output(name)
         names = kind.class_names(some) or ["0"]
         table = pa.concat_tables(
             [read_split_rows(split, part, kind, names) for split, part in splits.items()], promote_options="permissive"

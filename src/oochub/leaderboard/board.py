@@ -14,14 +14,14 @@ import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.data.open_source import source_name
+from oochub.data.open_source import name_source
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import describe_benchmark, describe_metrics
 from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
 from oochub.leaderboard.recomputation import RESAMPLES, SEED
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.records.metadata import Metadata, PredictedBy
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.report_records import MetricDescription
@@ -161,7 +161,7 @@ class Board:
                 places.setdefault((about.name, about.config), []).append(row)
         known = own or {}
         boards = [(_make_board(_separate_other_data(rows)), known.get(place)) for place, rows in sorted(places.items())]
-        return [replace(board, truth=source_name(rows.source) if rows else "") for board, rows in boards]
+        return [replace(board, truth=name_source(rows.source) if rows else "") for board, rows in boards]
 
 
 def _check(each: CheckedEntry) -> str:
@@ -256,7 +256,7 @@ def _keep_own_words(row: BoardRow) -> BoardRow:
         about = describe_benchmark(said, declared)
     else:
         metric = about.primary_metric.partition(".")[0]
-        facts = facts_of(catalog.get("metric", metric)) if metric in catalog.names("metric") else None
+        facts = read_facts(catalog.get("metric", metric)) if metric in catalog.names("metric") else None
         about = replace(
             about, title=about.name, summary="", homepage="", citation="", licenses=(), words=Vocabulary(),
             metric_direction=facts.direction if facts else "higher",

@@ -17,7 +17,7 @@ from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS, Track
 from oochub.report import format_numbers, svg, wording
 from oochub.report.forms import notes
-from oochub.report.model_line import line_chart
+from oochub.report.model_line import draw_line_chart
 from oochub.report.page import render_page
 from oochub.report.self_contained_page import self_contained_page
 from oochub.stats.estimate import Estimate
@@ -67,7 +67,7 @@ def make_board_page(board: Board, *, source: str) -> str:
         unit=described.unit,
         arrow=format_numbers.arrow(benchmark.metric_direction),
         first=1 if benchmark.metric_direction == "lower" else -1,
-        sides=(wording.side_title(benchmark, "in"), wording.side_title(benchmark, "out")),
+        sides=(wording.title_side(benchmark, "in"), wording.title_side(benchmark, "out")),
         axis=svg.tick_labels(
             scale, lambda tick: f"{format_numbers.SCALES.get(described.unit, 1) * tick:.4g}", most=_FEW
         ),
@@ -76,17 +76,17 @@ def make_board_page(board: Board, *, source: str) -> str:
         tracks=[
             {
                 "name": track,
-                "title": f"{wording.sentence_case(track)} track",
-                "rule": f"{wording.sentence_case(TRACKS[track])}: {_count(len(some), 'entry', 'entries')}.",
+                "title": f"{wording.capitalize_sentence(track)} track",
+                "rule": f"{wording.capitalize_sentence(TRACKS[track])}: {_count(len(some), 'entry', 'entries')}.",
                 "rows": [_make_row(row, scale, benchmark.metric_direction) for row in some],
             }
             for track, some in board.tracks.items()
         ],
         charts=[
             {
-                "title": f"{wording.sentence_case(track)} track",
+                "title": f"{wording.capitalize_sentence(track)} track",
                 "sentence": line.sentence,
-                "drawing": line_chart(line, number=number),
+                "drawing": draw_line_chart(line, number=number),
             }
             for number, (track, line) in enumerate(lines.items())
         ],

@@ -21,7 +21,7 @@ from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_pag
 from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import SITE, format_csv
-from oochub.storage.files import check_writable, scratch_folder, sole_writer, write_whole_folder
+from oochub.storage.files import check_writable, lock_target, make_scratch_folder, write_whole_folder
 
 _CARD = """---
 title: oochub leaderboard
@@ -89,7 +89,7 @@ class Site:
             raise OochubError(f"The site cannot lie in the results: {target} is in {folder}. Choose another --out.")
         own = _own(truth)
         checked = _check_entries(folder, own)
-        with sole_writer(target), write_whole_folder(target, kind=SITE) as draft:
+        with lock_target(target), write_whole_folder(target, kind=SITE) as draft:
             words = source or folder.resolve().name
             try:
                 boards = _write_site(checked, draft, own, words, link)
@@ -161,7 +161,7 @@ def _try_entry(
 ) -> CheckedEntry:
     """The entry; one of which no site can be made stands on no board, with the reason."""
     try:
-        with scratch_folder() as folder:
+        with make_scratch_folder() as folder:
             _write_site([each], folder, own, words, link)
         return each
     except OSError:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
 from oochub.records.parameters import check_parameters
@@ -72,14 +72,14 @@ def _find_predictions(path: Path, report: Report) -> list[Path]:
 
 
 def _describe_hint() -> str:
-    return f"Name the files that the report was made of: {either('predictions=[...]', '--predictions FILE')}."
+    return f"Name the files that the report was made of: {choose_wording('predictions=[...]', '--predictions FILE')}."
 
 
 def _make_entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> LeaderboardEntry:
     missing = [name for name in _SAID if name not in said]
     if missing:
         allowed = "; ".join(f"{name}: {_list_allowed(name)}" for name in missing)
-        given = either(
+        given = choose_wording(
             f"entry={{{', '.join(f'{name!r}: ...' for name in missing)}}}",
             " ".join(f"--entry {name}=..." for name in missing),
         )

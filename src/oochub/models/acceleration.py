@@ -21,7 +21,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError, OochubWarning, either
+from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.stats.logits import logit_difference
 from oochub.storage.cache_folder import cache_folder, keep_compiled
 
@@ -104,7 +104,7 @@ def warn_of_slow_dtype(name: str, device: torch.device) -> None:
         return  # older versions of torch do not say
     has = torch.cpu.get_capabilities()
     if not any(has.get(each) for each in _ARITHMETIC[name]):
-        option = either(f'dtype="{name}"', f"--dtype {name}")
+        option = choose_wording(f'dtype="{name}"', f"--dtype {name}")
         warnings.warn(
             f"This processor does not compute in {name} ({', '.join(_ARITHMETIC[name])}), so {option} is slower than "
             "float32 here, and less exact. Leave it out.",
@@ -268,7 +268,7 @@ class Compiled(nn.Module):  # type: ignore[misc]
             return ImageClassifierOutput(logits=self._compiled(**(filled if more else inputs)).logits[:count])
         except TorchDynamoException as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
-            option = either("compile=True", "--compile")
+            option = choose_wording("compile=True", "--compile")
             raise OochubError(f"torch.compile cannot compile the network: {lines[0]} Leave out {option}.") from error
 
 
@@ -281,7 +281,7 @@ def check_compiler(device: torch.device) -> None:
     Raises:
         OochubError: No C++ compiler for a processor, no triton for a GPU.
     """
-    option = either("compile=True", "--compile")
+    option = choose_wording("compile=True", "--compile")
     if device.type == "cuda" and not find_spec("triton"):
         raise OochubError(f"{option} needs the package triton for a GPU: pip install triton, or leave it out.")
     named = os.environ.get("CXX")

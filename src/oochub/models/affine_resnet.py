@@ -47,7 +47,7 @@ class AffineResNetForImageClassification(ResNetForImageClassification):  # type:
                 block.activation = nn.Sequential(block.activation, _Affine(channels))
 
 
-def with_affine(model: Any) -> Any:
+def add_affine(model: Any) -> Any:
     """The same network with scales of 1 and shifts of 0 after its blocks: it says what it said before, bit for bit.
 
     Args:
@@ -62,7 +62,7 @@ def with_affine(model: Any) -> Any:
     >>> from transformers import ResNetConfig, ResNetForImageClassification
     >>> config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic")
     >>> model, pixels = ResNetForImageClassification(config).eval(), torch.randn(2, 3, 32, 32)
-    >>> torch.equal(with_affine(model).eval()(pixels).logits, model(pixels).logits)
+    >>> torch.equal(add_affine(model).eval()(pixels).logits, model(pixels).logits)
     True
     """
     if isinstance(model, AffineResNetForImageClassification):

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.input import Input, kinds_of
-from oochub.output import output_of_features
+from oochub.input import Input, find_input_kinds
+from oochub.output import find_output_of_features
 
 
 class BuiltInModel(ABC):
@@ -136,7 +136,7 @@ def check_built_in(name: str | None, features: Mapping[str, Any]) -> None:
 
     known = datasets.Features(features)
     rows = datasets.Dataset.from_dict({column: [] for column in known}, features=known)
-    choose_built_in(name, kinds_of(rows)[0], boxes=output_of_features(known) == "boxes")
+    choose_built_in(name, find_input_kinds(rows)[0], boxes=find_output_of_features(known) == "boxes")
 
 
 _READ_TOGETHER = 4096  # rows

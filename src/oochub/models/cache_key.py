@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
-from oochub.records.provenance import provenance, without_when_and_where
+from oochub.records.provenance import drop_when_and_where, provenance
 
 _ROOMS = "builders class_names inputs models outputs prediction processors records stats storage".split()
 """The rooms, beside the modules at the root, whose code the answers of a model depend on."""
@@ -54,7 +54,7 @@ def cache_key(
         "splits": [[name, *_split(part, inputs.column)] for name, part in splits.items()],
         "settings": {name: _describe_setting(value) for name, value in settings.items()},
         "code": [mode.__module__, _hash_bytes(Path(inspect.getfile(mode))), _own_code()],
-        "versions": without_when_and_where(provenance()),
+        "versions": drop_when_and_where(provenance()),
     }
     try:
         text = json.dumps(content, sort_keys=True)

@@ -122,8 +122,9 @@ class DenseNetModel(_DenseNetPreTrainedModel):
 class DenseNetForImageClassification(_DenseNetPreTrainedModel):
     """A DenseNet with a linear head.
 
-    Its weights are named as in torchvision, so files of torchvision and timm go through `densenet_weights` alone. The
-    Auto classes of transformers know its type, `oochub_densenet`, once this module is imported.
+    Its weights are named as in torchvision, so files of torchvision and timm go through
+    `convert_densenet_weights` alone. The Auto classes of transformers know its type, `oochub_densenet`, once this
+    module is imported.
 
     Args:
         config: A DenseNetConfig.
@@ -152,7 +153,7 @@ class DenseNetForImageClassification(_DenseNetPreTrainedModel):
         return ImageClassifierOutputWithNoAttention(loss=loss, logits=logits)
 
 
-def densenet_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def convert_densenet_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The weights of a DenseNet of torchvision or timm by their names here.
 
     torchvision's released files write `denselayer1.norm.1.weight` where its code, timm and this model write
@@ -161,7 +162,7 @@ def densenet_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     Args:
         state: As it was read, such as by `safetensors.torch.load_file`.
 
-    >>> list(densenet_weights({"features.denseblock1.denselayer2.conv.1.weight": torch.zeros(1)}))
+    >>> list(convert_densenet_weights({"features.denseblock1.denselayer2.conv.1.weight": torch.zeros(1)}))
     ['features.denseblock1.denselayer2.conv1.weight']
     """
     return {sub(r"(denselayer\d+\.(?:norm|conv))\.(\d)\.", r"\1\2.", name): value for name, value in state.items()}

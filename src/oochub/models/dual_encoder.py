@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 
 from oochub import catalog
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import model_load_errors
@@ -290,8 +290,8 @@ def read_templates(templates: Templates, *, what: str) -> tuple[str, ...]:
     if without and what == "templates":
         raise OochubError(
             f"templates must be one of {', '.join(TEMPLATE_SETS)}, a file .txt with one a line, or texts with {{}} for "
-            f"the class, got {without[0]!r}. {either('', 'A text with a comma stands in a file. ')}Texts that name "
-            f"their class themselves are {either('prompts=', '--mode-option prompts=FILE')}."
+            f"the class, got {without[0]!r}. {choose_wording('', 'A text with a comma stands in a file. ')}Texts that "
+            f"name their class themselves are {choose_wording('prompts=', '--mode-option prompts=FILE')}."
         )
     return texts
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.input import InputBatch
 from oochub.records.metadata import VECTORS, OdinSettings
 from oochub.settings.prediction_settings import ODIN_TEMPERATURE
@@ -67,7 +67,7 @@ class Perturbation:
         if pixel_values is None or pixel_values.ndim != 4 or pixel_values.shape[1] != len(self.std):
             raise OochubError(
                 f"ODIN perturbs the pixels of an image, and {type(model).__name__} is called with something else. "
-                f"Leave out {either('odin=', '--odin')}."
+                f"Leave out {choose_wording('odin=', '--odin')}."
             )
         with torch.enable_grad():
             x = pixel_values.detach().clone().requires_grad_(True)
@@ -141,7 +141,7 @@ def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
         )
     raise OochubError(
         f"{type(model).__name__} has no linear layer whose output is its logits, so its features are unknown. "
-        f"Predict without {either('features=True', '--features')}."
+        f"Predict without {choose_wording('features=True', '--features')}."
     )
 
 

@@ -15,7 +15,7 @@ from functools import cached_property
 from oochub import catalog
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, IMAGENET_1K_WNIDS
 from oochub.class_names.wordnet import load_wordnet_facts
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.models.label_map import Answering, LabelMap, list_names, list_outputs
 from oochub.records.build_record import ABSENCE
 
@@ -91,7 +91,7 @@ class _Names:
     def _words(self) -> dict[str, list[int]]:
         words: dict[str, list[int]] = {}
         for number, name in enumerate(self._own):
-            for word in class_words(name):
+            for word in list_class_words(name):
                 words.setdefault(word, []).append(number)
         return words
 
@@ -144,7 +144,7 @@ class _Names:
     def _find_by_name(self, name: str) -> list[int]:
         """The outputs of that very name, else those that share a word with it."""
         equal = [k for k, own in enumerate(self._own) if own == name]
-        return equal or sorted({k for word in class_words(name) for k in self._words.get(word, ())})
+        return equal or sorted({k for word in list_class_words(name) for k in self._words.get(word, ())})
 
 
 def _check_disjoint(found: Mapping[str, Answering], own: tuple[str, ...]) -> None:
@@ -179,11 +179,11 @@ def _raise_unmatched(
     ways = [_read_file()]
     if can_restrict and unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
         ways.append(
-            f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {either('restrict=True', '--restrict')}"
+            f"leave out {'its' if len(unknown) == 1 else 'their'} rows: {choose_wording('restrict=True', '--restrict')}"
         )
     modes = [mode for mode in ("linear_probe", "zero_shot", "presence") if mode in catalog.names("mode")]
     if modes:
-        ways.append(f"answer another way: {either('mode=', '--mode ')}{' or '.join(modes)}")
+        ways.append(f"answer another way: {choose_wording('mode=', '--mode ')}{' or '.join(modes)}")
     ways.append("train a head: `oochub train --model MODEL`")
     return OochubError(
         f"The model tells {len(own):,} classes apart ({list_names(own)}), the data set has {len(wanted):,} "
@@ -200,7 +200,8 @@ def _find_near(name: str, own: tuple[str, ...]) -> str:
 
 def _read_file() -> str:
     return (
-        f"name classes of the model for them (ImageNet's by wnid too) in {either('label_map=', '--label-map FILE')}, "
+        "name classes of the model for them (ImageNet's by wnid too) in "
+        f"{choose_wording('label_map=', '--label-map FILE')}, "
         'JSON {"data class": ["model class", ...]} or CSV'
     )
 
@@ -235,7 +236,7 @@ class ImagenetOutputs:
             classes = self.names[before:]
             if len(classes) == len(IMAGENET_1K_WNIDS):
                 known = zip(classes, IMAGENET_1K_WNIDS, IMAGENET_1K_NAMES, strict=True)
-                fitting = [class_words(name) & _list_words(wnid, listed) for name, wnid, listed in known]
+                fitting = [list_class_words(name) & _list_words(wnid, listed) for name, wnid, listed in known]
                 if sum(map(bool, fitting)) > len(classes) / 2:  # another thousand classes agree at no place
                     return (None,) * before + IMAGENET_1K_WNIDS
         return (None,) * len(self.names)
@@ -253,7 +254,7 @@ class ImagenetOutputs:
         if _WNID.fullmatch(name):
             return {name: self._below[name]} if name in self._below else {}
         shared: dict[str, int] = defaultdict(int)
-        for word in class_words(name):
+        for word in list_class_words(name):
             for wnid in self._concepts.get(word, ()):
                 shared[wnid] += 1
         most = max(shared.values(), default=0)
@@ -261,7 +262,7 @@ class ImagenetOutputs:
         if len(set(senses.values())) == 1:
             return dict([next(iter(senses.items()))])
         tree = load_wordnet_facts()
-        called = [wnid for wnid in senses if class_words(tree.name(wnid)) & class_words(name)]
+        called = [wnid for wnid in senses if list_class_words(tree.name(wnid)) & list_class_words(name)]
         parents = [set(tree.hypernyms[wnid]) for wnid in senses]
         if len(called) == 1 and set.intersection(*parents):
             return {called[0]: senses[called[0]]}
@@ -299,13 +300,13 @@ class ImagenetOutputs:
 
 
 def _list_words(wnid: str, *more: str) -> frozenset[str]:
-    return frozenset().union(*map(class_words, (*load_wordnet_facts().lemmas[wnid], *more)))
+    return frozenset().union(*map(list_class_words, (*load_wordnet_facts().lemmas[wnid], *more)))
 
 
-def class_words(name: str) -> frozenset[str]:
+def list_class_words(name: str) -> frozenset[str]:
     """The name of a class and its synonyms, which have commas between, without case, spaces, "_" and "-".
 
-    >>> sorted(class_words("Polar_bear")), sorted(class_words("hotdog, hot dog"))
+    >>> sorted(list_class_words("Polar_bear")), sorted(list_class_words("hotdog, hot dog"))
     (['polarbear'], ['hotdog', 'hotdog,hotdog'])
     """
     return frozenset(filter(None, (_normalize_name(name), *map(_normalize_name, name.split(",")))))

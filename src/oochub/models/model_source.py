@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from oochub.errors import OochubError
-from oochub.input import Input, check_changes, check_config, kind_of_processor, kinds_of
+from oochub.input import Input, check_changes, check_config, find_input_kinds, find_processor_kind
 from oochub.models.open_model import Answers, Pretrained, model_load_errors, open_pretrained, read_model_config
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
@@ -124,7 +124,7 @@ class ModelSource:
         """
         place = self.path if processor is None else processor
         is_given = processor is not None and not isinstance(processor, str | Path)
-        kind = kind_of_processor(processor) if is_given else choose_input(dataset, self.path)
+        kind = find_processor_kind(processor) if is_given else choose_input(dataset, self.path)
         check_changes(kind, **changes)
         words = f"a model of {kind.words()}"
         if self.path is not None:
@@ -183,7 +183,7 @@ def choose_input(dataset: Any, model: str | None) -> type[Input]:
     """
     import transformers
 
-    kinds = kinds_of(dataset)
+    kinds = find_input_kinds(dataset)
     if len(kinds) == 1 or model is None:
         return kinds[0]
     try:

@@ -15,9 +15,9 @@ from oochub.records.output_columns import (
     check_class_numbers,
     check_logits,
     check_vectors,
-    class_numbers,
-    truth_array,
-    vector_array,
+    make_vectors,
+    number_classes,
+    read_truth,
     vectors,
 )
 from oochub.stats.logits import ClassProbability, softmax, summarize_answers
@@ -48,7 +48,7 @@ class Classes(Output):
 
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
         """Class numbers, -1 where there is none."""
-        return truth_array("label", [None] * rows if values is None else values, pa.int64()).fill_null(-1)
+        return read_truth("label", [None] * rows if values is None else values, pa.int64()).fill_null(-1)
 
     def numbered_names(self, table: pa.Table) -> list[str]:
         """A number for each logit."""
@@ -136,7 +136,7 @@ class Classes(Output):
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """`logits`, a list a row."""
-        return {"logits": vector_array(outputs)}
+        return {"logits": make_vectors(outputs)}
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
         """Logits, or probabilities as logits of which they are the softmax."""
@@ -165,7 +165,7 @@ class Classes(Output):
         if any(isinstance(value, str) for value in values):
             known = [value is not None for value in values]
             named = np.full(len(values), -1)
-            named[known] = class_numbers([str(value) for value in values if value is not None], list(class_names))
+            named[known] = number_classes([str(value) for value in values if value is not None], list(class_names))
             return named
         numbers: NDArray[np.int64] = self.truth(values, len(values), class_names).to_numpy()
         return numbers

@@ -12,7 +12,7 @@ from oochub.errors import OochubError
 from oochub.output import Answer, Arrays, Output, PredictedRows
 from oochub.records.build_record import BuildRecord
 from oochub.records.given_columns import GivenColumns
-from oochub.records.output_columns import check_logits, check_vectors, truth_array, vector_array
+from oochub.records.output_columns import check_logits, check_vectors, make_vectors, read_truth
 
 _SHOWN = 3  # labels in the words of a row
 
@@ -44,7 +44,7 @@ class Labels(Output):
         if values is None:
             return pa.array([[np.nan] * len(class_names)] * rows, pa.list_(pa.float32()))
         is_number = any(isinstance(number, float) for row in values for number in row or ())
-        return truth_array("labels", values, pa.list_(pa.float32() if is_number else pa.int64()))
+        return read_truth("labels", values, pa.list_(pa.float32() if is_number else pa.int64()))
 
     def class_names(self, dataset: Any) -> list[str] | None:
         """Of floats without names, those in the facts of the build record, else their numbers from 0."""
@@ -148,7 +148,7 @@ class Labels(Output):
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """`logits`, a list a row."""
-        return {"logits": vector_array(outputs)}
+        return {"logits": make_vectors(outputs)}
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
         """Logits, or probabilities as the logits of which they are the sigmoid."""

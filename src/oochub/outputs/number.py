@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.output import Answer, Arrays, Output, PredictedRows
 from oochub.records.given_columns import GivenColumns
-from oochub.records.output_columns import truth_array
+from oochub.records.output_columns import read_truth
 
 
 class Number(Output):
@@ -34,7 +34,7 @@ class Number(Output):
 
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
         """Numbers, nan where there is none."""
-        return truth_array("label", [None] * rows if values is None else values, pa.float64()).fill_null(np.nan)
+        return read_truth("label", [None] * rows if values is None else values, pa.float64()).fill_null(np.nan)
 
     def class_names(self, dataset: Any) -> list[str] | None:
         """The name of the column."""

@@ -12,7 +12,7 @@ from oochub.errors import OochubError
 from oochub.metric import TOKEN_KINDS
 from oochub.output import Answer, Arrays, Output, PredictedRows
 from oochub.records.given_columns import GivenColumns
-from oochub.records.output_columns import truth_array
+from oochub.records.output_columns import read_truth
 
 _MASKED, _NONE = -100, -1
 _BEFORE = 6  # tokens before the first wrong one
@@ -46,7 +46,7 @@ class Tokens(Output):
 
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
         """The lists as they are; empty ones of a data set without truth."""
-        return truth_array("tokens", [[]] * rows if values is None else values, pa.list_(pa.int32()))
+        return read_truth("tokens", [[]] * rows if values is None else values, pa.list_(pa.int32()))
 
     def class_names(self, dataset: Any) -> list[str] | None:
         """The name of the column: there are too many tokens to name."""

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from oochub.errors import OochubError
-from oochub.output import output_of, output_of_columns
-from oochub.records.metadata import VECTORS, Metadata, PredictedBy, row_counts
-from oochub.records.output_columns import class_numbers, coerce_array, coerce_column, coerce_text_column, vectors
+from oochub.output import find_output_of_columns, get_output
+from oochub.records.metadata import VECTORS, Metadata, PredictedBy, count_rows
+from oochub.records.output_columns import coerce_array, coerce_column, coerce_text_column, number_classes, vectors
 
 _ROW = ("example_id", "split")
 
@@ -48,7 +48,7 @@ def convert_arrays(
         shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) if arrays else "no array"
         turned = _advise_transpose(arrays)
         raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.{turned}")
-    kind = kind or output_of_columns(list(given))
+    kind = kind or find_output_of_columns(list(given))
     label = rows.get("label")
     if label is not None and pa.types.is_dictionary(label.type):
         label = rows["label"] = label.dictionary_decode() if isinstance(label, pa.Array) else label.cast(pa.string())
@@ -63,8 +63,8 @@ def convert_arrays(
         config=config or "default",
         notes=_note_rounding(given.get("logits"), arrays.get("logits")),
         model=PredictedBy(id=model),
-        class_names=tuple(output_of(kind).numbered_names(table) if names is None else names),
-        rows=row_counts(table.column("split")),
+        class_names=tuple(get_output(kind).numbered_names(table) if names is None else names),
+        rows=count_rows(table.column("split")),
     )
     return table, metadata
 
@@ -184,7 +184,7 @@ def _advise_transpose(arrays: Mapping[str, pa.Array]) -> str:
 def _number_classes(label: pa.Array, names: Sequence[str]) -> pa.Array:
     """The numbers of the classes that text means; null where there is none."""
     known = label.drop_null()
-    numbers = dict(zip(known.to_pylist(), class_numbers(known.to_pylist(), names).tolist(), strict=True))
+    numbers = dict(zip(known.to_pylist(), number_classes(known.to_pylist(), names).tolist(), strict=True))
     return pa.array([numbers.get(each) for each in label.to_pylist()], pa.int64())
 
 

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import output_of
+from oochub.output import get_output
 from oochub.prediction.stored_rows import StoredRows, decode_text
-from oochub.records.metadata import VECTORS, Metadata, check_name_length, row_counts
+from oochub.records.metadata import VECTORS, Metadata, check_name_length, count_rows
 from oochub.records.output_columns import LONGEST_NAME, vectors
 from oochub.stats.logits import SoftmaxSummary, summarize_answers
 
@@ -51,7 +51,7 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     for name in {*_ROW, "group"} & {*table.column_names}:
         _check_length(name, table.column(name))
     _check_each_once(table.select(_ROW))
-    counts = row_counts(table.column("split"))
+    counts = count_rows(table.column("split"))
     _check_not_swapped(table.column("example_id"), counts)
     if counts != dict(metadata.rows):
         shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
@@ -143,7 +143,7 @@ def check_blocks(rows: StoredRows, metadata: Metadata, more: Sequence[str] = ())
     Raises:
         OochubError: See `check_answers`.
     """
-    output, required = output_of(metadata.kind), _list_required(metadata)
+    output, required = get_output(metadata.kind), _list_required(metadata)
     own = [name for name in rows.column_names if name in {*required, *more} - {"split"}]
     for block in rows.blocks(own):
         _check_nulls(block, required)
@@ -152,7 +152,7 @@ def check_blocks(rows: StoredRows, metadata: Metadata, more: Sequence[str] = ())
 
 
 def _list_required(metadata: Metadata) -> tuple[str, ...]:
-    output = output_of(metadata.kind)
+    output = get_output(metadata.kind)
     return (*_ROW, output.label_column, *output.columns)
 
 
@@ -196,7 +196,7 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
     >>> facts.summary.prediction.tolist(), facts.digest == made.digest
     ([0, 1], True)
     """
-    output, n = output_of(metadata.kind), len(rows)
+    output, n = get_output(metadata.kind), len(rows)
     blocks, start = check_blocks(rows, metadata), 0
     first = next(blocks)  # there is a row; the truth has the right type, before it is digested
     digest = _digest_of_texts(rows, (*_ROW, output.label_column))
@@ -224,7 +224,7 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
 
 def digest_rows(rows: StoredRows, metadata: Metadata) -> str:
     """The digest of `AnswerFacts` alone, of rows that were checked."""
-    output = output_of(metadata.kind)
+    output = get_output(metadata.kind)
     digest = _digest_of_texts(rows, (*_ROW, output.label_column))
     for name in output.columns:
         if name in VECTORS:

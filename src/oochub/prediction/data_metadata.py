@@ -16,7 +16,7 @@ from oochub import catalog
 from oochub.output import Output
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.build_record import BuildFacts, BuildRecord
-from oochub.records.metadata import HubDataSet, Metadata, PredictedBy, row_counts
+from oochub.records.metadata import HubDataSet, Metadata, PredictedBy, count_rows
 
 _TOGETHER = 1 << 13
 
@@ -58,7 +58,7 @@ def describe_data(
         ),
         model=model,
         class_names=tuple(class_names),
-        rows=row_counts(rows.light.column("split")),
+        rows=count_rows(rows.light.column("split")),
         data_set=HubDataSet.of(info),
         **more,
     )

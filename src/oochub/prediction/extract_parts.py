@@ -14,7 +14,7 @@ from tqdm import tqdm
 from oochub.input import BrokenRow, InputBatch
 from oochub.models.mode import Mode
 from oochub.prediction.prediction_data import select_rows
-from oochub.records.output_columns import vector_array
+from oochub.records.output_columns import make_vectors
 
 
 class ExtractedPart(NamedTuple):
@@ -168,7 +168,7 @@ def _build_table(
             _read_truth(columns.pop(kind.label_column, None), part, mode), n, mode.class_names
         ),
         **kind.store(mode.finish(vectors["logits"], columns)),
-        **{key: vector_array(matrix) for key, matrix in vectors.items() if key != "logits"},
+        **{key: make_vectors(matrix) for key, matrix in vectors.items() if key != "logits"},
     }
     for key, values in columns.items():
         feature = known.get(key)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.records.output_columns import check_vectors
-from oochub.storage.parquet_file import seal_of
+from oochub.storage.parquet_file import read_seal
 
 _BYTES = 1 << 23  # of a block of rows, so that reading holds little
 _MOST = 1 << 16  # rows of a block, however narrow
@@ -172,7 +172,7 @@ def _iterate_blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[i
 def _identify_file(file: Path) -> str:
     """What tells a file from another one of its name: its seal, else where it lies on the disk and its size."""
     about = file.stat()
-    return seal_of(file) or f"{about.st_dev} {about.st_ino} {about.st_size}"
+    return read_seal(file) or f"{about.st_dev} {about.st_ino} {about.st_size}"
 
 
 def _count_rows_of_block(size: int, rows: int) -> int:

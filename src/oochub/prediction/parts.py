@@ -25,7 +25,7 @@ from oochub.prediction.stored_rows import StoredRows
 from oochub.records.schema import from_json, to_json
 from oochub.stats.logits import SoftmaxSummary
 from oochub.storage.files import take_place, write_whole
-from oochub.storage.parquet_file import seal_of
+from oochub.storage.parquet_file import read_seal
 from oochub.storage.reading import read_json
 
 _LAYOUT = "_layout.json"
@@ -174,7 +174,7 @@ class Parts:
         for number in sorted(self._made):
             if count := len(self._made[number].rows):
                 file = self._name_file(number)
-                listed.append(ListedPart(file=file.name, rows=count, seal=str(seal_of(file))))
+                listed.append(ListedPart(file=file.name, rows=count, seal=str(read_seal(file))))
         Manifest(
             parts=tuple(listed),
             metadata=to_json(predictions.metadata),

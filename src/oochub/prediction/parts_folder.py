@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from oochub.errors import OochubError
 from oochub.records.schema import Count, check_version, from_json, optional, to_json
-from oochub.storage.parquet_file import read_parquet, seal_of, write_parquet
+from oochub.storage.parquet_file import read_parquet, read_seal, write_parquet
 from oochub.storage.reading import read_json
 
 MANIFEST = "_manifest.json"
@@ -125,7 +125,7 @@ def save_thumbnails(folder: Path, pictures: pa.Table) -> str | None:
         The seal of the file.
     """
     kept = np.flatnonzero(np.logical_or.reduce([np.asarray(column.is_valid()) for column in pictures.columns]))
-    return seal_of(write_parquet(pictures.take(pa.array(kept)).append_column("row", pa.array(kept)), folder / _FILE))
+    return read_seal(write_parquet(pictures.take(pa.array(kept)).append_column("row", pa.array(kept)), folder / _FILE))
 
 
 def load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, pa.ChunkedArray]:
@@ -145,7 +145,7 @@ def load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, p
             return {}
         raise OochubError(f"{folder} is not whole: {_FILE} is missing. Copy it again, or predict again.")
     some = read_parquet(file).table
-    if seal is not None and seal_of(file) != seal:
+    if seal is not None and read_seal(file) != seal:
         raise OochubError(f"{file} holds the small images of other predictions. Copy the folder again, or delete it.")
     columns = {name: some.column(name) for name in _COLUMNS if name in some.column_names}
     strange = [name for name, column in columns.items() if not _COLUMNS[name](column.type)]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import datasets
 import torch
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key
 from oochub.models.mode import PredictedData, choose_mode
@@ -27,7 +27,7 @@ from oochub.prediction.predictions_file import SUMMARY
 from oochub.prediction.ray_engine import RayEngine
 from oochub.prediction.run_model import run_model
 from oochub.process.ranks import Ranks
-from oochub.records.build_record import unpack_samples, without_build_column
+from oochub.records.build_record import drop_build_column, unpack_samples
 from oochub.records.metadata import RESERVED
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import ODIN_TEMPERATURE, PredictionSettings
@@ -167,10 +167,10 @@ def predict_splits(
     ranks = Ranks.here()
     cluster = _choose_engine(asked, ranks)
     if not ranks.is_alone and (out is None or str(out) in STREAMS):
-        raise OochubError(f"{ranks.count} processes predict into one file: name it, {either('out=', '--out')}.")
+        raise OochubError(f"{ranks.count} processes predict into one file: name it, {choose_wording('out=', '--out')}.")
     if asked.features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
-    dataset = without_build_column(unpack_samples(check_data_set(dataset)))
+    dataset = drop_build_column(unpack_samples(check_data_set(dataset)))
     parts = choose_splits(dataset, None if asked.splits is None else list(asked.splits))
     sample = Splits(parts, ()) if asked.limit is None else draw_sample(parts, asked.limit)
     some = next(iter(sample.parts.values()))
@@ -206,7 +206,7 @@ def predict_splits(
         opened = chosen(source, inputs, data, **settings)
     parts = check_splits(parts, read=inputs.column, reserved=opened.kind.columns)
     if (asked.odin is not None or asked.zoom is not None) and not opened.kind.one_answer:
-        options = either("odin= and zoom=", "--odin and --zoom")
+        options = choose_wording("odin= and zoom=", "--odin and --zoom")
         raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
     answered = leave_out_classes(parts, opened.left_out)
     notes = (*sample.notes, *answered.notes)

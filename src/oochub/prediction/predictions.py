@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import Output, output_of
+from oochub.output import Output, get_output
 from oochub.prediction.array_rows import convert_arrays, convert_frame
 from oochub.prediction.check_rows import check_answers, check_rows, digest_rows, read_answer_facts
 from oochub.prediction.notebook_table import make_notebook_table
@@ -29,7 +29,7 @@ from oochub.prediction.predictions_file import (
     save_predictions,
 )
 from oochub.prediction.stored_rows import StoredRows, WithStoredRows
-from oochub.records.metadata import Metadata, read_metadata, row_counts
+from oochub.records.metadata import Metadata, count_rows, read_metadata
 from oochub.records.schema import to_json
 from oochub.stats.logits import SoftmaxSummary, summarize_answers
 from oochub.storage.artifacts import PREDICTIONS
@@ -207,7 +207,7 @@ class Predictions(WithStoredRows):
     @cached_property
     def output(self) -> Output:
         """The kind of output."""
-        return output_of(self.metadata.kind)
+        return get_output(self.metadata.kind)
 
     @cached_property
     def logits(self) -> NDArray[np.float32]:
@@ -291,14 +291,14 @@ class Predictions(WithStoredRows):
     def take(self, numbers: NDArray[np.int64]) -> "Predictions":
         """The rows of these numbers, in their order; each once, and at least one."""
         rows = self.rows.take(numbers)
-        counts = row_counts(rows.light.column("split"))
+        counts = count_rows(rows.light.column("split"))
         some = replace(self, rows=rows, metadata=replace(self.metadata, rows=counts))
         known = vars(self).get("summary")
         return some.remember(summary=known and SoftmaxSummary(*(np.asarray(each)[numbers] for each in known)))
 
     def with_table(self, table: pa.Table) -> "Predictions":
         """The same predictions with other rows or columns."""
-        return replace(self, rows=table, metadata=replace(self.metadata, rows=row_counts(table.column("split"))))
+        return replace(self, rows=table, metadata=replace(self.metadata, rows=count_rows(table.column("split"))))
 
     def remember(self, **known: Any) -> "Predictions":
         """Takes what is known of these rows already, `summary` or `digest`, so that it is not computed."""
@@ -328,7 +328,7 @@ def concatenate_predictions(parts: Sequence[Predictions]) -> Predictions:
         return first
     rows = StoredRows.joined([part.rows for part in parts])
     digest = hashlib.sha256("".join(part.metadata.fingerprint for part in parts).encode()).hexdigest()
-    counts = row_counts(rows.light.column("split"))
+    counts = count_rows(rows.light.column("split"))
     shared = {part.metadata.data_set for part in parts}
     data_set = first.metadata.data_set if len(shared) == 1 else None
     metadata = replace(first.metadata, fingerprint=digest, rows=counts, data_set=data_set)

@@ -32,7 +32,7 @@ from oochub.records.schema import Count, from_json, optional, to_json
 from oochub.stats.logits import SoftmaxSummary
 from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import STREAMS, check_writable, write_whole, write_whole_folder
-from oochub.storage.parquet_file import Integrity, read_parquet, seal_of, write_tables
+from oochub.storage.parquet_file import Integrity, read_parquet, read_seal, write_tables
 from oochub.storage.reading import parse_json
 from oochub.storage.tensor_file import load_tensors, save_tensors
 
@@ -134,7 +134,7 @@ def save_predictions(
         for number, some in enumerate(_iterate_parts(tables)):
             file = write_tables(some, folder / f"part-{number:05d}.parquet")
             count = pq.read_metadata(file).num_rows
-            listed.append(ListedPart(file=file.name, rows=count, seal=str(seal_of(file))))
+            listed.append(ListedPart(file=file.name, rows=count, seal=str(read_seal(file))))
         Manifest(parts=tuple(listed), metadata=to_json(metadata), digest=digest).save(folder)
     return path
 
@@ -202,7 +202,7 @@ def _open_folder(folder: Path) -> OpenedPredictions:
     opened = []
     for part in manifest.parts:
         file = folder / part.file
-        if seal_of(file) != part.seal:
+        if read_seal(file) != part.seal:
             raise OochubError(
                 f"{file} is not the part that {MANIFEST} lists: it was cut short, changed, or is of another "
                 "prediction. Copy the folder again, or predict again."

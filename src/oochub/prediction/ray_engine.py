@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.extraction import Extraction
 from oochub.prediction.prediction_data import select_rows
@@ -59,7 +59,7 @@ class RayEngine:
 
     def __post_init__(self) -> None:
         if find_spec("ray") is None:
-            engine = either('engine="ray"', "--engine ray")
+            engine = choose_wording('engine="ray"', "--engine ray")
             raise OochubError(f"{engine} needs Ray. Install it: pip install 'oochub[ray]'.")
         if self.actors is not None and (isinstance(self.actors, bool) or self.actors < 1):
             raise OochubError(
@@ -128,7 +128,8 @@ class RayEngine:
                     raise
                 raise OochubError(
                     f"Ray lost a worker and could not replace it: {str(error).partition(chr(10))[0]} Run the same "
-                    f"again: complete parts are kept. {either('actors=', '--actors')} takes fewer copies of the model."
+                    f"again: complete parts are kept. {choose_wording('actors=', '--actors')} takes fewer copies of "
+                    "the model."
                 ) from error
 
         return answered

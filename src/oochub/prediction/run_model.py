@@ -20,7 +20,7 @@ from datasets.distributed import split_dataset_by_node
 from numpy.typing import NDArray
 from torch import nn
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.acceleration import DTYPES, Autocast, Compiled
 from oochub.models.extraction import Extraction, Perturbation
@@ -40,7 +40,7 @@ from oochub.records.provenance import provenance
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.stats.logits import logit_difference
 from oochub.stats.worst_rows import choose_shown_rows
-from oochub.storage.files import sole_writer
+from oochub.storage.files import lock_target
 
 _FEW = 8  # rows to look at a network with
 _NAMED = 5  # of the rows that are left out
@@ -127,7 +127,7 @@ def run_model(
     is_one = ranks.is_alone and None not in lengths.values() and sum(int(n or 0) for n in lengths.values()) <= count
     parts = Parts(None if is_one else target, layout)
     is_locked = ranks.is_first and parts.folder is not None and target is not None
-    with sole_writer(target) if is_locked and target is not None else nullcontext(), engine or nullcontext():
+    with lock_target(target) if is_locked and target is not None else nullcontext(), engine or nullcontext():
         complete = _begin_parts(parts, ranks)
         first_number, turn, made = 0, 0, []
         for name, part in splits.items():
@@ -277,7 +277,7 @@ def _describe_dtype_difference(
     logits, reference = logits.float(), reference.float()
     difference = logit_difference(logits, reference)
     if not math.isfinite(difference):
-        option = either(f'dtype="{name}"', f"--dtype {name}")
+        option = choose_wording(f'dtype="{name}"', f"--dtype {name}")
         raise OochubError(f"With {option} the logits are not finite numbers: too few bits. Take bfloat16 or float32.")
     words = f"logits within {difference:.2%} of their range"
     if not kind.one_answer:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from oochub.errors import OochubError, causes
+from oochub.errors import OochubError, list_causes
 
 _STOPPED = {130: "Interrupted", 143: "Terminated"}
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -49,7 +49,7 @@ def program(work: Callable[[], object]) -> None:
         if isinstance(end, OochubError):
             sys.stderr.write(f"Error: {_escape_controls(str(end))}\n")
             sys.exit(2)
-        if any(map(_is_full_disk, causes(end))):
+        if any(map(_is_full_disk, list_causes(end))):
             sys.stderr.write(
                 "Error: No space left on device: make room where the output, the caches ($OOCHUB_CACHE, else "
                 "$HF_DATASETS_CACHE) and temporary files ($TMPDIR) lie. Nothing is half-written; the same command "
@@ -194,7 +194,7 @@ def end_with_parent() -> None:
         threading.Thread(target=wait_and_end, daemon=True).start()
 
 
-def work_for_parent(pipe: Any) -> None:
+def serve_parent(pipe: Any) -> None:
     """How a process that works for another begins: it does what comes through the pipe first, and ends with its parent.
 
     Here, since it is to import next to nothing until it is sure to end so; what the work imports can take seconds.

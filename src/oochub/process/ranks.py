@@ -72,7 +72,7 @@ class Ranks:
 
         made: list[Any] = [None] * self.count
         try:
-            distributed.all_gather_object(made, own, group=gloo())
+            distributed.all_gather_object(made, own, group=get_gloo_group())
         except RuntimeError as error:  # of gloo and NCCL, where a connection is closed
             raise OochubError(
                 f"Process {self.number} of {self.count} stops: another one ended, and its own message says why. "
@@ -90,7 +90,7 @@ def _leave_at_the_end() -> None:
 
 
 @cache
-def gloo() -> Any:
+def get_gloo_group() -> Any:
     """The group of all processes in which words travel, by memory and not by devices."""
     from torch import distributed
 
@@ -119,20 +119,20 @@ def gather_to_first(told: Told, work: Callable[[list[Told]], Answer]) -> Answer:
 
     here.join("cuda" if torch.cuda.is_available() else "cpu")
     everything: list[Told | None] | None = [None] * here.count if here.is_first else None
-    dist.gather_object(told, everything, dst=0, group=gloo())
+    dist.gather_object(told, everything, dst=0, group=get_gloo_group())
     answer = [work(everything) if everything is not None else None]  # type: ignore[arg-type]
-    dist.broadcast_object_list(answer, src=0, group=gloo())
+    dist.broadcast_object_list(answer, src=0, group=get_gloo_group())
     return answer[0]  # type: ignore[return-value]
 
 
-def in_first(work: Callable[[], Answer]) -> Answer:
+def run_in_first(work: Callable[[], Answer]) -> Answer:
     """What work gives that the first process does alone, in each of them; every process has to call this.
 
     Raises:
         Exception: What the work raised, in the first process.
         OochubError: The same in words, in the others.
 
-    >>> in_first(lambda: 3)
+    >>> run_in_first(lambda: 3)
     3
     """
     raised: list[Exception] = []

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
-from oochub.metric import facts_of
+from oochub.metric import read_facts
 from oochub.records.schema import from_json, optional, remainder, to_json
 
 OWN = "custom"
@@ -168,7 +168,7 @@ class BuildFacts:
         >>> BuildFacts(group_counts={"bird/sea": 95, "bird/land": 5}).options_of(get("metric", "adjusted_accuracy"))
         {'weights': {'bird/sea': 95, 'bird/land': 5}}
         """
-        facts = facts_of(metric)
+        facts = read_facts(metric)
         options = {name: getattr(self, fact) for name, fact in facts.from_record.items()} if facts else {}
         if unknown := [facts.from_record[name] for name, value in options.items() if value is None] if facts else []:
             raise OochubError(
@@ -262,7 +262,7 @@ class BuildRecord:
         )
 
 
-def without_build_column(data: Any) -> Any:
+def drop_build_column(data: Any) -> Any:
     """A data set without the column `build`; its description says what that said. Another data set is given back.
 
     Args:
@@ -275,12 +275,12 @@ def without_build_column(data: Any) -> Any:
     >>> record = BuildRecord(benchmark="nooch", config="ce_car", version="1.0.0", notes=("partial",))
     >>> features = datasets.Features({"label": datasets.Value("int64"), "build": record.feature})
     >>> data = datasets.Dataset.from_dict({"label": [1], "build": [record.text]}, features=features)
-    >>> bare = without_build_column(data)
+    >>> bare = drop_build_column(data)
     >>> bare.column_names, BuildRecord.of(bare.info) == record
     (['label'], True)
     """
     if isinstance(data, Mapping):
-        parts = {name: without_build_column(part) for name, part in data.items()}
+        parts = {name: drop_build_column(part) for name, part in data.items()}
         return type(data)(parts)  # type: ignore[call-arg]
     if BUILD_COLUMN not in (getattr(data, "column_names", None) or ()):
         return data

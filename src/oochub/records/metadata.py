@@ -264,7 +264,7 @@ def _make_distinct(names: Sequence[str]) -> tuple[str, ...]:
     return _make_distinct([f"{name} ({number})" if counts[name] > 1 else name for number, name in enumerate(names)])
 
 
-def row_counts(split: Iterable[str] | pa.ChunkedArray) -> dict[str, int]:
+def count_rows(split: Iterable[str] | pa.ChunkedArray) -> dict[str, int]:
     """How many rows each split has, in order of appearance."""
     names = split if isinstance(split, pa.ChunkedArray) else pa.array(split, pa.string())
     counts = pc.value_counts(names).to_pylist()

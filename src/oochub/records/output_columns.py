@@ -41,7 +41,7 @@ dataset.cast_column("label", datasets.ClassLabel(names=[...])), or dataset.class
     )
 
 
-def truth_array(column: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def read_truth(column: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """The truth of rows as an Arrow array of `kind`; nothing is rounded on the way, and null stays null.
 
     Args:
@@ -52,7 +52,7 @@ def truth_array(column: str, values: Sequence[Any], kind: pa.DataType) -> pa.Arr
     Raises:
         OochubError: Text, booleans, or fractions where whole numbers are asked for.
 
-    >>> truth_array("label", [1, None], pa.int64()).to_pylist()
+    >>> read_truth("label", [1, None], pa.int64()).to_pylist()
     [1, None]
     """
     try:
@@ -79,12 +79,12 @@ def vectors(column: pa.ChunkedArray) -> NDArray[np.float32]:
     return together.reshape(len(column), -1 if len(column) else 0)
 
 
-def vector_array(matrix: NDArray[Any]) -> pa.Array:
+def make_vectors(matrix: NDArray[Any]) -> pa.Array:
     """A matrix (n, k) as an Arrow array of lists of float32, the inverse of `vectors`.
 
     Of more than 2^31 numbers the offsets have 64 bits.
 
-    >>> vector_array(np.array([[0.5, 1.0]])).to_pylist()
+    >>> make_vectors(np.array([[0.5, 1.0]])).to_pylist()
     [[0.5, 1.0]]
     """
     flat = pa.array(np.ascontiguousarray(matrix, dtype=np.float32).ravel())
@@ -176,7 +176,7 @@ def coerce_column(name: str, values: Any) -> pa.Array:
     if not isinstance(array, np.ndarray):
         return array
     if array.ndim == 2 and array.shape[1] and array.dtype.kind == "f":
-        return vector_array(array)
+        return make_vectors(array)
     return pa.array(array if array.ndim == 1 else array.tolist())
 
 
@@ -201,13 +201,13 @@ def coerce_text_column(name: str, values: Any) -> pa.Array:
     return coerce_column(name, list(map(str, texts))).cast(pa.string())
 
 
-def class_numbers(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
+def number_classes(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.int64]:
     """The classes (n,) that labels of text mean.
 
     Raises:
         OochubError: A label that is no class, or that several classes are called.
 
-    >>> class_numbers(["dog", "cat"], ["cat", "dog"]).tolist()
+    >>> number_classes(["dog", "cat"], ["cat", "dog"]).tolist()
     [1, 0]
     """
     unknown = sorted(set(labels) - set(names))

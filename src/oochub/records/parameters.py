@@ -41,7 +41,7 @@ def check_parameters(function: Callable[..., Any], given: Mapping[str, Any], *, 
     for name, value in given.items():
         if name not in parameters:
             raise unknown_name(kind, name, parameters)
-        kinds = kinds_of(parameters[name].annotation)
+        kinds = list_kinds(parameters[name].annotation)
         if not any(_fits(value, each) for each in kinds):
             wanted = " or ".join(_name_kind(each) for each in kinds).rstrip(",")
             raise OochubError(f"The {kind} {name} must be {wanted}, got {value!r}.")
@@ -98,10 +98,10 @@ def parse_value(text: str, *, by: str) -> Any:
     return text
 
 
-def kinds_of(annotation: Any) -> tuple[Any, ...]:
+def list_kinds(annotation: Any) -> tuple[Any, ...]:
     """The types that an annotation allows: those of a union, else itself.
 
-    >>> kinds_of(int | None)
+    >>> list_kinds(int | None)
     (<class 'int'>, <class 'NoneType'>)
     """
     is_union = get_origin(annotation) in (Union, types.UnionType)

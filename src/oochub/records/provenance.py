@@ -40,15 +40,15 @@ def provenance(**fields: Any) -> dict[str, Any]:
     }
 
 
-def without_when_and_where(record: Any) -> Any:
+def drop_when_and_where(record: Any) -> Any:
     """A copy of a record of nested dicts and lists without the fields that two equal runs differ in.
 
-    >>> without_when_and_where({"a": 1, "provenance": {"when": {}, "where": {}, "seed": 0}})
+    >>> drop_when_and_where({"a": 1, "provenance": {"when": {}, "where": {}, "seed": 0}})
     {'a': 1, 'provenance': {'seed': 0}}
     """
     if isinstance(record, Mapping):
-        return {key: without_when_and_where(record[key]) for key in record if key not in ("when", "where")}
-    return [without_when_and_where(item) for item in record] if isinstance(record, list) else record
+        return {key: drop_when_and_where(record[key]) for key in record if key not in ("when", "where")}
+    return [drop_when_and_where(item) for item in record] if isinstance(record, list) else record
 
 
 @cache

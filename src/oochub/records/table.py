@@ -94,12 +94,12 @@ class Table:
         """
         below = below or (" ({})" if self.beside else "<br>{}")
         rules = ["---" if k == 0 else "---:" for k in range(len(self.heads))]
-        lines = [[markdown_text(head) for head in self.heads], rules]
+        lines = [[escape_markdown(head) for head in self.heads], rules]
         for i, row in enumerate(self.rows):
-            cells = [_join_lines(text, below, markdown_text) for text in row]
+            cells = [_join_lines(text, below, escape_markdown) for text in row]
             lines.append([f"**{cell}**" if (i, k) in self.bold else cell for k, cell in enumerate(cells)])
         table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        return "\n\n".join([table, *map(markdown_text, self.footnotes)])
+        return "\n\n".join([table, *map(escape_markdown, self.footnotes)])
 
     def to_latex(self, caption: str, *, small: bool = False, below: str = "") -> str:
         r"""The table in LaTeX, in the style of booktabs.
@@ -122,14 +122,14 @@ class Table:
         ]
         for i, row in enumerate(self.rows):
             lines += [r"\midrule"] if i == self.rule else []
-            cells = [_join_lines(text, below, latex_text) for text in row]
+            cells = [_join_lines(text, below, escape_latex) for text in row]
             lines.append(
                 _format_latex_row([rf"\textbf{{{c}}}" if (i, k) in self.bold else c for k, c in enumerate(cells)])
             )
-            second = [latex_text(text.partition("\n")[2]) for text in row]
+            second = [escape_latex(text.partition("\n")[2]) for text in row]
             if any(second) and not below:
                 lines.append(_format_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in second]))
-        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{latex_text(whole)}}}", r"\end{table}"]
+        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{escape_latex(whole)}}}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
     def to_frame(self, columns: list[str] | None = None) -> "pd.DataFrame":
@@ -157,7 +157,7 @@ class Table:
         ]
         lines = [head.split("\n") for head in heads]
         for number in range(max(map(len, lines))):
-            yield _format_latex_row([latex_text(head[number]) if number < len(head) else "" for head in lines])
+            yield _format_latex_row([escape_latex(head[number]) if number < len(head) else "" for head in lines])
 
     def _split_columns(self, width: int) -> Iterator[list[int]]:
         """The numbers of the columns that fit beside each other, without the first."""
@@ -203,19 +203,19 @@ class Table:
         return grid
 
 
-def markdown_text(text: str) -> str:
+def escape_markdown(text: str) -> str:
     r"""Plain text for Markdown, on one line.
 
-    >>> print(markdown_text("a|b <i> [x](y)"))
+    >>> print(escape_markdown("a|b <i> [x](y)"))
     a\|b &lt;i&gt; \[x\](y)
     """
     return "".join(_MARKDOWN.get(character, character) for character in text)
 
 
-def latex_text(text: str) -> str:
+def escape_latex(text: str) -> str:
     r"""Plain text for LaTeX, on one line; needs no package.
 
-    >>> print(latex_text("50% of ce_car"))
+    >>> print(escape_latex("50% of ce_car"))
     50\% of ce\_car
     """
     return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))

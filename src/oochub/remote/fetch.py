@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from oochub.errors import OochubError, causes
+from oochub.errors import OochubError, list_causes
 from oochub.remote.guard import hide_token
-from oochub.remote.hub_errors import ODD_ANSWERS, connection_fault, retry
+from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, retry
 from oochub.remote.remote_repository import RepoType
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -49,7 +49,7 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
     except (HFValidationError, OochubError):
         raise
     except (unreached, OSError, *ODD_ANSWERS) as error:
-        lines = [connection_fault(error), *str(error).strip().splitlines(), type(error).__name__]
+        lines = [explain_connection_fault(error), *str(error).strip().splitlines(), type(error).__name__]
         said = hide_token(next(line for line in lines if line))
         raise OochubError(
             f"The files of {name} could not be fetched from the Hub: {said.rstrip('.: ')}. Check the connection and "
@@ -160,7 +160,7 @@ def fetch_file(name: str, path: str, *, revision: str | None, token: Any = None,
     try:
         return Path(retry(lambda: hf_hub_download(name, path, **where)))
     except of_hub.LocalEntryNotFoundError as error:
-        if is_offline_mode() or any(type(cause).__name__ == "ConnectError" for cause in causes(error)):
+        if is_offline_mode() or any(type(cause).__name__ == "ConnectError" for cause in list_causes(error)):
             return None
         raise
     except (

@@ -1,8 +1,8 @@
 """What goes wrong between a client of the Hub and the Hub: what passes is tried again, what does not is said in words.
 
-`retry` asks the Hub, guarded, and again where it failed in a way that passes; `connection_fault` says whether an error
-comes of the connection, so that the same may go well a moment later; `explain_refusals` puts what the Hub's client
-raises as one line in words that never holds the token.
+`retry` asks the Hub, guarded, and again where it failed in a way that passes; `explain_connection_fault` says whether
+an error comes of the connection, so that the same may go well a moment later; `explain_refusals` puts what the Hub's
+client raises as one line in words that never holds the token.
 """
 
 import time
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from oochub.errors import OochubError, causes
+from oochub.errors import OochubError, list_causes
 from oochub.remote.guard import guard_clients, hide_token
 
 PASSING = (408, 429, 500, 502, 503, 504)
@@ -21,20 +21,20 @@ _SHOWN = 300  # characters of what the server says
 _AGAIN = (*PASSING, 412)  # the branch moved
 
 
-def connection_fault(error: BaseException) -> str | None:
+def explain_connection_fault(error: BaseException) -> str | None:
     """What went wrong in a line; None where it is nothing that passes.
 
     Args:
         error: What a client of the Hub raised; what caused it is looked at too.
 
-    >>> connection_fault(ConnectionError("Couldn't reach the Hub."))
+    >>> explain_connection_fault(ConnectionError("Couldn't reach the Hub."))
     "Couldn't reach the Hub"
-    >>> connection_fault(ValueError("No such config"))
+    >>> explain_connection_fault(ValueError("No such config"))
     """
     from huggingface_hub.errors import HfHubHTTPError
 
     unreached: type[Exception] = HfHubHTTPError.__bases__[0]  # HTTPError of httpx or httpx2, as the version has it
-    for each in reversed(list(causes(error))):
+    for each in reversed(list(list_causes(error))):
         status = getattr(getattr(each, "response", None), "status_code", None)
         if isinstance(each, (unreached, ConnectionError, TimeoutError)) and status in (None, *PASSING):
             lines = str(each).strip().splitlines() or [type(each).__name__]
@@ -82,7 +82,7 @@ def explain_refusals(to: str, *, token: str | None) -> Iterator[None]:
 def _make_refusal(error: BaseException, to: str, token: str | None) -> Refusal:
     from huggingface_hub.errors import HfHubHTTPError
 
-    chain = list(causes(error))
+    chain = list(list_causes(error))
     answer = next((each for each in chain if isinstance(each, HfHubHTTPError)), None)
     if answer is None:
         named = dict.fromkeys(_clean(str(each) or type(each).__name__, token) for each in (chain[0], chain[-1]))
@@ -152,7 +152,7 @@ def retry(ask: Callable[[], Answer], *, wrapped: tuple[type[Exception], ...] = (
                 return ask()
         except errors as error:
             causes = (error, error.__cause__, error.__context__)
-            if connection_fault(error) is None or is_offline_mode() or any(map(_is_nobody, causes)):
+            if explain_connection_fault(error) is None or is_offline_mode() or any(map(_is_nobody, causes)):
                 raise
             time.sleep(_WAIT * 2**number)
     with guard_clients():

@@ -7,9 +7,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.prediction.predictions import Predictions
-from oochub.records.table import Table, markdown_text
+from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers, wording
 from oochub.report.comparison_table import (
     AVERAGE,
@@ -22,7 +22,7 @@ from oochub.report.comparison_table import (
     comparison_table,
 )
 from oochub.report.footnotes import Footnotes
-from oochub.report.model_line import trained_models
+from oochub.report.model_line import find_trained_models
 from oochub.report.report import Report
 from oochub.storage.artifacts import PREDICTIONS, REPORT, format_csv
 
@@ -92,8 +92,8 @@ class Comparison:
         """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""
         lines: list[str] = []
         for text, said in self._format_texts():
-            lines += [f"**{markdown_text(text.title)}**", "", text.to_markdown(), ""]
-            lines += [f"{markdown_text(line)}\n" for line in said]
+            lines += [f"**{escape_markdown(text.title)}**", "", text.to_markdown(), ""]
+            lines += [f"{escape_markdown(line)}\n" for line in said]
         return "\n".join(lines).rstrip() + "\n"
 
     def to_latex(self) -> str:
@@ -163,7 +163,7 @@ def comparison(
     oochub.errors.OochubError: There are no reports to compare. Give paths of report.json.
     """
     runs = [_run(given, number) for number, given in enumerate(reports, 1)]
-    trained = trained_models([run.report for run in runs])
+    trained = find_trained_models([run.report for run in runs])
     runs = [run._replace(method=f"{run.method}{model}") for run, model in zip(runs, trained, strict=True)]
     if not runs:
         raise OochubError("There are no reports to compare. Give paths of report.json.")
@@ -291,7 +291,7 @@ def _format_heading(tables: Sequence[ComparisonTable]) -> str:
     table = tables[0]
     unit = format_numbers.unit_of(table.metric, table.unit)
     better = f" {format_numbers.arrow(table.direction)}" if table.direction in ("higher", "lower") else ""
-    where = wording.listed([each.where for each in tables])
+    where = wording.join_names([each.where for each in tables])
     return f"{wording.name(table.title, 40)} {unit}{better}, {where}, {wording.name(table.benchmark)}"
 
 
@@ -373,7 +373,7 @@ class ComparedFiles(NamedTuple):
     predictions: tuple[Predictions | Path, ...]
 
 
-def compared_files(sources: Sequence[Predictions | Report | str | Path]) -> ComparedFiles:
+def compare_files(sources: Sequence[Predictions | Report | str | Path]) -> ComparedFiles:
     """Tells reports from predictions, and finds the reports in folders; what is in a file is not read yet.
 
     Args:
@@ -383,7 +383,7 @@ def compared_files(sources: Sequence[Predictions | Report | str | Path]) -> Comp
     Raises:
         OochubError: Both kinds, one or more than two predictions, a folder without a report, or anything else.
 
-    >>> compared_files(["a.parquet", "b.parquet"]).predictions
+    >>> compare_files(["a.parquet", "b.parquet"]).predictions
     (PosixPath('a.parquet'), PosixPath('b.parquet'))
     """
     predictions: list[Predictions | Path] = []
@@ -402,7 +402,7 @@ def compared_files(sources: Sequence[Predictions | Report | str | Path]) -> Comp
             )
     if predictions and others:
         named = predictions[0] if isinstance(predictions[0], Path) else "PREDICTIONS"
-        made = either("oochub.evaluate(predictions)", f"oochub evaluate {named} --out report.json")
+        made = choose_wording("oochub.evaluate(predictions)", f"oochub evaluate {named} --out report.json")
         raise OochubError(
             f"Predictions are compared with predictions, reports with reports, got {_describe_given(predictions[0])} "
             f"and {_describe_given(others[0])}. Make a report of the predictions: {made}."
@@ -410,7 +410,7 @@ def compared_files(sources: Sequence[Predictions | Report | str | Path]) -> Comp
     if predictions and len(predictions) != 2:
         raise OochubError(
             f"Exactly two predictions are compared, example by example, got {len(predictions)}. For more models make a "
-            f"report of each with `{either('oochub.evaluate', 'oochub evaluate')}`, and compare the reports."
+            f"report of each with `{choose_wording('oochub.evaluate', 'oochub evaluate')}`, and compare the reports."
         )
     reports = [
         report

@@ -8,7 +8,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.records.table import Table
 from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import Footnotes
-from oochub.report.model_line import ModelLine, line_chart, model_lines, model_names
+from oochub.report.model_line import ModelLine, draw_line_chart, model_lines, name_models
 from oochub.report.report import Report
 from oochub.report.self_contained_page import self_contained_page
 from oochub.stats.estimate import Estimate
@@ -54,7 +54,7 @@ class GapMatrix:
     cells: Mapping[tuple[str, str], MatrixCell]
 
 
-def gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatrix:
+def make_gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatrix:
     """The matrix of reports.
 
     Args:
@@ -66,7 +66,7 @@ def gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatrix:
     """
     if not reports:
         raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
-    names = model_names(reports)
+    names = name_models(reports)
     cells: dict[tuple[str, str], MatrixCell] = {}
     metrics: dict[str, str] = {}
     for name, report in zip(names, reports, strict=True):
@@ -106,10 +106,10 @@ def comparison_page(
     Raises:
         OochubError: Two reports of one cell, or so many that the page would exceed its limits.
     """
-    matrix = gap_matrix(reports)
+    matrix = make_gap_matrix(reports)
     has_points = any(_has_point(report, metric) for report in reports)
     lines = [line for line in model_lines(reports, metric=metric) if line.points] if has_points else []
-    charts = [(line, line_chart(line, number=number)) for number, line in enumerate(lines[:_CHARTS])]
+    charts = [(line, draw_line_chart(line, number=number)) for number, line in enumerate(lines[:_CHARTS])]
     return self_contained_page(
         "comparison.html.jinja",
         advice=f"It has {len(matrix.models)} models on {len(matrix.benchmarks)} data sets: compare fewer at once.",
@@ -186,7 +186,7 @@ def _build_table(table: Table, notes: Sequence[str]) -> dict[str, Any]:
     return {"title": table.title, "heads": table.heads, "rows": rows, "notes": [*table.footnotes, *notes]}
 
 
-def tables_page(headline: str, reports: Sequence[Report], tables: Sequence[tuple[Table, Sequence[str]]]) -> str:
+def make_tables_page(headline: str, reports: Sequence[Report], tables: Sequence[tuple[Table, Sequence[str]]]) -> str:
     """Renders tables as a self-contained HTML page; the same reports give the same bytes.
 
     Args:

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.report import wording
 from oochub.report.paper_numbers import (
     ReportedNumbers,
-    reported_benchmarks,
-    reported_configs,
-    reported_models,
-    reported_numbers,
-    reported_tables,
+    find_reported_numbers,
+    list_reported_benchmarks,
+    list_reported_configs,
+    list_reported_models,
+    list_reported_tables,
 )
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
@@ -142,7 +142,7 @@ def comparison_table(
             values.setdefault((run.config, Column(run.method)), {})[run.seeds] = run.report[f"{name}/{key}"]
     cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()}
     own = dict.fromkeys(run.config for run in runs)
-    configs = list(dict.fromkeys([*(name for name in reported_configs(runs[0].benchmark) if name in own), *own]))
+    configs = list(dict.fromkeys([*(name for name in list_reported_configs(runs[0].benchmark) if name in own), *own]))
     columns = list(dict.fromkeys(Column(run.method) for run in runs))
     of_models = _find_reported_columns([run.report for run in runs], key, name, table=table) if reported else {}
     printed = {model: numbers.among(configs) for model, numbers in of_models.items()}
@@ -155,7 +155,7 @@ def comparison_table(
         cells |= {(AVERAGE, column): cell for column, cell in _average_cells(configs, columns, cells, values)}
     rows = [*configs, *([AVERAGE] if len(configs) > 1 else [])]
     title = wording.name(part.title, 60)
-    side = wording.side_title(first.report.benchmark, part.role) if part.role in ("in", "out") else ""
+    side = wording.title_side(first.report.benchmark, part.role) if part.role in ("in", "out") else ""
     return ComparisonTable(
         benchmark=runs[0].benchmark,
         metric=key,
@@ -298,9 +298,9 @@ def _find_reported_columns(
         OochubError: The paper has several models, and what was trained is none of them or is not said.
     """
     benchmark = reports[0].benchmark.name
-    models = reported_models(benchmark) if table is None else {}
+    models = list_reported_models(benchmark) if table is None else {}
     if not models:
-        return {"": reported_numbers(benchmark, metric, slice, table=table)}
+        return {"": find_reported_numbers(benchmark, metric, slice, table=table)}
     trained = [(each.architecture, each.pretrained) for each in (r.provenance.training for r in reports) if each]
     chosen = dict.fromkeys(
         model for pair in trained for model in models.values() if (model.architecture, model.pretrained) == pair
@@ -309,9 +309,9 @@ def _find_reported_columns(
         listed = "; ".join(f"{number}: {model.title}" for number, model in models.items())
         raise OochubError(
             f"The paper of {benchmark} has tables of several models ({listed}), and the reports do not say that one of "
-            f"these was trained. Name a table with {either('table=', '--table')}."
+            f"these was trained. Name a table with {choose_wording('table=', '--table')}."
         )
-    return {model.title: reported_numbers(benchmark, metric, slice, model=model) for model in chosen}
+    return {model.title: find_reported_numbers(benchmark, metric, slice, model=model) for model in chosen}
 
 
 def check_table(table: str, benchmarks: Sequence[str]) -> None:
@@ -322,6 +322,8 @@ def check_table(table: str, benchmarks: Sequence[str]) -> None:
 
     >>> check_table("5", ["nooch", "spawrious"])
     """
-    known = [number for name in benchmarks if name in reported_benchmarks() for number in reported_tables(name)]
+    known = [
+        number for name in benchmarks if name in list_reported_benchmarks() for number in list_reported_tables(name)
+    ]
     if table not in known:
         raise unknown_name(f"table with reported numbers of {', '.join(benchmarks)}", table, dict.fromkeys(known))

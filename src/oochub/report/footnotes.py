@@ -46,7 +46,7 @@ class Footnotes:
     def below(self, estimate: Estimate, unit: str = "fraction", *, signed: bool = False) -> str:
         """What stands below a value: its interval with its marks, or why it has none."""
         ends = _format_ends(estimate, unit, signed=signed)
-        return f"{ends}{self.mark(estimate)}" if ends else reason_words(estimate)
+        return f"{ends}{self.mark(estimate)}" if ends else describe_reason(estimate)
 
     def cell(self, estimate: Estimate | None, unit: str = "fraction", *, signed: bool = False) -> str:
         """A cell of a table: the value, a line feed, and its interval or why it has none; a dash for no number.
@@ -75,7 +75,7 @@ class Footnotes:
         return _EVERY[min(list(self._reasons).index(texts), len(_EVERY) - 1)]
 
 
-def interval_words(
+def describe_interval(
     estimate: Estimate, unit: str = "fraction", *, signed: bool = False, also: str = "", level: str = "95% interval "
 ) -> str:
     """An interval inside the brackets of a sentence, and what limits it; or why there is none.
@@ -87,26 +87,26 @@ def interval_words(
         also: What is said of the interval, right behind its ends.
         level: What stands before them; "" where the surroundings say it.
 
-    >>> interval_words(Estimate(0.5, low=0.1, high=0.9, n=9, method="t", reason="only 9 rows: be careful"))
+    >>> describe_interval(Estimate(0.5, low=0.1, high=0.9, n=9, method="t", reason="only 9 rows: be careful"))
     '95% interval 10.0 to 90.0; only 9 rows: be careful'
-    >>> interval_words(Estimate(0.5, n=1, method="t", reason="one row only"))
+    >>> describe_interval(Estimate(0.5, n=1, method="t", reason="one row only"))
     'no interval: one row only'
     """
     ends = _format_ends(estimate, unit, signed=signed)
     if ends:
-        return f"{level}{', '.join(filter(None, (ends, also)))}{reason_behind(estimate)}"
-    return f"no interval: {reason_words(estimate)}" if estimate.reason else "no interval"
+        return f"{level}{', '.join(filter(None, (ends, also)))}{find_reason(estimate)}"
+    return f"no interval: {describe_reason(estimate)}" if estimate.reason else "no interval"
 
 
-def reason_behind(estimate: Estimate) -> str:
+def find_reason(estimate: Estimate) -> str:
     """What limits an interval that was said, as its continuation: "; only 5 clusters: ..."; "" where nothing does."""
-    return f"; {reason_words(estimate)}" if estimate.reason else ""
+    return f"; {describe_reason(estimate)}" if estimate.reason else ""
 
 
-def reason_words(estimate: Estimate) -> str:
+def describe_reason(estimate: Estimate) -> str:
     """Why an estimate has no interval, or what limits it, on one line; what differs in its numbers alone is said once.
 
-    >>> reason_words(Estimate(0.5, n=9, method="", reason="only 3 clusters: careful; only 7 clusters: careful"))
+    >>> describe_reason(Estimate(0.5, n=9, method="", reason="only 3 clusters: careful; only 7 clusters: careful"))
     'only 3 to 7 clusters: careful'
     """
     return "; ".join(

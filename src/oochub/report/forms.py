@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from oochub.prediction.notebook_table import make_notebook_table
-from oochub.records.table import Table, markdown_text
+from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers, wording
-from oochub.report.footnotes import interval_words, reason_words
-from oochub.report.group_findings import gap_title
+from oochub.report.footnotes import describe_interval, describe_reason
+from oochub.report.group_findings import title_gap
 from oochub.report.verdict import verdict
 from oochub.section import Passage, sections
 from oochub.stats.estimate import Estimate
@@ -50,7 +50,7 @@ def terminal(report: "Report") -> "Group":
             shown += [*(passage.table.to_terminal() if passage.table else ()), *map(Text, passage.below)]
     left_out = _describe_left_out(report, also=_SLICES if has_sides else "")
     shown += [Text(), Text(left_out, style="dim")] if left_out else []
-    trained = wording.trained_words(report)
+    trained = wording.describe_training(report)
     shown += [Text(f"Trained on: {trained}.")] if trained else []
     return Group(*shown, *(Text(f"Note: {note}") for note in notes(report)))
 
@@ -63,21 +63,23 @@ def to_markdown(report: "Report") -> str:
     """
     answer, passages = verdict(report), _collect_passages(report)
     summary = [passage for _, passage in passages if not passage.title]
-    rest = markdown_text(f" {answer.rest}" if answer.rest else "")
-    lines = [f"**{markdown_text(answer.headline)}**{rest}", "", markdown_text(answer.lead), ""]
-    lines += [f"- {fact.title}: **{markdown_text(fact.answer)}**{markdown_text(fact.detail)}" for fact in answer.facts]
-    lines += [f"- {markdown_text(sentence)}" for passage in summary for sentence in passage.said]
+    rest = escape_markdown(f" {answer.rest}" if answer.rest else "")
+    lines = [f"**{escape_markdown(answer.headline)}**{rest}", "", escape_markdown(answer.lead), ""]
+    lines += [
+        f"- {fact.title}: **{escape_markdown(fact.answer)}**{escape_markdown(fact.detail)}" for fact in answer.facts
+    ]
+    lines += [f"- {escape_markdown(sentence)}" for passage in summary for sentence in passage.said]
     for passage in summary:
         lines += ["", passage.table.to_markdown()] if passage.table else []
     for _, passage in passages:
         if passage.title:
-            lines += ["", f"**{markdown_text(passage.title)}.** {markdown_text(' '.join(passage.said))}"]
+            lines += ["", f"**{escape_markdown(passage.title)}.** {escape_markdown(' '.join(passage.said))}"]
             lines += ["", passage.table.to_markdown()] if passage.table else []
-            lines += [line for sentence in passage.below for line in ("", markdown_text(sentence))]
+            lines += [line for sentence in passage.below for line in ("", escape_markdown(sentence))]
     left_out = _describe_left_out(report)
-    lines += ["", markdown_text(left_out)] if left_out else []
+    lines += ["", escape_markdown(left_out)] if left_out else []
     lines += ["", "The numbers in brackets or under a value are its 95% interval."]
-    return "\n".join([*lines, *(f"Note: {markdown_text(note)}." for note in notes(report))]) + "\n"
+    return "\n".join([*lines, *(f"Note: {escape_markdown(note)}." for note in notes(report))]) + "\n"
 
 
 def to_latex(report: "Report") -> str:
@@ -90,10 +92,10 @@ def to_latex(report: "Report") -> str:
         `table` environments; they need `\usepackage{booktabs}`.
     """
     benchmark, passages = report.benchmark, _collect_passages(report)
-    task = f"{wording.model_words(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}."
+    task = f"{wording.name_model(report.model)} on {wording.name(benchmark.name)}/{wording.name(benchmark.config)}."
     said = [sentence for _, passage in passages if not passage.title for sentence in passage.said]
     caption = [task, verdict(report).sentence, *said, "Below each value its 95% interval."]
-    caption += [f"{wording.sentence_case(note)}." for note in notes(report)]
+    caption += [f"{wording.capitalize_sentence(note)}." for note in notes(report)]
     titles = {section.name: section.title for section in sections()}
     tables = [
         passage.table.to_latex(" ".join(caption)) for name, passage in passages if name == _SLICES and passage.table
@@ -137,8 +139,8 @@ def notebook_html(report: "Report") -> str:
     """The headline, the gap, every slice, what the sections find, and the first notes; escaped HTML."""
     answer, gap, passages = verdict(report), report.gap.estimate, _collect_passages(report)
     slices = next(passage.table for name, passage in passages if name == _SLICES and passage.table)
-    below = interval_words(gap, report.unit, signed=True)
-    row = [gap_title(report), f"{format_numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
+    below = describe_interval(gap, report.unit, signed=True)
+    row = [title_gap(report), f"{format_numbers.points(gap, report.unit)}\n{below}", *[""] * (len(slices.heads) - 2)]
     shown = [
         make_notebook_table(
             [row, *slices.rows],
@@ -175,7 +177,9 @@ def short_text(report: "Report") -> str:
     for part in sides:
         if metric in part.metrics:
             title = wording.slice_words(report.benchmark, part)
-            lines.append(f"{wording.name(metric)}, {wording.in_sentence(title)}: {_format_short(part.metrics[metric])}")
+            lines.append(
+                f"{wording.name(metric)}, {wording.put_in_sentence(title)}: {_format_short(part.metrics[metric])}"
+            )
     if not format_numbers.is_undefined(report.gap.estimate):
         lines.append(f"gap: {_format_short(report.gap.estimate)}")
     return "\n".join(lines)
@@ -213,25 +217,25 @@ def _describe_left_out(report: "Report", *, also: str = "") -> str:
         also: The name of a section that the form leaves out too.
     """
     titles = list(_find_silent(report, also))
-    return f"Not shown here: {wording.listed(titles)} (report.to_html() and --html show all)." if titles else ""
+    return f"Not shown here: {wording.join_names(titles)} (report.to_html() and --html show all)." if titles else ""
 
 
 def _find_silent(report: "Report", also: str) -> Iterator[str]:
     for section in sections():
         if section.has(report) and (section.name == also or not any(section.passages(report))):
-            yield wording.in_sentence(section.title)
+            yield wording.put_in_sentence(section.title)
 
 
 def _format_short(estimate: Estimate) -> str:
     """An estimate at the prompt, with what limits it."""
-    return f"{estimate} ({reason_words(estimate)})" if estimate.reason else str(estimate)
+    return f"{estimate} ({describe_reason(estimate)})" if estimate.reason else str(estimate)
 
 
 def _describe_subject(report: "Report") -> str:
     """What was evaluated on what, and on how many rows."""
     benchmark, rows = report.benchmark, report.provenance.predictions.rows
     data = "/".join(wording.name(passage) for passage in (benchmark.name, benchmark.config))
-    return f"{wording.model_words(report.model)} on {data}, {rows:,} rows"
+    return f"{wording.name_model(report.model)} on {data}, {rows:,} rows"
 
 
 def _convert_to_text(value: Any) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from oochub.records.report_records import GroupRow, Slice
 from oochub.report import format_numbers, theme, wording
-from oochub.report.footnotes import interval_words, reason_words
+from oochub.report.footnotes import describe_interval, describe_reason
 from oochub.stats.estimate import Estimate
 from oochub.stats.p_values import holm
 from oochub.stats.stratified_gap import chi_square_p_value
@@ -43,7 +43,7 @@ class ShownSlice(NamedTuple):
     part: Slice
 
 
-def shown_slices(report: "Report") -> list[ShownSlice]:
+def select_slices(report: "Report") -> list[ShownSlice]:
     """The slices in their order, rows that stand in two of them once.
 
     All rows of the evaluation split may be one of its sides: the row then bears both titles and the numbers of both.
@@ -57,7 +57,7 @@ def shown_slices(report: "Report") -> list[ShownSlice]:
         if every is not None and part is side:
             own, whole = getattr(report.benchmark, _FIELDS[part.role]), wording.slice_words(report.benchmark, every)
             is_whole = part.role == "in" and not own.where
-            title = whole if is_whole else f"{title}, {wording.in_sentence(whole)}"
+            title = whole if is_whole else f"{title}, {wording.put_in_sentence(whole)}"
             worst = {**(every.worst_groups or {}), **(part.worst_groups or {})}
             part = replace(part, metrics={**every.metrics, **part.metrics}, worst_groups=worst or None)
         if side is None or part is not every:
@@ -65,13 +65,13 @@ def shown_slices(report: "Report") -> list[ShownSlice]:
     return shown
 
 
-def shown_metrics(report: "Report") -> list[str]:
+def select_metrics(report: "Report") -> list[str]:
     """The metrics that a slice has, the primary one first."""
     names = [metric for metric in report.metrics if any(metric in part.metrics for part in report.slices)]
     return sorted(names, key=lambda metric: metric != report.benchmark.primary_metric)
 
 
-def gap_title(report: "Report") -> str:
+def title_gap(report: "Report") -> str:
     """The head of a column of gaps: "Gap, points", or "Gap" where they are no fractions."""
     return "Gap, points" if report.unit == "fraction" else "Gap"
 
@@ -141,7 +141,7 @@ class Headings(NamedTuple):
     confidence: str
 
 
-def headings(report: "Report") -> Headings:
+def write_headings(report: "Report") -> Headings:
     """Choose each heading of the page from closed templates.
 
     slices: "Missing context hurts more than misleading context" when the rise of the error from both to object alone
@@ -202,7 +202,7 @@ def _write_confidence_heading(report: "Report") -> str:
         return "Confidence"
     if report.benchmark.out_of_context.form == "worst_group" and out.groups is None:
         return "Confidence"  # of before: the group was chosen by the rows that measure it
-    return f"{wording.sentence_case(wording.side_title(report.benchmark, 'out'))} it is too sure of itself"
+    return f"{wording.capitalize_sentence(wording.title_side(report.benchmark, 'out'))} it is too sure of itself"
 
 
 def simultaneous(estimate: Estimate) -> str:
@@ -214,7 +214,7 @@ def simultaneous(estimate: Estimate) -> str:
     return next((part for part in estimate.method.split(", ") if part.startswith(SIMULTANEOUS)), "")
 
 
-def intervals_words(report: "Report") -> str:
+def describe_intervals(report: "Report") -> str:
     """That the worst group has two intervals, and which is where; "" where it has one.
 
     The worst group was chosen by its number, so the interval of that number allows for the choice; among the groups
@@ -231,7 +231,7 @@ def intervals_words(report: "Report") -> str:
     )
 
 
-def worst_group_words(report: "Report") -> str:
+def describe_worst_group(report: "Report") -> str:
     """Which group each worst-group error is of, and the worst of how many, in one sentence; "" where there is none.
 
     Where the list of groups gives the same number another interval, both are named.
@@ -241,7 +241,7 @@ def worst_group_words(report: "Report") -> str:
     """
     rows = {row.group: row for row in report.group_rows}
     named = []
-    for title, part in shown_slices(report):
+    for title, part in select_slices(report):
         worst, error = (
             (part.worst_groups or {}).get("worst_group.error_rate"),
             part.metrics.get("worst_group.error_rate"),
@@ -249,37 +249,37 @@ def worst_group_words(report: "Report") -> str:
         if worst is not None and not format_numbers.is_zero(error):
             row = rows.get(worst.name)
             group = wording.words(worst.name) if row is None else wording.group_words(report.benchmark, row)
-            where = wording.in_sentence(title)
+            where = wording.put_in_sentence(title)
             named.append(f"{group}, of {format_numbers.count(worst.among)} groups ({where})")
     first = f"Worst group by error: {'; '.join(named)}." if named else ""
-    return f"{first} {intervals_words(report)}".strip()
+    return f"{first} {describe_intervals(report)}".strip()
 
 
-def matched_words(report: "Report") -> str:
+def describe_matched_gap(report: "Report") -> str:
     """The matched gap of a report beside the raw one, in one sentence; "" where none was asked for."""
     matched, raw = report.matched_gap, report.gap.estimate
     if matched is None:
         return ""
     value, where = matched.estimate, f"at equal {match_title(report)}"
     if format_numbers.is_undefined(value):
-        return f"{wording.sentence_case(where)} the gap could not be measured: {reason_words(value)}."
+        return f"{wording.capitalize_sentence(where)} the gap could not be measured: {describe_reason(value)}."
     unit, word = report.unit, format_numbers.points_word(report.unit)
     if matched.column == "label" and math.isclose(value, raw, abs_tol=_ROUNDING) and matched.share_out == 1:
         return f"The gap is the same {where}."
     before, after = format_numbers.points(raw, unit), format_numbers.points(value, unit)
-    inner = interval_words(value, unit, signed=True)
+    inner = describe_interval(value, unit, signed=True)
     if not format_numbers.is_undefined(raw) and raw * value >= 0 and abs(value) <= abs(raw):
         sentence = f"Of the gap of {before}{word}, {after} remain {where} ({inner})."
     else:
         sentence = f"The gap of {before}{word} becomes {after} {where} ({inner})."
     if matched.share_out < 1:
-        examples = wording.of_side(report.benchmark, "out", "examples")
+        examples = wording.name_side(report.benchmark, "out", "examples")
         share = f"{format_numbers.fraction(matched.share_out)}% of the {examples}"
-        sentence += f" It covers the {share} that have a counterpart {wording.side_title(report.benchmark, 'in')}."
+        sentence += f" It covers the {share} that have a counterpart {wording.title_side(report.benchmark, 'in')}."
     return sentence
 
 
-def judged_gap(report: "Report") -> Estimate:
+def judge_gap(report: "Report") -> Estimate:
     """The gap that the verdict is read from: at equal shares of the classes where the report has that.
 
     Where both sides hold the classes alike already the two are the same number, and the plain one has the better
@@ -307,7 +307,7 @@ def match_title(report: "Report") -> str:
     return "object size" if column == "area" and report.benchmark.object is not None else wording.words(column)
 
 
-def ranked_groups(report: "Report") -> tuple[str, list[tuple[GroupRow, Estimate]]]:
+def rank_groups(report: "Report") -> tuple[str, list[tuple[GroupRow, Estimate]]]:
     """The groups by what tells them apart, those out of context first, the worst first, undefined ones last.
 
     Returns:
@@ -325,7 +325,7 @@ def ranked_groups(report: "Report") -> tuple[str, list[tuple[GroupRow, Estimate]
     return metric, rows
 
 
-def out_count(report: "Report") -> str:
+def count_out(report: "Report") -> str:
     """How many examples are out of context: positives + negatives where the hard slices say so."""
     positive, negative = report.slice_of("hard_positive"), report.slice_of("hard_negative")
     if positive is not None and negative is not None:

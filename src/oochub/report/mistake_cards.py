@@ -42,7 +42,7 @@ def mistake_cards(
     for mistake in mistakes:
         picture, size = None, 0
         if images and mistake.image:
-            picture, size = embedded_picture(mistake.image, f"mistake {mistake.example_id}")
+            picture, size = embed_picture(mistake.image, f"mistake {mistake.example_id}")
         fits, budget = size <= budget, budget - (size if size <= budget else 0)
         picture = picture if fits else None
         boxes = _draw_boxes(mistake.boxes) if picture and mistake.boxes else None
@@ -56,7 +56,7 @@ def mistake_cards(
     return cards
 
 
-def embedded_picture(image: str, what: str) -> tuple[Markup, int]:
+def embed_picture(image: str, what: str) -> tuple[Markup, int]:
     """The address of an image that holds its bytes, and how many there are.
 
     Args:
@@ -66,7 +66,7 @@ def embedded_picture(image: str, what: str) -> tuple[Markup, int]:
     Raises:
         OochubError: It is none.
 
-    >>> embedded_picture("/9j/4AAQ", "mistake 7")
+    >>> embed_picture("/9j/4AAQ", "mistake 7")
     (Markup('data:image/jpeg;base64,/9j/4AAQ'), 6)
     """
     try:

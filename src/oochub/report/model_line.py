@@ -110,7 +110,7 @@ class ModelLine:
             for point in self.points
             if format_numbers.has_interval(point.robustness) and point.robustness.low > 0
         ]
-        above = wording.listed(clear[:5]) + (f" and {len(clear) - 5} more" if len(clear) > 5 else "")
+        above = wording.join_names(clear[:5]) + (f" and {len(clear) - 5} more" if len(clear) > 5 else "")
         verb = "lies" if len(clear) == 1 else "lie"
         found = f"{above} {verb} clearly above it." if clear else "None lies clearly above it."
         return f"A line through {n} models. {found}"
@@ -136,7 +136,7 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
     """
     if not reports:
         raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
-    names = model_names(reports)
+    names = name_models(reports)
     places = dict.fromkeys((report.benchmark.name, report.benchmark.config) for report in reports)
     lines = []
     for place in places:
@@ -169,7 +169,7 @@ def _fit_line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelL
         config=benchmark.config,
         metric=key,
         described=described,
-        titles=(wording.side_title(benchmark, "in"), wording.side_title(benchmark, "out")),
+        titles=(wording.title_side(benchmark, "in"), wording.title_side(benchmark, "out")),
         points=(),
         fit=None,
         left_out=tuple(left_out),
@@ -206,7 +206,7 @@ def _estimate_robustness(line: ModelLine, inside: Estimate, outside: Estimate, c
     return difference(expected, outside) if line.described.direction == "lower" else difference(outside, expected)
 
 
-def model_names(reports: Sequence[Report]) -> list[str]:
+def name_models(reports: Sequence[Report]) -> list[str]:
     """A name for each report: its training objective, or the model's id.
 
     With what was trained where reports of a benchmark differ in it, and with its seed where others share the name.
@@ -214,12 +214,12 @@ def model_names(reports: Sequence[Report]) -> list[str]:
     Args:
         reports: Any reports.
 
-    >>> model_names([])
+    >>> name_models([])
     []
     """
     bare = [
-        wording.name(f"{report.model.objective or wording.model_words(report.model)}{trained}", 60)
-        for report, trained in zip(reports, trained_models(reports), strict=True)
+        wording.name(f"{report.model.objective or wording.name_model(report.model)}{trained}", 60)
+        for report, trained in zip(reports, find_trained_models(reports), strict=True)
     ]
     places = [
         (name, report.benchmark.name, report.benchmark.config) for name, report in zip(bare, reports, strict=True)
@@ -231,7 +231,7 @@ def model_names(reports: Sequence[Report]) -> list[str]:
     ]
 
 
-def trained_models(reports: Sequence[Report]) -> list[str]:
+def find_trained_models(reports: Sequence[Report]) -> list[str]:
     """What follows the method's name of each report: "" where all reports of its benchmark trained the same.
 
     A model is named by what its first weights came from ("resnet-50"), or as its family "from scratch".
@@ -239,7 +239,7 @@ def trained_models(reports: Sequence[Report]) -> list[str]:
     Args:
         reports: Any reports; those of models that were not trained here, and reports of before, say nothing.
 
-    >>> trained_models([])
+    >>> find_trained_models([])
     []
     """
     models = [_name_family(report) for report in reports]
@@ -315,19 +315,19 @@ class Axis:
         return float(special.ndtr(place)) if self._line.is_probit else float(place)
 
 
-def line_axes(line: ModelLine) -> tuple[Axis, Axis]:
+def make_line_axes(line: ModelLine) -> tuple[Axis, Axis]:
     """The axes of a chart: in context to the right, out of context upward."""
     return Axis(line, [p.inside for p in line.points]), Axis(line, [p.outside for p in line.points])
 
 
-def line_chart(line: ModelLine, *, number: int) -> Markup:
+def draw_line_chart(line: ModelLine, *, number: int) -> Markup:
     """The chart of one config; the model farthest above the line is named.
 
     Args:
         line: With at least one point.
         number: Tells its ids from those of other charts of the page.
     """
-    x, y = line_axes(line)
+    x, y = make_line_axes(line)
     parts = [_draw_frame(line, x, y), _draw_diagonal(x, y), _draw_fit(line, x, y)]
     for point in line.points:
         across, up = _place_across(x.at(line.shown(point.inside))), _place_up(y.at(line.shown(point.outside)))

@@ -69,7 +69,7 @@ def render_page(
               for line in passage.said],
         sections=shown,
         reproduce=_write_commands(report),
-        sides={side: wording.side_title(report.benchmark, side) for side in theme.SIDES},
+        sides={side: wording.title_side(report.benchmark, side) for side in theme.SIDES},
         **more,
     )  # fmt: skip
 
@@ -105,10 +105,10 @@ def _write_commands(report: "Report") -> dict[str, Any]:
         ("Predictions", f"{wording.name(predictions.file)}, {format_numbers.count(predictions.rows)} rows"),
         ("Their SHA-256", wording.name(predictions.sha256)),
         ("Data fingerprint", wording.name(predictions.fingerprint)),
-        ("Model", wording.model_words(model)),
+        ("Model", wording.name_model(model)),
         ("Model revision", wording.name(model.revision or "")),
         ("Mode", wording.name(model.mode or "")),
-        ("Trained on", wording.trained_words(report)),
+        ("Trained on", wording.describe_training(report)),
         ("Training", _describe_training(origin.training) if origin.training else ""),
         ("Intervals", f"95%, {format_numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
         ("Versions", " · ".join(wording.name(f"{name} {text}") for name, text in versions.items() if text)),

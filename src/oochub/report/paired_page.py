@@ -39,16 +39,16 @@ def paired_page(report: "PairedReport", *, images: bool = True) -> str:
 
 
 def _make_sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
-    first, second = paired_tables.model_titles(report)
-    sides = {side: wording.side_title(report.benchmark, side) for side in ("in", "out")}
+    first, second = paired_tables.title_models(report)
+    sides = {side: wording.title_side(report.benchmark, side) for side in ("in", "out")}
     metrics = paired_tables.metrics(report)
-    groups = paired_tables.shown_groups(report)
+    groups = paired_tables.select_groups(report)
     return {
-        "headline": paired_tables.paired_headline(report),
+        "headline": paired_tables.write_headline(report),
         "sentences": [
-            line for line in (paired_tables.gap_sentence(report), paired_tables.flips_sentence(report)) if line
+            line for line in (paired_tables.describe_gap(report), paired_tables.describe_flips(report)) if line
         ],
-        "lead": paired_tables.paired_lead(report),
+        "lead": paired_tables.write_lead(report),
         "caveat": paired_tables.CAVEAT,
         "models": (first, second),
         "notes": [format_numbers.counts_in_text(wording.clean(note)) for note in report.notes],
@@ -68,7 +68,7 @@ def _head(report: "PairedReport") -> dict[str, Any]:
     metric = report.benchmark.primary_metric
     rows = [(part.role, part) for part in report.slices if part.role in ("in", "out") and metric in part.numbers]
     return {
-        "metric": wording.metric_head(metric, report.metrics[metric]),
+        "metric": wording.title_metric(metric, report.metrics[metric]),
         "unit": report.metrics[metric].unit,
         "rows": rows,
     }
@@ -80,7 +80,7 @@ def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRo
     scale = _scale([part.numbers[metric] for part in having])
     rows = [
         {
-            "title": paired_tables.row_title(report, part),
+            "title": paired_tables.title_row(report, part),
             "side": part.role if part.role in ("in", "out") else None,
             "part": part,
             "number": part.numbers[metric],
@@ -89,7 +89,7 @@ def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRo
         for part in having
     ]
     return {
-        "metric": wording.metric_head(metric, report.metrics[metric]),
+        "metric": wording.title_metric(metric, report.metrics[metric]),
         "title": wording.name(report.metrics[metric].title, 40),
         "unit": unit,
         "rows": rows,
@@ -164,7 +164,7 @@ def _describe_origin(letter: str, model: EvaluatedModel, origin: Provenance) -> 
     of = origin.predictions
     seeds = f", seed {', '.join(map(str, model.seeds))}" if model.seeds else ""
     return [
-        (f"Model {letter}", f"{wording.model_words(model)}{seeds}"),
+        (f"Model {letter}", f"{wording.name_model(model)}{seeds}"),
         (f"Revision of {letter}", wording.name(model.revision or "")),
         (f"Predictions of {letter}", f"{wording.name(of.file)}, {format_numbers.count(of.rows)} rows"),
         (f"Their SHA-256, {letter}", wording.name(of.sha256)),

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.prediction.notebook_table import make_notebook_table
 from oochub.records.report_records import ComparedNumber, ComparedRows
-from oochub.records.table import Table, markdown_text
+from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers, wording
-from oochub.report.footnotes import Footnotes, interval_words
+from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def _findings(report: "PairedReport") -> list[_Finding]:
     """A table for each metric that a slice has, the primary one first and with the gap; the groups; the flips."""
     found = [
         _Finding(
-            f"{wording.in_sentence(wording.name(report.metrics[metric].title, 40))} on each slice",
+            f"{wording.put_in_sentence(wording.name(report.metrics[metric].title, 40))} on each slice",
             _build_table(report, metric, report.slices),
             metric == report.main_metric,
         )
         for metric in metrics(report)
     ]
     if report.groups:
-        found.append(_Finding("the groups", _build_table(report, report.group_metric, shown_groups(report)), True))
+        found.append(_Finding("the groups", _build_table(report, report.group_metric, select_groups(report)), True))
     return [*found, *([_Finding("the examples that flip", None, False)] if report.flips else [])]
 
 
@@ -66,7 +66,7 @@ def _build_tables(report: "PairedReport", *, short: bool = False) -> tuple[list[
     found = _findings(report)
     shown = [each.table for each in found if each.table is not None and (each.first or not short)]
     names = [each.name for each in found if each.table is None or (short and not each.first)]
-    silent = f"Not shown here: {wording.listed(names)} (report.to_html() and --html show all)."
+    silent = f"Not shown here: {wording.join_names(names)} (report.to_html() and --html show all)."
     return shown, [silent] if names else []
 
 
@@ -76,7 +76,7 @@ def metrics(report: "PairedReport") -> list[str]:
     return sorted(names, key=lambda name: name != report.main_metric)
 
 
-def shown_groups(report: "PairedReport") -> list[ComparedRows]:
+def select_groups(report: "PairedReport") -> list[ComparedRows]:
     """The groups with the largest differences, the largest first."""
     metric = report.group_metric
 
@@ -92,7 +92,7 @@ def terminal(report: "PairedReport", width: int, *, shows_bold: bool = True) -> 
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[Any] = [Text(paired_headline(report), style="bold")]
+    parts: list[Any] = [Text(write_headline(report), style="bold")]
     parts += [Text(line) for line in _write_sentences(report)] + [Text()]
     tables, left_out = _build_tables(report, short=True)
     for table in tables:
@@ -106,12 +106,12 @@ def terminal(report: "PairedReport", width: int, *, shows_bold: bool = True) -> 
 
 def to_markdown(report: "PairedReport") -> str:
     """The same in Markdown, with a table for each metric."""
-    lines = [f"**{markdown_text(paired_headline(report))}**", ""]
-    lines += [f"{markdown_text(line)}\n" for line in _write_sentences(report)]
+    lines = [f"**{escape_markdown(write_headline(report))}**", ""]
+    lines += [f"{escape_markdown(line)}\n" for line in _write_sentences(report)]
     tables, left_out = _build_tables(report)
     for table in tables:
-        lines += [f"**{markdown_text(table.title)}**", "", table.to_markdown(), ""]
-    lines += [f"{markdown_text(line)}\n" for line in (CAVEAT, *left_out, *_collect_notes(report))]
+        lines += [f"**{escape_markdown(table.title)}**", "", table.to_markdown(), ""]
+    lines += [f"{escape_markdown(line)}\n" for line in (CAVEAT, *left_out, *_collect_notes(report))]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -128,10 +128,10 @@ def to_latex(report: "PairedReport") -> str:
 
 def short_text(report: "PairedReport") -> str:
     """The comparison at the prompt: what was compared, the headline, and the sentences below it."""
-    benchmark, (first, second) = report.benchmark, model_titles(report)
+    benchmark, (first, second) = report.benchmark, title_models(report)
     data = "/".join(wording.name(part) for part in (benchmark.name, benchmark.config))
     return "\n".join(
-        [f"<PairedReport of {first} and {second} on {data}>", paired_headline(report), *_write_sentences(report)]
+        [f"<PairedReport of {first} and {second} on {data}>", write_headline(report), *_write_sentences(report)]
     )
 
 
@@ -141,7 +141,7 @@ def notebook_html(report: "PairedReport") -> str:
     parts = []
     for number, table in enumerate(tables):
         title, said = (
-            (table.title, []) if number else (paired_headline(report), [*_write_sentences(report), table.title])
+            (table.title, []) if number else (write_headline(report), [*_write_sentences(report), table.title])
         )
         parts.append(
             make_notebook_table(table.rows, heads=table.heads, title=title, sentences=said, footnotes=table.footnotes)
@@ -160,7 +160,7 @@ def to_frame(report: "PairedReport") -> "pd.DataFrame":
 
 
 def _write_sentences(report: "PairedReport") -> list[str]:
-    said = (paired_lead(report), gap_sentence(report), flips_sentence(report))
+    said = (write_lead(report), describe_gap(report), describe_flips(report))
     return [line for line in said if line]
 
 
@@ -175,7 +175,7 @@ def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRo
     having = [part for part in parts if metric in part.numbers]
     below = Footnotes()
     rows = [
-        (row_title(report, part), *_format_cells(part.numbers[metric], below, unit), *_count_rows(part))
+        (title_row(report, part), *_format_cells(part.numbers[metric], below, unit), *_count_rows(part))
         for part in having
     ]
     clear = [part.numbers[metric].is_clear for part in having]
@@ -189,9 +189,9 @@ def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRo
     has_flips = any(part.only_first is not None for part in having)
     heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "right alone\nA · B")
     where = "each group" if is_groups else "each slice"
-    first, second = model_titles(report)
+    first, second = title_models(report)
     return Table(
-        title=f"{wording.metric_head(metric, report.metrics[metric])} on {where}: {first} and {second}",
+        title=f"{wording.title_metric(metric, report.metrics[metric])} on {where}: {first} and {second}",
         heads=heads if has_flips else heads[:6],
         rows=tuple(row if has_flips else row[:6] for row in rows),
         bold=frozenset((i, 3) for i, is_clear in enumerate(clear) if is_clear),
@@ -245,10 +245,10 @@ def _record(number: ComparedNumber) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def model_titles(report: "PairedReport") -> tuple[str, str]:
+def title_models(report: "PairedReport") -> tuple[str, str]:
     """The models by letter and name: ("A (erm)", "B (group dro)")."""
     first, second = (
-        f"{letter} ({wording.name(wording.model_words(model), 60)})"
+        f"{letter} ({wording.name(wording.name_model(model), 60)})"
         for letter, model in zip(_MODELS, (report.first, report.second), strict=True)
     )
     return first, second
@@ -257,11 +257,11 @@ def model_titles(report: "PairedReport") -> tuple[str, str]:
 def _place(report: "PairedReport", part: ComparedRows) -> str:
     """Where the rows of a slice are, at the end of a sentence: "out of context", "on all examples"."""
     if part.role in ("in", "out"):
-        return wording.side_title(report.benchmark, part.role)
+        return wording.title_side(report.benchmark, part.role)
     return f"on all of {wording.name(part.split, 40)}" if part.role == "all" else f"on {wording.name(part.title)}"
 
 
-def paired_headline(report: "PairedReport") -> str:
+def write_headline(report: "PairedReport") -> str:
     """Which model does better, on the rows out of context or else on all: the first sentence of every form."""
     part = report.main_slice
     where, number = _place(report, part), part.numbers.get(report.main_metric)
@@ -276,50 +276,50 @@ def paired_headline(report: "PairedReport") -> str:
     return f"{'B' if ahead else 'A'} does better than {'A' if ahead else 'B'} {where}."
 
 
-def paired_lead(report: "PairedReport") -> str:
+def write_lead(report: "PairedReport") -> str:
     """The primary metric of both models on those rows, and how much they differ."""
     part, metric = report.main_slice, report.main_metric
     number = part.numbers.get(metric)
-    first, second = model_titles(report)
+    first, second = title_models(report)
     if number is None:
         return f"Neither {first} nor {second} has a number {_place(report, part)}."
-    title, unit = wording.in_sentence(wording.name(report.metrics[metric].title, 40)), report.metrics[metric].unit
-    where = wording.sentence_case(_place(report, part))
+    title, unit = wording.put_in_sentence(wording.name(report.metrics[metric].title, 40)), report.metrics[metric].unit
+    where = wording.capitalize_sentence(_place(report, part))
     return (
         f"{where} the {title} is {format_numbers.quantity(number.first, unit)} for {first} and "
         f"{format_numbers.quantity(number.second, unit)} for {second}: {_describe_difference(number, unit)}."
     )
 
 
-def gap_sentence(report: "PairedReport") -> str:
+def describe_gap(report: "PairedReport") -> str:
     """The gaps of both models and how much they differ; or why there are none."""
     gap = report.gap
     if format_numbers.is_undefined(gap.difference):
         return f"Neither model has a gap: {wording.name(gap.difference.reason or 'it is undefined')}."
     unit = report.metrics[report.benchmark.primary_metric].unit
-    outside, inside = (wording.side_title(report.benchmark, side) for side in ("out", "in"))
+    outside, inside = (wording.title_side(report.benchmark, side) for side in ("out", "in"))
     return (
         f"The gap, {outside} minus {inside}, is {format_numbers.points(gap.first, unit)} for A and "
         f"{format_numbers.points(gap.second, unit)} for B: {_describe_difference(gap, unit)}."
     )
 
 
-def flips_sentence(report: "PairedReport") -> str:
+def describe_flips(report: "PairedReport") -> str:
     """How many rows flip on the main rows; "" for a kind of output without right and wrong."""
     part = report.main_slice
     if part.only_first is None or part.only_second is None:
         return ""
     if not part.only_first + part.only_second:
-        return f"{wording.sentence_case(_place(report, part))} no example flips: both are right on the same ones."
+        return f"{wording.capitalize_sentence(_place(report, part))} no example flips: both are right on the same ones."
     return (
-        f"{wording.sentence_case(_place(report, part))} {format_numbers.count(part.only_second)} examples are right in "
-        f"B alone and {format_numbers.count(part.only_first)} in A alone, of {format_numbers.count(part.n)}."
+        f"{wording.capitalize_sentence(_place(report, part))} {format_numbers.count(part.only_second)} examples are "
+        f"right in B alone and {format_numbers.count(part.only_first)} in A alone, of {format_numbers.count(part.n)}."
     )
 
 
 def _describe_difference(number: ComparedNumber, unit: str) -> str:
     """A difference in a sentence: "+2.9 points (95% interval +1.0 to +4.8; p = 0.003, exact McNemar)"."""
-    said = interval_words(number.difference, unit, signed=True)
+    said = describe_interval(number.difference, unit, signed=True)
     p_value = (
         ""
         if format_numbers.is_undefined(number.p_value)
@@ -328,6 +328,6 @@ def _describe_difference(number: ComparedNumber, unit: str) -> str:
     return f"{format_numbers.points(number.difference, unit)}{format_numbers.points_word(unit)} ({said}{p_value})"
 
 
-def row_title(report: "PairedReport", part: ComparedRows) -> str:
+def title_row(report: "PairedReport", part: ComparedRows) -> str:
     """A slice or a group in words."""
     return wording.slice_words(report.benchmark, part) if part in report.slices else wording.name(part.title)

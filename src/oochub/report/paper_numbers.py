@@ -58,11 +58,11 @@ class ReportedNumbers:
         tables = sorted({number.table for number in self.values.values()}, key=lambda table: (len(table), table))
         if not tables:
             return f"{self.source} report no such numbers."
-        of = f"Table{'s' if len(tables) > 1 else ''} {wording.listed(tables)}"
+        of = f"Table{'s' if len(tables) > 1 else ''} {wording.join_names(tables)}"
         return f"Reported, not measured: {of} of {self.source} ({self.setting}); never bold."
 
 
-def reported_numbers(
+def find_reported_numbers(
     benchmark: str, metric: str, slice: str, *, table: str | None = None, model: ReportedModel | None = None
 ) -> ReportedNumbers:
     """The reported numbers of a metric on a slice.
@@ -70,11 +70,11 @@ def reported_numbers(
     Where two tables print the same number, the one with a standard deviation is taken, else the first.
 
     Args:
-        benchmark: One of `reported_benchmarks()`.
+        benchmark: One of `list_reported_benchmarks()`.
         metric: As in a report ("auc", "worst_group.nll").
         slice: The name of a slice as in a report ("out_of_context", "hard_positive").
         table: The number of a table, to take no other's.
-        model: One of `reported_models`, to take its tables; None is the paper's main one, where no table is named.
+        model: One of `list_reported_models`, to take its tables; None is the paper's main one, where no table is named.
 
     Returns:
         The numbers as fractions or nats; none where the paper prints no such table.
@@ -82,7 +82,7 @@ def reported_numbers(
     Raises:
         OochubError: No numbers of that benchmark are known.
 
-    >>> reported_numbers("nooch", "auc", "out_of_context").values["ce_car", "group_dro"]
+    >>> find_reported_numbers("nooch", "auc", "out_of_context").values["ce_car", "group_dro"]
     ReportedNumber(mean=0.891, sd=0.006, table='9')
     """
     content = _read_content(benchmark)
@@ -105,10 +105,10 @@ def reported_numbers(
     return ReportedNumbers(source=content["source"], setting=setting, values=values, notes=tuple(notes))
 
 
-def reported_models(benchmark: str) -> dict[str, ReportedModel]:
+def list_reported_models(benchmark: str) -> dict[str, ReportedModel]:
     """The model of each table by its number; none where the paper has one setting, or says no more of it.
 
-    >>> {table: model.title for table, model in reported_models("spawrious").items()}
+    >>> {table: model.title for table, model in list_reported_models("spawrious").items()}
     {'3': 'ResNet-50', '4': 'ResNet-50 from scratch', '5': 'ViT-B/16'}
     """
     content = _read_content(benchmark)
@@ -116,37 +116,37 @@ def reported_models(benchmark: str) -> dict[str, ReportedModel]:
     return {number: model for number, model in models.items() if model}
 
 
-def reported_tables(benchmark: str) -> list[str]:
+def list_reported_tables(benchmark: str) -> list[str]:
     """The numbers of the tables of a benchmark's paper.
 
-    >>> reported_tables("spawrious")
+    >>> list_reported_tables("spawrious")
     ['3', '4', '5']
     """
     return list(dict.fromkeys(name.partition(" ")[0] for name in _read_content(benchmark)["tables"]))
 
 
-def reported_configs(benchmark: str) -> list[str]:
+def list_reported_configs(benchmark: str) -> list[str]:
     """The configs of a benchmark in the order of its paper's tables; none where no numbers are known.
 
-    >>> reported_configs("spawrious")
+    >>> list_reported_configs("spawrious")
     ['o2o_easy', 'o2o_medium', 'o2o_hard', 'm2m_easy', 'm2m_medium', 'm2m_hard']
     """
-    tables = _read_content(benchmark)["tables"].values() if benchmark in reported_benchmarks() else ()
+    tables = _read_content(benchmark)["tables"].values() if benchmark in list_reported_benchmarks() else ()
     return list(dict.fromkeys(config for printed in tables for config in printed["rows"]))
 
 
-def reported_benchmarks() -> list[str]:
+def list_reported_benchmarks() -> list[str]:
     """The benchmarks of which reported numbers are known.
 
-    >>> reported_benchmarks()
+    >>> list_reported_benchmarks()
     ['imagenet_ood', 'nooch', 'spawrious', 'waterbirds', 'wilds']
     """
     return list(catalog.reported_files())
 
 
 def _read_content(benchmark: str) -> dict[str, Any]:
-    if benchmark not in reported_benchmarks():
-        raise unknown_name("benchmark with reported numbers", benchmark, reported_benchmarks())
+    if benchmark not in list_reported_benchmarks():
+        raise unknown_name("benchmark with reported numbers", benchmark, list_reported_benchmarks())
     content: dict[str, Any] = json.loads(catalog.reported_files()[benchmark].read_text("utf-8"))
     return content
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
-from oochub.metric import MetricFacts, facts_of
+from oochub.metric import MetricFacts, read_facts
 from oochub.records.finding_records import BackgroundProbe, ContextFindings, DetectionRow, ErrorsByContext, ProbeRow
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.records.report_records import (
@@ -192,7 +192,7 @@ class Report:
         if metric in self.metrics:
             return self.metrics[metric]
         name, _, key = metric.partition(".")
-        facts = facts_of(catalog.get("metric", name)) if name in catalog.names("metric") else None
+        facts = read_facts(catalog.get("metric", name)) if name in catalog.names("metric") else None
         facts = facts or MetricFacts(title=metric, direction="none", maximum=None)
         return MetricDescription.of(facts.keys.get(key, facts))
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from oochub.errors import OochubError
 from oochub.report import format_numbers, svg, theme, wording
-from oochub.report.footnotes import Footnotes, interval_words
+from oochub.report.footnotes import Footnotes, describe_interval
 
 _TEXT_LIMIT = 300_000  # bytes of a page without its images
 _PAGE_LIMIT = 600_000  # bytes of the whole file
@@ -76,7 +76,7 @@ def environment() -> jinja2.Environment:
         numbers=format_numbers,
         wording=wording,
         Footnotes=Footnotes,
-        interval_words=interval_words,
+        interval_words=describe_interval,
     )
     return environment
 

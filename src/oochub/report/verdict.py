@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING
 
 from oochub.records.report_records import Case, Fact, Side, Verdict, WorstValue
 from oochub.report import format_numbers, wording
-from oochub.report.footnotes import interval_words, reason_words
+from oochub.report.footnotes import describe_interval, describe_reason
 from oochub.report.group_findings import (
     Drop,
+    count_out,
     group_drops,
     is_near_chance,
-    judged_gap,
+    judge_gap,
     match_title,
     may_be_chance,
-    out_count,
-    ranked_groups,
+    rank_groups,
     simultaneous,
 )
 from oochub.section import sections
@@ -84,7 +84,7 @@ def is_undecided(report: "Report") -> bool:
 
 
 def _find_case(report: "Report") -> Case:
-    inside, gap, d = report.headline("in"), judged_gap(report), report.benchmark.practical_gap
+    inside, gap, d = report.headline("in"), judge_gap(report), report.benchmark.practical_gap
     if inside is not None and may_be_chance(report):
         return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
     if any(map(format_numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < _FEWEST:
@@ -98,7 +98,7 @@ def _find_case(report: "Report") -> Case:
 
 def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tuple[str, str]:
     """The sentence that answers the question, and what must be said with it."""
-    benchmark, gap, unit = report.benchmark, judged_gap(report), report.unit
+    benchmark, gap, unit = report.benchmark, judge_gap(report), report.unit
     practical = f"{format_numbers.whole_points(benchmark.practical_gap, unit)}{format_numbers.points_word(unit)}"
     ends = f"{format_numbers.points(gap.low, unit)} and {format_numbers.points(gap.high, unit)}"
     bounds = f"{ends}{format_numbers.points_word(unit)}"
@@ -109,7 +109,7 @@ def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tupl
             "These data name no context, so there is nothing to compare.",
             "A column “group” or “challenge” names one.",
         )
-    cause, outside = wording.name(benchmark.words.cause), wording.side_title(benchmark, "out")
+    cause, outside = wording.name(benchmark.words.cause), wording.title_side(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
     effect, size = f"effect of {cause}" if cause else "difference", _describe_size(report, drops)
     sentences = {
@@ -130,7 +130,7 @@ def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tupl
     if case == "relies" and cause:
         return f"{level} {outside}, this model {worse}.", size
     how = "is slightly worse" if case == "slight" else "does worse"
-    return f"{level} {outside}, this model {how} there than {wording.side_title(benchmark, 'in')}.", size
+    return f"{level} {outside}, this model {how} there than {wording.title_side(benchmark, 'in')}.", size
 
 
 def _describe_chance(report: "Report") -> str:
@@ -147,7 +147,7 @@ def _describe_chance(report: "Report") -> str:
 
 def _describe_size(report: "Report", drops: Sequence[Drop]) -> str:
     """How large the gap is, and that it is clear in no single group: a gap of 100 points is not one of 5."""
-    gap = judged_gap(report)
+    gap = judge_gap(report)
     at = "" if gap is report.gap.estimate else f" at equal {match_title(report)}"
     is_spread = bool(drops) and not any(drop.is_clear and drop.value < 0 for drop in drops)
     no_group = ", and no single group is clearly lower" if is_spread else ""
@@ -159,17 +159,19 @@ def _describe_size(report: "Report", drops: Sequence[Drop]) -> str:
 def _explain_undecided(report: "Report") -> str:
     """Why the gap decides nothing: too few examples, no value, no interval."""
     if may_be_chance(report):
-        return f"Too few {wording.of_side(report.benchmark, 'in', 'examples')} to say that this model learned the task."
+        return (
+            f"Too few {wording.name_side(report.benchmark, 'in', 'examples')} to say that this model learned the task."
+        )
     if report.gap.n_out_smallest < _FEWEST:
-        return f"Too few {wording.of_side(report.benchmark, 'out', 'examples')} to say."
-    lacks = "could not be measured" if format_numbers.is_undefined(judged_gap(report)) else "has no interval"
+        return f"Too few {wording.name_side(report.benchmark, 'out', 'examples')} to say."
+    lacks = "could not be measured" if format_numbers.is_undefined(judge_gap(report)) else "has no interval"
     return f"The gap {lacks}, so the data do not say."
 
 
 def _write_lead(report: "Report") -> str:
     benchmark, metric, words = report.benchmark, report.benchmark.primary_metric, report.benchmark.words
     title, unit = wording.name(report.description(metric).title), report.unit
-    titles = {str(side): wording.side_title(benchmark, side) for side in _SIDES}
+    titles = {str(side): wording.title_side(benchmark, side) for side in _SIDES}
     estimates = {str(side): report.headline(side) for side in _SIDES}
     values = {
         side: value for side, value in estimates.items() if value is not None and not format_numbers.is_undefined(value)
@@ -223,14 +225,14 @@ def _write_worst_group_lead(report: "Report") -> str:
 
 def _say_how_much(report: "Report") -> Fact:
     gap, title, benchmark = report.gap, "How much", report.benchmark
-    metric = wording.in_sentence(wording.name(report.description(benchmark.primary_metric).title))
+    metric = wording.put_in_sentence(wording.name(report.description(benchmark.primary_metric).title))
     if format_numbers.is_undefined(gap.estimate):
         reason = wording.clean(gap.estimate.reason or "the gap could not be computed")
         return Fact(title, format_numbers.UNDEFINED, f": {reason}.")
-    inner = interval_words(gap.estimate, report.unit, signed=True)
+    inner = describe_interval(gap.estimate, report.unit, signed=True)
     where = (
-        f"{format_numbers.count(gap.n_in)} examples {wording.side_title(benchmark, 'in')} against {out_count(report)} "
-        f"{wording.side_title(benchmark, 'out')}"
+        f"{format_numbers.count(gap.n_in)} examples {wording.title_side(benchmark, 'in')} against {count_out(report)} "
+        f"{wording.title_side(benchmark, 'out')}"
     )
     size = f"{format_numbers.points(gap.estimate, report.unit)}{format_numbers.points_word(report.unit)}"
     return Fact(title, size, f" of {metric} ({inner}), {where}.")
@@ -244,15 +246,15 @@ def _say_on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
         clear = [drop for drop in drops if drop.is_clear and drop.value < 0][:3]
         if not clear:
             return Fact(title, "No single group stands out.", "")
-        named = wording.listed([f"{drop.group} ({format_numbers.points(drop.value)})" for drop in clear])
+        named = wording.join_names([f"{drop.group} ({format_numbers.points(drop.value)})" for drop in clear])
         least = drops[-1]
         tail = f"; least for {least.group} ({format_numbers.points(least.value)})" if least not in clear else ""
-        inside = wording.side_title(report.benchmark, "in")
+        inside = wording.title_side(report.benchmark, "in")
         return Fact(title, f"Most for {named}", f", in points of accuracy against the same class {inside}{tail}.")
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or format_numbers.is_undefined(worst.estimate):
         return _say_on_other_groups(report)
-    interval = interval_words(worst.estimate, also=simultaneous(worst.estimate), level="")
+    interval = describe_interval(worst.estimate, also=simultaneous(worst.estimate), level="")
     if format_numbers.is_zero(worst.estimate):
         return Fact(title, "No group has an error", f" ({interval}).")
     error = f"error {format_numbers.fraction(worst.estimate)}% ({interval})"
@@ -261,14 +263,14 @@ def _say_on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
 
 def _say_on_other_groups(report: "Report") -> Fact:
     """The worst group where no metric names it: by errors, or by the metric of a kind of output that has none."""
-    metric, rows = ranked_groups(report)
+    metric, rows = rank_groups(report)
     known = [
         (row, estimate) for row, estimate in rows if row.role != "in" and not format_numbers.is_undefined(estimate)
     ]
     if not known:
         return Fact("On what", "Groups were not measured.", "")
     (row, estimate), description = known[0], report.description(metric)
-    interval = interval_words(estimate, description.unit, level="")
+    interval = describe_interval(estimate, description.unit, level="")
     group = wording.group_words(report.benchmark, row)
     if metric == "error_rate" and format_numbers.is_zero(estimate):
         return Fact("On what", "No group has an error", f" ({interval}).")
@@ -276,7 +278,7 @@ def _say_on_other_groups(report: "Report") -> Fact:
         return Fact(
             "On what", f"Highest error for {group}", f": error {format_numbers.fraction(estimate)}% ({interval})."
         )
-    title = wording.in_sentence(wording.name(description.title))
+    title = wording.put_in_sentence(wording.name(description.title))
     detail = f": {title} {format_numbers.quantity(estimate, description.unit)} ({interval})."
     return Fact("On what", f"Worst for {group}", detail)
 
@@ -288,12 +290,12 @@ def _describe_worst(report: "Report", worst: WorstValue) -> str:
 
 def _say_on_object(report: "Report", thing: str) -> Fact:
     contexts = report.benchmark.contexts
-    usual = wording.listed([wording.words(context) for context in contexts]) or "none declared"
+    usual = wording.join_names([wording.words(context) for context in contexts]) or "none declared"
     errors = []
     for part in (report.slice_of("hard_positive"), report.slice_of("hard_negative")):
         error = None if part is None else part.metrics.get("error_rate")
         if part is not None and error is not None and contexts:
-            pair = wording.pairing(thing, contexts, present=part.role == "hard_positive", role="out")
+            pair = wording.name_pairing(thing, contexts, present=part.role == "hard_positive", role="out")
             errors.append(
                 f"{format_numbers.fraction(error)}{'' if format_numbers.is_undefined(error) else '%'} on {pair}"
             )
@@ -303,7 +305,7 @@ def _say_on_object(report: "Report", thing: str) -> Fact:
 
 def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     benchmark, gap, inside = report.benchmark, report.gap, report.headline("in")
-    judged = judged_gap(report)
+    judged = judge_gap(report)
     if inside is not None and (case == "failed" or (case == "too_few" and may_be_chance(report))):
         chance = format_numbers.whole_points(benchmark.chance, report.unit)
         interval = f"{format_numbers.interval(inside, report.unit)}{_describe_limits(inside)}"
@@ -311,7 +313,7 @@ def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     elif not benchmark.out_of_context.is_declared:
         answer = "Nothing is compared."
     elif case == "too_few" and gap.n_out_smallest < _FEWEST:
-        few = f"{format_numbers.count(gap.n_out_smallest)} {wording.of_side(benchmark, 'out', 'examples')}"
+        few = f"{format_numbers.count(gap.n_out_smallest)} {wording.name_side(benchmark, 'out', 'examples')}"
         smaller = " in the smaller set" if gap.n_out_smallest < gap.n_out else ""
         answer = f"{few}{smaller}, {_FEWEST} are needed."
     elif case == "too_few":
@@ -323,21 +325,21 @@ def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         answer = f"The interval {'includes' if judged.low <= 0 <= judged.high else 'excludes'} zero."
     if case in ("relies", "slight") and _describe_chance(report):
         there, chance = report.headline("out"), format_numbers.whole_points(benchmark.chance, report.unit)
-        answer += f" {wording.sentence_case(wording.side_title(benchmark, 'out'))} it is "
+        answer += f" {wording.capitalize_sentence(wording.title_side(benchmark, 'out'))} it is "
         interval = "" if there is None else f"{format_numbers.interval(there, report.unit)}{_describe_limits(there)}"
         answer += f"{interval}, chance is {chance}."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
     groups = f" Clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
     covers = format_numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
-    return Fact("How sure", answer, f"{groups} {wording.sentence_case(covers)}.{_find_caveat(report)}")
+    return Fact("How sure", answer, f"{groups} {wording.capitalize_sentence(covers)}.{_find_caveat(report)}")
 
 
 def _describe_limits(estimate: Estimate) -> str:
-    return f" ({reason_words(estimate)})" if estimate.reason else ""
+    return f" ({describe_reason(estimate)})" if estimate.reason else ""
 
 
 def _get_inside(report: "Report") -> str:
-    return wording.sentence_case(wording.side_title(report.benchmark, "in"))
+    return wording.capitalize_sentence(wording.title_side(report.benchmark, "in"))
 
 
 def _find_caveat(report: "Report") -> str:

@@ -63,19 +63,19 @@ def _list_first_words() -> dict[str, str]:
     return {name: word for name, word in first.items() if count[word.casefold()] == 1}
 
 
-def listed(items: Sequence[str], last: str = "and") -> str:
+def join_names(items: Sequence[str], last: str = "and") -> str:
     """Items as a phrase.
 
-    >>> listed(["a", "b", "c"]), listed(["a", "b"], "or")
+    >>> join_names(["a", "b", "c"]), join_names(["a", "b"], "or")
     ('a, b and c', 'a or b')
     """
     return f" {last} ".join(([", ".join(items[:-1])] if items[:-1] else []) + list(items[-1:]))
 
 
-def in_sentence(title: str) -> str:
+def put_in_sentence(title: str) -> str:
     """A title inside a sentence: its first letter small, unless the word is an abbreviation or a name.
 
-    >>> in_sentence("Accuracy"), in_sentence("AUC on hard"), in_sentence("Pearson correlation")
+    >>> put_in_sentence("Accuracy"), put_in_sentence("AUC on hard"), put_in_sentence("Pearson correlation")
     ('accuracy', 'AUC on hard', 'Pearson correlation')
     """
     is_kept = not title[1:2].islower() or title.startswith(_PEOPLE)
@@ -85,7 +85,7 @@ def in_sentence(title: str) -> str:
 def group_words(benchmark: EvaluatedBenchmark, row: GroupRow) -> str:
     """A group in words: "car without road" where the benchmark has an object, else "labrador on desert"."""
     if benchmark.object is not None and benchmark.contexts and row.role is not None:
-        return pairing(benchmark.object, benchmark.contexts, present=row.label == benchmark.object, role=row.role)
+        return name_pairing(benchmark.object, benchmark.contexts, present=row.label == benchmark.object, role=row.role)
     if not row.context:
         return words(row.group)
     return pair_words(benchmark, row.label, row.context)
@@ -96,7 +96,7 @@ def pair_words(benchmark: EvaluatedBenchmark, label: str, context: str) -> str:
     return f"{words(label)}{f' {benchmark.words.place} ' if benchmark.words.place else ', '}{words(context)}"
 
 
-def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -> str:
+def name_pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -> str:
     """One of the four pairings of an object with its contexts, in words.
 
     Args:
@@ -105,10 +105,10 @@ def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -
         present: Whether the object is in the image.
         role: "in" where object and context agree, "out" where one stands without the other.
 
-    >>> pairing("cup", ["dining_table", "person"], present=False, role="out")
+    >>> name_pairing("cup", ["dining_table", "person"], present=False, role="out")
     'dining table or person without cup'
     """
-    context = listed([words(context) for context in contexts], "or")
+    context = join_names([words(context) for context in contexts], "or")
     if role == "in":
         return f"{words(thing)} with {context}" if present else f"neither {words(thing)} nor {context}"
     return f"{words(thing)} without {context}" if present else f"{context} without {words(thing)}"
@@ -117,16 +117,16 @@ def pairing(thing: str, contexts: Sequence[str], *, present: bool, role: Side) -
 def slice_words(benchmark: EvaluatedBenchmark, part: Slice | ComparedRows) -> str:
     """A slice in words: "In context", "All examples of test", "car without road (hard positives)", else its title."""
     if part.role == "all":
-        return f"All examples{of_split(benchmark, part.split)}"
+        return f"All examples{name_split(benchmark, part.split)}"
     if part.role in ("in", "out"):
-        return sentence_case(side_title(benchmark, part.role))
+        return capitalize_sentence(title_side(benchmark, part.role))
     if part.role in ("hard_positive", "hard_negative") and benchmark.object is not None and benchmark.contexts:
-        pair = pairing(benchmark.object, benchmark.contexts, present=part.role == "hard_positive", role="out")
+        pair = name_pairing(benchmark.object, benchmark.contexts, present=part.role == "hard_positive", role="out")
         return f"{pair} ({part.role.replace('_', ' ')}s)"
     return name(part.title)
 
 
-def of_split(benchmark: EvaluatedBenchmark, split: str) -> str:
+def name_split(benchmark: EvaluatedBenchmark, split: str) -> str:
     """What follows "rows" or "examples": " of test"; "" where no split is known by name.
 
     A single file of own data has the split "train" of `datasets` for want of another, whatever its rows are.
@@ -134,49 +134,49 @@ def of_split(benchmark: EvaluatedBenchmark, split: str) -> str:
     return "" if not split or (benchmark.name == OWN and split == "train") else f" of {name(split, 30)}"
 
 
-def side_title(benchmark: EvaluatedBenchmark, side: Side) -> str:
+def title_side(benchmark: EvaluatedBenchmark, side: Side) -> str:
     """What the benchmark calls a side in tables, charts and at the end of a sentence: "in context"."""
     return name(benchmark.words.inside_title if side == "in" else benchmark.words.outside_title, _LONGEST_WORDS)
 
 
-def of_side(benchmark: EvaluatedBenchmark, side: Side, noun: str) -> str:
+def name_side(benchmark: EvaluatedBenchmark, side: Side, noun: str) -> str:
     """A noun and the side that it is of: "out-of-context examples", "examples in the worst group"."""
-    title, usual = side_title(benchmark, side), Vocabulary()
+    title, usual = title_side(benchmark, side), Vocabulary()
     if title in (usual.inside_title, usual.outside_title):
         return f"{title.replace(' ', '-')} {noun}"
     return f"{noun} {title}"
 
 
-def metric_head(metric: str, described: MetricDescription) -> str:
+def title_metric(metric: str, described: MetricDescription) -> str:
     """Title, unit and direction of a metric, over a column of its numbers: "AUC × 100 ↑"."""
     unit, arrow = format_numbers.unit_of(metric, described.unit), format_numbers.arrow(described.direction)
     return " ".join(filter(None, (name(described.title, 40), unit, arrow)))
 
 
-def model_words(model: EvaluatedModel) -> str:
+def name_model(model: EvaluatedModel) -> str:
     """What the model goes by: its id, else its objective.
 
-    >>> model_words(EvaluatedModel(objective="erm"))
+    >>> name_model(EvaluatedModel(objective="erm"))
     'erm'
     """
     return name(model.id or model.objective or "a model")
 
 
-def trained_words(report: "Report") -> str:
+def describe_training(report: "Report") -> str:
     """What the model was trained on and who says so, else "not said"; "" for answers whose model was not opened."""
     model, training = report.model, report.provenance.training
     data = (training.data if training else None) or {}
     own = "/".join(str(data[key]) for key in ("benchmark", "config") if data.get(key))
     said = [f"{name(own)}, by its recipe"] if own else []
     if model.trained_on:
-        said.append(f"{name(listed(model.trained_on), 400)}, by its card")
+        said.append(f"{name(join_names(model.trained_on), 400)}, by its card")
     return "; ".join(said) if said or model.mode in (None, "given") else "not said"
 
 
-def sentence_case(text: str) -> str:
+def capitalize_sentence(text: str) -> str:
     """The text with its first letter large.
 
-    >>> sentence_case("out of context")
+    >>> capitalize_sentence("out of context")
     'Out of context'
     """
     return text[:1].upper() + text[1:]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from oochub.errors import OochubError, either
-from oochub.settings.option import Settings, names, option, pairs
+from oochub.errors import OochubError, choose_wording
+from oochub.settings.option import Settings, option, parse_names, parse_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class ContextSettings(Settings):
         help="zero_shot: the contexts to look for, grass,beach,road.",
         panel="Contexts",
         typed=str | None,
-        parse=names,
+        parse=parse_names,
         python=False,
     )
     context_settings: Mapping[str, Any] | None = option(
@@ -50,7 +50,7 @@ class ContextSettings(Settings):
         panel="Contexts",
         flag="--context-option",
         typed=list[str] | None,
-        parse=pairs,
+        parse=parse_pairs,
     )
     choose_on: Literal["auto", "train", "half"] = option(
         "auto",
@@ -66,7 +66,7 @@ class ContextSettings(Settings):
         first = next((name for name, value in self.given().items() if value), None)
         if self.contexts is None and first:
             raise OochubError(
-                either(
+                choose_wording(
                     f"{first}= is read where a way finds contexts: name it with contexts=.",
                     "--context-model, --context-names, --context-option and --choose-on go with --contexts WAY: name "
                     "the way.",

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oochub.errors import OochubError, either, unknown_name
-from oochub.settings.option import Settings, option, pairs
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.settings.option import Settings, option, parse_pairs
 
 _ROLES = ("image", "label", "context", "group")
 
@@ -86,7 +86,7 @@ class DataSettings(Settings):
         panel="Data",
         flag="--option",
         typed=list[str] | None,
-        parse=pairs,
+        parse=parse_pairs,
     )
 
     @property
@@ -107,5 +107,6 @@ class DataSettings(Settings):
         there = list(known)
         for role, column in self.named.items():
             if column not in there:
-                hint = f"{either(f'{role}=', f'--{role}-column')} names the column of the data that holds the {role}."
+                named = choose_wording(f"{role}=", f"--{role}-column")
+                hint = f"{named} names the column of the data that holds the {role}."
                 raise unknown_name("column", column, there, hint)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from oochub.errors import OochubError
-from oochub.settings.option import Settings, option, path
+from oochub.settings.option import Settings, option, parse_path
 
 _SETS = "Detectors"
 
@@ -69,7 +69,7 @@ class EvaluationSettings(Settings):
         more="They have features.",
         panel=_SETS,
         typed=Path | None,
-        parse=path,
+        parse=parse_path,
     )
     pairs: Any = option(
         None,

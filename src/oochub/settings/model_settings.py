@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.settings.option import Settings, option, pairs
+from oochub.settings.option import Settings, option, parse_pairs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class ModelSettings(Settings):
         panel="Model",
         flag="--mode-option",
         typed=list[str] | None,
-        parse=pairs,
+        parse=parse_pairs,
         python=False,
     )
     image_processor: Any = option(

@@ -12,8 +12,8 @@ from functools import cache
 from numbers import Integral, Real
 from typing import Any, Literal, Self, cast, get_args, get_origin, get_type_hints
 
-from oochub.errors import OochubError, either, unknown_name
-from oochub.records.parameters import is_finite, kinds_of, parse_options, read_names
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.records.parameters import is_finite, list_kinds, parse_options, read_names
 
 _PLACE = "option"
 
@@ -96,27 +96,27 @@ class Settings:
     """
 
     def __post_init__(self) -> None:
-        for name, about in options_of(type(self)).items():
+        for name, about in list_options(type(self)).items():
             object.__setattr__(self, name, _check_value(name, getattr(self, name), about, type_of(type(self), name)))
 
     @classmethod
     def of(cls, given: Mapping[str, Any], /) -> Self:
         """The record of those among the keywords of a public function, such as its `locals()`, that are its options."""
-        return cls(**{name: given[name] for name, about in options_of(cls).items() if about.python and name in given})
+        return cls(**{name: given[name] for name, about in list_options(cls).items() if about.python and name in given})
 
     @classmethod
     def keywords(cls) -> tuple[str, ...]:
         """The names of the options that are keywords of public functions."""
-        return tuple(name for name, about in options_of(cls).items() if about.python)
+        return tuple(name for name, about in list_options(cls).items() if about.python)
 
     def given(self) -> dict[str, Any]:
         """The options that are not at their defaults, by name."""
         kind = type(self)
-        return {name: value for name in options_of(kind) if (value := getattr(self, name)) != default_of(kind, name)}
+        return {name: value for name in list_options(kind) if (value := getattr(self, name)) != get_default(kind, name)}
 
     def record(self) -> dict[str, Any]:
         """All options that answers depend on, by name."""
-        return {name: getattr(self, name) for name, about in options_of(type(self)).items() if about.is_keyed}
+        return {name: getattr(self, name) for name, about in list_options(type(self)).items() if about.is_keyed}
 
     def words(self, *names: str) -> tuple[str, ...]:
         """What to type for the options that are not at their defaults, or for those of these names alone.
@@ -125,12 +125,12 @@ class Settings:
         >>> DataSettings(label="breed", usual={"dog": ["grass", "sand"]}).words()
         ('--label-column', 'breed', '--usual', 'dog=grass,sand')
         """
-        given, options = self.given(), options_of(type(self))
+        given, options = self.given(), list_options(type(self))
         chosen = [name for name in names or given if name in given]
         return tuple(word for name in chosen for word in _write_typed(options[name], given[name]))
 
 
-def options_of(kind: type[Settings]) -> Mapping[str, Option]:
+def list_options(kind: type[Settings]) -> Mapping[str, Option]:
     """What each field of a record says, by name, in their order."""
     found: Mapping[str, Option] = _list_options(cast(Any, kind))  # to the type checker a class with == has no hash
     return found
@@ -155,7 +155,7 @@ def type_of(kind: type[Settings], name: str) -> Any:
     return _read_hints(cast(Any, kind))[name]
 
 
-def default_of(kind: type[Settings], name: str) -> Any:
+def get_default(kind: type[Settings], name: str) -> Any:
     """The default of an option; `dataclasses.MISSING` where it must be given."""
     return kind.__dataclass_fields__[name].default  # type: ignore[attr-defined]  # a record is a dataclass
 
@@ -171,7 +171,7 @@ def _check_value(name: str, value: Any, about: Option, annotation: Any) -> Any:
     Raises:
         OochubError: It is of none of the types, or out of bounds.
     """
-    kinds = kinds_of(annotation)
+    kinds = list_kinds(annotation)
     if value is None and type(None) in kinds:
         return value
     if isinstance(value, os.PathLike) and str in kinds:
@@ -188,7 +188,7 @@ def _check_value(name: str, value: Any, about: Option, annotation: Any) -> Any:
     if known and fitting is None:
         wanted = " or ".join(_describe_wanted(each, about, value) for each in kinds if each is not type(None))
         hint = about.hint and f" {about.hint}"
-        raise OochubError(f"{either(name, about.flag_alone)} must be {wanted}, got {_cut(repr(value))}.{hint}")
+        raise OochubError(f"{choose_wording(name, about.flag_alone)} must be {wanted}, got {_cut(repr(value))}.{hint}")
     if fitting in (int, bool):
         return fitting(value)  # of NumPy's it is Python's
     return float(value) if fitting is float and not isinstance(value, int) else value
@@ -225,7 +225,7 @@ def _describe_wanted(kind: Any, about: Option, value: Any) -> str:
     words += "" if about.least is None else f", {about.least:g} or larger"
     words += "" if about.most is None else f", {about.most:,} at most"
     is_odd = kind is float and isinstance(value, float) and not is_finite(value)
-    return either(words, "a finite number") if is_odd else words
+    return choose_wording(words, "a finite number") if is_odd else words
 
 
 def _cut(text: str) -> str:
@@ -253,16 +253,16 @@ def _convert_to_text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def pairs(typed: Sequence[str] | None, flag: str) -> dict[str, Any] | None:
+def parse_pairs(typed: Sequence[str] | None, flag: str) -> dict[str, Any] | None:
     """What `key=value`, typed any number of times, means; for `parse` of an option of values by name."""
     return parse_options(typed, by=flag) if typed else None
 
 
-def names(typed: str | None, flag: str) -> tuple[str, ...] | None:
+def parse_names(typed: str | None, flag: str) -> tuple[str, ...] | None:
     """The names of a text with commas, for `parse` of an option of names."""
     return None if typed is None else tuple(name.strip() for name in typed.split(","))
 
 
-def path(typed: os.PathLike[str], flag: str) -> str:
+def parse_path(typed: os.PathLike[str], flag: str) -> str:
     """A path as a text, for `parse` of an option that a record keeps as one."""
     return os.fspath(typed)

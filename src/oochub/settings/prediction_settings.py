@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.settings.option import Settings, option
 
 ODIN_TEMPERATURE = 1000.0
@@ -174,13 +174,13 @@ class PredictionSettings(Settings):
             object.__setattr__(self, "zoom", float(self.zoom))
         if self.compile and (self.features or self.odin is not None):
             options, others = (
-                either("compile=True", "--compile"),
-                either("features= and odin=", "--features and --odin"),
+                choose_wording("compile=True", "--compile"),
+                choose_wording("features= and odin=", "--features and --odin"),
             )
             raise OochubError(f"{options} is for logits alone, whose network is one piece. Leave out {others}, or it.")
         if self.engine != "ray" and (self.ray_address is not None or self.actors is not None):
-            words = either("ray_address= and actors=", "--ray-address and --actors")
-            raise OochubError(f"{words} are of {either('engine=', '--engine ')}ray.")
+            words = choose_wording("ray_address= and actors=", "--ray-address and --actors")
+            raise OochubError(f"{words} are of {choose_wording('engine=', '--engine ')}ray.")
 
     @property
     def device_type(self) -> str:

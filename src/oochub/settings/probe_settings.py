@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from oochub.errors import OochubError, either
-from oochub.settings.option import Settings, option, pairs, path
+from oochub.errors import OochubError, choose_wording
+from oochub.settings.option import Settings, option, parse_pairs, parse_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class ProbeSettings(Settings):
         help="For --probe: folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO.",
         panel="Contexts",
         typed=Path | None,
-        parse=path,
+        parse=parse_path,
         python=False,
     )
     boxes: str | None = option(
@@ -56,14 +56,14 @@ class ProbeSettings(Settings):
         panel="Contexts",
         flag="--probe-option",
         typed=list[str] | None,
-        parse=pairs,
+        parse=parse_pairs,
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.probe is None and any(self.given().values()):
             raise OochubError(
-                either(
+                choose_wording(
                     "probe_settings= are those of a probe: name it with probe=.",
                     "--masks, --boxes, --segmenter and --probe-option go with --probe background: name the probe.",
                 )

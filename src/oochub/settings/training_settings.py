@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from oochub.settings.option import Settings, option, options_of, pairs
+from oochub.settings.option import Settings, list_options, option, parse_pairs
 
 _PANEL, _NETWORK = "Training", "Model"
 
@@ -25,7 +25,7 @@ class TrainingSettings(Settings):
         panel=_PANEL,
         flag="--set",
         typed=list[str] | None,
-        parse=pairs,
+        parse=parse_pairs,
     )
     model: str | None = option(
         None,
@@ -83,7 +83,7 @@ class TrainingSettings(Settings):
         panel=_PANEL,
         flag="--argument",
         typed=list[str] | None,
-        parse=pairs,
+        parse=parse_pairs,
     )
     leave_out: str | None = option(
         None,
@@ -103,5 +103,5 @@ class TrainingSettings(Settings):
     @property
     def of_trainer(self) -> dict[str, Any]:
         """The fields of RobustTrainingArguments that were given: those that are options, and the others."""
-        own = {name: value for name, value in self.given().items() if not options_of(type(self))[name].python}
+        own = {name: value for name, value in self.given().items() if not list_options(type(self))[name].python}
         return {**own, **(self.arguments or {})}

@@ -11,7 +11,7 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_label
 from oochub.stats.row_blocks import row_blocks
-from oochub.storage.tensor_file import let_go
+from oochub.storage.tensor_file import release_pages
 
 _TOGETHER = 1 << 22  # numbers looked at together
 _HINTS = {
@@ -94,7 +94,7 @@ def _find_unfit(rows: Array, whole: Array) -> Array:
     bad: Array = ~np.isfinite(sums)
     if bad.any():
         bad[bad] = ~np.isfinite(rows[bad]).reshape(bad.sum(), -1).all(axis=1)
-    let_go(whole)
+    release_pages(whole)
     return bad
 
 
@@ -151,5 +151,5 @@ def _are_finite(values: Array) -> bool:
     for part in row_blocks(len(rows), max(1, _STATE_TOGETHER // rows[:1].size)):
         if not np.isfinite(rows[part]).all():
             return False
-        let_go(values)
+        release_pages(values)
     return True

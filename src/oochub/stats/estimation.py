@@ -11,7 +11,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from oochub.metric import MetricFacts, facts_of
+from oochub.metric import MetricFacts, read_facts
 from oochub.stats.array_checks import check_same_length
 from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
@@ -53,7 +53,7 @@ def estimate(
     sampling = Sampling(cluster=cluster, resamples=resamples, seed=seed, confidence=confidence)
     present = {name: column for name, column in columns.items() if column is not None}
     check_same_length(**present, cluster=sampling.cluster)
-    facts = facts_of(metric)
+    facts = read_facts(metric)
     if facts is None:
         return bootstrap(partial(metric, **options), present, sampling)
     if facts.interval is None:

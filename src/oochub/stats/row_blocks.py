@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from oochub.stats.array_checks import Array
-from oochub.storage.tensor_file import let_go
+from oochub.storage.tensor_file import release_pages
 
 _FEW = 256  # rows that are worth a call of numpy
 
@@ -43,5 +43,5 @@ def shift_blocks(rows: Array, origin: Array) -> Iterator[tuple[slice, Array]]:
         block = memory[: part.stop - part.start]
         block[:] = rows[part]
         block -= origin
-        let_go(rows)
+        release_pages(rows)
         yield part, block

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from oochub.storage.files import scratch_name
+from oochub.storage.files import name_scratch_folder
 
 
 def cache_folder(kind: str) -> Path:
@@ -48,7 +48,7 @@ def torch_files() -> Iterator[None]:
         yield
         return
     try:
-        folder = scratch_name("torch")
+        folder = name_scratch_folder("torch")
     except OSError:  # nothing temporary can be written; who needs to says so
         yield
         return
@@ -69,5 +69,5 @@ def keep_compiled(folder: Path) -> None:
     from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
     given = os.environ.get(_PLACE)
-    if given in (None, default_cache_dir(), str(scratch_name("torch"))):  # torch itself notes its default there
+    if given in (None, default_cache_dir(), str(name_scratch_folder("torch"))):  # torch itself notes its default there
         os.environ[_PLACE] = str(folder)

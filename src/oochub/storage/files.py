@@ -156,10 +156,10 @@ def take_place(draft: Path, path: Path) -> None:
 
 
 @contextmanager
-def scratch_folder() -> Iterator[Path]:
+def make_scratch_folder() -> Iterator[Path]:
     """Yields a new folder for temporary files; those that killed processes of this user left are removed.
 
-    >>> with scratch_folder() as folder:
+    >>> with make_scratch_folder() as folder:
     ...     folder.is_dir()
     True
     >>> folder.exists()
@@ -174,7 +174,7 @@ def scratch_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def scratch_name(what: str) -> Path:
+def name_scratch_folder(what: str) -> Path:
     """The path of a folder for temporary files of this process, not made yet; those of killed processes are removed.
 
     Args:
@@ -229,7 +229,7 @@ def check_writable(target: Path | str, *, kind: FileKind | None = None) -> Path:
 
 
 @contextmanager
-def sole_writer(target: Path | str, *, patience: float = 1) -> Iterator[None]:
+def lock_target(target: Path | str, *, patience: float = 1) -> Iterator[None]:
     """Holds a lock on `target`, a file or folder, present or not, while the block runs; it lies beside it, hidden.
 
     A process that was killed holds nothing: the next one takes its lock. A block that fails leaves no empty folder of

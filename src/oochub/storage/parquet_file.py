@@ -182,7 +182,7 @@ def check_seal(path: str | Path) -> Integrity:
     return "checked"
 
 
-def seal_of(path: str | Path) -> str | None:
+def read_seal(path: str | Path) -> str | None:
     """The digest that a Parquet file is sealed with, as text; None for one without a seal. It is not compared.
 
     Raises:

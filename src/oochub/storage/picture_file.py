@@ -85,7 +85,7 @@ def open_picture(content: bytes, *, name: str) -> Image.Image:
     return picture
 
 
-def exif_value(picture: Image.Image, tag: int, *, block: int | None = None) -> Any:
+def read_exif_value(picture: Image.Image, tag: int, *, block: int | None = None) -> Any:
     """A value of an image's EXIF; None where it has none, or where its EXIF is damaged: no image is lost by that.
 
     Args:
@@ -106,7 +106,7 @@ def turn_upright(picture: Image.Image) -> Image.Image:
     >>> turn_upright(Image.new("L", (3, 2))).size
     (3, 2)
     """
-    turn = exif_value(picture, _ORIENTATION)
+    turn = read_exif_value(picture, _ORIENTATION)
     return picture.transpose(_TURNS[turn]) if isinstance(turn, int) and turn in _TURNS else picture
 
 

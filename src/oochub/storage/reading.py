@@ -25,13 +25,13 @@ _LIGHT = 500 * 10**6  # bytes that any content may take
 _TIMES = 8  # as many as its text has, that it may take where that is more: real annotations take five
 
 
-def regular_file(file: Path | str) -> Path:
+def check_regular_file(file: Path | str) -> Path:
     """The path of a regular file, before a library opens it: a pipe would make that wait.
 
     Raises:
         OochubError: There is no such file, it is a folder or a device, or it cannot be reached.
 
-    >>> regular_file("/dev/null")
+    >>> check_regular_file("/dev/null")
     Traceback (most recent call last):
     oochub.errors.OochubError: Cannot read /dev/null: it is a pipe, socket or device, not a file. Check the path.
     """
@@ -54,13 +54,13 @@ def read_bytes(file: Path | str, *, at_most: int = -1) -> bytes:
         at_most: How many of its first bytes are read; -1 takes all.
 
     Raises:
-        OochubError: As for `regular_file`, or it cannot be read.
+        OochubError: As for `check_regular_file`, or it cannot be read.
 
     >>> read_bytes("nope.json")
     Traceback (most recent call last):
     oochub.errors.OochubError: Cannot read nope.json: there is no such file. Check the path.
     """
-    path = regular_file(file)
+    path = check_regular_file(file)
     try:
         with path.open("rb", buffering=0) as content:
             return content.read(at_most) or b""
@@ -86,7 +86,7 @@ def read_text(file: Path | str, *, largest: int | None = None) -> str:
     Raises:
         OochubError: As for `read_bytes`, it has more bytes, or is not UTF-8; the line is named.
     """
-    if largest is not None and (size := regular_file(file).stat().st_size) > largest:
+    if largest is not None and (size := check_regular_file(file).stat().st_size) > largest:
         raise OochubError(f"{file} is not read: it has {size:,} bytes of {largest:,} allowed. Is it the right file?")
     content = read_bytes(file)
     try:
@@ -179,10 +179,10 @@ def check_weight(text: str | bytes, *, name: str) -> None:
         )
 
 
-def plain_number(text: str) -> float:
+def parse_plain_number(text: str) -> float:
     """The number that a field of a table holds; nan where it is none, or is written as Python alone does.
 
-    >>> plain_number("1e-3"), plain_number("1_0"), plain_number("١"), plain_number("")
+    >>> parse_plain_number("1e-3"), parse_plain_number("1_0"), parse_plain_number("١"), parse_plain_number("")
     (0.001, nan, nan, nan)
     """
     try:

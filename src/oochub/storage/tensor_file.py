@@ -44,12 +44,12 @@ def map_file(file: IO[bytes], *, start: int, shape: tuple[int, ...], dtype: np.d
     return array
 
 
-def let_go(array: NDArray[Any]) -> None:
+def release_pages(array: NDArray[Any]) -> None:
     """Takes what was read of a read-only memory map out of this process; where it is looked at again, it is read again.
 
     Any other array is left alone.
 
-    >>> let_go(np.zeros(3))
+    >>> release_pages(np.zeros(3))
     """
     owner: Any = array
     while isinstance(owner, np.ndarray):
@@ -150,7 +150,7 @@ def _digest_arrays(arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any])
         numbers = array.reshape(-1)
         for start in range(0, numbers.size, _TOGETHER):
             digest.update(numbers[start : start + _TOGETHER].data)
-            let_go(array)
+            release_pages(array)
     return digest.hexdigest()
 
 

@@ -23,8 +23,8 @@ from torch import Tensor
 from oochub import catalog
 from oochub.context_finding.context_environments import context_environments
 from oochub.data.holdout_split import check_hold_out, choose_holdout
-from oochub.data.load import declaration_for, load
-from oochub.data.open_source import source_name
+from oochub.data.load import find_data_declaration, load
+from oochub.data.open_source import name_source
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
@@ -32,7 +32,7 @@ from oochub.prediction.predict import predict
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts, BuildRecord
 from oochub.records.metadata import HeldOut, Metadata, PredictedBy, Training
-from oochub.records.output_columns import vector_array
+from oochub.records.output_columns import make_vectors
 from oochub.records.provenance import provenance
 from oochub.storage.files import write_whole
 from oochub.storage.tensor_file import save_tensors
@@ -136,7 +136,7 @@ def _make_source_key(run: Run) -> Hashable:
 
 def _prepare_source(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
     data = load(run.task, data_dir=data_dir, options=run.options)
-    declared = declaration_for(data)
+    declared = find_data_declaration(data)
     if run.hold_out:
         check_hold_out(declared, data, source=run.task)
     task = find_task(data["train"])
@@ -152,7 +152,7 @@ def _prepare_source(run: Run, folder: Path, data_dir: str | None) -> _Prepared:
         processor = copy.deepcopy(processor)
         processor.do_normalize = False
     look = json.dumps([run.model, run.pretrained, json.loads(processor.to_json_string())], sort_keys=True)
-    rows = declared.name if declared else source_name(run.task)
+    rows = declared.name if declared else name_source(run.task)
     name = f"{rows}-{Path(run.model).name}-{hashlib.sha256(look.encode()).hexdigest()[:8]}"
     cache = FeatureCache(folder / "features" / name)
     validation = declared.validation_split if declared else "validation"
@@ -202,7 +202,7 @@ def _measure_run(prepared: _Prepared, run: Run, head: FittedHead, out: Path) -> 
 def _make_predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predictions:
     splits = [split for split in prepared.data if split != "train"]
     logits = np.concatenate([head.logits(prepared.features[split]).numpy() for split in splits])
-    table = prepared.rows.append_column("logits", vector_array(logits))
+    table = prepared.rows.append_column("logits", make_vectors(logits))
     record = BuildRecord.of(prepared.data["train"].info)
     widths = [len(bias) for _, bias in head.layers[:-1]]
     held_out = prepared.held_out
@@ -212,7 +212,7 @@ def _make_predictions(prepared: _Prepared, run: Run, head: FittedHead) -> Predic
         table,
         Metadata(
             benchmark=record.benchmark if record else None,
-            config=record.config if record else source_name(run.task),
+            config=record.config if record else name_source(run.task),
             version=record.version if record else "0.0.0",
             notes=(*(record.notes if record else ()), f"{kind} on fixed features of {Path(run.model).name}"),
             facts=record.facts if record else BuildFacts(),

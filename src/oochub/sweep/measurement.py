@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from oochub import catalog
-from oochub.benchmark import data_folder
+from oochub.benchmark import find_data_folder
 from oochub.context_finding.context_environments import context_environments
-from oochub.data.load import declaration_of, is_benchmark, load
+from oochub.data.load import get_declaration, is_benchmark, load
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_rows import find_epoch_rows
@@ -30,7 +30,7 @@ def check_raw_folders(tasks: Iterable[str], data_dir: str | None) -> None:
     """
     for task in tasks:
         if is_benchmark(task):
-            data_folder(declaration_of(task), data_dir)
+            find_data_folder(get_declaration(task), data_dir)
         else:
             hint = "Correct the tasks of the recipe."
             check_source(task, kind="dataset", hint=hint, also=catalog.names("benchmark"))

@@ -23,10 +23,10 @@ from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.process.program import work_for_parent
+from oochub.process.program import serve_parent
 from oochub.records.schema import from_json, to_json
 from oochub.storage.artifacts import SWEEP
-from oochub.storage.files import check_writable, sole_writer, write_whole
+from oochub.storage.files import check_writable, lock_target, write_whole
 from oochub.sweep.runs import Run, RunResult, plan_stages
 from oochub.sweep.sweep_recipe import SweepRecipe, name_features_track
 from oochub.sweep.sweep_table import make_run_table, make_selection_table, to_markdown, write_table
@@ -96,7 +96,7 @@ class _Workers:
 
     def _start_process(self) -> Any:
         pipe, theirs = self._context.Pipe()
-        self._processes[pipe] = self._context.Process(target=work_for_parent, args=(theirs,))
+        self._processes[pipe] = self._context.Process(target=serve_parent, args=(theirs,))
         resource_tracker.ensure_running()  # starting it would lift the block
         # A child inherits the block: it leaves Ctrl-C to the sweep, which ends it.
         earlier = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -172,7 +172,7 @@ def sweep(
     if recipe.head != "linear":
         raise OochubError(f"head={recipe.head!r} is of heads on features. Add --features, or leave it out.")
     folder = _claim_folder(Path(out), recipe, "fine-tuning")
-    with sole_writer(folder), _Workers(measure, folder, jobs=jobs) as workers:
+    with lock_target(folder), _Workers(measure, folder, jobs=jobs) as workers:
         return _sweep_recipe(recipe, folder, workers.do, only=only, track="fine-tuning", pause=0)
 
 
@@ -194,7 +194,7 @@ def feature_sweep(
     """
     track = name_features_track(recipe.hidden)
     folder = _claim_folder(Path(out), recipe, track)
-    with sole_writer(folder):
+    with lock_target(folder):
         return _sweep_recipe(
             recipe, folder, partial(_measure_together, measure, folder), only=only, track=track, pause=_PAUSE
         )

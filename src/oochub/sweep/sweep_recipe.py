@@ -15,9 +15,9 @@ from typing import Any
 import datasets
 
 from oochub import catalog
-from oochub.benchmark import data_folder
+from oochub.benchmark import find_data_folder
 from oochub.data.load import check_options
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.parameters import check_parameters
 from oochub.storage.reading import read_text
 from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, check_names, check_table, read_method
@@ -413,13 +413,13 @@ def keep_buildable_tasks(
         if not matched or declared.not_buildable is None:
             continue
         try:
-            folder = data_folder(declared, data_dir)
+            folder = find_data_folder(declared, data_dir)
         except OochubError:
             if needed or data_dir is not None:
                 raise
             said = (
                 f"Which of the {len(matched)} matching tasks of {name} can be built follows from its raw folder: with "
-                f"{either('data_dir=', '--data-dir')} the others are left out."
+                f"{choose_wording('data_dir=', '--data-dir')} the others are left out."
             )
             recipe = replace(recipe, about=f"{recipe.about} {said}".strip())
             continue

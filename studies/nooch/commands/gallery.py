@@ -42,7 +42,7 @@ def gallery(
     as_json: AsJson = False,
 ) -> None:
     """Shows what a model gets most wrong out of context, and most right in context."""
-    from oochub.benchmark import data_folder
+    from oochub.benchmark import find_data_folder
     from oochub.catalog import get
     from oochub.data.load import load
     from oochub.errors import OochubError
@@ -63,7 +63,7 @@ def gallery(
     options: dict[str, Any] = {"only": only, "kinds": kind or None, "split": split, "names": name or None}
     options["than"] = read(than) if than else None
     chosen = choose_examples(models, most=columns, **options)
-    folder = data_folder(get("benchmark", "nooch"), raw.data_dir)
+    folder = find_data_folder(get("benchmark", "nooch"), raw.data_dir)
     about = models[0].metadata
     config = f"nooch/{about.task_of or about.config}"
     data = load(config, data_dir=str(folder), options=raw.options or {})

@@ -24,10 +24,10 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Recomputes NOOCH's hard examples and compares them with the published ones; exit 3 if they disagree."""
-    from oochub.benchmark import data_folder
+    from oochub.benchmark import find_data_folder
     from oochub.studies.nooch.verification import verify_nooch
 
-    folder = data_folder(catalog.get("benchmark", "nooch"), coco)
+    folder = find_data_folder(catalog.get("benchmark", "nooch"), coco)
     verification = verify_nooch(folder, official_ids, encoder=encoder, contexts=contexts, splits=splits)
     if as_json:
         fields = asdict(verification) | {"agrees": verification.agrees}

@@ -7,7 +7,7 @@ from typing import Any
 
 from oochub.records.build_record import BuildRecord
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page, make_thumbnails
-from oochub.storage.files import sole_writer, write_whole_folder
+from oochub.storage.files import lock_target, write_whole_folder
 from oochub.studies.file_kinds import CLEANLINESS
 from oochub.studies.spawrious.cleanliness.cleanliness_sample import FILE, SampledImage, sample_text
 
@@ -29,7 +29,7 @@ def cleanliness_pages(out: Path | str, sample: Sequence[SampledImage], data: Map
     text = sample_text(sample)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     pages = max(image.page for image in sample)
-    with sole_writer(out), write_whole_folder(out, kind=CLEANLINESS) as draft:
+    with lock_target(out), write_whole_folder(out, kind=CLEANLINESS) as draft:
         (draft / FILE).write_text(text, "utf-8")
         for page in range(1, pages + 1):
             own = [image for image in sample if image.page == page]

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.reviewing.review_page import Card, Choice, Question, Shown, make_review_page, make_thumbnail
-from oochub.storage.files import sole_writer, write_whole_folder
+from oochub.storage.files import lock_target, write_whole_folder
 from oochub.studies.file_kinds import PROMPT_CHECK
 from oochub.studies.spawrious.generation.generation_job import judged_pictures, save_picture
 from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
@@ -69,7 +69,7 @@ def prompt_check(
     """
     job = checked_job(plan, number, images)
     batches = [range(first, min(first + plan.batch_size, images)) for first in range(0, images, plan.batch_size)]
-    with sole_writer(out), write_whole_folder(out, kind=PROMPT_CHECK) as draft:
+    with lock_target(out), write_whole_folder(out, kind=PROMPT_CHECK) as draft:
         tried: list[TriedImage] = []
         shown = []
         (draft / "pictures").mkdir()
@@ -108,8 +108,8 @@ def checked_job(plan: GenerationPlan, number: int, images: int) -> Job:
     job = next((job for job in replace(plan, prompts=72).jobs() if job.number == number), None)
     if job is None or images < 1:
         raise OochubError(
-            f"{either('number', '--number')} is a prompt of the 72, from 0 to 71, and {either('images', '--images')} 1 "
-            f"or more; got {number} and {images}."
+            f"{choose_wording('number', '--number')} is a prompt of the 72, from 0 to 71, and "
+            f"{choose_wording('images', '--images')} 1 or more; got {number} and {images}."
         )
     return job
 

@@ -61,7 +61,7 @@ def compose(
     as_json: AsJson = False,
 ) -> None:
     """Composes a challenge from all images of Spawrious, or searches for easy and hard ones."""
-    from oochub.storage.files import sole_writer
+    from oochub.storage.files import lock_target
 
     if (composition is None) == (search is None):
         raise OochubError(
@@ -81,7 +81,7 @@ def compose(
             )
         if num_proc is not None:
             raise OochubError("--num-proc is of a composition that is built: leave it out.")
-        with sole_writer(out):
+        with lock_target(out):
             _search(
                 search,
                 (form,) if form else ("o2o", "m2m"),
@@ -111,7 +111,7 @@ def _compose(typed: str, out: Path | None, as_json: bool, **given: Any) -> None:
     from oochub.data.build_file import read_record
     from oochub.loading_scripts.build_repository import build_parquet
     from oochub.storage.artifacts import format_csv
-    from oochub.storage.files import sole_writer, write_whole
+    from oochub.storage.files import lock_target, write_whole
     from oochub.studies.spawrious.composition.background_correlations import background_correlations
     from oochub.studies.spawrious.composition.challenge_kind import challenge_kind
     from oochub.studies.spawrious.composition.composition_counts import composition_counts
@@ -127,7 +127,7 @@ def _compose(typed: str, out: Path | None, as_json: bool, **given: Any) -> None:
     written |= {"not_one_to_one": kind.not_one_to_one, "not_many_to_many": kind.not_many_to_many}
     if out is not None:
         options = {**given.pop("options"), "composition": typed}
-        with sole_writer(out):
+        with lock_target(out):
             repository = build_parquet("spawrious/composed", out, options=options, **given)
             record = read_record(repository, "composed")
             n = record.facts.other["n"] if record else RELEASED_N

@@ -16,7 +16,7 @@ from oochub.process.ranks import Ranks
 from oochub.records.provenance import provenance
 from oochub.remote.check_source import check_source
 from oochub.remote.fetch import fetch_model_folder
-from oochub.storage.files import check_writable, sole_writer, write_whole
+from oochub.storage.files import check_writable, lock_target, write_whole
 from oochub.storage.parquet_file import write_parquet
 from oochub.studies.file_kinds import GENERATION
 from oochub.studies.spawrious.generation.contact_sheet import contact_sheet
@@ -82,7 +82,7 @@ def generate_spawrious(
     place = choose_device(device)
     ranks.join(place.type)
     ranks.values(None)  # all have listed what is left
-    lock: AbstractContextManager[None] = sole_writer(folder) if ranks.is_first else nullcontext()
+    lock: AbstractContextManager[None] = lock_target(folder) if ranks.is_first else nullcontext()
     with lock:
         record = before
         if left or record is None:

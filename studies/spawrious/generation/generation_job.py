@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from PIL import Image
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.storage.files import write_whole
 from oochub.studies.spawrious.generation.generation_plan import GenerationPlan, Job
 from oochub.studies.spawrious.generation.tried_image import (
@@ -125,6 +125,6 @@ def _explain_too_few(folder: Path, plan: GenerationPlan, job: Job, tried: Sequen
     return OochubError(
         f"{_count_accepted(tried)} of {len(tried)} images of {job.prompt.partition('. ')[0]!r} are fit ({counts}), "
         f"and {plan.images_per_prompt} are wanted.{seen} Look at {part_file(folder, job)}; then take another model or "
-        f"captioner, or raise {either('most_tries', '--most-tries')} ({plan.most_tries}). What is made is kept: the "
-        "same again goes on."
+        f"captioner, or raise {choose_wording('most_tries', '--most-tries')} ({plan.most_tries}). What is made is "
+        "kept: the same again goes on."
     )

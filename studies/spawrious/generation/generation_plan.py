@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple, get_args
 
-from oochub.errors import OochubError, either, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.models.acceleration import DTYPES
 from oochub.studies.spawrious.generation.dog_prompts import BACKGROUNDS, BREEDS, NEGATIVE_PROMPT, Form, dog_prompts
 
@@ -166,4 +166,4 @@ class GenerationPlan:
 
 
 def _name_option(name: str) -> str:
-    return either(name, f"--{name.replace('_', '-')}")
+    return choose_wording(name, f"--{name.replace('_', '-')}")

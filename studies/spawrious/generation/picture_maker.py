@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from safetensors import safe_open
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.models.acceleration import DTYPES
 from oochub.models.open_model import model_load_errors
 from oochub.remote.check_source import check_source
@@ -64,7 +64,7 @@ class PictureMaker:
         self._check_whole(source, pipeline)
         self.has_checker = getattr(pipeline, "safety_checker", None) is not None
         if not self.has_checker and not unchecked:
-            option = either("unchecked=True", "--unchecked")
+            option = choose_wording("unchecked=True", "--unchecked")
             raise OochubError(
                 f"{source} has no safety checker, so no image would be looked at. Take one that has, or say that "
                 f"you look at them yourself: {option}."

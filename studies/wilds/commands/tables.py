@@ -28,21 +28,21 @@ def tables(
     import pandas as pd
 
     from oochub.errors import OochubError
-    from oochub.report.comparison import compared_files
-    from oochub.report.comparison_page import tables_page
+    from oochub.report.comparison import compare_files
+    from oochub.report.comparison_page import make_tables_page
     from oochub.report.report import Report
     from oochub.storage.artifacts import format_csv
     from oochub.storage.files import write_whole
     from oochub.studies.wilds.result_tables import result_tables
 
-    given = compared_files(sources)
+    given = compare_files(sources)
     if given.predictions:
         raise OochubError("The tables are made of reports, got predictions. `oochub evaluate` makes a report of them.")
     reports = [each if isinstance(each, Report) else Report.load(each) for each in given.reports]
     tables = result_tables(reports, partial=partial)
     numbers = pd.DataFrame([record for table in tables for record in table.text.records])
     texts: dict[str, tuple[Path | None, FileKind, Callable[[], str]]] = {
-        "html": (html, PAGE, lambda: tables_page("WILDS, Tables 1 and 2", reports, tables)),
+        "html": (html, PAGE, lambda: make_tables_page("WILDS, Tables 1 and 2", reports, tables)),
         "markdown": (markdown, MARKDOWN, lambda: "\n".join(table.to_markdown() for table in tables)),
         "latex": (latex, LATEX, lambda: "\n".join(table.to_latex() for table in tables)),
         "csv": (csv, CSV, lambda: format_csv(numbers)),

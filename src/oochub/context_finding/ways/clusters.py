@@ -30,7 +30,7 @@ from PIL import Image
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
 from oochub.context_finding.image_arrays import make_image_rows, mask_region
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 
 if TYPE_CHECKING:
     import torch
@@ -164,7 +164,7 @@ class Clusters(ContextWay):
         alike = adjusted_rand_score(label, place)
         if alike < _ALIKE:
             return ()
-        half = either('choose_on="half"', "--choose-on half")
+        half = choose_wording('choose_on="half"', "--choose-on half")
         return (
             f"The clusters are nearly the classes (adjusted Rand index {alike:.2f} on the rows chosen on): each class "
             "has a context of its own there, or the model sees the class itself. Look at their images; "

@@ -27,7 +27,7 @@ from PIL import Image
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
 from oochub.context_finding.image_arrays import mask_region
 from oochub.errors import OochubError
-from oochub.storage.picture_file import exif_value, open_picture
+from oochub.storage.picture_file import open_picture, read_exif_value
 
 _EDGE = 256  # pixels of the longer side at which images are measured, so that sharpness is of one scale
 _RIM = 1 / 10  # of the height at top and bottom, of the width left and right; deeper, more of the thing is on it
@@ -218,7 +218,7 @@ def _read_file_facts(content: bytes) -> dict[str, Any]:
     with open_picture(content, name="the image") as file, warnings.catch_warnings():
         tables = getattr(file, "quantization", None) if file.format == "JPEG" else None
         warnings.simplefilter("ignore")  # of damaged EXIF
-        date, camera = exif_value(file, _DATE, block=_EXIF), exif_value(file, _MODEL)
+        date, camera = read_exif_value(file, _DATE, block=_EXIF), read_exif_value(file, _MODEL)
     return {"jpeg_quality": _estimate_quality(tables), "hour": _parse_hour(date), "camera": _clean_text(camera)}
 
 

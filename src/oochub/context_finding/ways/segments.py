@@ -24,7 +24,7 @@ from oochub.builders.sources.context_table import ContextTable
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
 from oochub.context_finding.image_arrays import join_chunks, list_true_columns, make_image_rows
 from oochub.errors import OochubError, unknown_name
-from oochub.models.match_classes import class_words
+from oochub.models.match_classes import list_class_words
 from oochub.records.build_record import BuildFacts, presence_class
 
 if TYPE_CHECKING:
@@ -202,8 +202,10 @@ class Segments(ContextWay):
 
     def classes_of(self, name: str) -> list[int]:
         """The segmenter's classes that are a class of the data: those given, else those of its name."""
-        words = set(class_words(name))
-        return self._given.get(name) or [k for k, other in enumerate(self._names) if words & set(class_words(other))]
+        words = set(list_class_words(name))
+        return self._given.get(name) or [
+            k for k, other in enumerate(self._names) if words & set(list_class_words(other))
+        ]
 
     def _number(self, name: str, known: str | int) -> int:
         if known in self._names:

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
 from oochub.context_finding.image_arrays import join_chunks, make_image_rows
-from oochub.errors import OochubError, either
-from oochub.models.match_classes import class_words
+from oochub.errors import OochubError, choose_wording
+from oochub.models.match_classes import list_class_words
 
 if TYPE_CHECKING:
     from oochub.input import Input
@@ -169,10 +169,10 @@ def _check_names(names: Sequence[str] | str) -> tuple[str, ...]:
     """The names; a text has commas between them."""
     given = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
     if not given or "" in given:
-        how = either('names=["grass", "beach", "road"]', "--names grass,beach,road")
+        how = choose_wording('names=["grass", "beach", "road"]', "--names grass,beach,road")
         raise OochubError(f"zero_shot takes one name or more, none of them empty, got {names!r}. Such as {how}.")
     for number, name in enumerate(given):
-        if twice := [other for other in given[:number] if class_words(other) & class_words(name)]:
+        if twice := [other for other in given[:number] if list_class_words(other) & list_class_words(name)]:
             raise OochubError(f"The names of contexts have {twice[0]!r} and {name!r}, which are one. Leave one out.")
     return tuple(given)
 

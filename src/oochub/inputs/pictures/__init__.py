@@ -18,7 +18,7 @@ from oochub.input import CHANGES, BrokenRow, Fetch, Input, InputBatch
 from oochub.inputs.pictures.image_processor import check_image_processor, load_image_processor
 from oochub.inputs.pictures.image_threads import PictureRows, cache_pixels, map_images, read_batches
 from oochub.inputs.pictures.preprocessing import FusedCheck, Normalizer, Preprocessing, check_fused, decode, normalize
-from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
+from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -299,7 +299,7 @@ def _stack(
 
 
 def _make_thumbnail(stored: Mapping[str, Any], where: str) -> bytes:
-    picture = decode(picture_bytes(stored, where), where)
+    picture = decode(read_picture_bytes(stored, where), where)
     picture.thumbnail((_THUMBNAIL, _THUMBNAIL))
     file = io.BytesIO()
     picture.save(file, "JPEG", quality=80)  # a new file: what the original carried besides pixels stays behind

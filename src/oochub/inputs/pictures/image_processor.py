@@ -6,7 +6,7 @@ from typing import Any
 
 from PIL import Image
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.remote.fetch import fetch_model_folder
 
 _LARGEST = 16_384  # pixels of a side
@@ -42,7 +42,7 @@ def load_image_processor(source: str) -> Any:
     except OSError as error:
         if any((Path(place) / name).is_file() for name in _FILES):
             raise
-        option = either("image_processor=FOLDER_OR_ID", "--image-processor FOLDER_OR_ID")
+        option = choose_wording("image_processor=FOLDER_OR_ID", "--image-processor FOLDER_OR_ID")
         raise OochubError(
             f"{source} has no image processor ({_FILES[0]}), which says how its images are resized and normalized. "
             f"Predict with {option}, that of the model it was tuned from, or save it beside the weights."

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from oochub.errors import OochubError
 from oochub.input import BrokenRow
 from oochub.inputs.pictures.preprocessing import Preprocessing
-from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes, picture_place
+from oochub.inputs.pictures.stored_pictures import describe_picture_place, keep_encoded, read_picture_bytes
 from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
@@ -121,9 +121,9 @@ def _map_task(task: _Task, *, make: Callable[[bytes, str], Any], of: str) -> tup
     columns = read()
     pictures, made = columns.pop("image"), []
     for name, picture in zip(columns.get("example_id", range(first, first + len(pictures))), pictures, strict=True):
-        where = picture_place(of, name, picture)
+        where = describe_picture_place(of, name, picture)
         try:
-            made.append(make(picture_bytes(picture, where), where))
+            made.append(make(read_picture_bytes(picture, where), where))
         except OochubError as error:
             made.append(error)
     return columns, made
@@ -266,9 +266,9 @@ class PictureRows:
             together.share_memory_()  # now, while it is empty: it would be copied on its way to the main process
         pixels, pictures, split = together.numpy(), columns.pop("image"), self.dataset.split
         for position, (picture, example) in enumerate(zip(pictures, columns.get("example_id", rows), strict=True)):
-            where = picture_place(f"split {split}, " if split else "", example, picture)
+            where = describe_picture_place(f"split {split}, " if split else "", example, picture)
             try:
-                pixels[position] = self.preprocessing.pixels(picture_bytes(picture, where), where)
+                pixels[position] = self.preprocessing.pixels(read_picture_bytes(picture, where), where)
             except OochubError as error:
                 return error
         return PictureBatch(together, np.asarray(rows, np.int64), columns)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.errors import OochubError
-from oochub.inputs.pictures.stored_pictures import keep_encoded, picture_bytes
+from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
 from oochub.stats.logits import logit_difference
 from oochub.storage.picture_file import open_picture, turn_upright
 
@@ -395,7 +395,7 @@ def _read_first_pictures(part: Any) -> Iterator[Image.Image]:
     found: list[tuple[int, bytes]] = []
     for row in islice(keep_encoded(part.select_columns(["image"])), _LOOKED_AT):
         try:
-            content = picture_bytes(row["image"], "")
+            content = read_picture_bytes(row["image"], "")
             shape = open_picture(content, name="").size
         except OochubError:
             continue

@@ -9,7 +9,7 @@ from oochub.storage.reading import read_bytes
 from oochub.storage.tar_member import TarMember
 
 
-def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
+def read_picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
     """The file of an image that is not decoded: its bytes, or what stands at its path, also in a tar archive.
 
     Args:
@@ -19,7 +19,7 @@ def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
     Raises:
         OochubError: There is no image, or its path cannot be read.
 
-    >>> picture_bytes({"bytes": b"abc", "path": None}, "row 0")
+    >>> read_picture_bytes({"bytes": b"abc", "path": None}, "row 0")
     b'abc'
     """
     if picture is None or (picture["bytes"] is None and not picture["path"]):
@@ -33,7 +33,7 @@ def picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
         raise OochubError(f"{where}: {error}") from error
 
 
-def picture_place(of: str, example: Any, picture: Mapping[str, Any] | None) -> str:
+def describe_picture_place(of: str, example: Any, picture: Mapping[str, Any] | None) -> str:
     """What an error calls an image: its split, its id, and its file where the id is another.
 
     Args:
@@ -41,7 +41,7 @@ def picture_place(of: str, example: Any, picture: Mapping[str, Any] | None) -> s
         example: The id of its row.
         picture: Its `bytes` and `path`; the last two parts of the path are shown.
 
-    >>> picture_place("split test, ", 7, {"bytes": None, "path": "/somewhere/birds/gull/a.png"})
+    >>> describe_picture_place("split test, ", 7, {"bytes": None, "path": "/somewhere/birds/gull/a.png"})
     'split test, example 7 (gull/a.png)'
     """
     path = PurePath(str(picture["path"])) if picture is not None and picture["path"] else None

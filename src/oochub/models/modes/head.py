@@ -12,14 +12,14 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub import catalog
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.extraction import Head, find_head
 from oochub.models.label_map import LabelMap, read_label_map
 from oochub.models.match_classes import match_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.output import Output, output_of, output_of_features
+from oochub.output import Output, find_output_of_features, get_output
 
 
 class HeadMode(Mode):
@@ -109,12 +109,12 @@ class _Mapped(nn.Module):  # type: ignore[misc]
 
 def _find_kind(config: Any, part: Any) -> Output:
     """The kind of output: that of the data set's truth, else of the model's config."""
-    name = output_of_features(part.features or {})
+    name = find_output_of_features(part.features or {})
     if name is None:
         problem = getattr(config, "problem_type", None)
-        name = next((each for each in catalog.names("output") if output_of(each).problem_type == problem), None)
+        name = next((each for each in catalog.names("output") if get_output(each).problem_type == problem), None)
         name = name or ("number" if config.num_labels == 1 else "classes")
-    return output_of(name)
+    return get_output(name)
 
 
 def _make_label_map(
@@ -129,7 +129,7 @@ def _make_label_map(
     if kind.problem_type == "regression" and len(own) != 1:
         raise OochubError(f"A number needs one output, and the model has {len(own)}. Train one with `oochub train`.")
     if names is None and (given is not None or restrict):
-        options = either("label_map= and restrict=", "--label-map and --restrict")
+        options = choose_wording("label_map= and restrict=", "--label-map and --restrict")
         raise OochubError(f"{options} are about classes with names, and the data set has none. Leave them out.")
     if not kind.has_classes:
         return LabelMap.in_order([kind.label_column])

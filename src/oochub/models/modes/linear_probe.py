@@ -16,13 +16,13 @@ from torch import nn
 from tqdm import tqdm
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError, OochubWarning, either
+from oochub.errors import OochubError, OochubWarning, choose_wording
 from oochub.input import BrokenRow, Input
 from oochub.models.cache_key import cache_key
 from oochub.models.encoder import Encoder
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.output import output_of, output_of_features
+from oochub.output import find_output_of_features, get_output
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.files import write_whole
 from oochub.storage.tensor_file import load_tensors, save_tensors
@@ -67,7 +67,7 @@ class LinearProbeMode(Mode):
             rows = _read_or_extract(encoder, source, inputs, data, _VALIDATION)
             held_out = rows if len(rows.label) else None
         probe = _fit_logistic_regression(*train, classes=len(self.class_names), validation=held_out)
-        self.kind = output_of("classes")
+        self.kind = get_output("classes")
         self.network = _Probed(encoder, probe.weight, probe.bias).to(data.device).eval()
         self.about, self.training = source.about("linear_probe"), source.training
         chosen_on = _VALIDATION if held_out is not None else f"a held-out fifth of {_TRAIN}"
@@ -104,7 +104,7 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     """The classes, after a look at what can be known before the weights are opened."""
     if inputs.words() == "texts":
         raise OochubError('The mode linear_probe reads images and arrays. A model of texts takes mode "head".')
-    hold_out = either(
+    hold_out = choose_wording(
         'datasets.DatasetDict(train=..., test=...), or rows.train_test_split(0.2, stratify_by_column="label").',
         "make folders or files train and test.",
     )
@@ -120,15 +120,15 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
             f"Hold some out: {hold_out}"
         )
     features: Mapping[str, Any] = data.splits[_TRAIN].features or {}
-    name = output_of_features(features)
+    name = find_output_of_features(features)
     if name != "classes":
         found = "no label" if name is None else f"the kind {name}"
-        modes = either('mode="head"', "--mode head")
+        modes = choose_wording('mode="head"', "--mode head")
         raise OochubError(
             f"A linear probe answers with a class, and the split {_TRAIN} has {found}. {modes} takes a model that "
             "was trained for it."
         )
-    names = output_of("classes").class_names(data.splits[_TRAIN])
+    names = get_output("classes").class_names(data.splits[_TRAIN])
     own = (data.part.features or {}).get("label")
     if own is not None and getattr(own, "names", names) != names:
         raise OochubError(
@@ -136,7 +136,7 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
             f"({', '.join(own.names)[:200]}). Cast both to one datasets.ClassLabel."
         )
     if not names:
-        named = either(
+        named = choose_wording(
             'Cast it: dataset.cast_column("label", datasets.ClassLabel(names=[...])).',
             "Name a column of text by --label-column.",
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.detector_boxes import check_whole_images, draw_boxes
 from oochub.models.extraction import Head
@@ -19,7 +19,7 @@ from oochub.models.match_classes import match_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import choose_auto_model
-from oochub.output import output_of, output_of_features
+from oochub.output import find_output_of_features, get_output
 from oochub.records.build_record import BuildFacts, BuildRecord, PresenceClass, presence_class
 
 _LEAST = 1e-7  # the probability that a score is raised to
@@ -69,7 +69,7 @@ class PresenceMode(Mode):
         auto = choose_auto_model(source, self.auto_models, mode="presence")
         given = None if label_map is None else read_label_map(label_map)
         features = data.part.features or {}
-        self.kind = output_of(output_of_features(features) or "classes")
+        self.kind = get_output(find_output_of_features(features) or "classes")
         names = self.kind.class_names(data.part) if self.kind.label_column in features else None
         self.class_names = tuple(names or ())
         record = BuildRecord.of(data.part.info)
@@ -117,7 +117,7 @@ class PresenceMode(Mode):
         """
         raise OochubError(
             "The mode presence answers with the largest score of a class, so there are no features and no head. Leave "
-            f"out {either('features=True', '--features')}."
+            f"out {choose_wording('features=True', '--features')}."
         )
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub import catalog
-from oochub.errors import OochubError, either
+from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.dual_encoder import (
     TEMPLATE_SETS,
@@ -24,7 +24,7 @@ from oochub.models.dual_encoder import (
 )
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.output import Output, output_of, output_of_features
+from oochub.output import Output, find_output_of_features, get_output
 from oochub.records.build_record import BuildFacts, BuildRecord, presence_class
 
 _NEGATIVES = ("a photo.", "a photo of a scene.", "a photo of something else.")
@@ -128,12 +128,12 @@ def _find_templates(record: BuildRecord | None) -> tuple[str, ...]:
 def _find_classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ...]]:
     """The kind of output and the names of the classes or labels."""
     features = part.features or {}
-    kind = output_of(output_of_features(features) or "classes")
+    kind = get_output(find_output_of_features(features) or "classes")
     if kind.problem_type == "regression":
         raise OochubError("Texts answer for classes, and the label of this data set is a number. Use a regressor.")
     names = kind.class_names(part) if kind.label_column in features else list(given or ())
     if not names:
-        named = either(
+        named = choose_wording(
             "Cast its label to datasets.ClassLabel(names=...), or give texts: prompts=.",
             "Name a column of text by --label-column, or give texts: --mode-option prompts=FILE.",
         )

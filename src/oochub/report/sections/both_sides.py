@@ -8,7 +8,14 @@ from oochub.records.origin_records import SideRows
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes
-from oochub.report.group_findings import gap_title, match_title, matched_words, out_count, shown_metrics, simultaneous
+from oochub.report.group_findings import (
+    count_out,
+    describe_matched_gap,
+    match_title,
+    select_metrics,
+    simultaneous,
+    title_gap,
+)
 from oochub.report.svg import GapChart
 from oochub.report.verdict import verdict
 from oochub.section import NamedNumber, OnPage, Passage, Section
@@ -35,7 +42,8 @@ class BothSides(Section["Report"]):
         """The matched gap in words, and the table."""
         if self._is_judged(report) or report.matched_gap is not None:
             yield Passage(
-                sentences=(matched_words(report),), table=_build_table(report) if self._is_judged(report) else None
+                sentences=(describe_matched_gap(report),),
+                table=_build_table(report) if self._is_judged(report) else None,
             )
 
     def numbers(self, report: "Report") -> Iterable[NamedNumber]:
@@ -64,20 +72,20 @@ def _build_table(report: "Report") -> Table:
     gap, benchmark = report.gap, report.benchmark
     inside, outside = report.slice_of("in"), report.slice_of("out")
     rows, below = [], Footnotes()
-    for metric in shown_metrics(report):
+    for metric in select_metrics(report):
         pair = [None if part is None else part.metrics.get(metric) for part in (inside, outside)]
         if any(estimate is not None for estimate in pair):
             unit = report.description(metric).unit
             cells = [below.cell(estimate, unit) for estimate in pair]
             is_of_gap = metric == gap.metric
             cells.append(below.cell(gap.estimate, report.unit, signed=True) if is_of_gap else format_numbers.ABSENT)
-            rows.append((wording.metric_head(metric, report.description(metric)), *cells))
+            rows.append((wording.title_metric(metric, report.description(metric)), *cells))
         if metric == benchmark.primary_metric and not format_numbers.is_undefined(benchmark.chance):
             chance = format_numbers.quantity(benchmark.chance, report.unit)
             rows.append(("chance", chance, chance, format_numbers.ABSENT))
-    rows.append(("n", format_numbers.count(gap.n_in), out_count(report), format_numbers.ABSENT))
-    titles = [wording.sentence_case(wording.side_title(benchmark, side)) for side in theme.SIDES]
-    return Table(heads=("Metric", *titles, gap_title(report)), rows=tuple(rows), footnotes=below.lines, beside=True)
+    rows.append(("n", format_numbers.count(gap.n_in), count_out(report), format_numbers.ABSENT))
+    titles = [wording.capitalize_sentence(wording.title_side(benchmark, side)) for side in theme.SIDES]
+    return Table(heads=("Metric", *titles, title_gap(report)), rows=tuple(rows), footnotes=below.lines, beside=True)
 
 
 def _draw_chart(report: "Report") -> GapChart:
@@ -87,7 +95,7 @@ def _draw_chart(report: "Report") -> GapChart:
     unbounded = 1.0 if description.unit == "fraction" else math.nan
     return GapChart(
         sides={side: e for side, e in estimates.items() if e is not None and not format_numbers.is_undefined(e)},
-        titles={side: wording.side_title(report.benchmark, side) for side in theme.SIDES},
+        titles={side: wording.title_side(report.benchmark, side) for side in theme.SIDES},
         gap=report.gap.estimate,
         unit=description.unit,
         chance=report.benchmark.chance,
@@ -111,7 +119,7 @@ def _make_page_content(report: "Report") -> dict[str, Any]:
     return {
         "chart": svg.head(chart, label) if chart.perfect == 1 else "",
         "unit": report.unit,
-        "gap": wording.in_sentence(gap_title(report)),
+        "gap": wording.put_in_sentence(title_gap(report)),
         "metric": f"{wording.name(description.title)} {format_numbers.unit_of(metric, description.unit)}",
         "chance": ""
         if format_numbers.is_undefined(benchmark.chance)
@@ -122,7 +130,7 @@ def _make_page_content(report: "Report") -> dict[str, Any]:
                 "out",
                 ", ".join(filter(None, (_describe_selection(benchmark.out_of_context), _describe_choice(outside)))),
                 outside,
-                out_count(report),
+                count_out(report),
             ),
         ],
         "matched": report.matched_gap and (match_title(report), report.matched_gap.estimate),

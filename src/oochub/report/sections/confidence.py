@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes
-from oochub.report.group_findings import headings
+from oochub.report.group_findings import write_headings
 from oochub.report.svg import Curve
 from oochub.section import NamedNumber, OnPage, Passage, Section
 
@@ -29,7 +29,7 @@ class Confidence(Section["Report"]):
         curves, _ = _make_curves(report)
         if curves:
             yield Passage(
-                title=headings(report).confidence,
+                title=write_headings(report).confidence,
                 sentences=_write_sentences(report, curves),
                 table=_build_table(curves),
             )
@@ -52,7 +52,7 @@ class Confidence(Section["Report"]):
             return None
         finding = " ".join(_write_sentences(report, curves))
         chart = svg.reliability(curves, low=low, title=finding) if any(curve.drawn for curve in curves) else None
-        title = headings(report).confidence
+        title = write_headings(report).confidence
         return OnPage(values={"title": title, "finding": finding, "chart": chart, "curves": curves})
 
 
@@ -63,7 +63,7 @@ def _make_curves(report: "Report") -> tuple[list[Curve], float]:
         calibration = (report.calibration or {}).get(side)
         if calibration is not None:
             drawn = tuple(part for part in calibration.bins if part.n >= theme.BIN_FROM)
-            curves.append(Curve(side, wording.side_title(report.benchmark, side), calibration, drawn))
+            curves.append(Curve(side, wording.title_side(report.benchmark, side), calibration, drawn))
     ends = [end for curve in curves for part in curve.drawn for end in (part.confidence, part.accuracy_low)]
     ends = [end for end in ends if math.isfinite(end)]
     return curves, min(max(math.floor(10 * min(ends, default=0.5)) / 10, 0.0), 0.9)
@@ -72,7 +72,7 @@ def _make_curves(report: "Report") -> tuple[list[Curve], float]:
 def _write_sentences(report: "Report", curves: Sequence[Curve]) -> tuple[str, ...]:
     """How often the answers of each side are right, and how sure they are; then which groups stand for the worst."""
     said = [
-        f"{wording.sentence_case(wording.side_title(report.benchmark, curve.side))} "
+        f"{wording.capitalize_sentence(wording.title_side(report.benchmark, curve.side))} "
         f"{format_numbers.fraction(curve.calibration.accuracy)}% are right at a mean confidence of "
         f"{format_numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
@@ -89,7 +89,7 @@ def _build_table(curves: Sequence[Curve]) -> Table:
         ("confidence − right, points", *(below.cell(each.overconfidence, signed=True) for each in of)),
         ("ECE ↓", *(below.cell(each.ece) for each in of)),
     )
-    heads = ("%", *(wording.sentence_case(curve.title) for curve in curves))
+    heads = ("%", *(wording.capitalize_sentence(curve.title) for curve in curves))
     return Table(heads=heads, rows=rows, footnotes=below.lines, beside=True)
 
 
@@ -99,7 +99,7 @@ def _describe_chosen(report: "Report", curve: Curve) -> str:
     if not measured:
         return ""
     rows = {row.group: row for row in report.group_rows}
-    named = wording.listed(
+    named = wording.join_names(
         [
             f"{wording.group_words(report.benchmark, rows[name]) if name in rows else wording.words(name)} "
             f"({format_numbers.count(count)} rows)"

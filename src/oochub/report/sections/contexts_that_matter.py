@@ -9,9 +9,9 @@ from oochub.records.finding_records import PICTURED, ClassInContext, ContextFind
 from oochub.records.report_records import Case, Fact, Verdict
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, wording
-from oochub.report.footnotes import Footnotes, interval_words, reason_behind, reason_words
+from oochub.report.footnotes import Footnotes, describe_interval, describe_reason, find_reason
 from oochub.report.group_findings import is_near_chance
-from oochub.report.mistake_cards import LINK, embedded_picture
+from oochub.report.mistake_cards import LINK, embed_picture
 from oochub.report.svg import Scale
 from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
@@ -166,14 +166,14 @@ def _average(report: "Report") -> str:
 
 def _say_how_much(finding: ContextFinding) -> Fact:
     if finding.is_alike and finding.having is not None:
-        gap, inner = finding.having, interval_words(finding.having, signed=True)
+        gap, inner = finding.having, describe_interval(finding.having, signed=True)
         detail = f" of accuracy with {wording.words(finding.name)} than without ({inner})"
         return Fact(
             "How much",
             f"{format_numbers.points(gap)}{format_numbers.points_word('fraction')}",
             f"{detail}, class by class.",
         )
-    inner = interval_words(finding.gap, signed=True)
+    inner = describe_interval(finding.gap, signed=True)
     rows = f"{format_numbers.count(finding.n_against)} rows against {format_numbers.count(finding.n_usual)} as usual"
     size = f"{format_numbers.points(finding.gap)}{format_numbers.points_word('fraction')}"
     return Fact("How much", size, f" of accuracy for {wording.words(finding.name)} ({inner}), {rows}.")
@@ -202,9 +202,9 @@ def _say_how_sure(report: "Report", finding: ContextFinding | None) -> Fact:
         answer = f"Nothing was tested{why}."
     else:
         alike = finding.alike_p_value if finding.is_alike else None
-        p = wording.sentence_case(format_numbers.p_value(finding.adjusted_p_value if alike is None else alike))
+        p = wording.capitalize_sentence(format_numbers.p_value(finding.adjusted_p_value if alike is None else alike))
         answer = f"{p} after {_name_correction(found)} over {found.n_tests}."
-    return Fact("How sure", answer, f"{tested} {wording.sentence_case(covers)}.")
+    return Fact("How sure", answer, f"{tested} {wording.capitalize_sentence(covers)}.")
 
 
 def _write_headline(found: ContextFindings) -> str:
@@ -214,7 +214,7 @@ def _write_headline(found: ContextFindings) -> str:
     if worse:
         names = [f"{wording.words(each.name)} ({_name_classes_it_goes_with(each)})" for each in worse[:_NAMED]]
         more = [f"{len(worse) - _NAMED} more"] if len(worse) > _NAMED else []
-        return f"This model does worse where the context is not the usual one: {wording.listed([*names, *more])}."
+        return f"This model does worse where the context is not the usual one: {wording.join_names([*names, *more])}."
     if shown:
         return "This model does better where the context is not the usual one."
     alike = [each for each in found.contexts if each.is_alike]
@@ -222,7 +222,7 @@ def _write_headline(found: ContextFindings) -> str:
         kind = alike[0].status.partition(" ")[0]
         names = [wording.words(each.name) for each in alike if each.status == alike[0].status]
         more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-        listed = wording.listed([*names[:_NAMED], *more])
+        listed = wording.join_names([*names[:_NAMED], *more])
         return f"Images with {listed} are {kind} whatever their class; no reliance on context is shown."
     if not found.contexts:
         return "No context was found."
@@ -259,7 +259,7 @@ def _describe_tests(found: ContextFindings) -> str:
     level = _LEVELS[found.correction].format(100 * found.level)
     return (
         f"Of {contexts} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
-        f"({_name_correction(found)}). {wording.sentence_case(chosen)}."
+        f"({_name_correction(found)}). {wording.capitalize_sentence(chosen)}."
     )
 
 
@@ -286,7 +286,7 @@ def _check_words(finding: ContextFinding) -> tuple[str, ...]:
     lines = [f"{format_numbers.count(wrong)} of {format_numbers.count(checked)} labels checked are wrong"]
     if bounds is not None and format_numbers.has_interval(bounds):
         if shown is not None:
-            ends = f"{format_numbers.interval(shown)}{reason_behind(shown)}"
+            ends = f"{format_numbers.interval(shown)}{find_reason(shown)}"
             lines.append(f"such labels show {format_numbers.fraction(shown)}% of a gap ({ends})")
         lines.append(f"without them it is {_format_limited(bounds)}")
     elif bounds is not None:
@@ -298,7 +298,7 @@ def _check_words(finding: ContextFinding) -> tuple[str, ...]:
 
 
 def _format_limited(estimate: Estimate) -> str:
-    return format_numbers.interval_points(estimate) + (f" ({reason_words(estimate)})" if estimate.reason else "")
+    return format_numbers.interval_points(estimate) + (f" ({describe_reason(estimate)})" if estimate.reason else "")
 
 
 def _check_sentences(report: "Report") -> tuple[str, ...]:
@@ -360,7 +360,7 @@ def _name_classes_it_goes_with(finding: ContextFinding) -> str:
 
 def _format_names(classes: list[ClassInContext]) -> str:
     more = [f"{len(classes) - _NAMED} more"] if len(classes) > _NAMED else []
-    return wording.listed([*(wording.words(each.label) for each in classes[:_NAMED]), *more])
+    return wording.join_names([*(wording.words(each.label) for each in classes[:_NAMED]), *more])
 
 
 def _select_role(finding: ContextFinding, role: str) -> list[ClassInContext]:
@@ -385,7 +385,7 @@ def _describe_left_out(found: ContextFindings) -> str:
     parts = [f"{few} {'has' if few == 1 else 'have'} too few rows"] if few else []
     if loose:
         parts.append(f"{loose} {'is' if loose == 1 else 'are'} left out: usual or unusual for no class")
-    return wording.sentence_case(f"{'; '.join(parts)}.") if parts else ""
+    return wording.capitalize_sentence(f"{'; '.join(parts)}.") if parts else ""
 
 
 def _make_page_content(report: "Report", *, images: bool = True) -> dict[str, Any] | None:
@@ -421,7 +421,7 @@ def _describe_folded(**counts: int) -> str:
     if all(count <= _FIRST[name] for name, count in counts.items()):
         return ""
     words = {"rows": "contexts", "checks": "checks", "strips": "rows of images"}
-    return f"All {wording.listed([f'{count} {words[name]}' for name, count in counts.items() if count > 1])}"
+    return f"All {wording.join_names([f'{count} {words[name]}' for name, count in counts.items() if count > 1])}"
 
 
 def _make_row(finding: ContextFinding) -> dict[str, Any]:
@@ -470,7 +470,7 @@ def _choose_pictures(findings: Sequence[ContextFinding]) -> dict[str, Any]:
 
 def _make_card(row: ContextRow) -> dict[str, Any]:
     """An image with its class, and the answer where it is wrong."""
-    picture, size = embedded_picture(row.image or "", f"row {row.example_id}")
+    picture, size = embed_picture(row.image or "", f"row {row.example_id}")
     label, said = wording.words(row.label), wording.words(row.predicted)
     link = LINK.match(row.attribution or "")
     return {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from oochub.records.table import Table
 from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import Footnotes
-from oochub.report.group_findings import headings, shown_metrics, shown_slices, worst_group_words
+from oochub.report.group_findings import describe_worst_group, select_metrics, select_slices, write_headings
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class EverySlice(Section["Report"]):
 
     def passages(self, report: "Report") -> Iterable[Passage]:
         """Which groups are the worst, and the table."""
-        yield Passage(sentences=(worst_group_words(report),), table=_build_table(report))
+        yield Passage(sentences=(describe_worst_group(report),), table=_build_table(report))
 
     def numbers(self, report: "Report") -> Iterable[NamedNumber]:
         """Every metric of every slice."""
@@ -46,9 +46,9 @@ class EverySlice(Section["Report"]):
 
 def _build_table(report: "Report") -> Table:
     """Every metric on every slice, and chance."""
-    metrics, benchmark = shown_metrics(report), report.benchmark
+    metrics, benchmark = select_metrics(report), report.benchmark
     rows, below = [], Footnotes()
-    for title, part in shown_slices(report):
+    for title, part in select_slices(report):
         cells = [below.cell(part.metrics.get(metric), report.description(metric).unit) for metric in metrics]
         rows.append((title, *cells, format_numbers.count(part.n)))
     if benchmark.primary_metric in metrics and not format_numbers.is_undefined(benchmark.chance):
@@ -56,7 +56,7 @@ def _build_table(report: "Report") -> Table:
         rows.append(
             ("chance", *(chance.get(metric, format_numbers.ABSENT) for metric in metrics), format_numbers.ABSENT)
         )
-    heads = ("Slice", *(wording.metric_head(metric, report.description(metric)) for metric in metrics), "n")
+    heads = ("Slice", *(wording.title_metric(metric, report.description(metric)) for metric in metrics), "n")
     return Table(heads=heads, rows=tuple(rows), footnotes=below.lines)
 
 
@@ -66,7 +66,7 @@ def _list_rows(report: "Report") -> tuple[str, list[ChartRow]]:
     Returns:
         The metric and its rows; "" and none for a report without any number.
     """
-    titled = shown_slices(report)
+    titled = select_slices(report)
     parts = [part for _, part in titled]
     primary = report.benchmark.primary_metric
     names = list(dict.fromkeys(name for part in parts for name in part.metrics))
@@ -83,9 +83,9 @@ def _list_rows(report: "Report") -> tuple[str, list[ChartRow]]:
 
 def _make_page_content(report: "Report") -> dict[str, Any]:
     """The slices in tables of six metrics, and apart from them the metrics that one slice alone has."""
-    titled = shown_slices(report)
+    titled = select_slices(report)
     parts = [part for _, part in titled]
-    names = shown_metrics(report)
+    names = select_metrics(report)
     shared = [m for m in names if sum(m in part.metrics for part in parts) > 1 or len(parts) == 1]
     alone = [
         (metric, title, part.metrics[metric])
@@ -94,5 +94,5 @@ def _make_page_content(report: "Report") -> dict[str, Any]:
         if metric not in shared and metric in part.metrics
     ]
     tables = [shared[start : start + _COLUMNS] for start in range(0, max(len(shared), 1), _COLUMNS)]
-    title = headings(report).slices
-    return {"title": title, "parts": titled, "tables": tables, "alone": alone, "worst": worst_group_words(report)}
+    title = write_headings(report).slices
+    return {"title": title, "parts": titled, "tables": tables, "alone": alone, "worst": describe_worst_group(report)}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from oochub.records.report_records import GroupRow
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
-from oochub.report.footnotes import Footnotes, interval_words
-from oochub.report.group_findings import headings, ranked_groups, simultaneous
+from oochub.report.footnotes import Footnotes, describe_interval
+from oochub.report.group_findings import rank_groups, simultaneous, write_headings
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
 
@@ -30,7 +30,7 @@ class GroupErrors(Section["Report"]):
 
     def has(self, report: "Report") -> bool:
         """Whether a group has a number."""
-        return bool(ranked_groups(report)[1])
+        return bool(rank_groups(report)[1])
 
     def passages(self, report: "Report") -> Iterable[Passage]:
         """The table of the groups; nothing without groups."""
@@ -66,7 +66,7 @@ def _build_table(report: "Report") -> Table:
     rows = [
         (
             row.title,
-            wording.side_title(report.benchmark, row.side) if row.side else format_numbers.ABSENT,
+            wording.title_side(report.benchmark, row.side) if row.side else format_numbers.ABSENT,
             *below.cell(row.estimate, unit).split("\n"),
             format_numbers.count(row.n),
         )
@@ -78,11 +78,11 @@ def _build_table(report: "Report") -> Table:
 
 def _group_head(report: "Report", metric: str) -> str:
     """What stands over the numbers of the groups: "Error % ↓", or title, unit and direction of another metric."""
-    return "Error % ↓" if metric == "error_rate" else wording.metric_head(metric, report.description(metric))
+    return "Error % ↓" if metric == "error_rate" else wording.title_metric(metric, report.description(metric))
 
 
 def _list_rows(report: "Report", *, by_pairing: bool = False) -> tuple[str, list[ChartRow]]:
-    """The error of each group, or the metric of its kind of output, in the order of `ranked_groups`.
+    """The error of each group, or the metric of its kind of output, in the order of `rank_groups`.
 
     Args:
         report: Any report.
@@ -91,7 +91,7 @@ def _list_rows(report: "Report", *, by_pairing: bool = False) -> tuple[str, list
     Returns:
         The metric and its rows; "" and none without groups.
     """
-    metric, rows = ranked_groups(report)
+    metric, rows = rank_groups(report)
     if by_pairing and report.benchmark.object is not None:
         rows.sort(key=lambda pair: _describe_pairing(pair[0], report.benchmark.object))
     return metric, [ChartRow(wording.group_words(report.benchmark, row), e, row.role, row.n) for row, e in rows]
@@ -113,7 +113,7 @@ def _make_page_content(report: "Report") -> dict[str, Any] | None:
     worst = (report.worst_group or {}).get("error_rate")
     worst_row = next((row for row in report.group_rows if worst is not None and row.group == worst.group), None)
     return {
-        "title": headings(report).groups,
+        "title": write_headings(report).groups,
         "matrix": _build_matrix(report),
         "rows": [(row, svg.bar(row.side, row.estimate, scale)) for row in rows][:_LISTED],
         "left_out": max(len(rows) - _LISTED, 0),
@@ -132,7 +132,7 @@ def _make_page_content(report: "Report") -> dict[str, Any] | None:
 def _describe_worst(estimate: Estimate) -> str:
     """The interval of the worst group's error: over what it holds, of how many rows, and what limits it."""
     n = f"n = {format_numbers.count(estimate.n)}"
-    return interval_words(estimate, also=", ".join(filter(None, (simultaneous(estimate), n))), level="")
+    return describe_interval(estimate, also=", ".join(filter(None, (simultaneous(estimate), n))), level="")
 
 
 def _group_axis(rows: Sequence[ChartRow], unit: str) -> svg.Scale:

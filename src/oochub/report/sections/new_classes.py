@@ -15,7 +15,7 @@ from oochub.records.finding_records import DetectionRow, DetectorDifference, Pro
 from oochub.records.report_records import Fact, Verdict
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
-from oochub.report.footnotes import Footnotes, interval_words
+from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.svg import Scale
 from oochub.report.verdict import is_undecided
 from oochub.section import NamedNumber, OnPage, Passage, Section
@@ -134,7 +134,9 @@ def _fill_verdict(report: "Report") -> Verdict:
         how_much=_say_how_much(first),
         on_what=Fact("Failures", said or "They were not compared with msp.", where if said else ""),
         how_sure=Fact(
-            "How sure", "Differences of detectors are tested on the same rows.", f" {wording.sentence_case(seeds)}."
+            "How sure",
+            "Differences of detectors are tested on the same rows.",
+            f" {wording.capitalize_sentence(seeds)}.",
         ),
     )
 
@@ -167,7 +169,7 @@ def _say_how_much(pair: _PairRows[DetectionRow]) -> Fact:
     return Fact(
         "How much",
         f"AUROC {format_numbers.fraction(best)}",
-        f" by {wording.name(row.detector, 60)} ({interval_words(best)}), {sets}; 50 is guessing.",
+        f" by {wording.name(row.detector, 60)} ({describe_interval(best)}), {sets}; 50 is guessing.",
     )
 
 
@@ -330,7 +332,7 @@ def _format_names(detectors: Sequence[str], last: str = "and") -> str:
     shown = [_name(detector) for detector in detectors[:_LISTED]]
     if len(detectors) > _LISTED:
         shown = [*shown[: _LISTED - 1], f"{len(detectors) - _LISTED + 1} others"]
-    return wording.listed(shown, last)
+    return wording.join_names(shown, last)
 
 
 def _is(detectors: Sequence[str]) -> str:

@@ -12,8 +12,8 @@ from oochub.records.finding_records import BackgroundProbe, ProbedPicture, Varia
 from oochub.records.origin_records import EvaluatedBenchmark
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, wording
-from oochub.report.footnotes import Footnotes, interval_words
-from oochub.report.mistake_cards import LINK, embedded_picture
+from oochub.report.footnotes import Footnotes, describe_interval
+from oochub.report.mistake_cards import LINK, embed_picture
 from oochub.report.svg import Scale
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
@@ -70,7 +70,7 @@ class ObjectAndBackground(Section["Report"]):
         if found is None:
             return None
         rows = (
-            ChartRow(wording.sentence_case(_VARIANTS[each.name]), each.accuracy, None, each.accuracy.n)
+            ChartRow(wording.capitalize_sentence(_VARIANTS[each.name]), each.accuracy, None, each.accuracy.n)
             for each in found.variants
         )
         return _Chart(_write_headline(found), _describe_right_answer(found), tuple(rows))
@@ -103,7 +103,7 @@ def _write_sentences(report: "Report") -> tuple[str, ...]:
     found = report.background
     if found is None:
         return ()
-    side = wording.side_title(report.benchmark, "in") if found.lenders == "in_context" else ""
+    side = wording.title_side(report.benchmark, "in") if found.lenders == "in_context" else ""
     return (
         _write_headline(found),
         _describe_gap(found),
@@ -128,9 +128,9 @@ def _build_table(found: BackgroundProbe | None) -> Table:
     if found is None:
         return Table(heads=(), rows=())
     below = Footnotes()
-    rows = [(wording.sentence_case(_VARIANTS[each.name]), *_format_cells(each, below)) for each in found.variants]
+    rows = [(wording.capitalize_sentence(_VARIANTS[each.name]), *_format_cells(each, below)) for each in found.variants]
     gap = (
-        wording.sentence_case(_GAP),
+        wording.capitalize_sentence(_GAP),
         format_numbers.ABSENT,
         below.cell(found.gap, signed=True),
         below.cell(found.gap_log_odds, _NATS, signed=True),
@@ -165,12 +165,12 @@ def _describe_gap(found: BackgroundProbe) -> str:
     if not format_numbers.has_interval(gap):
         return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such pictures')}."
     odds = found.gap_log_odds
-    log_odds = f"{format_numbers.points(odds, _NATS)} ({interval_words(odds, _NATS, signed=True, level='')})"
+    log_odds = f"{format_numbers.points(odds, _NATS)} ({describe_interval(odds, _NATS, signed=True, level='')})"
     says_it = "It names the class of" if found.thing is None else f"It says {wording.words(found.thing)} for"
     return (
         f"{says_it} {format_numbers.fraction(same.accuracy)}% of objects on a background of their own class, "
         f"{format_numbers.fraction(other.accuracy)}% on one of another: {format_numbers.points(gap)} points "
-        f"({interval_words(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')}), of the "
+        f"({describe_interval(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')}), of the "
         f"log-odds {log_odds}."
     )
 
@@ -178,7 +178,7 @@ def _describe_gap(found: BackgroundProbe) -> str:
 def _describe_alone(found: BackgroundProbe) -> str:
     alone, own = found.variant("background_alone").accuracy, found.variant("original").accuracy
     thing = "the row's class" if found.thing is None else wording.words(found.thing)
-    within = interval_words(alone, level="")
+    within = describe_interval(alone, level="")
     return (
         f"With the object filled it still says {thing} for {format_numbers.fraction(alone)}% ({within}), "
         f"for {format_numbers.fraction(own)}% of the same rows as they are."
@@ -187,14 +187,14 @@ def _describe_alone(found: BackgroundProbe) -> str:
 
 def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -> str:
     left = [f"{wording.name(reason)} ({format_numbers.count(count)})" for reason, count in found.left_out.items()]
-    out = f" Left out: {wording.listed(left)}." if left else ""
+    out = f" Left out: {wording.join_names(left)}." if left else ""
     few = found.n_lenders < _SOME_LENDERS
     lent = (
         f" Backgrounds are lent by {'only ' if few else ''}{format_numbers.count(found.n_lenders)} rows"
         f"{f' {side}' if side else ''}{_FEW if few and METHOD in found.gap.method else ''}."
     )
     return (
-        f"{format_numbers.count(found.n)} rows{wording.of_split(own, found.split)} altered, their objects by "
+        f"{format_numbers.count(found.n)} rows{wording.name_split(own, found.split)} altered, their objects by "
         f"{wording.name(found.area)}.{out}{lent} Altered images are unlike any of "
         "training, which alone may cost answers."
     )
@@ -236,10 +236,14 @@ def _make_page_content(report: "Report", *, images: bool = True) -> dict[str, An
         "says": _describe_right_answer(found),
         "axis": svg.tick_labels(_SCALE, lambda tick: f"{100 * tick:.4g}", most=_TICKS),
         "rows": [
-            {"name": wording.sentence_case(_VARIANTS[each.name]), "row": each, "chart": _draw_chart(each.accuracy)}
+            {
+                "name": wording.capitalize_sentence(_VARIANTS[each.name]),
+                "row": each,
+                "chart": _draw_chart(each.accuracy),
+            }
             for each in found.variants
         ],
-        "gap_name": wording.sentence_case(_GAP),
+        "gap_name": wording.capitalize_sentence(_GAP),
         "gap": found.gap,
         "gap_log_odds": found.gap_log_odds,
         "shown": [] if shown is None else [_make_picture(each) for each in shown.pictures],
@@ -250,14 +254,14 @@ def _make_page_content(report: "Report", *, images: bool = True) -> dict[str, An
 
 
 def _make_picture(shown: ProbedPicture) -> dict[str, Any]:
-    source, size = embedded_picture(shown.image, f"probe {shown.name}")
+    source, size = embed_picture(shown.image, f"probe {shown.name}")
     if size > _LARGEST:
         raise OochubError(
             f"The image {shown.name} of the probe has {size:,} bytes, at most {_LARGEST:,} are shown. Make the "
             "report again with `oochub audit`, or render it without images."
         )
     return {
-        "name": wording.sentence_case(_VARIANTS[shown.name]),
+        "name": wording.capitalize_sentence(_VARIANTS[shown.name]),
         "src": source,
         "answer": wording.words(shown.answer),
         "sure": format_numbers.fraction(shown.probability),

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from oochub.records.finding_records import ONE_PLACE, ErrorsByContext
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
-from oochub.report.footnotes import Footnotes, interval_words
+from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.svg import Scale
 from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
@@ -147,7 +147,7 @@ def _write_finding(report: "Report") -> _Finding | None:
     else:
         headline, counts = f"It is not shown that errors follow the {place}.", f"{hits} of {n} go to {target}"
     even, of_answers = map(format_numbers.fraction, by_chance)
-    rest = f"{counts}: {format_numbers.fraction(share)}% ({interval_words(share)}). "
+    rest = f"{counts}: {format_numbers.fraction(share)}% ({describe_interval(share)}). "
     rest += (
         f"By chance it would be {even}% (to the other classes alike) or {of_answers}% (to each as often as answered)."
     )
@@ -179,7 +179,14 @@ def _build_table(report: "Report") -> Table:
         )
         for context, classes, share, chance in parts
     ]
-    heads = (wording.sentence_case(_place(report)), _head(errors), "Errors to it %", "95% interval", "Chance %", "n")
+    heads = (
+        wording.capitalize_sentence(_place(report)),
+        _head(errors),
+        "Errors to it %",
+        "95% interval",
+        "Chance %",
+        "n",
+    )
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=below.lines)
 
 
@@ -204,7 +211,7 @@ def _list_confusion_rows(report: "Report") -> tuple[list[str], list[_ConfusionRo
 def _format_classes(classes: tuple[str, ...]) -> str:
     """The classes of a context in words, the first three by name."""
     more = [f"{len(classes) - _CLASSES} more"] if len(classes) > _CLASSES else []
-    return wording.listed([*map(wording.words, classes[:_CLASSES]), *more])
+    return wording.join_names([*map(wording.words, classes[:_CLASSES]), *more])
 
 
 def _place(report: "Report") -> str:
