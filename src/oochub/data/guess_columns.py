@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from oochub.data.user_columns import ClassColumn, column_array, read_class_column
-from oochub.errors import either
+from oochub.data.user_columns import ClassColumn, get_column_array, read_class_column
+from oochub.errors import choose_wording
 from oochub.records.build_record import BUILD_COLUMN, CHOSEN_ON, CONTEXTS_COLUMN
 from oochub.records.output_columns import LONGEST_NAME
 
@@ -57,7 +57,7 @@ def say_guess(role: str, column: str) -> str:
     >>> say_guess("context", "place")
     "The context is taken from the column 'place', the only one that can hold it. Name another with context=."
     """
-    name = either(f"{role}=", f"--{role}-column")
+    name = choose_wording(f"{role}=", f"--{role}-column")
     return f"The {role} is taken from the column {column!r}, the only one that can hold it. Name another with {name}."
 
 
@@ -73,9 +73,9 @@ def _can_be_class(data: _Parts, name: str) -> bool:
         return False
     part = next(iter(data.values()))
     few = part.select(range(min(len(part), _FIRST_ROWS)))  # so that long columns of captions are not read whole
-    if len(pc.unique(column_array(few, name))) > _MOST_VALUES:
+    if len(pc.unique(get_column_array(few, name))) > _MOST_VALUES:
         return False
-    values = pa.chunked_array([column_array(each, name) for each in data.values()])
+    values = pa.chunked_array([get_column_array(each, name) for each in data.values()])
     if values.null_count or not len(values):
         return False
     counted = values.value_counts()
@@ -108,9 +108,9 @@ def name_candidates(data: Any) -> str:
     names = list_candidates(parts, label=label)
     if not names:
         return ""
-    context = either("context=", "--context-column")
+    context = choose_wording("context=", "--context-column")
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     if label is not None:
         return f" It may be {' or '.join(names)}: name the one that holds it with {context}."
-    options = f"{either('label=', '--label-column')} and {context}"
+    options = f"{choose_wording('label=', '--label-column')} and {context}"
     return f" Columns that may hold the label or the context: {listed}. Name them with {options}."

@@ -94,7 +94,7 @@ def make_user_data(
     label_name, context_name = _find_label_column(features, columns), _find_context_column(features, columns)
     group_name = columns.group or ("group" if "group" in features else None)
     made = {"example_id": _Made(datasets.Value("string"), find_example_ids(data))}
-    folders = class_folders(data) if label_name is None else None
+    folders = list_class_folders(data) if label_name is None else None
     guessed: dict[str, str] = {}
     if "label" in guess and is_own and label_name is None and folders is None and not _has_truth(features):
         guessed |= _guess("label", list_candidates(data, besides=columns.named.values()))
