@@ -23,10 +23,11 @@ from oochub.data.user_columns import (
     find_images,
     format_first_rows,
     is_class_like,
+    list_class_folders,
     read_class_column,
     read_number_column,
 )
-from oochub.errors import OochubError, OochubWarning, unknown_name
+from oochub.errors import OochubError, OochubWarning, choose_wording, unknown_name
 from oochub.records.build_record import OWN, BuildFacts, BuildRecord
 from oochub.records.sides import CHALLENGES
 from oochub.settings.data_settings import DataSettings
