@@ -15,7 +15,7 @@ from oochub.commands._options import (
     without_weight_bars,
     writes,
 )
-from oochub.commands._signature import shown
+from oochub.commands._signature import MORE, shown
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -38,7 +38,9 @@ def saliency(
         Path | None, typer.Option(callback=writes(CSV), help="A CSV with a line for each image and model.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="The class of the images; default the most often mistaken.")] = None,
-    answer: Annotated[str | None, typer.Option(help="The class that the model took them for.")] = None,
+    answer: Annotated[
+        str | None, typer.Option(rich_help_panel=MORE, help="The class that the model took them for.")
+    ] = None,
     pictures: Annotated[int, typer.Option(help="How many to show, the surest mistakes first.", min=1)] = 6,
     masks: Annotated[
         Path | None,
@@ -46,14 +48,24 @@ def saliency(
             help="Folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO: how much attention is on it."
         ),
     ] = None,
-    most: Annotated[int, typer.Option(help="With --masks: images for the mean share.", min=1)] = 200,
-    samples: Annotated[int, typer.Option(help="Noisy copies of each image.", min=1)] = 4,
-    noise: Annotated[float, typer.Option(help="Their standard deviation, in units of normalized pixels.", min=0)] = 0.3,
+    most: Annotated[
+        int, typer.Option(rich_help_panel=MORE, help="With --masks: images for the mean share.", min=1)
+    ] = 200,
+    samples: Annotated[int, typer.Option(rich_help_panel=MORE, help="Noisy copies of each image.", min=1)] = 4,
+    noise: Annotated[
+        float,
+        typer.Option(rich_help_panel=MORE, help="Their standard deviation, in units of normalized pixels.", min=0),
+    ] = 0.3,
     variant: Annotated[
-        Literal["paper", "torchcam"], typer.Option(help="torchcam: as that library computes it, for comparison.")
+        Literal["paper", "torchcam"],
+        typer.Option(rich_help_panel=MORE, help="torchcam: as that library computes it, for comparison."),
     ] = "paper",
-    seed: Annotated[int, typer.Option(help="Of the noise and of the bootstrap.", min=0, max=2**32 - 1)] = 0,
-    split: Annotated[str | None, typer.Option(help="To take the images from; default that of the headline.")] = None,
+    seed: Annotated[
+        int, typer.Option(rich_help_panel=MORE, help="Of the noise and of the bootstrap.", min=0, max=2**32 - 1)
+    ] = 0,
+    split: Annotated[
+        str | None, typer.Option(rich_help_panel=MORE, help="To take the images from; default that of the headline.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Shows what a model looked at in the images that it got wrong out of context.

@@ -14,7 +14,7 @@ import typer
 
 from oochub import catalog
 from oochub.commands._options import out_console
-from oochub.commands._signature import with_options
+from oochub.commands._signature import is_more, shows_all, with_options
 from oochub.errors import OochubError, word_for_shell
 
 PANELS = {
@@ -61,6 +61,13 @@ class _Commands(typer.core.TyperGroup):
         parsed: list[str] = super().parse_args(context, words)
         return parsed
 
+    def get_params(self, context: Any) -> list[Any]:
+        """The options; `--show-completion` is for those who know it, and `--help` fits on a screen."""
+        found: list[Any] = super().get_params(context)
+        for each in found:
+            each.hidden = each.hidden or "--show-completion" in each.opts
+        return found
+
     def resolve_command(self, context: Any, words: list[str]) -> Any:
         typed = words[0]
         if typed in self.commands or typed.startswith("-") or context.resilient_parsing:
@@ -84,6 +91,27 @@ def _near_commands(typed: str, group: str) -> list[str]:
     near = [name for word in close for name, last in own.items() if last == word]
     near += [_OLD_NAMES[word] for word in close if word in _OLD_NAMES and word not in own.values()]
     return sorted(near, key=lambda name: not group or name.partition(" ")[0] != group)[:3]
+
+
+class _Command(typer.core.TyperCommand):
+    """A command whose `--help` shows what most people need; `--help-all` shows every option."""
+
+    def format_help(self, context: Any, formatter: Any) -> None:
+        more: list[Any] = [] if shows_all(context) else [each for each in self.params if _is_more(each)]
+        for each in more:
+            each.hidden = True
+        epilog, self.epilog = self.epilog, "More options: --help-all" if more else self.epilog
+        try:
+            super().format_help(context, formatter)
+        finally:
+            self.epilog = epilog
+            for each in more:
+                each.hidden = False
+
+
+def _is_more(parameter: Any) -> bool:
+    """Whether `--help-all` alone shows it."""
+    return is_more(getattr(parameter, "rich_help_panel", None)) and not parameter.hidden
 
 
 app = typer.Typer(
@@ -150,7 +178,7 @@ def _panel(name: str) -> str:
 
 def _add(to: typer.Typer, name: str, own: str, panel: str | None = None) -> None:
     command = _refuse_infinite(with_options(catalog.get("command", name), name))
-    to.command(name=own, rich_help_panel=panel)(command)
+    to.command(name=own, cls=_Command, rich_help_panel=panel)(command)
 
 
 def _refuse_infinite(command: Callable[..., None]) -> Callable[..., None]:

@@ -15,6 +15,42 @@ import typer
 from oochub.records.parameters import list_kinds
 from oochub.settings.option import Option, Settings, get_default, list_options, type_of
 
+MORE = "More"
+"""The panel of a command's own options that `--help-all` alone shows; "More: Speed" is that of a record's."""
+
+
+_ALL = "oochub.help_all"
+
+
+def is_more(panel: str | None) -> bool:
+    """Whether the options of a panel are shown by `--help-all` alone."""
+    return (panel or "").partition(":")[0] == MORE
+
+
+def shows_all(context: Any) -> bool:
+    """Whether `--help-all` was typed."""
+    return bool(context.meta.get(_ALL))
+
+
+def _print_all(context: typer.Context, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        context.meta[_ALL] = True
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+_HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=False,
+    annotation=Annotated[
+        bool,
+        typer.Option(
+            "--help-all", is_eager=True, expose_value=False, callback=_print_all, help="Show all options and exit."
+        ),
+    ],
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Shown:
@@ -61,6 +97,9 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
         about = {field: one for field, one in list_options(kind).items() if shows.has(field) and _is_shown(one, name)}
         records[each.name] = kind, about
         parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
+
+    if any(is_more(each.annotation.__metadata__[0].rich_help_panel) for each in parameters):
+        parameters.append(_HELP_ALL)
 
     @wraps(command)
     def run(**typed: Any) -> None:
@@ -111,7 +150,7 @@ def _make_parameter(kind: type[Settings], field: str, about: Option, shows: _Sho
     given = typer.Option(
         about.flag,
         help=f"{words.removesuffix('.')}; repeatable." if get_origin(alone) is list else words,
-        rich_help_panel=about.panel,
+        rich_help_panel=about.panel if about.common or default is MISSING else f"{MORE}: {about.panel}",
         metavar=about.metavar,
         min=about.least if about.least is not None else about.above,
         max=about.most if alone is int else None,  # of nan typer would say that it is too large

@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from oochub.commands._options import AsJson, Source, out_console, print_result, writes
-from oochub.commands._signature import shown
+from oochub.commands._signature import MORE, shown
 from oochub.errors import OochubError
 from oochub.process.ranks import Ranks
 from oochub.settings.data_settings import DataSettings
@@ -28,26 +28,38 @@ def build(
         typer.Option(help="The configuration; repeatable for a benchmark, and shared out by torchrun's processes."),
     ] = None,
     follow_links: Annotated[
-        bool, typer.Option("--follow-links", help="Read images that links lead to outside the raw folder.")
+        bool,
+        typer.Option(
+            "--follow-links", rich_help_panel=MORE, help="Read images that links lead to outside the raw folder."
+        ),
     ] = False,
-    num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
+    num_proc: Annotated[int | None, typer.Option(rich_help_panel=MORE, help="Processes to build with.", min=1)] = None,
     format: Annotated[
         Literal["parquet", "webdataset"], typer.Option(help="Of the files: Parquet, or shards of a WebDataset.")
     ] = "parquet",
     shard_size: Annotated[
-        float, typer.Option(help="Megabytes a shard of a WebDataset; of each split there are 8 or more.")
+        float,
+        typer.Option(
+            rich_help_panel=MORE, help="Megabytes a shard of a WebDataset; of each split there are 8 or more."
+        ),
     ] = 500.0,
     audit: Annotated[
         Path | None,
         typer.Option(
             callback=writes(CSV),
+            rich_help_panel=MORE,
             help="imagenet_ood: a CSV of every candidate class, kept or what removed it; needs no raw files.",
         ),
     ] = None,
-    order: Annotated[str, typer.Option(help="Of the audit's filters: 3.2, H, or names with commas.")] = "3.2",
-    candidates: Annotated[str, typer.Option(help="Of the audit: winter21, fall11, or a file of wnids.")] = "winter21",
+    order: Annotated[
+        str, typer.Option(rich_help_panel=MORE, help="Of the audit's filters: 3.2, H, or names with commas.")
+    ] = "3.2",
+    candidates: Annotated[
+        str, typer.Option(rich_help_panel=MORE, help="Of the audit: winter21, fall11, or a file of wnids.")
+    ] = "winter21",
     wordnet: Annotated[
-        Path | None, typer.Option(help="Audit by this folder of WordNet 3.0, not by the facts in oochub.")
+        Path | None,
+        typer.Option(rich_help_panel=MORE, help="Audit by this folder of WordNet 3.0, not by the facts in oochub."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

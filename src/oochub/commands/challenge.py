@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from oochub.commands._options import AsJson, Source, check_pairs, out_console, print_result, writes
+from oochub.commands._signature import MORE
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import REPOSITORY
@@ -34,27 +35,45 @@ def challenge(
     allowed: Annotated[str | None, typer.Option(help="membership: 1..245 or road,grass; outside is hard.")] = None,
     inside: Annotated[bool, typer.Option("--inside", help="membership: inside is hard.")] = False,
     present: Annotated[
-        _Column, typer.Option(help="co_occurrence, gist: column that says if the object is there.")
+        _Column,
+        typer.Option(rich_help_panel=MORE, help="co_occurrence, gist: column that says if the object is there."),
     ] = None,
     context_areas: Annotated[
-        _Column, typer.Option(help="co_occurrence: columns of areas, a,b,c, or one of lists.")
+        _Column, typer.Option(rich_help_panel=MORE, help="co_occurrence: columns of areas, a,b,c, or one of lists.")
     ] = None,
-    beta: Annotated[float | None, typer.Option(help="co_occurrence: the area of a present context.")] = None,
-    similarity: Annotated[_Column, typer.Option(help="gist: column of the similarity to the mean scene.")] = None,
+    beta: Annotated[
+        float | None, typer.Option(rich_help_panel=MORE, help="co_occurrence: the area of a present context.")
+    ] = None,
+    similarity: Annotated[
+        _Column, typer.Option(rich_help_panel=MORE, help="gist: column of the similarity to the mean scene.")
+    ] = None,
     tau: Annotated[
-        str | None, typer.Option(help="gist: threshold, or two, of positives and negatives: 0.5,0.4.")
+        str | None,
+        typer.Option(rich_help_panel=MORE, help="gist: threshold, or two, of positives and negatives: 0.5,0.4."),
     ] = None,
-    hard_positives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.", min=0)] = None,
-    hard_negatives: Annotated[int | None, typer.Option(help="gist: how many, instead of --tau.", min=0)] = None,
+    hard_positives: Annotated[
+        int | None, typer.Option(rich_help_panel=MORE, help="gist: how many, instead of --tau.", min=0)
+    ] = None,
+    hard_negatives: Annotated[
+        int | None, typer.Option(rich_help_panel=MORE, help="gist: how many, instead of --tau.", min=0)
+    ] = None,
     parameter: Annotated[
         list[str] | None,
-        typer.Option(callback=check_pairs, help="Another parameter of the criterion, key=value; repeatable."),
+        typer.Option(
+            callback=check_pairs,
+            rich_help_panel=MORE,
+            help="Another parameter of the criterion, key=value; repeatable.",
+        ),
     ] = None,
     earlier_parameter: Annotated[
         list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
     ] = None,  # its name of before
-    restrict_train: Annotated[bool, typer.Option("--restrict-train", help="Drop what is hard from train.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace a column challenge.")] = False,
+    restrict_train: Annotated[
+        bool, typer.Option("--restrict-train", rich_help_panel=MORE, help="Drop what is hard from train.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", rich_help_panel=MORE, help="Replace a column challenge.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Makes a challenge set of any data: a criterion says which examples are out of context."""

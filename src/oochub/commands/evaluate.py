@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from oochub.commands._options import AsJson, out_console, print_result, writes
+from oochub.commands._signature import MORE
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import EvaluationSettings
@@ -42,7 +43,11 @@ def evaluate(
     ] = None,
     keep: Annotated[
         Path | None,
-        typer.Option(callback=writes(PREDICTIONS), help="Also such a file as Parquet of oochub, for compare."),
+        typer.Option(
+            callback=writes(PREDICTIONS),
+            rich_help_panel=MORE,
+            help="Also such a file as Parquet of oochub, for compare.",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

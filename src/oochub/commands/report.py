@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from oochub.commands._options import AsJson, out_console, print_result, writes
-from oochub.commands._signature import shown
+from oochub.commands._signature import MORE, shown
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
 from oochub.storage.files import check_writable
@@ -56,9 +56,14 @@ def report(
     reference: Annotated[Path | None, typer.Option(help="Predictions of the training split, to fit detectors.")] = None,
     embedding: Annotated[
         list[Path] | None,
-        typer.Option(help="Predictions with features that say which images are near, a file a set; repeatable."),
+        typer.Option(
+            rich_help_panel=MORE,
+            help="Predictions with features that say which images are near, a file a set; repeatable.",
+        ),
     ] = None,
-    images: Annotated[bool, typer.Option(help="Images of the worst mistakes on the page.")] = True,
+    images: Annotated[
+        bool, typer.Option(rich_help_panel=MORE, help="Images of the worst mistakes on the page.")
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Turns a report into a page, Markdown, LaTeX or tables, and reports or predictions into figures.

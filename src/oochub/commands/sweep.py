@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from oochub.commands._options import AsJson, check_pairs, out_console, print_result, writes
-from oochub.commands._signature import shown
+from oochub.commands._signature import MORE, shown
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.artifacts import SWEEP
 
@@ -43,9 +43,12 @@ def sweep(
         bool, typer.Option("--features", help="Heads on features extracted once: a track of its own.")
     ] = False,
     head: Annotated[
-        str | None, typer.Option(help="With --features, linear or mlp; its width is --override hidden_size=256.")
+        str | None,
+        typer.Option(
+            rich_help_panel=MORE, help="With --features, linear or mlp; its width is --override hidden_size=256."
+        ),
     ] = None,
-    variant: Annotated[str | None, typer.Option(help="One of the recipe's variants.")] = None,
+    variant: Annotated[str | None, typer.Option(rich_help_panel=MORE, help="One of the recipe's variants.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Trains every task x method x setting x seed of a recipe, and selects; run again, it goes on."""

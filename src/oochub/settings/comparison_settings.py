@@ -21,12 +21,14 @@ class ComparisonSettings(Settings):
         help="Names of metrics, a table each; default the primary.",
         more="Of predictions also the benchmark's other metrics that are means over rows.",
         panel="Metrics",
+        common=True,
         typed=list[str] | None,
     )
     slice: Any = option(
         None,
         help="Of reports: such as hard, easy, all; side by side; default out of context.",
         panel=_REPORTS,
+        common=True,
         typed=list[str] | None,
     )
     reported: bool = option(
@@ -41,7 +43,9 @@ class ComparisonSettings(Settings):
     rows: Literal["tasks", "methods"] = option(
         "tasks", help="Of reports: what a row is, tasks or methods.", panel=_REPORTS, noun="kind of rows"
     )
-    task: str | None = option(None, help="Of predictions of nooch/all: the task, such as ce_car.", panel=_PREDICTIONS)
+    task: str | None = option(
+        None, help="Of predictions of nooch/all: the task, such as ce_car.", panel=_PREDICTIONS, common=True
+    )
     resamples: int = option(
         1000,
         help="Of predictions: bootstrap replicates of the differences that are bootstrapped.",

@@ -25,6 +25,7 @@ class ContextSettings(Settings):
         more="Or by the way itself, for data that do not say them; see `oochub.contexts`. What it measures is kept in "
         "the cache.",
         panel="Contexts",
+        common=True,
         metavar="WAY",
         typed=str | None,
     )
@@ -32,12 +33,14 @@ class ContextSettings(Settings):
         None,
         help="What the way looks with: a model folder or a Hub id; not for properties.",
         panel="Contexts",
+        common=True,
         python=False,
     )
     context_names: Any = option(
         None,
         help="zero_shot: the contexts to look for, grass,beach,road.",
         panel="Contexts",
+        common=True,
         typed=str | None,
         parse=parse_names,
         python=False,

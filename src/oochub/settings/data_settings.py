@@ -48,6 +48,7 @@ class DataSettings(Settings):
         help="Own data: column of labels; default label.",
         more="A field of a WebDataset's JSON is `json.species`.",
         panel="Data",
+        common=True,
         flag="--label-column",
     )
     context: str | None = option(
@@ -55,6 +56,7 @@ class DataSettings(Settings):
         help="Column of contexts, from which groups and challenges follow; default context.",
         more="Of a benchmark a column that is to be its context.",
         panel="Data",
+        common=True,
         flag="--context-column",
     )
     group: str | None = option(
@@ -77,7 +79,9 @@ class DataSettings(Settings):
         parse=parse_usual,
     )
     config: str | None = option(None, help="The configuration, of a source with several.", panel="Data")
-    data_dir: str | None = option(None, help="The raw folder; default $OOCHUB_DATA/<benchmark>.", panel="Data")
+    data_dir: str | None = option(
+        None, help="The raw folder; default $OOCHUB_DATA/<benchmark>.", panel="Data", common=True
+    )
     options: Mapping[str, Any] | None = option(
         None,
         help="An option of the benchmark.",

@@ -38,7 +38,7 @@ class EvaluationSettings(Settings):
     """
 
     metrics: Iterable[str] | None = option(
-        None, help="Names of metrics; default the benchmark's.", panel="Metrics", flag="--metric"
+        None, help="Names of metrics; default the benchmark's.", panel="Metrics", common=True, flag="--metric"
     )
     match: str | None = option(
         None,
@@ -60,6 +60,7 @@ class EvaluationSettings(Settings):
         more="Names, or detectors; `predictions` may then be of several configs, the one in distribution first, and "
         '`report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one number.',
         panel=_SETS,
+        common=True,
         flag="--detector",
         typed=list[str] | None,
     )
@@ -68,6 +69,7 @@ class EvaluationSettings(Settings):
         help="Predictions of the training split, to fit detectors.",
         more="They have features.",
         panel=_SETS,
+        common=True,
         typed=Path | None,
         parse=parse_path,
     )
@@ -93,6 +95,7 @@ class EvaluationSettings(Settings):
         help="What a CSV, Parquet or NPZ file of answers is of: spawrious/o2o_hard, or own data.",
         more="A source of `oochub.load`, or the splits that it gave.",
         panel="Data",
+        common=True,
         typed=str | None,
     )
     model_name: str | None = option(

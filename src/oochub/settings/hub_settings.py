@@ -46,6 +46,7 @@ class HubSettings(Settings):
         help="Send a report.json as an entry: a pull request there, or into a folder here.",
         more="In place of `to`: a data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.",
         panel="Leaderboard",
+        common=True,
         metavar="USER/RESULTS",
     )
     predictions: Any = option(
@@ -70,6 +71,7 @@ class HubSettings(Settings):
         help="Of a benchmark: a configuration; all where none is given.",
         more="But those that cannot be built of the raw folder alone, which are said.",
         panel="Data",
+        common=True,
         flag="--config",
     )
     num_proc: int | None = option(None, help="Of a benchmark: processes to build with.", panel="Speed", least=1)
@@ -80,7 +82,9 @@ class HubSettings(Settings):
         panel="Data",
         flag="--without-images",
     )
-    private: bool = option(False, help="Make a repository that others do not see.", panel=_PANEL, flag="--private")
+    private: bool = option(
+        False, help="Make a repository that others do not see.", panel=_PANEL, common=True, flag="--private"
+    )
     revision: str | None = option(None, help="A branch, made where it is not there; default main.", panel=_PANEL)
     overwrite: bool = option(
         False,
@@ -89,7 +93,7 @@ class HubSettings(Settings):
         flag="--overwrite",
     )
     dry_run: bool = option(
-        False, help="Only say which files would change; needs no token.", panel=_PANEL, flag="--dry-run"
+        False, help="Only say which files would change; needs no token.", panel=_PANEL, common=True, flag="--dry-run"
     )
     evaluation_framework: str | None = option(
         None,
@@ -115,5 +119,6 @@ class HubSettings(Settings):
         False,
         help="Of results: open a pull request, as for a model of others.",
         panel=_PANEL,
+        common=True,
         flag="--pull-request",
     )

@@ -21,11 +21,13 @@ class ModelSettings(Settings):
         help="How the model answers: auto, by its architecture, or one of `oochub list mode`.",
         more='"head", its own head; "linear_probe", logistic regression on the features of the split train; ...',
         panel="Model",
+        common=True,
     )
     label_map: Any = option(
         None,
         help="A .csv or .json file: a class of the data, the classes of the model for it.",
         panel="Model",
+        common=True,
         typed=str | None,
         python=False,
     )

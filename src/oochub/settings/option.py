@@ -26,6 +26,7 @@ class Option:
         help: What it does, in words that are true at the command line and in Python.
         more: What Python's documentation says too, and a terminal has no room for.
         panel: The part of `--help` that it stands in: Data, Model, Contexts, Intervals, Speed, Training, Hub or Output.
+        common: Whether `--help` shows it; `--help-all` shows the others too.
         flag: How the command line writes it, where that is not the name: "--label-column", "--cache/--no-cache".
         form: How a value is typed, where that is not how Python takes it: "key=value".
         metavar: What stands for the value in `--help`.
@@ -44,6 +45,7 @@ class Option:
     help: str
     more: str = ""
     panel: str
+    common: bool = False
     flag: str | None = None
     form: str = ""
     metavar: str | None = None

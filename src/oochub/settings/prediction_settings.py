@@ -24,13 +24,19 @@ class PredictionSettings(Settings):
     """
 
     splits: Iterable[str] | None = option(
-        None, help="Splits to predict; default all but train.", panel="Data", flag="--split", is_keyed=False
+        None,
+        help="Splits to predict; default all but train.",
+        panel="Data",
+        common=True,
+        flag="--split",
+        is_keyed=False,
     )
     limit: int | None = option(
         None,
         help="At most so many rows of each split, at random: a quick look.",
         more="The seed is fixed; of a stream they are the first, and every report says so.",
         panel="Data",
+        common=True,
         least=1,
         hint="Leave it out for all rows.",
     )
@@ -46,6 +52,7 @@ class PredictionSettings(Settings):
         help="Store the features before the head, and the head.",
         more="They are `features`, and `Predictions.head`, in a file `<out>.head.safetensors`.",
         panel="Output",
+        common=True,
         commands=("predict",),
     )
     images: bool = option(
@@ -98,6 +105,7 @@ class PredictionSettings(Settings):
         None,
         help="Rows a forward pass; default 16, on a GPU 128.",
         panel="Speed",
+        common=True,
         least=1,
         hint="Leave it out for ours.",
     )
@@ -106,6 +114,7 @@ class PredictionSettings(Settings):
         help="auto (a GPU if there is one), cpu, cuda, cuda:1, mps.",
         more="Or a device of torch.",
         panel="Speed",
+        common=True,
         typed=str,
     )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = option(

@@ -25,6 +25,7 @@ class ProbeSettings(Settings):
         help="background: ask about the object alone, the background alone, and the object on others.",
         more="See `oochub show probe background`. The verdict does not go by it.",
         panel="Contexts",
+        common=True,
     )
     masks: Any = option(
         None,

@@ -17,12 +17,13 @@ class TrainingSettings(Settings):
     {'learning_rate': 0.1, 'optim': 'sgd'}
     """
 
-    objective: str = option("erm", help="One of `oochub list objective`.", panel=_PANEL)
+    objective: str = option("erm", help="One of `oochub list objective`.", panel=_PANEL, common=True)
     hyperparameters: Mapping[str, Any] | None = option(
         None,
         help="Of the objective.",
         form="key=value",
         panel=_PANEL,
+        common=True,
         flag="--set",
         typed=list[str] | None,
         parse=parse_pairs,
@@ -32,6 +33,7 @@ class TrainingSettings(Settings):
         help="A model folder or Hub id, or one of `oochub list model` (untrained); default a small one.",
         more='For such rows, "resnet-tiny" for images.',
         panel=_NETWORK,
+        common=True,
     )
     pretrained: bool = option(True, help="Load the weights of the model, not its architecture alone.", panel=_NETWORK)
     image_size: int | None = option(
@@ -49,9 +51,10 @@ class TrainingSettings(Settings):
         '"contexts:NAME" is whether a row has the context or lacks it; see '
         "`oochub.context_finding.context_environments`.",
         panel=_PANEL,
+        common=True,
     )
     num_train_epochs: int = option(
-        12, help="Passes over the training split, at most.", panel=_PANEL, least=1, python=False
+        12, help="Passes over the training split, at most.", panel=_PANEL, common=True, least=1, python=False
     )
     per_device_train_batch_size: int = option(
         64, help="Rows a step, on each device.", panel=_PANEL, least=1, python=False
@@ -71,6 +74,7 @@ class TrainingSettings(Settings):
         0,
         help="Of new weights, the order of rows and augmentation.",
         panel=_PANEL,
+        common=True,
         least=0,
         most=2**32 - 1,
         python=False,

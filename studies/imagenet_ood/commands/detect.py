@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from oochub.commands._options import AsJson, out_console, print_result, without_weight_bars, writes
-from oochub.commands._signature import shown
+from oochub.commands._signature import MORE, shown
 from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.studies.file_kinds import STUDY
@@ -21,13 +21,17 @@ def detect(
     out: Annotated[
         Path, typer.Option(callback=writes(STUDY), help="The folder of the study: predictions, reports, tables.")
     ],
-    id_set: Annotated[str, typer.Option("--id", help="The config of imagenet_ood in distribution.")] = "imagenet_1k",
+    id_set: Annotated[
+        str, typer.Option("--id", rich_help_panel=MORE, help="The config of imagenet_ood in distribution.")
+    ] = "imagenet_1k",
     sets: Annotated[
         list[str] | None,
         typer.Option("--image-set", help="A config beside it; repeatable. Default the paper's of each table."),
     ] = None,
     earlier_sets: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
-    pair: Annotated[list[str] | None, typer.Option(help="IN:OUT instead of --image-set; repeatable.")] = None,
+    pair: Annotated[
+        list[str] | None, typer.Option(rich_help_panel=MORE, help="IN:OUT instead of --image-set; repeatable.")
+    ] = None,
     detector: Annotated[
         list[str] | None, typer.Option(help="Such as vim or knn:k=50; repeatable. Default the paper's of each table.")
     ] = None,
@@ -35,18 +39,28 @@ def detect(
         list[str] | None,
         typer.Option(help="1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random."),
     ] = None,
-    random: Annotated[int, typer.Option(help="Random copies of each architecture, for the table random.", min=0)] = 0,
+    random: Annotated[
+        int, typer.Option(rich_help_panel=MORE, help="Random copies of each architecture, for the table random.", min=0)
+    ] = 0,
     classes: Annotated[
-        str, typer.Option(help="What is a right answer: among all classes, or those present in its set.")
+        str,
+        typer.Option(
+            rich_help_panel=MORE, help="What is a right answer: among all classes, or those present in its set."
+        ),
     ] = "all",
     reference: Annotated[
         str | None,
-        typer.Option(help="BENCHMARK/CONFIG, or predictions of one model, to fit on. Default ImageNet's train split."),
+        typer.Option(
+            rich_help_panel=MORE,
+            help="BENCHMARK/CONFIG, or predictions of one model, to fit on. Default ImageNet's train split.",
+        ),
     ] = None,
-    reference_rows: Annotated[int | None, typer.Option(help="Draw so many of its rows; default all.", min=1)] = None,
+    reference_rows: Annotated[
+        int | None, typer.Option(rich_help_panel=MORE, help="Draw so many of its rows; default all.", min=1)
+    ] = None,
     reported: Annotated[bool, typer.Option("--reported", help="The paper's numbers in columns of their own.")] = False,
     batch_size: Annotated[
-        int | None, typer.Option(help="Rows a forward pass; default 32, on a GPU 128.", min=1)
+        int | None, typer.Option(rich_help_panel=MORE, help="Rows a forward pass; default 32, on a GPU 128.", min=1)
     ] = None,
     as_json: AsJson = False,
 ) -> None:

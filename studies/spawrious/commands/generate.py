@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
-from oochub.commands._signature import shown
+from oochub.commands._signature import MORE, shown
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import GENERATION
 
@@ -34,18 +34,31 @@ def generate(
     ] = "nlpconnect/vit-gpt2-image-captioning",
     form: Annotated[
         Literal["paper", "released"],
-        typer.Option(help="released: brackets, negative prompt, 100 steps; four images are kept or dropped together."),
+        typer.Option(
+            rich_help_panel=MORE,
+            help="released: brackets, negative prompt, 100 steps; four images are kept or dropped together.",
+        ),
     ] = "paper",
     images_per_prompt: Annotated[int, typer.Option(help="Of each prompt in each folder.", min=1)] = 44,
     prompts: Annotated[int, typer.Option(help="How many of the 72, evenly spread.", min=1, max=72)] = 72,
-    repeat: Annotated[list[int] | None, typer.Option(help="0 or 1; repeatable. Default both.")] = None,
+    repeat: Annotated[
+        list[int] | None, typer.Option(rich_help_panel=MORE, help="0 or 1; repeatable. Default both.")
+    ] = None,
     background: Annotated[list[str] | None, typer.Option(help="One of the six; repeatable. Default all.")] = None,
     breed: Annotated[list[str] | None, typer.Option(help="One of the four; repeatable. Default all.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Of the scheduler; default the pipeline's own.", min=1)] = None,
-    batch_size: Annotated[int, typer.Option(help="Images that are made at once.", min=1)] = 4,
-    most_tries: Annotated[int, typer.Option(help="Stop where fewer than one image in so many is fit.", min=1)] = 50,
-    unchecked: Annotated[bool, typer.Option("--unchecked", help="Take a pipeline that has no safety checker.")] = False,
-    seed: Annotated[int, typer.Option(help="From which that of each image is derived.", min=0)] = 0,
+    steps: Annotated[
+        int | None, typer.Option(rich_help_panel=MORE, help="Of the scheduler; default the pipeline's own.", min=1)
+    ] = None,
+    batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Images that are made at once.", min=1)] = 4,
+    most_tries: Annotated[
+        int, typer.Option(rich_help_panel=MORE, help="Stop where fewer than one image in so many is fit.", min=1)
+    ] = 50,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", rich_help_panel=MORE, help="Take a pipeline that has no safety checker.")
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(rich_help_panel=MORE, help="From which that of each image is derived.", min=0)
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Makes images of dogs from texts, as Spawrious did, and keeps those that a captioner calls a dog."""

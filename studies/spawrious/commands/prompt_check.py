@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
-from oochub.commands._signature import shown
+from oochub.commands._signature import MORE, shown
 from oochub.errors import OochubError
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import PROMPT_CHECK
@@ -43,12 +43,19 @@ def prompt_check(
         str, typer.Option(help="Says what an image shows, a folder or Hub id.")
     ] = "nlpconnect/vit-gpt2-image-captioning",
     form: Annotated[
-        Literal["paper", "released"], typer.Option(help="released: brackets, negative prompt, 100 steps.")
+        Literal["paper", "released"],
+        typer.Option(rich_help_panel=MORE, help="released: brackets, negative prompt, 100 steps."),
     ] = "paper",
-    steps: Annotated[int | None, typer.Option(help="Of the scheduler; default the pipeline's own.", min=1)] = None,
-    batch_size: Annotated[int, typer.Option(help="Images that are made at once.", min=1)] = 4,
-    unchecked: Annotated[bool, typer.Option("--unchecked", help="Take a pipeline that has no safety checker.")] = False,
-    seed: Annotated[int, typer.Option(help="From which that of each image is derived.", min=0)] = 0,
+    steps: Annotated[
+        int | None, typer.Option(rich_help_panel=MORE, help="Of the scheduler; default the pipeline's own.", min=1)
+    ] = None,
+    batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Images that are made at once.", min=1)] = 4,
+    unchecked: Annotated[
+        bool, typer.Option("--unchecked", rich_help_panel=MORE, help="Take a pipeline that has no safety checker.")
+    ] = False,
+    seed: Annotated[
+        int, typer.Option(rich_help_panel=MORE, help="From which that of each image is derived.", min=0)
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Makes 100 images of a prompt for a person to judge; accepts it by their answers, else exits with 3."""
