@@ -41,7 +41,7 @@ QUESTION = Question(
     lead="Right: the image has the context where it says so, or lacks it where it says so. Wrong: the other way "
     "round, or nobody could tell. The images beside it have the context, by the same program. An image without a "
     "mark counts as not judged.",
-    then="run: oochub check_contexts FOLDER contexts.csv",
+    then="run: oochub contexts FOLDER --checked contexts.csv",
     choices=RIGHT_OR_WRONG,
     file="contexts.csv",
 )

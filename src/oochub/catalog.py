@@ -183,8 +183,6 @@ def find_functions(name: str) -> dict[str, Callable[..., Any]]:
 
     >>> {folder: function.__module__ for folder, function in find_functions("class_audit").items()}
     {'imagenet_ood': 'oochub.studies.imagenet_ood.class_audit'}
-    >>> list(find_functions("context_page"))
-    ['reviewing']
     """
     files = [*sorted(_STUDIES.glob(f"*/{name}.py")), *(_CORE / room / f"{name}.py" for room in _BESIDE)]
     modules = {file.parent.name: file.relative_to(_CORE).with_suffix("").parts for file in files if file.is_file()}

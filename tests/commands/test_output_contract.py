@@ -19,7 +19,7 @@ KINDS = {  # of what each option writes
     ("audit", "--out"): artifacts.AUDIT,
     ("build", "--audit"): artifacts.CSV,
     ("build", "--out"): artifacts.REPOSITORY,
-    ("check_contexts", "--out"): artifacts.PAGE,
+    ("contexts", "--page"): artifacts.PAGE,
     ("challenge", "--out"): artifacts.REPOSITORY,
     ("spawrious cleanliness", "--out"): file_kinds.CLEANLINESS,
     ("compare", "--csv"): artifacts.CSV,
@@ -60,6 +60,7 @@ KINDS = {  # of what each option writes
 }
 KINDS |= declared_in_tests("WRITTEN", "commands")  # of a new command: WRITTEN = {("name", "--out"): artifacts.CSV}
 READ = {  # options of paths that are read
+    ("contexts", "--checked"),
     ("build", "--wordnet"),
     ("waterbirds construct", "--cub"),
     ("waterbirds construct", "--places"),

@@ -226,7 +226,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     "contexts from the cache": lambda i, o: [
         *("contexts", _TASK, "--contexts", "properties", *_data(i, "spawrious", f"{o}/found"))
     ],
-    "check_contexts": lambda i, o: ["check_contexts", i("found"), "--out", f"{o}/check.html", "--rows", "2"],
+    "contexts page": lambda i, o: ["contexts", i("found"), "--page", f"{o}/check.html", "--rows", "2"],
     "train": lambda i, o: [
         *("train", _TASK, *_data(i, "spawrious", f"{o}/run"), "--objective", "group_dro", "--environments", "group"),
         *("--num-train-epochs", "3", "--argument", "save_steps=2", "--argument", f"cache_dir={o}/pixels"),

@@ -83,7 +83,10 @@ def test_counts_by_hand_of_two_raters(found, tmp_path):
 
 
 def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
-    """`oochub contexts --check 4` writes the page of `oochub check_contexts --rows 4`, and says the next command."""
+    """Beside them as from their folder, and the next command is said, which takes the answers.
+
+    Planted faults: another seed, a page of other rows, options of both that are taken in silence.
+    """
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["oochub", *map(str, words)])
@@ -91,11 +94,33 @@ def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
             main()
         return stopped.value.code, capsys.readouterr()
 
-    words = ("contexts", tmp_path / "pictures", "--contexts", "properties", "--out", tmp_path / "again", "--check", 4)
+    words = (
+        "contexts",
+        tmp_path / "pictures",
+        "--contexts",
+        "properties",
+        "--out",
+        tmp_path / "again",
+        "--check",
+        "--rows",
+        4,
+    )
     code, said = run(*words)
-    assert not code and f"oochub check_contexts {tmp_path / 'again'} contexts.csv" in said.out
-    run("check_contexts", found, "--rows", 4, "--out", tmp_path / "page.html")
+    assert not code and f"oochub contexts {tmp_path / 'again'} --checked contexts.csv" in said.out
+    run("contexts", found, "--rows", 4, "--page", tmp_path / "page.html")
     assert (tmp_path / "again_check.html").read_text() == (tmp_path / "page.html").read_text()
+    assert run("contexts", found, "--check", "--rows", 4)[0] == 0
+    assert (tmp_path / "found_check.html").read_text() == (tmp_path / "page.html").read_text()
+    saved = answer(tmp_path / "ann.csv", has_0="wrong", has_2="right")
+    code, said = run("contexts", found, "--checked", saved)
+    assert not code and "1 of 2" in said.out and [rater.name for rater in record(found).raters] == ["ann"]
+    for more in (("--check",), ("--contexts", "properties"), ("--out", tmp_path / "third")):
+        code, said = run("contexts", found, "--checked", saved, *more)
+        assert code == 2 and "leave out --check" in said.err
+    code, said = run("contexts", found, "--out", tmp_path / "third")
+    assert code == 2 and "--contexts properties" in said.err
+    code, said = run("contexts", found, "--contexts", "properties")
+    assert code == 2 and "give --out FOLDER" in said.err
     (tmp_path / "again_check.html").write_text("mine")
     code, said = run(*words)
     assert code == 2 and "is not a page" in said.err and (tmp_path / "again_check.html").read_text() == "mine"

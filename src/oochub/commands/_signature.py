@@ -98,11 +98,13 @@ def with_options(command: Callable[..., None], name: str) -> Callable[..., None]
         records[each.name] = kind, about
         parameters += [_make_parameter(kind, field, one, shows) for field, one in about.items()]
 
-    if any(is_more(each.annotation.__metadata__[0].rich_help_panel) for each in parameters):
+    panels = (getattr(about, "rich_help_panel", None) for each in parameters for about in get_args(each.annotation)[1:])
+    if any(map(is_more, panels)):
         parameters.append(_HELP_ALL)
 
     @wraps(command)
     def run(**typed: Any) -> None:
+        typed.pop(_HELP_ALL.name, None)  # it was printed
         made = {}
         for place, (kind, about) in records.items():
             words = {field: typed.pop(_name_variable(one)) for field, one in about.items()}

@@ -91,8 +91,8 @@ def predict(
             "auto" takes the first where a few images and noise show pixels within one level and logits within 2% of
             their range, else the second: the provenance says which, and what was measured. For images alone.
         images: Keep small images of the worst mistakes. A JPEG of some of each group, for the report.
-        odin: Epsilon of ODIN: also the logits of images perturbed by it. Usual 0.0014. Stored as `odin_logits`. A
-            step of the scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.extraction`.
+        odin: Epsilon of ODIN: also the logits of images perturbed by it. Usual 0.0014. Stored as `odin_logits`. A step
+            of the scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.extraction`.
         odin_temperature: Temperature of ODIN's gradient. That of the detector `odin`, which reads the column.
         zoom: Factor above 1: also the logits of the zoomed images, for --probe zoom. Such as 1.2: stored as
             `zoom_logits` (and with `features` `zoom_features`, with `odin` `zoom_odin_logits`), of the center of each
@@ -104,8 +104,8 @@ def predict(
             first, and every report says so.
         skip_broken: Leave out and count images that cannot be read. Those that are refused for safety too; else the
             first is an error.
-        num_workers: Threads that decode images; default one a core, 0 decodes between passes. Ahead of the network,
-            of a data set or a stream. Rows and numbers are the same.
+        num_workers: Threads that decode images; default one a core, 0 decodes between passes. Ahead of the network, of
+            a data set or a stream. Rows and numbers are the same.
         compile: Compile the network first, for many rows: needs a C++ compiler; logits alone. By torch, which takes
             half a minute or more (on a GPU triton): without features and odin. The provenance says how far they move.
         cache: Take predictions of before where nothing changed. Those of a folder or Hub id are kept, and taken where
