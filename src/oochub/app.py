@@ -36,7 +36,7 @@ _OLD_NAMES = {
     "compose": "spawrious compose",
     "construct": "waterbirds construct",
     "detect": "imagenet_ood detect",
-    "gallery": "report --plot gallery=FILE.png",
+    "gallery": "nooch gallery",
     "generate": "spawrious generate",
     "prompt_check": "spawrious prompt_check",
     "review": "imagenet_ood review",

@@ -146,7 +146,7 @@ def audit_source(
     Raises:
         OochubError: See `audit`.
     """
-    way = None if found.contexts is None else make_way(found.contexts, found.of_way)
+    way = None if found.contexts is None else _make_way(found, model, how)
     altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
@@ -187,6 +187,22 @@ def audit_source(
                 report.save(folder / "report.json")
             report.to_html(folder / "report.html")
     return report
+
+
+def _make_way(found: ContextSettings, model: Any, how: ModelSettings) -> ContextWay:
+    """The way with its settings; one that can look with the audited model does so if no other is named."""
+    settings = found.of_way
+    kind = catalog.get("context", found.contexts) if found.contexts in catalog.names("context") else None
+    if kind is None or not kind.looks_with_audited_model or "model" in settings:
+        return make_way(found.contexts, settings)
+    if not isinstance(model, str | Path) and not hasattr(model, "config"):
+        option = choose_wording('context_settings={"model": ...}', "--context-model")
+        raise OochubError(
+            f"The way {found.contexts} looks with the features of a model, and this one, a {type(model).__name__}, has "
+            f"none that can be found. Name another one: {option}."
+        )
+    processor = {} if how.image_processor is None else {"image_processor": how.image_processor}
+    return make_way(found.contexts, {"model": model, **processor, **settings})
 
 
 def _make_probe(asked: ProbeSettings, *, seed: int) -> Any:

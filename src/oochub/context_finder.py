@@ -58,9 +58,11 @@ class ContextWay(ABC):
 
     Attributes:
         batch_size: Images that are measured at once.
+        looks_with_audited_model: Whether an audit gives it the audited model as `model` if no other is named.
     """
 
     batch_size: ClassVar[int] = 32
+    looks_with_audited_model: ClassVar[bool] = False
 
     @classmethod
     def words(cls) -> str:

@@ -50,7 +50,7 @@ def test_what_is_wrong_ends_with_2_and_says_what_to_do(run, tmp_path):
     assert code == 2 and "no config.json" in err
     code, _, err = run("audit", "./model", "nosquares", *columns)
     assert code == 2 and "No dataset at nosquares" in err
-    code, _, err = run("audit", "./model", "squares", "--contexts", "clusters")
+    code, _, err = run("audit", "./model", "squares", "--contexts", "segments")
     assert code == 2 and "needs --context-model:" in err
     code, _, err = run("audit", "./model", "squares", "--usual", "light")
     assert code == 2 and "CLASS=CONTEXT" in err

@@ -31,7 +31,7 @@ class ContextSettings(Settings):
     )
     context_model: str | None = option(
         None,
-        help="What the way looks with: a model folder or a Hub id; not for properties.",
+        help="What the way looks with: a model folder or a Hub id; clusters in an audit: by default the audited model.",
         panel="Contexts",
         common=True,
         python=False,

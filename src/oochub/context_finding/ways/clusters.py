@@ -67,6 +67,7 @@ class Clusters(ContextWay):
     """
 
     batch_size = 64
+    looks_with_audited_model = True
 
     def __init__(
         self,
