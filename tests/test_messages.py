@@ -33,7 +33,7 @@ OF_PYTHON_ALONE = {  # places that no command reaches, each with its reason
 
 def _texts(node: ast.AST):
     """The literal texts of a message, without what stands in `choose_wording`."""
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "either":
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "choose_wording":
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value

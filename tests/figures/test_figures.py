@@ -278,7 +278,7 @@ def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
     for word in ("Args:", "Returns:", "Raises:", "Source:", ">>>"):
         assert word in function.__doc__
     drawn = function(*arguments)
-    assert drawn.get_title(loc="left"), f"figures/{name}.py: a title says what it shows (_style.title)"
+    assert drawn.get_title(loc="left"), f"figures/{name}.py: a title says what it shows (_style.draw_title)"
     if drawn.get_legend() is not None:
         drawn.figure.canvas.draw()
         boxes = [each.get_window_extent() for each in (drawn._left_title, drawn.get_legend())]
