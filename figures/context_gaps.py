@@ -44,7 +44,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     if found is None:
         raise OochubError(
             "This report has no contexts that were found: plot another kind, or find them: oochub audit MODEL SOURCE "
-            "--contexts WAY."
+            "--contexts METHOD."
         )
     chart = catalog.get("section", "contexts_that_matter")().chart(report)
     if not chart.rows:

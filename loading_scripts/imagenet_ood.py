@@ -11,12 +11,16 @@ from oochub.process.program import program
 
 
 def imagenet_ood(
-    data_dir: Annotated[Path, typer.Option(help="The folder that holds imagenet/, imagenet-21k/, imagenet-c/, ...")],
-    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
-    config: Annotated[list[str], typer.Option(help="Repeatable, for example imagenet_ood, imagenet_1k, fog_3.")],
-    file_list: Annotated[Path | None, typer.Option(help="The files of imagenet_ood or openimage_o.")] = None,
-    strict: Annotated[bool, typer.Option(help="Refuse sets that are not complete.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
+    data_dir: Annotated[Path, typer.Option(help="Folder that holds imagenet/, imagenet-21k/, imagenet-c/, ...")],
+    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    config: Annotated[
+        list[str], typer.Option(help=("Config, for example imagenet_ood, imagenet_1k, fog_3; repeatable."))
+    ],
+    file_list: Annotated[Path | None, typer.Option(help="List of the files of imagenet_ood or openimage_o.")] = None,
+    strict: Annotated[bool, typer.Option(help="Stop if a set is not complete.")] = True,
+    follow_links: Annotated[
+        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+    ] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of ImageNet-OOD; without --no-strict only from complete sets."""

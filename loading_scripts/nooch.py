@@ -11,12 +11,16 @@ from oochub.process.program import program
 
 
 def nooch(
-    data_dir: Annotated[Path, typer.Option(help="The COCO folder; `oochub show benchmark nooch` draws it.")],
-    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
-    config: Annotated[list[str], typer.Option(help="Repeatable, for example ce_car.")],
-    contexts: Annotated[str, typer.Option(help="computed or published.")] = "computed",
-    strict: Annotated[bool, typer.Option(help="Refuse a folder that is not all of COCO.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
+    data_dir: Annotated[Path, typer.Option(help="The COCO folder; `oochub show benchmark nooch` draws its tree.")],
+    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    config: Annotated[list[str], typer.Option(help="Config, for example ce_car; repeatable.")],
+    contexts: Annotated[
+        str, typer.Option(help="Contexts: computed from the training split, or published.")
+    ] = "computed",
+    strict: Annotated[bool, typer.Option(help="Stop if the folder does not hold all of COCO.")] = True,
+    follow_links: Annotated[
+        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+    ] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of NOOCH; without --no-strict only from the complete images and the official split."""

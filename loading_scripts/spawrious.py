@@ -12,13 +12,19 @@ from oochub.process.program import program
 
 
 def spawrious(
-    data_dir: Annotated[Path, typer.Option(help="The folder that holds spawrious224/.")],
-    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
-    config: Annotated[list[str], typer.Option(help="Repeatable, for example o2o_hard.")],
-    variant: Annotated[str, typer.Option(help="paper (Table 2) or released (the authors' code).")] = "paper",
-    composition: Annotated[str | None, typer.Option(help="Of the config composed: a TOML file.")] = None,
-    strict: Annotated[bool, typer.Option(help="Refuse folders of other than 3,168 files.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
+    data_dir: Annotated[Path, typer.Option(help="Folder that holds spawrious224/.")],
+    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    config: Annotated[list[str], typer.Option(help="Config, for example o2o_hard; repeatable.")],
+    variant: Annotated[
+        str, typer.Option(help=("Which combinations: paper (Table 2) or released (the authors' code)."))
+    ] = "paper",
+    composition: Annotated[
+        str | None, typer.Option(help=("TOML file with the composition, for the config composed."))
+    ] = None,
+    strict: Annotated[bool, typer.Option(help="Stop if a folder does not hold 3,168 files.")] = True,
+    follow_links: Annotated[
+        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+    ] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of Spawrious; without --no-strict only from the complete release."""

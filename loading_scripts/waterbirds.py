@@ -11,10 +11,12 @@ from oochub.process.program import program
 
 
 def waterbirds(
-    data_dir: Annotated[Path, typer.Option(help="The folder that holds metadata.csv, or the one above it.")],
-    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
-    strict: Annotated[bool, typer.Option(help="Refuse rows that are not as many as the release's.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
+    data_dir: Annotated[Path, typer.Option(help="Folder that holds metadata.csv, or the one above it.")],
+    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    strict: Annotated[bool, typer.Option(help="Stop if the number of rows differs from the release's.")] = True,
+    follow_links: Annotated[
+        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+    ] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds Waterbirds; without --no-strict only from the complete release."""

@@ -11,11 +11,15 @@ from oochub.process.program import program
 
 
 def wilds(
-    data_dir: Annotated[Path, typer.Option(help="The folder of a data set, such as iwildcam_v2.0, or its parent.")],
-    out: Annotated[Path, typer.Option(help="The folder of the repository.")],
-    config: Annotated[list[str], typer.Option(help="Repeatable, for example iwildcam.")],
-    strict: Annotated[bool, typer.Option(help="Refuse splits of other than the published numbers of rows.")] = True,
-    follow_links: Annotated[bool, typer.Option(help="Read images that links lead to outside the folder.")] = False,
+    data_dir: Annotated[Path, typer.Option(help="Folder of a data set, such as iwildcam_v2.0, or its parent.")],
+    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    config: Annotated[list[str], typer.Option(help="Config, for example iwildcam; repeatable.")],
+    strict: Annotated[
+        bool, typer.Option(help=("Stop if a split's number of rows differs from the published one."))
+    ] = True,
+    follow_links: Annotated[
+        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+    ] = False,
     num_proc: int = 1,
 ) -> None:
     """Builds configs of WILDS; without --no-strict only from the complete folders."""

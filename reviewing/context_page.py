@@ -124,7 +124,7 @@ def collect_context_facts(data: Mapping[str, datasets.Dataset]) -> FoundContexts
     facts = record.facts.found_contexts if record else None
     if facts is None or not {CONTEXTS_COLUMN, CHOSEN_ON, "example_id"} <= set(first.column_names):
         raise OochubError(
-            "These data have no contexts that oochub found. Find them: oochub contexts SOURCE --contexts WAY --out "
+            "These data have no contexts that oochub found. Find them: oochub contexts SOURCE --contexts METHOD --out "
             "FOLDER."
         )
     return facts

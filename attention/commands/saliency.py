@@ -30,41 +30,54 @@ def saliency(
     data: DataSettings,
     how: ModelSettings,
     asked: Annotated[PredictionSettings, shown(only=("device", "limit", "skip_broken", "cache"))],
-    out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="The figure: .png, .pdf or .svg.")],
+    out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="File for the figure: .png, .pdf or .svg.")],
     beside: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="A second model, which gets the images right.")
+        str | None, typer.Option(metavar="MODEL", help="A second model that classifies the images correctly.")
     ] = None,
     numbers: Annotated[
-        Path | None, typer.Option(callback=writes(CSV), help="A CSV with a line for each image and model.")
+        Path | None, typer.Option(callback=writes(CSV), help="Write a CSV here, one line for each image and model.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The class of the images; default the most often mistaken.")] = None,
+    label: Annotated[
+        str | None, typer.Option(help=("True class of the images; default the most often misclassified."))
+    ] = None,
     answer: Annotated[
-        str | None, typer.Option(rich_help_panel=MORE, help="The class that the model took them for.")
+        str | None, typer.Option(rich_help_panel=MORE, help="Class that the model predicted for them.")
     ] = None,
-    pictures: Annotated[int, typer.Option(help="How many to show, the surest mistakes first.", min=1)] = 6,
+    pictures: Annotated[
+        int, typer.Option(help=("Number of images to show, the most confident mistakes first."), min=1)
+    ] = 6,
     masks: Annotated[
         Path | None,
         typer.Option(
-            help="Folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO: how much attention is on it."
+            help=(
+                "Folder of masks (EXAMPLE_ID.png, white on the object) or raw COCO: measures how much attention is "
+                "on the object."
+            )
         ),
     ] = None,
     most: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="With --masks: images for the mean share.", min=1)
+        int, typer.Option(rich_help_panel=MORE, help="With --masks: number of images for the mean share.", min=1)
     ] = 200,
-    samples: Annotated[int, typer.Option(rich_help_panel=MORE, help="Noisy copies of each image.", min=1)] = 4,
+    samples: Annotated[
+        int, typer.Option(rich_help_panel=MORE, help=("Number of noisy copies of each image."), min=1)
+    ] = 4,
     noise: Annotated[
         float,
-        typer.Option(rich_help_panel=MORE, help="Their standard deviation, in units of normalized pixels.", min=0),
+        typer.Option(
+            rich_help_panel=MORE, help=("Standard deviation of the noise, in units of normalized pixels."), min=0
+        ),
     ] = 0.3,
     variant: Annotated[
         Literal["paper", "torchcam"],
-        typer.Option(rich_help_panel=MORE, help="torchcam: as that library computes it, for comparison."),
+        typer.Option(rich_help_panel=MORE, help="torchcam: compute the map as that library does, for comparison."),
     ] = "paper",
     seed: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="Of the noise and of the bootstrap.", min=0, max=2**32 - 1)
+        int,
+        typer.Option(rich_help_panel=MORE, help=("Random seed for the noise and the bootstrap."), min=0, max=2**32 - 1),
     ] = 0,
     split: Annotated[
-        str | None, typer.Option(rich_help_panel=MORE, help="To take the images from; default that of the headline.")
+        str | None,
+        typer.Option(rich_help_panel=MORE, help=("Split to take the images from; default the one of the headline.")),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -30,7 +30,7 @@ def contexts(
         Path | None,
         typer.Option(
             callback=writes(REPOSITORY),
-            help="The folder of the repository: new, empty, or one with contexts to replace.",
+            help="Folder for the repository: new, empty, or one with contexts to replace.",
         ),
     ] = None,
     check: Annotated[

@@ -61,32 +61,31 @@ def audit(
         model: Folder or Hub id of a model, or the model itself with `image_processor=`.
         source: A benchmark ("spawrious/o2o_hard"), a folder of images, files, an id on the Hub, or a data set that
             is loaded already, see `oochub.load`.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
-        context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
-            that is to be its context.
+        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
+        context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
+            column to use as its context.
         group: Own data: column of groups; default group, or label/context.
-        image: Own data: column of images or paths; default image. Without one it is the only column of images.
-        usual: The usual contexts of a class; default: those more frequent with it. Such as {"dog": ["grass", "beach"]}.
-        config: The configuration, of a source with several.
-        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: An option of the benchmark. By name, as `load_dataset` takes them.
+        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
+        usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
+        config: Configuration, if the source has several.
+        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: Option of the benchmark. By name, as `load_dataset` takes them.
         splits: Splits to predict; default all but train.
         out: A folder for `predictions.parquet`, `report.json` and `report.html`; what stands there and is of the same
             model, data and settings is not made again. None writes nothing.
-        contexts: Find contexts in the images first, by one of `oochub list context`: properties, ... Or by the way
-            itself, for data that do not say them; see `oochub.contexts`. What it measures is kept in the cache.
-        context_settings: Another setting of the way. By name, such as {"model": "my-encoder"}.
-        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). What is
-            usual is chosen on them too, see `mark_selection_rows`. Take "half" where each class of train has its
-            context and no other.
-        correction: Over all found contexts that are tested. "holm" keeps the chance of one false finding among all at
-            5%, "benjamini_hochberg" the expected share of false ones among those shown.
-        probe: background: ask about the object alone, the background alone, and the object on others. See `oochub show
-            probe background`. The verdict does not go by it.
-        probe_settings: Another setting of the probe: rows, seed, label_map. By name, such as {"masks":
-            "segmentations"}.
-        resamples: Bootstrap replicates of the intervals that are bootstraps.
-        seed: Of the bootstrap. In an audit also of the rows that a probe alters.
+        contexts: Find contexts in the images first, by one of `oochub list context`: properties, ... Or the method
+            itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
+        context_settings: Another option of the method. By name, such as {"model": "my-encoder"}.
+        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
+            rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
+            and no other.
+        correction: Correction for testing several found contexts. "holm" keeps the chance of any false finding at 5%;
+            "benjamini_hochberg" keeps the expected share of false ones among those shown at 5%.
+        probe: background: predict the object alone, the background alone, and the object on other backgrounds. See
+            `oochub show probe background`. The verdict does not depend on it.
+        probe_settings: Another option of the probe: rows, seed, label_map. By name, such as {"masks": "segmentations"}.
+        resamples: Bootstrap replicates, for intervals that are bootstrapped.
+        seed: Random seed for the bootstrap. In an audit, also for the rows that a probe alters.
         **prediction: What else `oochub.predict` takes: mode, batch_size, device, dtype, limit, ...
 
     Returns:

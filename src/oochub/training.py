@@ -60,29 +60,30 @@ def train(
         source: "spawrious/o2o_hard", or what else `oochub.load` reads: then with splits train and validation, as
             folders of these names have, and a label.
         out: The folder of the run; an interrupted run with the same settings goes on.
-        objective: One of `oochub list objective`.
-        hyperparameters: Of the objective.
-        model: A model folder or Hub id, or one of `oochub list model` (untrained); default a small one. For such rows,
-            "resnet-tiny" for images.
-        environments: Column of the environments; default the benchmark's. Of found contexts: contexts:NAME, contexts
-            (the one of each row), label/contexts:NAME, label/contexts (groups). Of own data the default is `group`, and
-            none where the rows have none and the objective needs none. "contexts:NAME" is whether a row has the context
-            or lacks it; see `oochub.context_finding.context_environments`.
-        arguments: Any other field of RobustTrainingArguments, e.g. optim=sgd. By name, over `oochub.training.DEFAULTS`.
-        image_size: Squeeze whole images to so many pixels a side. Without it that is left to the model's processor.
-        pretrained: Load the weights of the model, not its architecture alone.
-        config: The configuration, of a source with several.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
-        context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
-            that is to be its context.
+        objective: Training objective, one of `oochub list objective`.
+        hyperparameters: Hyperparameter of the objective.
+        model: A model folder or Hub id, or one of `oochub list model` (untrained); default a small one. The default
+            fits the rows; for images it is "resnet-tiny".
+        environments: Column of the environments; default the benchmark's. For found contexts: contexts:NAME, contexts
+            (the one of each row), label/contexts:NAME, label/contexts (groups). For own data the default is `group`, or
+            none if the rows have no groups and the objective needs none. "contexts:NAME" says whether a row has the
+            context; see `oochub.context_finding.context_environments`.
+        arguments: Any other field of RobustTrainingArguments, e.g. optim=sgd. By name; they override
+            `oochub.training.DEFAULTS`.
+        image_size: Resize whole images to squares of this many pixels a side. By default the model's processor resizes.
+        pretrained: Load the weights of the model, not only its architecture.
+        config: Configuration, if the source has several.
+        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
+        context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
+            column to use as its context.
         group: Own data: column of groups; default group, or label/context.
-        image: Own data: column of images or paths; default image. Without one it is the only column of images.
-        usual: The usual contexts of a class; default: those more frequent with it. Such as {"dog": ["grass", "beach"]}.
-        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: An option of the benchmark. By name, as `load_dataset` takes them.
-        leave_out: An environment whose rows are dropped from training and validation.
-        hold_out: Half of the rows that would choose the epoch and stand in the report as well choose it, by a hash of
-            their ids; the report is of the others. So it is in Spawrious, for the validation split. The run says which;
+        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
+        usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
+        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: Option of the benchmark. By name, as `load_dataset` takes them.
+        leave_out: Drop the rows of this environment from training and validation.
+        hold_out: If the rows that choose the epoch are also in the report, let half of them choose it, by a hash of
+            their ids, and report on the others. This is so in Spawrious, for the validation split. The run says which;
             `evaluate` reads it.
         overwrite: Replace another run in the folder.
         callbacks: Callbacks of transformers, see `RobustTrainer`.

@@ -349,7 +349,7 @@ def test_public_functions_have_the_keywords_of_the_records():
     assert less != source and keyword in keywords.rewrite(less, "predict", function)
     for fault in (
         source.replace("batch_size: int | None = None", "batch_size: int = 16", 1),
-        source.replace("        batch_size: Rows a forward pass", "        batch_size: Rows", 1),
+        source.replace("        batch_size: Rows per forward pass", "        batch_size: Rows", 1),
     ):
         assert fault != source and keywords.rewrite(fault, "predict", function) == source
 

@@ -37,9 +37,7 @@ def audit(
     intervals: IntervalSettings,
     out: Annotated[
         Path,
-        typer.Option(
-            callback=writes(AUDIT), help="The folder for predictions, report and page.", rich_help_panel="Output"
-        ),
+        typer.Option(callback=writes(AUDIT), help="Folder for predictions, report and page.", rich_help_panel="Output"),
     ] = Path("audit"),
     as_json: AsJson = False,
 ) -> None:

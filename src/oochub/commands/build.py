@@ -22,25 +22,31 @@ PANEL = "Data"
 def build(
     source: Source,
     data: Annotated[DataSettings, shown(but=("config",))],
-    out: Annotated[Path | None, typer.Option(callback=writes(REPOSITORY), help="The folder of the repository.")] = None,
+    out: Annotated[Path | None, typer.Option(callback=writes(REPOSITORY), help="Folder for the repository.")] = None,
     config: Annotated[
         list[str] | None,
-        typer.Option(help="The configuration; repeatable for a benchmark, and shared out by torchrun's processes."),
+        typer.Option(
+            help=("Configuration to build; repeatable for a benchmark, and divided among torchrun's processes.")
+        ),
     ] = None,
     follow_links: Annotated[
         bool,
         typer.Option(
-            "--follow-links", rich_help_panel=MORE, help="Read images that links lead to outside the raw folder."
+            "--follow-links",
+            rich_help_panel=MORE,
+            help=("Also read images that links in the raw folder point to outside it."),
         ),
     ] = False,
-    num_proc: Annotated[int | None, typer.Option(rich_help_panel=MORE, help="Processes to build with.", min=1)] = None,
+    num_proc: Annotated[
+        int | None, typer.Option(rich_help_panel=MORE, help=("Number of processes that build."), min=1)
+    ] = None,
     format: Annotated[
-        Literal["parquet", "webdataset"], typer.Option(help="Of the files: Parquet, or shards of a WebDataset.")
+        Literal["parquet", "webdataset"], typer.Option(help="Format of the files: Parquet, or shards of a WebDataset.")
     ] = "parquet",
     shard_size: Annotated[
         float,
         typer.Option(
-            rich_help_panel=MORE, help="Megabytes a shard of a WebDataset; of each split there are 8 or more."
+            rich_help_panel=MORE, help="Size of a shard of a WebDataset in megabytes; each split has at least 8 shards."
         ),
     ] = 500.0,
     audit: Annotated[
@@ -48,18 +54,27 @@ def build(
         typer.Option(
             callback=writes(CSV),
             rich_help_panel=MORE,
-            help="imagenet_ood: a CSV of every candidate class, kept or what removed it; needs no raw files.",
+            help="imagenet_ood: write a CSV of every candidate class with what removed it, if anything; needs no raw "
+            "files.",
         ),
     ] = None,
     order: Annotated[
-        str, typer.Option(rich_help_panel=MORE, help="Of the audit's filters: 3.2, H, or names with commas.")
+        str,
+        typer.Option(
+            rich_help_panel=MORE, help=("For the audit, the order of its filters: 3.2, H, or names with commas.")
+        ),
     ] = "3.2",
     candidates: Annotated[
-        str, typer.Option(rich_help_panel=MORE, help="Of the audit: winter21, fall11, or a file of wnids.")
+        str,
+        typer.Option(
+            rich_help_panel=MORE, help=("For the audit, its candidates: winter21, fall11, or a file of wnids.")
+        ),
     ] = "winter21",
     wordnet: Annotated[
         Path | None,
-        typer.Option(rich_help_panel=MORE, help="Audit by this folder of WordNet 3.0, not by the facts in oochub."),
+        typer.Option(
+            rich_help_panel=MORE, help=("For the audit: read WordNet 3.0 from this folder, not the facts in oochub.")
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

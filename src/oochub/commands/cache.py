@@ -23,12 +23,14 @@ PANEL = "Data"
 
 
 def cache(
-    action: Annotated[str | None, typer.Argument(metavar="clear", help="To remove; left out, to list.")] = None,
-    kind: Annotated[str | None, typer.Argument(metavar="CACHE", help="One of the list; default all.")] = None,
-    older_than: Annotated[
-        float | None, typer.Option(metavar="DAYS", help="Clear what was neither made nor used for so long.", min=0)
+    action: Annotated[
+        str | None, typer.Argument(metavar="clear", help=("clear removes entries; without it the cache is listed."))
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be cleared, and clear nothing.")] = False,
+    kind: Annotated[str | None, typer.Argument(metavar="CACHE", help="Kind of entry, as listed; default all.")] = None,
+    older_than: Annotated[
+        float | None, typer.Option(metavar="DAYS", help="Clear only what was not made or used for this long.", min=0)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be cleared.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Lists what is kept to be had at once, or clears it: predictions, features, pixels, captions, builds."""

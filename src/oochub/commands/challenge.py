@@ -25,37 +25,43 @@ def challenge(
     out: Annotated[
         Path,
         typer.Option(
-            callback=writes(REPOSITORY), help="The folder of the repository: new, empty, or a challenge set to replace."
+            callback=writes(REPOSITORY), help="Folder for the repository: new, empty, or a challenge set to replace."
         ),
     ],
-    label: Annotated[_Column, typer.Option(help="Column of the label; default label where one is needed.")] = None,
-    context: Annotated[_Column, typer.Option(help="mismatch: column coded like the label.")] = None,
+    label: Annotated[
+        _Column, typer.Option(help=("Column of the label, if the criterion needs one; default label."))
+    ] = None,
+    context: Annotated[_Column, typer.Option(help="mismatch: column with the same codes as the label.")] = None,
     value: Annotated[_Column, typer.Option(help="threshold, membership: column of numbers or names.")] = None,
-    at: Annotated[float | None, typer.Option(help="threshold: at least this is hard.")] = None,
-    allowed: Annotated[str | None, typer.Option(help="membership: 1..245 or road,grass; outside is hard.")] = None,
-    inside: Annotated[bool, typer.Option("--inside", help="membership: inside is hard.")] = False,
+    at: Annotated[float | None, typer.Option(help="threshold: values of at least this are hard.")] = None,
+    allowed: Annotated[
+        str | None, typer.Option(help=("membership: 1..245 or road,grass; values outside are hard."))
+    ] = None,
+    inside: Annotated[bool, typer.Option("--inside", help="membership: values inside are hard instead.")] = False,
     present: Annotated[
         _Column,
-        typer.Option(rich_help_panel=MORE, help="co_occurrence, gist: column that says if the object is there."),
+        typer.Option(rich_help_panel=MORE, help="co_occurrence, gist: column that says whether the object is present."),
     ] = None,
     context_areas: Annotated[
-        _Column, typer.Option(rich_help_panel=MORE, help="co_occurrence: columns of areas, a,b,c, or one of lists.")
+        _Column,
+        typer.Option(rich_help_panel=MORE, help=("co_occurrence: columns of areas, a,b,c, or one column of lists.")),
     ] = None,
     beta: Annotated[
-        float | None, typer.Option(rich_help_panel=MORE, help="co_occurrence: the area of a present context.")
+        float | None,
+        typer.Option(rich_help_panel=MORE, help=("co_occurrence: smallest area of a context that counts as present.")),
     ] = None,
     similarity: Annotated[
         _Column, typer.Option(rich_help_panel=MORE, help="gist: column of the similarity to the mean scene.")
     ] = None,
     tau: Annotated[
         str | None,
-        typer.Option(rich_help_panel=MORE, help="gist: threshold, or two, of positives and negatives: 0.5,0.4."),
+        typer.Option(rich_help_panel=MORE, help="gist: threshold, or two, for positives and negatives: 0.5,0.4."),
     ] = None,
     hard_positives: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="gist: how many, instead of --tau.", min=0)
+        int | None, typer.Option(rich_help_panel=MORE, help="gist: number of hard examples, instead of --tau.", min=0)
     ] = None,
     hard_negatives: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="gist: how many, instead of --tau.", min=0)
+        int | None, typer.Option(rich_help_panel=MORE, help="gist: number of hard examples, instead of --tau.", min=0)
     ] = None,
     parameter: Annotated[
         list[str] | None,
@@ -69,10 +75,10 @@ def challenge(
         list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
     ] = None,  # its name of before
     restrict_train: Annotated[
-        bool, typer.Option("--restrict-train", rich_help_panel=MORE, help="Drop what is hard from train.")
+        bool, typer.Option("--restrict-train", rich_help_panel=MORE, help="Drop hard examples from the split train.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", rich_help_panel=MORE, help="Replace a column challenge.")
+        bool, typer.Option("--replace", rich_help_panel=MORE, help="Replace an existing column challenge.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

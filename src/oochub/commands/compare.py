@@ -18,7 +18,7 @@ _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
 def compare(
     sources: Annotated[
         list[Path],
-        typer.Argument(help="Reports, or folders of them; or two .parquet: predictions of the same examples."),
+        typer.Argument(help="Reports, or folders of them; or two .parquet files: predictions for the same examples."),
     ],
     asked: ComparisonSettings,
     html: Annotated[

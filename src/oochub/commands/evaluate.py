@@ -27,8 +27,10 @@ def evaluate(
     predictions: Annotated[
         list[Path],
         typer.Argument(
-            help="Files of `oochub predict`, of one model; with detectors of several sets. With --benchmark "
-            "CSV, Parquet or NPZ files of any program."
+            help=(
+                "Files of `oochub predict` by one model; with detectors, of several sets. With --benchmark, CSV, "
+                "Parquet or NPZ files of any program."
+            )
         ),
     ],
     asked: EvaluationSettings,
@@ -36,17 +38,18 @@ def evaluate(
     data: DataSettings,
     out: Annotated[
         Path | None,
-        typer.Option(help="The JSON file of the report; a folder for several tasks. Without it the report is printed."),
+        typer.Option(help="JSON file for the report; a folder for several tasks. Without it the report is printed."),
     ] = None,
     task: Annotated[
-        list[str] | None, typer.Option(help="Of nooch/all: ce_car, gist_car, ...; repeatable; every for all of them.")
+        list[str] | None,
+        typer.Option(help=("Task of nooch/all: ce_car, gist_car, ..., or every for all of them; repeatable.")),
     ] = None,
     keep: Annotated[
         Path | None,
         typer.Option(
             callback=writes(PREDICTIONS),
             rich_help_panel=MORE,
-            help="Also such a file as Parquet of oochub, for compare.",
+            help="Also write the answers as Parquet of oochub, for compare.",
         ),
     ] = None,
     as_json: AsJson = False,

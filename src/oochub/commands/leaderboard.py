@@ -15,12 +15,12 @@ _SHOWN = 10
 
 def leaderboard(
     results: Annotated[
-        str, typer.Argument(metavar="RESULTS", help="A folder with one folder an entry, or a data set on the Hub.")
+        str, typer.Argument(metavar="RESULTS", help="A folder with one folder per entry, or a data set on the Hub.")
     ],
-    out: Annotated[Path, typer.Option(callback=writes(SITE), help="The folder of the site.")] = Path("site"),
+    out: Annotated[Path, typer.Option(callback=writes(SITE), help="Folder for the site.")] = Path("site"),
     truth: Annotated[
         list[str] | None,
-        typer.Option(metavar="SOURCE", help="A benchmark's own rows, benchmark/config or what oochub build wrote."),
+        typer.Option(metavar="SOURCE", help="A benchmark's own rows: benchmark/config, or what oochub build wrote."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

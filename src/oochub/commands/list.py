@@ -16,7 +16,9 @@ PANEL = "Start"
 def list_(
     kind: Annotated[
         str | None,
-        typer.Argument(help="One kind: benchmark, metric, ...; or a benchmark, for its configs; default all kinds."),
+        typer.Argument(
+            help=("Kind of thing (benchmark, metric, ...) or a benchmark, for its configs; default all kinds.")
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

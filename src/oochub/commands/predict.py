@@ -19,9 +19,7 @@ def predict(
     source: Source,
     out: Annotated[
         Path,
-        typer.Option(
-            callback=writes(PREDICTIONS), help="The Parquet file of the predictions.", rich_help_panel="Output"
-        ),
+        typer.Option(callback=writes(PREDICTIONS), help="Parquet file for the predictions.", rich_help_panel="Output"),
     ],
     data: DataSettings,
     how: ModelSettings,

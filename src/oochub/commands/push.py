@@ -35,11 +35,11 @@ def push(
         ),
     ],
     to: Annotated[
-        str | None, typer.Option(metavar="USER/NAME", help="The repository; made where it is not there yet.")
+        str | None, typer.Option(metavar="USER/NAME", help="The repository; created if it does not exist.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(callback=writes(REPOSITORY), help="Of a benchmark: build into this folder, and keep it."),
+        typer.Option(callback=writes(REPOSITORY), help="Benchmarks only: build into this folder, and keep it."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -35,7 +35,9 @@ def report(
     ],
     source: Annotated[
         list[str],
-        typer.Argument(help="One or more report.json; for figures predictions (.parquet), numbers.csv, nooch/all."),
+        typer.Argument(
+            help=("One or more report.json; for figures also predictions (.parquet), numbers.csv, nooch/all.")
+        ),
     ],
     html: Annotated[
         Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
@@ -53,16 +55,18 @@ def report(
     detector: Annotated[
         list[str] | None, typer.Option(help="For figures of detectors: score predictions with this one; repeatable.")
     ] = None,
-    reference: Annotated[Path | None, typer.Option(help="Predictions of the training split, to fit detectors.")] = None,
+    reference: Annotated[
+        Path | None, typer.Option(help=("Predictions for the training split, to fit detectors."))
+    ] = None,
     embedding: Annotated[
         list[Path] | None,
         typer.Option(
             rich_help_panel=MORE,
-            help="Predictions with features that say which images are near, a file a set; repeatable.",
+            help="Predictions whose features say which images are near, one file per set; repeatable.",
         ),
     ] = None,
     images: Annotated[
-        bool, typer.Option(rich_help_panel=MORE, help="Images of the worst mistakes on the page.")
+        bool, typer.Option(rich_help_panel=MORE, help="Show images of the worst mistakes on the page.")
     ] = True,
     as_json: AsJson = False,
 ) -> None:

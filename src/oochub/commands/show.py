@@ -1,4 +1,7 @@
-"""The command `oochub show`, and what it prints of one thing."""
+"""The command `oochub show`.
+
+It prints what the hub knows of one thing.
+"""
 
 import ast
 import inspect
@@ -26,14 +29,17 @@ PANEL = "Start"
 def show(
     kind: Annotated[
         str,
-        typer.Argument(help="What it is, as `oochub list` has it: benchmark, metric, ...; models; or its name alone."),
+        typer.Argument(
+            help=("Kind of thing, as `oochub list` names it: benchmark, metric, ...; models; or only a name.")
+        ),
     ],
     name: Annotated[
-        str | None, typer.Argument(help="Its name; nooch/all is one config of a benchmark; of models, a model_type.")
+        str | None,
+        typer.Argument(help=("Name of the thing; nooch/all is one config of a benchmark; for models, a model_type.")),
     ] = None,
     data_dir: Annotated[
         str | None,
-        typer.Option(help="Of a benchmark: the raw folder whose files are marked found; default $OOCHUB_DATA."),
+        typer.Option(help="Benchmarks only: raw folder whose files are marked as found; default $OOCHUB_DATA."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -25,13 +25,17 @@ def sweep(
             )
         ),
     ],
-    recipe: Annotated[str, typer.Argument(metavar="RECIPE", help="A .toml file, or a recipe of the hub by name.")],
+    recipe: Annotated[
+        str, typer.Argument(metavar="RECIPE", help=("A .toml file, or the name of one of the hub's recipes."))
+    ],
     out: Annotated[
-        Path | None, typer.Option(callback=writes(SWEEP), help="The folder of the sweep; not needed with --dry-run.")
+        Path | None, typer.Option(callback=writes(SWEEP), help="Folder for the sweep; not needed with --dry-run.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
-    jobs: Annotated[int, typer.Option(help="Runs side by side, each a process with one thread.", min=1)] = 1,
-    only: Annotated[list[str] | None, typer.Option(help="A task or a method to keep; repeatable.")] = None,
+    jobs: Annotated[
+        int, typer.Option(help=("Number of runs at the same time, each a process with one thread."), min=1)
+    ] = 1,
+    only: Annotated[list[str] | None, typer.Option(help="Keep only this task or method; repeatable.")] = None,
     override: Annotated[
         list[str] | None,
         typer.Option(callback=check_pairs, help="A key of the recipe or a training argument, key=value; repeatable."),
@@ -40,12 +44,12 @@ def sweep(
         list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
     ] = None,  # its name of before
     features: Annotated[
-        bool, typer.Option("--features", help="Heads on features extracted once: a track of its own.")
+        bool, typer.Option("--features", help="Train heads on features that are extracted once, a separate track.")
     ] = False,
     head: Annotated[
         str | None,
         typer.Option(
-            rich_help_panel=MORE, help="With --features, linear or mlp; its width is --override hidden_size=256."
+            rich_help_panel=MORE, help="With --features, linear or mlp; set its width by --override hidden_size=256."
         ),
     ] = None,
     variant: Annotated[str | None, typer.Option(rich_help_panel=MORE, help="One of the recipe's variants.")] = None,

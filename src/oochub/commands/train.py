@@ -18,7 +18,7 @@ PANEL = "Train"
 def train(
     source: Source,
     out: Annotated[
-        Path, typer.Option(callback=writes(RUN), help="The folder of the run: model, image processor, recipe, card.")
+        Path, typer.Option(callback=writes(RUN), help="Folder for the run: model, image processor, recipe, card.")
     ],
     data: DataSettings,
     asked: TrainingSettings,

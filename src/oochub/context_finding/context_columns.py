@@ -74,18 +74,18 @@ def contexts(
         by: The way, a name of `oochub list context`, or the way itself.
         out: A folder for the repository, which `oochub.load` reads: new, empty, or an earlier one with contexts, which
             is replaced. None writes nothing.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
-        image: Own data: column of images or paths; default image. Without one it is the only column of images.
-        config: The configuration, of a source with several.
-        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: An option of the benchmark. By name, as `load_dataset` takes them.
-        skip_broken: Leave out and count images that cannot be read. Their rows have no context; else the first is an
-            error.
-        cache: Take what was measured before of the same images. What is measured is kept for that.
-        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). What is
-            usual is chosen on them too, see `mark_selection_rows`. Take "half" where each class of train has its
-            context and no other.
-        seed: Of the halves and of rows to check.
+        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
+        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
+        config: Configuration, if the source has several.
+        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: Option of the benchmark. By name, as `load_dataset` takes them.
+        skip_broken: Leave out and count images that cannot be read. Their rows get no context. Otherwise the first one
+            is an error.
+        cache: Reuse cached measurements of the same images. New measurements are added to the cache.
+        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
+            rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
+            and no other.
+        seed: Random seed for the halves and for the rows to check.
         **settings: Of the way: model, names, ...
 
     Returns:

@@ -63,7 +63,7 @@ def context_environments(
     if found is None or CONTEXTS_COLUMN not in first.column_names:
         raise OochubError(
             f"{source} has no contexts that were found, which environments {environments!r} are made of. Write the "
-            "data with them by `oochub contexts SOURCE --contexts WAY --out FOLDER`, and train on that folder."
+            "data with them by `oochub contexts SOURCE --contexts METHOD --out FOLDER`, and train on that folder."
         )
     names = list(first.features[CONTEXTS_COLUMN].feature.names)
     if asked.name is not None and asked.name not in names:

@@ -57,19 +57,19 @@ def load(
     Args:
         source: "nooch/ce_car", or the benchmark alone where it has one config; a folder or file; an id on the Hub. A
             benchmark comes before a folder of the same name.
-        config: The configuration, of a source with several.
-        image: Own data: column of images or paths; default image. Without one it is the only column of images.
-        label: Own data: column of labels; default label. A field of a WebDataset's JSON is `json.species`.
-        context: Column of contexts, from which groups and challenges follow; default context. Of a benchmark a column
-            that is to be its context.
+        config: Configuration, if the source has several.
+        image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
+        label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
+        context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
+            column to use as its context.
         group: Own data: column of groups; default group, or label/context.
         split: The one split to keep.
-        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: An option of the benchmark. By name, as `load_dataset` takes them.
+        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: Option of the benchmark. By name, as `load_dataset` takes them.
         num_proc: Processes to build with.
         text_columns: True gives the columns of class numbers, all but `label`, as the names that the numbers stand
             for, so that `row["challenge"] == "easy"` holds; or the names of such columns. See `use_text_columns`.
-        usual: The usual contexts of a class; default: those more frequent with it. Such as {"dog": ["grass", "beach"]}.
+        usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
 
     Raises:
         OochubError: Nothing is there; an unknown config, option, column or split; data that are missing or broken; a

@@ -110,15 +110,15 @@ def compare(
         first: Predictions, or the path of a .parquet of them: model A. Or a report, the path of a report.json, or a
             folder that holds some at any depth.
         *others: Of predictions those of model B, and no more: every difference is B minus A. Of reports any number.
-        metric: Names of metrics, a table each; default the primary. Of predictions also the benchmark's other metrics
-            that are means over rows.
-        slice: Of reports: such as hard, easy, all; side by side; default out of context.
-        reported: Of reports: add the paper's numbers, of the model that was trained.
-        table: Of reports: add the paper's numbers of this table, such as 3.
-        rows: Of reports: what a row is, tasks or methods.
-        task: Of predictions of nooch/all: the task, such as ce_car.
-        resamples: Of predictions: bootstrap replicates of the differences that are bootstrapped.
-        seed: Of predictions: of the bootstrap, and of random signs.
+        metric: Names of metrics, one table each; default the primary metric. For predictions also the benchmark's other
+            metrics that are means over rows.
+        slice: Reports only: slices to show side by side, such as hard, easy, all; default out of context.
+        reported: Reports only: add the paper's numbers for the model that was trained.
+        table: Reports only: add the paper's numbers from this table, such as 3.
+        rows: Reports only: what a row is, tasks or methods.
+        task: Predictions for nooch/all only: the task, such as ce_car.
+        resamples: Predictions only: bootstrap replicates, for differences that are bootstrapped.
+        seed: Predictions only: random seed for the bootstrap and for random signs.
 
     Returns:
         Of predictions a PairedReport, see `oochub.evaluation.compare`; of reports a Comparison, see

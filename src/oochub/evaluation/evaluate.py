@@ -83,28 +83,28 @@ def evaluate(
             `benchmark` the path of a CSV, Parquet or NPZ file of answers that another program wrote, see
             `oochub.evaluation.answers_file`.
         metrics: Names of metrics; default the benchmark's.
-        detectors: Also this out-of-distribution detector. Names, or detectors; `predictions` may then be of several
-            configs, the one in distribution first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one
-            number.
-        reference: Predictions of the training split, to fit detectors. They have features.
-        pairs: Configs to set against each other; default all. Pairs of names, (in distribution, out of it). Sets are
-            never pooled.
-        probes: zoom: how far a zoom that changes no answer moves the detectors' scores. Of predictions made with
-            `zoom`, see `oochub.evaluation.zoom_probe`.
-        classes: What an answer may be: all classes, or those present in its set. Such as the 200 of ImageNet-R. It
-            decides what is correct, in the metrics and for detectors; the report says which.
-        match: Also the gap at equal values of this column (area), or equal shares of classes (label). The column is
-            numeric and auxiliary: it is spread alike on both sides (`report["matched_gap"]`, see
-            `oochub.evaluation.matching`). By the gap of "label" the verdict then goes.
-        correction: Over all found contexts that are tested. "holm" keeps the chance of one false finding among all at
-            5%, "benjamini_hochberg" the expected share of false ones among those shown.
-        resamples: Bootstrap replicates of the intervals that are bootstraps.
-        seed: Of the bootstrap. In an audit also of the rows that a probe alters.
-        benchmark: What a CSV, Parquet or NPZ file of answers is of: spawrious/o2o_hard, or own data. A source of
-            `oochub.load`, or the splits that it gave.
-        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
+        detectors: Also score this out-of-distribution detector. Names, or detectors. `predictions` may then come from
+            several configs, the in-distribution one first, and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]`
+            is one number.
+        reference: Predictions for the training split, to fit detectors. They must have features.
+        pairs: Two configs to compare; default every pair. Pairs of names, (in distribution, out of it). Sets are never
+            pooled.
+        probes: zoom: measure how far a zoom that changes no answer moves the detectors' scores. For predictions made
+            with `zoom`, see `oochub.evaluation.zoom_probe`.
+        classes: Classes that a prediction may be: all, or those present in its set. For example the 200 classes of
+            ImageNet-R. This decides what is correct, in the metrics and for detectors; the report says which was used.
+        match: Also compute the gap at equal values of this column (area), or equal shares of classes (label). A column
+            must be numeric and auxiliary; its values are spread alike on both sides (`report["matched_gap"]`, see
+            `oochub.evaluation.matching`). With "label", the verdict goes by the matched gap.
+        correction: Correction for testing several found contexts. "holm" keeps the chance of any false finding at 5%;
+            "benjamini_hochberg" keeps the expected share of false ones among those shown at 5%.
+        resamples: Bootstrap replicates, for intervals that are bootstrapped.
+        seed: Random seed for the bootstrap. In an audit, also for the rows that a probe alters.
+        benchmark: Data behind a CSV, Parquet or NPZ file of predictions: spawrious/o2o_hard, or own data. A source of
+            `oochub.load`, or the splits that it returned.
+        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         loading: What else `oochub.load` takes, such as {"label": "breed", "context": "place"} of your own data.
-        model_name: What the report calls the model of such a file; default its stem.
+        model_name: Name of the model for such a file; default the file's stem.
 
     Returns:
         A Report. `report["auc"]` is the metric on all rows of the benchmark's evaluation split;

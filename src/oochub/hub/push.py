@@ -54,27 +54,29 @@ def push(
             Space for `evaluate.load`.
         to: The repository, user/name; it is made where it is not there yet. The folder of `oochub leaderboard` becomes
             a static Space.
-        leaderboard: Send a report.json as an entry: a pull request there, or into a folder here. In place of `to`: a
+        leaderboard: Send a report.json as an entry: a pull request there, or into a folder here. Instead of `to`: a
             data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.
-        predictions: Of an entry: what its report was made of; default the files beside it. Those that it names.
-        entry: Of an entry: track, selection, supervision; model, who, ... By name; also external_data and date.
-        configs: Of a benchmark: a configuration; all where none is given. But those that cannot be built of the raw
-            folder alone, which are said.
-        data_dir: The raw folder; default $OOCHUB_DATA/<benchmark>.
-        options: An option of the benchmark. By name, as `load_dataset` takes them.
-        num_proc: Of a benchmark: processes to build with.
+        predictions: Leaderboard entries only: the prediction files behind the report; default those beside it. By
+            default those that the report names.
+        entry: Leaderboard entries only: track, selection, supervision; model, who, ... By name; also external_data and
+            date.
+        configs: Benchmarks only: configuration to push; default all. Configurations that need more than the raw folder
+            are left out, and named.
+        data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
+        options: Option of the benchmark. By name, as `load_dataset` takes them.
+        num_proc: Benchmarks only: number of processes that build.
         out: Of a benchmark: build into this folder, which is kept; None builds in the cache.
-        without_images: Leave the images out: ids, labels, contexts and digests alone. `oochub.join_images` puts a
-            user's own back.
-        private: Make a repository that others do not see.
-        revision: A branch, made where it is not there; default main.
+        without_images: Push ids, labels, contexts and digests, but no images. Users put their own images back with
+            `oochub.join_images`.
+        private: Make the repository private.
+        revision: Branch to push to, created if it does not exist; default main.
         overwrite: Replace files that somebody else put into the repository.
         dry_run: Only say which files would change; needs no token.
         evaluation_framework: Benchmarks only: name the framework in eval.yaml; default none. The Hub marks eval.yaml as
             invalid if it does not know the name, and it does not know oochub yet.
-        dataset: Of results: the data set on the Hub, where the report does not say.
-        evidence: Of results: the page that says where they come from. Without one it is the data set's.
-        pull_request: Of results: open a pull request, as for a model of others.
+        dataset: Results only: the data set on the Hub, if the report does not say.
+        evidence: Results only: the page that says where they come from. By default the data set's page.
+        pull_request: Results only: open a pull request, as for somebody else's model.
 
     Returns:
         The address, the commit, and the files that were added, changed and deleted.

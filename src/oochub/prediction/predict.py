@@ -72,50 +72,54 @@ def predict(
         model: Folder or Hub id of a model of transformers for images, texts, arrays or graphs, or the model itself.
         dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
             `example_id` and any other columns are carried into the predictions, texts too.
-        mode: How the model answers: auto, by its architecture, or one of `oochub list mode`. "head", its own head;
-            "linear_probe", logistic regression on the features of the split train; ...
-        features: Store the features before the head, and the head. They are `features`, and `Predictions.head`, in a
-            file `<out>.head.safetensors`.
-        batch_size: Rows a forward pass; default 16, on a GPU 128.
+        mode: How the model answers: auto, by its architecture, or one of `oochub list mode`. "head" uses the model's
+            own head; "linear_probe" fits logistic regression to the features of the split train; ...
+        features: Also store the features before the head, and the head. They are `features`, and `Predictions.head`, in
+            a file `<out>.head.safetensors`.
+        batch_size: Rows per forward pass; default 16, or 128 on a GPU.
         out: Parquet file to write, whole or not at all; of more than 2^28 numbers a folder of Parquet files with a
             manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
             on from there; a stream and a model object begin anew.
         splits: Splits to predict; default all but train.
-        image_processor: Of another model, where this one has no preprocessor_config.json. The same as `processor`, for
-            images.
-        processor: Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its
-            `oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one; a model object without
-            any takes arrays as they are.
-        preprocessing: auto: fused (fast) where it gives what the model's own processor does, else processor. "fused"
-            decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own;
-            "auto" takes the first where a few images and noise show pixels within one level and logits within 2% of
-            their range, else the second: the provenance says which, and what was measured. For images alone.
-        images: Keep small images of the worst mistakes. A JPEG of some of each group, for the report.
-        odin: Epsilon of ODIN: also the logits of images perturbed by it. Usual 0.0014. Stored as `odin_logits`. A step
-            of the scaled pixels, epsilon / std where the processor normalizes; see `oochub.models.extraction`.
-        odin_temperature: Temperature of ODIN's gradient. That of the detector `odin`, which reads the column.
-        zoom: Factor above 1: also the logits of the zoomed images, for --probe zoom. Such as 1.2: stored as
-            `zoom_logits` (and with `features` `zoom_features`, with `odin` `zoom_odin_logits`), of the center of each
-            image, 1 / zoom of each side.
-        device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a device of torch.
-        dtype: What the network computes in; auto is float32. By autocast of torch; logits are stored in float32. The
+        image_processor: Image processor of another model, if this one has no preprocessor_config.json. The same as
+            `processor`, for images.
+        processor: For a model object, or instead of the one beside the model: an image processor, a tokenizer, an
+            `oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one. A model object without
+            a processor takes arrays as they are.
+        preprocessing: auto: fused (fast) if it agrees with the model's own processor, otherwise processor. "fused"
+            decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own.
+            "auto" uses "fused" if pixels are within one gray level and logits within 2% of their range on a few images
+            and noise, otherwise "processor"; the provenance says which was used, and what was measured. For images
+            only.
+        images: Keep small images of the worst mistakes. JPEGs of a few of each group, for the report.
+        odin: Also store the logits of images perturbed by ODIN with this epsilon, usually 0.0014. Stored as
+            `odin_logits`. The step is in scaled pixels, epsilon / std if the processor normalizes; see
+            `oochub.models.extraction`.
+        odin_temperature: Temperature of ODIN's gradient. The same as that of the detector `odin`, which reads the
+            column.
+        zoom: Also store the logits of images zoomed by this factor, above 1, for --probe zoom. For example 1.2. Stored
+            as `zoom_logits` (with `features` also `zoom_features`, with `odin` also `zoom_odin_logits`); the network
+            sees the center of each image, 1 / zoom of each side.
+        device: Device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a `torch.device`.
+        dtype: Precision of the network; auto is float32. By torch's autocast; logits are stored in float32. The
             provenance says how far the first rows move from float32.
-        limit: At most so many rows of each split, at random: a quick look. The seed is fixed; of a stream they are the
-            first, and every report says so.
-        skip_broken: Leave out and count images that cannot be read. Those that are refused for safety too; else the
-            first is an error.
-        num_workers: Threads that decode images; default one a core, 0 decodes between passes. Ahead of the network, of
-            a data set or a stream. Rows and numbers are the same.
-        compile: Compile the network first, for many rows: needs a C++ compiler; logits alone. By torch, which takes
-            half a minute or more (on a GPU triton): without features and odin. The provenance says how far they move.
-        cache: Take predictions of before where nothing changed. Those of a folder or Hub id are kept, and taken where
-            model, data, settings and versions are the same: no model runs, and `provenance["when"]["cached"]` says when
-            it did. A model object and a stream always run. See docs/cache.md.
-        engine: local: this process, or those of torchrun; ray: a cluster of Ray. Each process of torchrun has its own
-            device and its own parts; of a cluster (`pip install 'oochub[ray]'`) tasks read and actors hold the model.
-            Rows, ids and numbers are the same.
-        ray_address: Of a cluster of Ray; without it one is started on this machine. Such as "auto".
-        actors: Copies of the model in the cluster; default one a GPU, else one a CPU.
+        limit: Predict at most this many rows of each split, chosen at random, for a quick look. The seed is fixed. For
+            a stream they are the first rows. Every report says so.
+        skip_broken: Leave out and count images that cannot be read. Also those that are refused for safety. Otherwise
+            the first one is an error.
+        num_workers: Threads that decode images; default one per core, 0 decodes between passes. They decode ahead of
+            the network, for a data set or a stream. Rows and numbers stay the same.
+        compile: Compile the network first. Pays off for many rows, needs a C++ compiler, stores logits only. By torch,
+            in half a minute or more (on a GPU by triton); not with features or odin. The provenance says how far logits
+            move.
+        cache: Reuse cached predictions if nothing has changed. Predictions by a model folder or Hub id are cached, and
+            reused if model, data, options and versions are the same: no model runs, and `provenance["when"]["cached"]`
+            says when it did. A model object and a stream always run. See docs/cache.md.
+        engine: local: this process, or those of torchrun; ray: a Ray cluster. Each process of torchrun has its own
+            device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and actors hold the model.
+            Rows, ids and numbers stay the same.
+        ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
+        actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
         **settings: Of the mode; see its class, `oochub.get("mode", "head")`.
 
     Returns:

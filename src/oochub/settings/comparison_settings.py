@@ -18,41 +18,46 @@ class ComparisonSettings(Settings):
 
     metric: Any = option(
         None,
-        help="Names of metrics, a table each; default the primary.",
-        more="Of predictions also the benchmark's other metrics that are means over rows.",
+        help="Names of metrics, one table each; default the primary metric.",
+        more="For predictions also the benchmark's other metrics that are means over rows.",
         panel="Metrics",
         common=True,
         typed=list[str] | None,
     )
     slice: Any = option(
         None,
-        help="Of reports: such as hard, easy, all; side by side; default out of context.",
+        help="Reports only: slices to show side by side, such as hard, easy, all; default out of context.",
         panel=_REPORTS,
         common=True,
         typed=list[str] | None,
     )
     reported: bool = option(
         False,
-        help="Of reports: add the paper's numbers, of the model that was trained.",
+        help="Reports only: add the paper's numbers for the model that was trained.",
         panel=_REPORTS,
         flag="--reported",
     )
     table: str | None = option(
-        None, help="Of reports: add the paper's numbers of this table, such as 3.", panel=_REPORTS
+        None, help="Reports only: add the paper's numbers from this table, such as 3.", panel=_REPORTS
     )
     rows: Literal["tasks", "methods"] = option(
-        "tasks", help="Of reports: what a row is, tasks or methods.", panel=_REPORTS, noun="kind of rows"
+        "tasks", help="Reports only: what a row is, tasks or methods.", panel=_REPORTS, noun="kind of rows"
     )
     task: str | None = option(
-        None, help="Of predictions of nooch/all: the task, such as ce_car.", panel=_PREDICTIONS, common=True
+        None, help="Predictions for nooch/all only: the task, such as ce_car.", panel=_PREDICTIONS, common=True
     )
     resamples: int = option(
         1000,
-        help="Of predictions: bootstrap replicates of the differences that are bootstrapped.",
+        help="Predictions only: bootstrap replicates, for differences that are bootstrapped.",
         panel="Intervals",
         commands=(),
     )
-    seed: int = option(0, help="Of predictions: of the bootstrap, and of random signs.", panel="Intervals", commands=())
+    seed: int = option(
+        0,
+        help=("Predictions only: random seed for the bootstrap and for random signs."),
+        panel="Intervals",
+        commands=(),
+    )
 
     def __post_init__(self) -> None:
         from oochub.stats.estimate import Sampling

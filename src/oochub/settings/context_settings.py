@@ -22,11 +22,11 @@ class ContextSettings(Settings):
     contexts: Any = option(
         None,
         help="Find contexts in the images first, by one of `oochub list context`: properties, ...",
-        more="Or by the way itself, for data that do not say them; see `oochub.contexts`. What it measures is kept in "
-        "the cache.",
+        more="Or the method itself. For data without a context column; see `oochub.contexts`. What it measures is "
+        "cached.",
         panel="Contexts",
         common=True,
-        metavar="WAY",
+        metavar="METHOD",
         typed=str | None,
     )
     context_model: str | None = option(
@@ -38,7 +38,7 @@ class ContextSettings(Settings):
     )
     context_names: Any = option(
         None,
-        help="zero_shot: the contexts to look for, grass,beach,road.",
+        help="zero_shot: names of the contexts to look for, grass,beach,road.",
         panel="Contexts",
         common=True,
         typed=str | None,
@@ -47,7 +47,7 @@ class ContextSettings(Settings):
     )
     context_settings: Mapping[str, Any] | None = option(
         None,
-        help="Another setting of the way.",
+        help="Another option of the method.",
         form="key=value",
         more='By name, such as {"model": "my-encoder"}.',
         panel="Contexts",
@@ -58,8 +58,8 @@ class ContextSettings(Settings):
     choose_on: Literal["auto", "train", "half"] = option(
         "auto",
         help="Rows that contexts are chosen on: train, half of the other splits, auto (train, else half).",
-        more='What is usual is chosen on them too, see `mark_selection_rows`. Take "half" where each class of train '
-        "has its context and no other.",
+        more='These rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has '
+        "its context and no other.",
         panel="Contexts",
         noun="choice of rows",
     )
@@ -70,9 +70,9 @@ class ContextSettings(Settings):
         if self.contexts is None and first:
             raise OochubError(
                 choose_wording(
-                    f"{first}= is read where a way finds contexts: name it with contexts=.",
-                    "--context-model, --context-names, --context-option and --choose-on go with --contexts WAY: name "
-                    "the way.",
+                    f"{first}= belongs to a method that finds contexts: name the method with contexts=.",
+                    "--context-model, --context-names, --context-option and --choose-on need --contexts METHOD: name "
+                    "the method.",
                 )
             )
 
@@ -94,14 +94,20 @@ class MeasurementSettings(Settings):
     skip_broken: bool = option(
         False,
         help="Leave out and count images that cannot be read.",
-        more="Their rows have no context; else the first is an error.",
+        more="Their rows get no context. Otherwise the first one is an error.",
         panel="Data",
         flag="--skip-broken",
     )
     cache: bool = option(
         True,
-        help="Take what was measured before of the same images.",
-        more="What is measured is kept for that.",
+        help="Reuse cached measurements of the same images.",
+        more="New measurements are added to the cache.",
         panel="Speed",
     )
-    seed: int = option(0, help="Of the halves and of rows to check.", panel="Contexts", least=0, hint="Usual is 0.")
+    seed: int = option(
+        0,
+        help=("Random seed for the halves and for the rows to check."),
+        panel="Contexts",
+        least=0,
+        hint=("The default is 0."),
+    )

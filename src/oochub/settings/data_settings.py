@@ -46,7 +46,7 @@ class DataSettings(Settings):
     label: str | None = option(
         None,
         help="Own data: column of labels; default label.",
-        more="A field of a WebDataset's JSON is `json.species`.",
+        more="A field of a WebDataset's JSON is written `json.species`.",
         panel="Data",
         common=True,
         flag="--label-column",
@@ -54,7 +54,7 @@ class DataSettings(Settings):
     context: str | None = option(
         None,
         help="Column of contexts, from which groups and challenges follow; default context.",
-        more="Of a benchmark a column that is to be its context.",
+        more="For a benchmark: the column to use as its context.",
         panel="Data",
         common=True,
         flag="--context-column",
@@ -65,26 +65,24 @@ class DataSettings(Settings):
     image: str | None = option(
         None,
         help="Own data: column of images or paths; default image.",
-        more="Without one it is the only column of images.",
+        more="Without a name, the only column of images is taken.",
         panel="Data",
         flag="--image-column",
     )
     usual: Mapping[str, Sequence[str]] | None = option(
         None,
-        help="The usual contexts of a class; default: those more frequent with it.",
+        help="The usual contexts of a class; default those more frequent with it.",
         more='Such as {"dog": ["grass", "beach"]}.',
         form="CLASS=CONTEXT,CONTEXT",
         panel="Data",
         typed=list[str] | None,
         parse=parse_usual,
     )
-    config: str | None = option(None, help="The configuration, of a source with several.", panel="Data")
-    data_dir: str | None = option(
-        None, help="The raw folder; default $OOCHUB_DATA/<benchmark>.", panel="Data", common=True
-    )
+    config: str | None = option(None, help="Configuration, if the source has several.", panel="Data")
+    data_dir: str | None = option(None, help="Raw folder; default $OOCHUB_DATA/<benchmark>.", panel="Data", common=True)
     options: Mapping[str, Any] | None = option(
         None,
-        help="An option of the benchmark.",
+        help="Option of the benchmark.",
         more="By name, as `load_dataset` takes them.",
         form="key=value",
         panel="Data",

@@ -42,23 +42,24 @@ class EvaluationSettings(Settings):
     )
     match: str | None = option(
         None,
-        help="Also the gap at equal values of this column (area), or equal shares of classes (label).",
-        more='The column is numeric and auxiliary: it is spread alike on both sides (`report["matched_gap"]`, see '
-        '`oochub.evaluation.matching`). By the gap of "label" the verdict then goes.',
+        help="Also compute the gap at equal values of this column (area), or equal shares of classes (label).",
+        more="A column must be numeric and auxiliary; its values are spread alike on both sides "
+        '(`report["matched_gap"]`, see `oochub.evaluation.matching`). With "label", the verdict goes by the '
+        "matched gap.",
         panel="Metrics",
     )
     classes: Literal["all", "present"] = option(
         "all",
-        help="What an answer may be: all classes, or those present in its set.",
-        more="Such as the 200 of ImageNet-R. It decides what is correct, in the metrics and for detectors; the report "
-        "says which.",
+        help="Classes that a prediction may be: all, or those present in its set.",
+        more="For example the 200 classes of ImageNet-R. This decides what is correct, in the metrics and for "
+        "detectors; the report says which was used.",
         panel="Metrics",
     )
     detectors: Any = option(
         None,
-        help="Also this out-of-distribution detector.",
-        more="Names, or detectors; `predictions` may then be of several configs, the one in distribution first, and "
-        '`report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one number.',
+        help="Also score this out-of-distribution detector.",
+        more="Names, or detectors. `predictions` may then come from several configs, the in-distribution one first, "
+        'and `report["msp/imagenet_1k/imagenet_ood/auroc_failure"]` is one number.',
         panel=_SETS,
         common=True,
         flag="--detector",
@@ -66,8 +67,8 @@ class EvaluationSettings(Settings):
     )
     reference: Any = option(
         None,
-        help="Predictions of the training split, to fit detectors.",
-        more="They have features.",
+        help="Predictions for the training split, to fit detectors.",
+        more="They must have features.",
         panel=_SETS,
         common=True,
         typed=Path | None,
@@ -75,7 +76,7 @@ class EvaluationSettings(Settings):
     )
     pairs: Any = option(
         None,
-        help="Configs to set against each other; default all.",
+        help="Two configs to compare; default every pair.",
         more="Pairs of names, (in distribution, out of it). Sets are never pooled.",
         form="IN:OUT",
         panel=_SETS,
@@ -85,19 +86,19 @@ class EvaluationSettings(Settings):
     )
     probes: Iterable[str] = option(
         (),
-        help="zoom: how far a zoom that changes no answer moves the detectors' scores.",
-        more="Of predictions made with `zoom`, see `oochub.evaluation.zoom_probe`.",
+        help="zoom: measure how far a zoom that changes no answer moves the detectors' scores.",
+        more="For predictions made with `zoom`, see `oochub.evaluation.zoom_probe`.",
         panel=_SETS,
         flag="--probe",
     )
     benchmark: Any = option(
         None,
-        help="What a CSV, Parquet or NPZ file of answers is of: spawrious/o2o_hard, or own data.",
-        more="A source of `oochub.load`, or the splits that it gave.",
+        help="Data behind a CSV, Parquet or NPZ file of predictions: spawrious/o2o_hard, or own data.",
+        more="A source of `oochub.load`, or the splits that it returned.",
         panel="Data",
         common=True,
         typed=str | None,
     )
     model_name: str | None = option(
-        None, help="What the report calls the model of such a file; default its stem.", panel="Data"
+        None, help="Name of the model for such a file; default the file's stem.", panel="Data"
     )

@@ -44,22 +44,22 @@ class HubSettings(Settings):
     leaderboard: str | None = option(
         None,
         help="Send a report.json as an entry: a pull request there, or into a folder here.",
-        more="In place of `to`: a data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.",
+        more="Instead of `to`: a data set of results, or a folder of them; see `oochub.hub.leaderboard_repository`.",
         panel="Leaderboard",
         common=True,
         metavar="USER/RESULTS",
     )
     predictions: Any = option(
         (),
-        help="Of an entry: what its report was made of; default the files beside it.",
-        more="Those that it names.",
+        help="Leaderboard entries only: the prediction files behind the report; default those beside it.",
+        more="By default those that the report names.",
         panel="Leaderboard",
         typed=list[Path] | None,
         parse=_parse_paths,
     )
     entry: Mapping[str, Any] | None = option(
         None,
-        help="Of an entry: track, selection, supervision; model, who, ...",
+        help="Leaderboard entries only: track, selection, supervision; model, who, ...",
         more="By name; also external_data and date.",
         panel="Leaderboard",
         metavar="KEY=TEXT",
@@ -68,24 +68,24 @@ class HubSettings(Settings):
     )
     configs: Iterable[str] = option(
         (),
-        help="Of a benchmark: a configuration; all where none is given.",
-        more="But those that cannot be built of the raw folder alone, which are said.",
+        help="Benchmarks only: configuration to push; default all.",
+        more="Configurations that need more than the raw folder are left out, and named.",
         panel="Data",
         common=True,
         flag="--config",
     )
-    num_proc: int | None = option(None, help="Of a benchmark: processes to build with.", panel="Speed", least=1)
+    num_proc: int | None = option(None, help="Benchmarks only: number of processes that build.", panel="Speed", least=1)
     without_images: bool = option(
         False,
-        help="Leave the images out: ids, labels, contexts and digests alone.",
-        more="`oochub.join_images` puts a user's own back.",
+        help="Push ids, labels, contexts and digests, but no images.",
+        more="Users put their own images back with `oochub.join_images`.",
         panel="Data",
         flag="--without-images",
     )
-    private: bool = option(
-        False, help="Make a repository that others do not see.", panel=_PANEL, common=True, flag="--private"
+    private: bool = option(False, help="Make the repository private.", panel=_PANEL, common=True, flag="--private")
+    revision: str | None = option(
+        None, help=("Branch to push to, created if it does not exist; default main."), panel=_PANEL
     )
-    revision: str | None = option(None, help="A branch, made where it is not there; default main.", panel=_PANEL)
     overwrite: bool = option(
         False,
         help="Replace files that somebody else put into the repository.",
@@ -104,20 +104,20 @@ class HubSettings(Settings):
     )
     dataset: str | None = option(
         None,
-        help="Of results: the data set on the Hub, where the report does not say.",
+        help="Results only: the data set on the Hub, if the report does not say.",
         panel=_PANEL,
         metavar="USER/NAME",
     )
     evidence: str | None = option(
         None,
-        help="Of results: the page that says where they come from.",
-        more="Without one it is the data set's.",
+        help="Results only: the page that says where they come from.",
+        more="By default the data set's page.",
         panel=_PANEL,
         metavar="URL",
     )
     pull_request: bool = option(
         False,
-        help="Of results: open a pull request, as for a model of others.",
+        help="Results only: open a pull request, as for somebody else's model.",
         panel=_PANEL,
         common=True,
         flag="--pull-request",

@@ -16,24 +16,24 @@ class IntervalSettings(Settings):
 
     correction: Literal["holm", "benjamini_hochberg"] = option(
         "holm",
-        help="Over all found contexts that are tested.",
-        more='"holm" keeps the chance of one false finding among all at 5%, "benjamini_hochberg" the expected share of '
-        "false ones among those shown.",
+        help="Correction for testing several found contexts.",
+        more='"holm" keeps the chance of any false finding at 5%; "benjamini_hochberg" keeps the expected share of '
+        "false ones among those shown at 5%.",
         panel="Intervals",
     )
     resamples: int = option(
         1000,
-        help="Bootstrap replicates of the intervals that are bootstraps.",
+        help="Bootstrap replicates, for intervals that are bootstrapped.",
         panel="Intervals",
         commands=(),
     )
     seed: int = option(
         0,
-        help="Of the bootstrap.",
-        more="In an audit also of the rows that a probe alters.",
+        help="Random seed for the bootstrap.",
+        more="In an audit, also for the rows that a probe alters.",
         panel="Intervals",
         least=0,
-        hint="Usual is 0.",
+        hint="The default is 0.",
     )
 
     def __post_init__(self) -> None:

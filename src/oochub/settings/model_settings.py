@@ -19,13 +19,14 @@ class ModelSettings(Settings):
     mode: str = option(
         "auto",
         help="How the model answers: auto, by its architecture, or one of `oochub list mode`.",
-        more='"head", its own head; "linear_probe", logistic regression on the features of the split train; ...',
+        more='"head" uses the model\'s own head; "linear_probe" fits logistic regression to the features of the '
+        "split train; ...",
         panel="Model",
         common=True,
     )
     label_map: Any = option(
         None,
-        help="A .csv or .json file: a class of the data, the classes of the model for it.",
+        help="A .csv or .json file that maps each class of the data to the model's classes for it.",
         panel="Model",
         common=True,
         typed=str | None,
@@ -40,7 +41,7 @@ class ModelSettings(Settings):
     )
     mode_options: Mapping[str, Any] | None = option(
         None,
-        help="Another setting of the mode.",
+        help="Another option of the mode.",
         form="key=value",
         panel="Model",
         flag="--mode-option",
@@ -50,7 +51,7 @@ class ModelSettings(Settings):
     )
     image_processor: Any = option(
         None,
-        help="Of another model, where this one has no preprocessor_config.json.",
+        help="Image processor of another model, if this one has no preprocessor_config.json.",
         more="The same as `processor`, for images.",
         panel="Model",
         metavar="FOLDER_OR_ID",
@@ -58,9 +59,9 @@ class ModelSettings(Settings):
     )
     processor: Any = option(
         None,
-        help="Of a model object, or instead of the one beside the model: its image processor, its tokenizer, its "
-        "`oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one; a model object without "
-        "any takes arrays as they are.",
+        help="For a model object, or instead of the one beside the model: an image processor, a tokenizer, an "
+        "`oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one. A model object "
+        "without a processor takes arrays as they are.",
         panel="Model",
         commands=(),
     )
@@ -77,5 +78,5 @@ class ModelSettings(Settings):
         twice = next((name for name in others if name in own), None)
         if twice is not None:
             words = f"--{twice.replace('_', '-')}"
-            raise OochubError(f"--mode-option {twice}= and {words} say one thing. Give one of them.")
+            raise OochubError(f"--mode-option {twice}= and {words} set the same option. Give one of them.")
         return {**own, **others}

@@ -33,8 +33,8 @@ class PredictionSettings(Settings):
     )
     limit: int | None = option(
         None,
-        help="At most so many rows of each split, at random: a quick look.",
-        more="The seed is fixed; of a stream they are the first, and every report says so.",
+        help="Predict at most this many rows of each split, chosen at random, for a quick look.",
+        more="The seed is fixed. For a stream they are the first rows. Every report says so.",
         panel="Data",
         common=True,
         least=1,
@@ -43,13 +43,13 @@ class PredictionSettings(Settings):
     skip_broken: bool = option(
         False,
         help="Leave out and count images that cannot be read.",
-        more="Those that are refused for safety too; else the first is an error.",
+        more="Also those that are refused for safety. Otherwise the first one is an error.",
         panel="Data",
         flag="--skip-broken",
     )
     features: bool = option(
         False,
-        help="Store the features before the head, and the head.",
+        help="Also store the features before the head, and the head.",
         more="They are `features`, and `Predictions.head`, in a file `<out>.head.safetensors`.",
         panel="Output",
         common=True,
@@ -58,121 +58,121 @@ class PredictionSettings(Settings):
     images: bool = option(
         True,
         help="Keep small images of the worst mistakes.",
-        more="A JPEG of some of each group, for the report.",
+        more="JPEGs of a few of each group, for the report.",
         panel="Output",
         commands=("predict",),
     )
     odin: float | None = option(
         None,
-        help="Epsilon of ODIN: also the logits of images perturbed by it. Usual 0.0014.",
-        more="Stored as `odin_logits`. A step of the scaled pixels, epsilon / std where the processor normalizes; see "
+        help="Also store the logits of images perturbed by ODIN with this epsilon, usually 0.0014.",
+        more="Stored as `odin_logits`. The step is in scaled pixels, epsilon / std if the processor normalizes; see "
         "`oochub.models.extraction`.",
         panel="Output",
         above=0,
-        hint="Usual is 0.0014.",
+        hint="The usual value is 0.0014.",
         commands=("predict",),
     )
     odin_temperature: float = option(
         ODIN_TEMPERATURE,
         help="Temperature of ODIN's gradient.",
-        more="That of the detector `odin`, which reads the column.",
+        more="The same as that of the detector `odin`, which reads the column.",
         panel="Output",
         above=0,
-        hint="Usual is 1000.",
+        hint="The usual value is 1000.",
         commands=("predict",),
     )
     zoom: float | None = option(
         None,
-        help="Factor above 1: also the logits of the zoomed images, for --probe zoom.",
-        more="Such as 1.2: stored as `zoom_logits` (and with `features` `zoom_features`, with `odin` "
-        "`zoom_odin_logits`), of the center of each image, 1 / zoom of each side.",
+        help="Also store the logits of images zoomed by this factor, above 1, for --probe zoom.",
+        more="For example 1.2. Stored as `zoom_logits` (with `features` also `zoom_features`, with `odin` also "
+        "`zoom_odin_logits`); the network sees the center of each image, 1 / zoom of each side.",
         panel="Output",
         above=1,
         most=100,  # what it keeps of an image of 224 pixels is 2: of smaller centers nothing is left to see
-        hint="Usual is 1.2, which keeps 1 / 1.2 of each side.",
+        hint="The usual value is 1.2, which keeps 1 / 1.2 of each side.",
         commands=("predict",),
     )
     preprocessing: Literal["auto", "fused", "processor"] = option(
         "auto",
-        help="auto: fused (fast) where it gives what the model's own processor does, else processor.",
+        help="auto: fused (fast) if it agrees with the model's own processor, otherwise processor.",
         more='"fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is the '
-        'model\'s own; "auto" takes the first where a few images and noise show pixels within one level and logits '
-        "within 2% of their range, else the second: the provenance says which, and what was measured. For images "
-        "alone.",
+        'model\'s own. "auto" uses "fused" if pixels are within one gray level and logits within 2% of their '
+        'range on a few images and noise, otherwise "processor"; the provenance says which was used, and what '
+        "was measured. For images only.",
         panel="Speed",
     )
     batch_size: int | None = option(
         None,
-        help="Rows a forward pass; default 16, on a GPU 128.",
+        help="Rows per forward pass; default 16, or 128 on a GPU.",
         panel="Speed",
         common=True,
         least=1,
-        hint="Leave it out for ours.",
+        hint="Leave it out for the default.",
     )
     device: Any = option(
         "auto",
-        help="auto (a GPU if there is one), cpu, cuda, cuda:1, mps.",
-        more="Or a device of torch.",
+        help="Device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps.",
+        more="Or a `torch.device`.",
         panel="Speed",
         common=True,
         typed=str,
     )
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = option(
         "auto",
-        help="What the network computes in; auto is float32.",
-        more="By autocast of torch; logits are stored in float32. The provenance says how far the first rows move from "
+        help="Precision of the network; auto is float32.",
+        more="By torch's autocast; logits are stored in float32. The provenance says how far the first rows move from "
         "float32.",
         panel="Speed",
     )
     num_workers: int | None = option(
         None,
-        help="Threads that decode images; default one a core, 0 decodes between passes.",
-        more="Ahead of the network, of a data set or a stream. Rows and numbers are the same.",
+        help="Threads that decode images; default one per core, 0 decodes between passes.",
+        more="They decode ahead of the network, for a data set or a stream. Rows and numbers stay the same.",
         panel="Speed",
         least=0,
-        hint="Leave it out for a thread a core.",
+        hint="Leave it out for one thread per core.",
         is_keyed=False,
     )
     compile: bool = option(
         False,
-        help="Compile the network first, for many rows: needs a C++ compiler; logits alone.",
-        more="By torch, which takes half a minute or more (on a GPU triton): without features and odin. The provenance "
-        "says how far they move.",
+        help="Compile the network first. Pays off for many rows, needs a C++ compiler, stores logits only.",
+        more="By torch, in half a minute or more (on a GPU by triton); not with features or odin. The provenance says "
+        "how far logits move.",
         panel="Speed",
         flag="--compile",
     )
     cache: bool = option(
         True,
-        help="Take predictions of before where nothing changed.",
-        more="Those of a folder or Hub id are kept, and taken where model, data, settings and versions are the same: "
-        'no model runs, and `provenance["when"]["cached"]` says when it did. A model object and a stream always run. '
-        "See docs/cache.md.",
+        help="Reuse cached predictions if nothing has changed.",
+        more="Predictions by a model folder or Hub id are cached, and reused if model, data, options and versions are "
+        'the same: no model runs, and `provenance["when"]["cached"]` says when it did. A model object and a '
+        "stream always run. See docs/cache.md.",
         panel="Speed",
         is_keyed=False,
     )
     engine: Literal["local", "ray"] = option(
         "local",
-        help="local: this process, or those of torchrun; ray: a cluster of Ray.",
-        more="Each process of torchrun has its own device and its own parts; of a cluster (`pip install "
-        "'oochub[ray]'`) tasks read and actors hold the model. Rows, ids and numbers are the same.",
+        help="local: this process, or those of torchrun; ray: a Ray cluster.",
+        more="Each process of torchrun has its own device and its own parts. On a cluster (`pip install "
+        "'oochub[ray]'`) tasks read and actors hold the model. Rows, ids and numbers stay the same.",
         panel="Speed",
         commands=("predict",),
         is_keyed=False,
     )
     ray_address: str | None = option(
         None,
-        help="Of a cluster of Ray; without it one is started on this machine.",
-        more='Such as "auto".',
+        help="Address of a Ray cluster; without it one is started on this machine.",
+        more='For example "auto".',
         panel="Speed",
         commands=("predict",),
         is_keyed=False,
     )
     actors: int | None = option(
         None,
-        help="Copies of the model in the cluster; default one a GPU, else one a CPU.",
+        help="Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.",
         panel="Speed",
         least=1,
-        hint="Leave it out for ours.",
+        hint="Leave it out for the default.",
         commands=("predict",),
         is_keyed=False,
     )
@@ -186,10 +186,12 @@ class PredictionSettings(Settings):
                 choose_wording("compile=True", "--compile"),
                 choose_wording("features= and odin=", "--features and --odin"),
             )
-            raise OochubError(f"{options} is for logits alone, whose network is one piece. Leave out {others}, or it.")
+            raise OochubError(
+                f"{options} stores logits only: the network is compiled in one piece. Leave out {others}, or it."
+            )
         if self.engine != "ray" and (self.ray_address is not None or self.actors is not None):
             words = choose_wording("ray_address= and actors=", "--ray-address and --actors")
-            raise OochubError(f"{words} are of {choose_wording('engine=', '--engine ')}ray.")
+            raise OochubError(f"{words} need {choose_wording('engine=', '--engine ')}ray.")
 
     @property
     def device_type(self) -> str:

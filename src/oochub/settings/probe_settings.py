@@ -22,14 +22,14 @@ class ProbeSettings(Settings):
 
     probe: str | None = option(
         None,
-        help="background: ask about the object alone, the background alone, and the object on others.",
-        more="See `oochub show probe background`. The verdict does not go by it.",
+        help="background: predict the object alone, the background alone, and the object on other backgrounds.",
+        more="See `oochub show probe background`. The verdict does not depend on it.",
         panel="Contexts",
         common=True,
     )
     masks: Any = option(
         None,
-        help="For --probe: folder of masks, EXAMPLE_ID.png, white on the object, or raw COCO.",
+        help="For --probe: folder of masks (EXAMPLE_ID.png, white on the object), or raw COCO.",
         panel="Contexts",
         typed=Path | None,
         parse=parse_path,
@@ -43,7 +43,7 @@ class ProbeSettings(Settings):
     )
     segmenter: Any = option(
         None,
-        help="For --probe: a semantic segmenter that finds the object.",
+        help="For --probe: a semantic segmentation model that finds the object.",
         panel="Contexts",
         metavar="MODEL",
         typed=str | None,
@@ -51,7 +51,7 @@ class ProbeSettings(Settings):
     )
     probe_settings: Mapping[str, Any] | None = option(
         None,
-        help="Another setting of the probe: rows, seed, label_map.",
+        help="Another option of the probe: rows, seed, label_map.",
         form="key=value",
         more='By name, such as {"masks": "segmentations"}.',
         panel="Contexts",
@@ -65,8 +65,8 @@ class ProbeSettings(Settings):
         if self.probe is None and any(self.given().values()):
             raise OochubError(
                 choose_wording(
-                    "probe_settings= are those of a probe: name it with probe=.",
-                    "--masks, --boxes, --segmenter and --probe-option go with --probe background: name the probe.",
+                    "probe_settings= belong to a probe: name it with probe=.",
+                    "--masks, --boxes, --segmenter and --probe-option need --probe background: name the probe.",
                 )
             )
 

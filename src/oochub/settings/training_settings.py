@@ -17,10 +17,12 @@ class TrainingSettings(Settings):
     {'learning_rate': 0.1, 'optim': 'sgd'}
     """
 
-    objective: str = option("erm", help="One of `oochub list objective`.", panel=_PANEL, common=True)
+    objective: str = option(
+        "erm", help=("Training objective, one of `oochub list objective`."), panel=_PANEL, common=True
+    )
     hyperparameters: Mapping[str, Any] | None = option(
         None,
-        help="Of the objective.",
+        help="Hyperparameter of the objective.",
         form="key=value",
         panel=_PANEL,
         common=True,
@@ -31,48 +33,49 @@ class TrainingSettings(Settings):
     model: str | None = option(
         None,
         help="A model folder or Hub id, or one of `oochub list model` (untrained); default a small one.",
-        more='For such rows, "resnet-tiny" for images.',
+        more='The default fits the rows; for images it is "resnet-tiny".',
         panel=_NETWORK,
         common=True,
     )
-    pretrained: bool = option(True, help="Load the weights of the model, not its architecture alone.", panel=_NETWORK)
+    pretrained: bool = option(True, help="Load the weights of the model, not only its architecture.", panel=_NETWORK)
     image_size: int | None = option(
         None,
-        help="Squeeze whole images to so many pixels a side.",
-        more="Without it that is left to the model's processor.",
+        help="Resize whole images to squares of this many pixels a side.",
+        more="By default the model's processor resizes.",
         panel=_NETWORK,
         least=1,
     )
     environments: str | None = option(
         None,
-        help="Column of the environments; default the benchmark's. Of found contexts: contexts:NAME, contexts (the "
+        help="Column of the environments; default the benchmark's. For found contexts: contexts:NAME, contexts (the "
         "one of each row), label/contexts:NAME, label/contexts (groups).",
-        more="Of own data the default is `group`, and none where the rows have none and the objective needs none. "
-        '"contexts:NAME" is whether a row has the context or lacks it; see '
-        "`oochub.context_finding.context_environments`.",
+        more="For own data the default is `group`, or none if the rows have no groups and the objective needs none. "
+        '"contexts:NAME" says whether a row has the context; see `oochub.context_finding.context_environments`.',
         panel=_PANEL,
         common=True,
     )
     num_train_epochs: int = option(
-        12, help="Passes over the training split, at most.", panel=_PANEL, common=True, least=1, python=False
+        12, help="Largest number of passes over the training split.", panel=_PANEL, common=True, least=1, python=False
     )
     per_device_train_batch_size: int = option(
-        64, help="Rows a step, on each device.", panel=_PANEL, least=1, python=False
+        64, help="Rows per step on each device.", panel=_PANEL, least=1, python=False
     )
-    learning_rate: float = option(2e-3, help="The largest of the schedule.", panel=_PANEL, least=0, python=False)
-    weight_decay: float = option(1e-3, help="Of the optimizer.", panel=_PANEL, least=0, python=False)
+    learning_rate: float = option(
+        2e-3, help=("Largest learning rate of the schedule."), panel=_PANEL, least=0, python=False
+    )
+    weight_decay: float = option(1e-3, help="Weight decay of the optimizer.", panel=_PANEL, least=0, python=False)
     report_to: str = option(
         "none",
-        help="A tracker of Accelerate: tensorboard, trackio, wandb, ...; its package is to be there.",
+        help="Tracker to report to: tensorboard, trackio, wandb, ...; its package must be installed.",
         panel=_PANEL,
         python=False,
     )
     early_stopping_patience: int = option(
-        0, help="Epochs without a better loss; 0 never stops.", panel=_PANEL, least=0, python=False
+        0, help="Stop after this many epochs without a better loss; 0 never stops.", panel=_PANEL, least=0, python=False
     )
     seed: int = option(
         0,
-        help="Of new weights, the order of rows and augmentation.",
+        help="Random seed for new weights, the order of rows and augmentation.",
         panel=_PANEL,
         common=True,
         least=0,
@@ -83,7 +86,7 @@ class TrainingSettings(Settings):
         None,
         help="Any other field of RobustTrainingArguments, e.g. optim=sgd.",
         form="key=value",
-        more="By name, over `oochub.training.DEFAULTS`.",
+        more="By name; they override `oochub.training.DEFAULTS`.",
         panel=_PANEL,
         flag="--argument",
         typed=list[str] | None,
@@ -91,15 +94,15 @@ class TrainingSettings(Settings):
     )
     leave_out: str | None = option(
         None,
-        help="An environment whose rows are dropped from training and validation.",
+        help="Drop the rows of this environment from training and validation.",
         panel=_PANEL,
         commands=(),
     )
     hold_out: bool = option(
         False,
-        help="Half of the rows that would choose the epoch and stand in the report as well choose it, by a hash of "
-        "their ids; the report is of the others.",
-        more="So it is in Spawrious, for the validation split. The run says which; `evaluate` reads it.",
+        help="If the rows that choose the epoch are also in the report, let half of them choose it, by a hash of "
+        "their ids, and report on the others.",
+        more="This is so in Spawrious, for the validation split. The run says which; `evaluate` reads it.",
         panel=_PANEL,
     )
     overwrite: bool = option(False, help="Replace another run in the folder.", panel="Output")

@@ -12,10 +12,10 @@ PANEL = "Start"
 
 
 def example(
-    out: Annotated[Path, typer.Argument(callback=writes(EXAMPLE), help="The folder for the images and the model.")],
-    control: Annotated[bool, typer.Option("--control", help="The background says nothing about the label.")] = False,
-    size: Annotated[int, typer.Option(help="Images of each breed to train on.", min=8)] = 200,
-    seed: Annotated[int, typer.Option(help="Of images and training.", min=0, max=2**32 - 1)] = 0,
+    out: Annotated[Path, typer.Argument(callback=writes(EXAMPLE), help="Folder for the images and the model.")],
+    control: Annotated[bool, typer.Option("--control", help="Make the background independent of the label.")] = False,
+    size: Annotated[int, typer.Option(help="Number of training images of each breed.", min=8)] = 200,
+    seed: Annotated[int, typer.Option(help="Random seed for images and training.", min=0, max=2**32 - 1)] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Draws a folder of images and trains a small model on it, to try `oochub audit`: half a minute."""

@@ -16,51 +16,58 @@ from oochub.studies.file_kinds import STUDY
 def detect(
     raw: Annotated[DataSettings, shown(only=("data_dir",))],
     models: Annotated[
-        str, typer.Argument(help="A text file with a model folder or Hub id a line (#: comment), or one.")
+        str, typer.Argument(help="A model folder or Hub id, or a text file with one per line (# for comments).")
     ],
     out: Annotated[
-        Path, typer.Option(callback=writes(STUDY), help="The folder of the study: predictions, reports, tables.")
+        Path, typer.Option(callback=writes(STUDY), help="Folder for the study: predictions, reports, tables.")
     ],
     id_set: Annotated[
-        str, typer.Option("--id", rich_help_panel=MORE, help="The config of imagenet_ood in distribution.")
+        str, typer.Option("--id", rich_help_panel=MORE, help="The in-distribution config of imagenet_ood.")
     ] = "imagenet_1k",
     sets: Annotated[
         list[str] | None,
-        typer.Option("--image-set", help="A config beside it; repeatable. Default the paper's of each table."),
+        typer.Option("--image-set", help="Config to compare with it; repeatable. Default the paper's for each table."),
     ] = None,
     earlier_sets: Annotated[list[str] | None, typer.Option("--set", hidden=True)] = None,  # its name of before
     pair: Annotated[
         list[str] | None, typer.Option(rich_help_panel=MORE, help="IN:OUT instead of --image-set; repeatable.")
     ] = None,
     detector: Annotated[
-        list[str] | None, typer.Option(help="Such as vim or knn:k=50; repeatable. Default the paper's of each table.")
+        list[str] | None,
+        typer.Option(help=("Detector, such as vim or knn:k=50; repeatable. Default the paper's for each table.")),
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option(help="1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random."),
+        typer.Option(
+            help=("Table to make: 1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random.")
+        ),
     ] = None,
     random: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="Random copies of each architecture, for the table random.", min=0)
+        int,
+        typer.Option(
+            rich_help_panel=MORE, help=("Number of random copies of each architecture, for the table random."), min=0
+        ),
     ] = 0,
     classes: Annotated[
         str,
-        typer.Option(
-            rich_help_panel=MORE, help="What is a right answer: among all classes, or those present in its set."
-        ),
+        typer.Option(rich_help_panel=MORE, help="Classes that a prediction may be: all, or those present in its set."),
     ] = "all",
     reference: Annotated[
         str | None,
         typer.Option(
             rich_help_panel=MORE,
-            help="BENCHMARK/CONFIG, or predictions of one model, to fit on. Default ImageNet's train split.",
+            help="BENCHMARK/CONFIG, or predictions by one model, to fit detectors on. Default ImageNet's train split.",
         ),
     ] = None,
     reference_rows: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="Draw so many of its rows; default all.", min=1)
+        int | None, typer.Option(rich_help_panel=MORE, help="Draw this many of its rows; default all.", min=1)
     ] = None,
-    reported: Annotated[bool, typer.Option("--reported", help="The paper's numbers in columns of their own.")] = False,
+    reported: Annotated[
+        bool, typer.Option("--reported", help=("Add the paper's numbers, in columns of their own."))
+    ] = False,
     batch_size: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="Rows a forward pass; default 32, on a GPU 128.", min=1)
+        int | None,
+        typer.Option(rich_help_panel=MORE, help=("Rows per forward pass; default 32, or 128 on a GPU."), min=1),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -16,16 +16,19 @@ if TYPE_CHECKING:
 
 
 def review(
-    raw: Annotated[DataSettings, shown(only=("data_dir", "options"), options="An option of the OOD data.")],
-    ood: Annotated[Path, typer.Argument(metavar="OOD.parquet", help="Predictions of the OOD images, with features.")],
+    raw: Annotated[DataSettings, shown(only=("data_dir", "options"), options="Option of the OOD data.")],
+    ood: Annotated[Path, typer.Argument(metavar="OOD.parquet", help="Predictions for the OOD images, with features.")],
     reference: Annotated[
-        Path | None, typer.Argument(metavar="ID.parquet", help="Of the ID validation images, by the same model.")
+        Path | None,
+        typer.Argument(metavar="ID.parquet", help=("Predictions for the ID validation images, by the same model.")),
     ] = None,
-    out: Annotated[Path | None, typer.Option(callback=writes(PAGE), help="The page of pairs, one HTML file.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=writes(PAGE), help=("Write the page of pairs here, one HTML file."))
+    ] = None,
     decisions: Annotated[
         Path | None,
         typer.Option(
-            callback=writes(CSV), help="A CSV of all decisions: the page starts with them, --apply adds to them."
+            callback=writes(CSV), help="CSV of all decisions: the page starts with them, --apply adds to them."
         ),
     ] = None,
     apply: Annotated[
@@ -34,10 +37,11 @@ def review(
     keep: Annotated[
         Path | None,
         typer.Option(
-            callback=writes(LIST), help="The list of the images that stay, one a line: a file_list of imagenet_ood."
+            callback=writes(LIST),
+            help=("Write the list of images that stay here, one per line: a file_list of imagenet_ood."),
         ),
     ] = None,
-    top: Annotated[int, typer.Option(help="How many of the nearest OOD images to review.", min=1)] = 1000,
+    top: Annotated[int, typer.Option(help="Number of nearest OOD images to review.", min=1)] = 1000,
     as_json: AsJson = False,
 ) -> None:
     """Shows the OOD images nearest to ID images, to keep or drop by hand; then applies what was decided."""

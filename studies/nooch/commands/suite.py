@@ -12,16 +12,16 @@ from oochub.storage.artifacts import CSV
 
 
 def suite(
-    predictions: Annotated[list[Path], typer.Argument(help="Predictions of nooch/all, one file a seed.")],
-    out: Annotated[Path, typer.Option(callback=writes(CSV), help="The CSV file of the ranking.")],
-    size: Annotated[int, typer.Option(help="Tasks of the suite.", min=1)] = 12,
+    predictions: Annotated[list[Path], typer.Argument(help="Predictions for nooch/all, one file per seed.")],
+    out: Annotated[Path, typer.Option(callback=writes(CSV), help="CSV file for the ranking.")],
+    size: Annotated[int, typer.Option(help="Number of tasks in the suite.", min=1)] = 12,
     minimum: Annotated[
-        int, typer.Option(help="Hard positives, and hard negatives, that a task must have.", min=0)
+        int, typer.Option(help="Smallest number of hard positives, and of hard negatives, of a task.", min=0)
     ] = 50,
     similar: Annotated[
         list[str] | None, typer.Option(help="Two similar tasks, sheep<cow; repeatable. Default the paper's four.")
     ] = None,
-    split: Annotated[str, typer.Option(help="Of the predictions.")] = "test",
+    split: Annotated[str, typer.Option(help="Split of the predictions.")] = "test",
     as_json: AsJson = False,
 ) -> None:
     """Selects the tasks of nooch/all whose hard examples are the hardest, and says what removed the others."""

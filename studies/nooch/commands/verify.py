@@ -16,11 +16,17 @@ _SHOWN = 5  # ids of a set on one line of a terminal; the JSON has them all
 
 
 def verify(
-    coco: Annotated[str, typer.Option(help="The raw COCO folder.")],
-    official_ids: Annotated[Path, typer.Option(help="The folder of the 96 published id files.")],
-    encoder: Annotated[str | None, typer.Option(help="Also the gist sets, by this sentence encoder.")] = None,
-    contexts: Annotated[str, typer.Option(help="computed from the training split, or published.")] = "computed",
-    splits: Annotated[str | None, typer.Option(help="The official split file, if not in the COCO folder.")] = None,
+    coco: Annotated[str, typer.Option(help="Raw COCO folder.")],
+    official_ids: Annotated[Path, typer.Option(help="Folder of the 96 published id files.")],
+    encoder: Annotated[
+        str | None, typer.Option(help=("Also compare the gist sets, computed with this sentence encoder."))
+    ] = None,
+    contexts: Annotated[
+        str, typer.Option(help=("Contexts: computed from the training split, or published."))
+    ] = "computed",
+    splits: Annotated[
+        str | None, typer.Option(help=("The official split file, if it is not in the COCO folder."))
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recomputes NOOCH's hard examples and compares them with the published ones; exit 3 if they disagree."""

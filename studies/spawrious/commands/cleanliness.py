@@ -39,25 +39,30 @@ def cleanliness(
     source: Annotated[
         str,
         typer.Argument(
-            metavar="SOURCE|FOLDER", help="Spawrious, such as spawrious/o2o_hard; with ANSWERS what --out wrote."
+            metavar="SOURCE|FOLDER",
+            help=("Spawrious, such as spawrious/o2o_hard; with ANSWERS, the folder that --out wrote."),
         ),
     ],
     answers: Annotated[
-        list[Path] | None, typer.Argument(metavar="ANSWERS...", help="The files that the pages saved, one a rater.")
+        list[Path] | None, typer.Argument(metavar="ANSWERS...", help="Files that the pages saved, one per rater.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(callback=writes(CLEANLINESS), help="A folder of pages, one a rater, to send them.")
+        Path | None, typer.Option(callback=writes(CLEANLINESS), help="Folder for the pages to send, one per rater.")
     ] = None,
-    raters: Annotated[int, typer.Option(help="How many raters.", min=1)] = 10,
-    images: Annotated[int, typer.Option(help="How many images each of them sees.", min=1)] = 48,
-    shared: Annotated[int, typer.Option(help="How many of these all raters see, to compare raters.", min=0)] = 0,
-    seed: Annotated[int, typer.Option(help="Of the sample.", min=0)] = 0,
+    raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 10,
+    images: Annotated[int, typer.Option(help="Number of images that each rater sees.", min=1)] = 48,
+    shared: Annotated[int, typer.Option(help="Number of images that all raters see, to compare raters.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed for the sample.", min=0)] = 0,
     model: Annotated[
         str | None,
-        typer.Option(help="Instead of people a CLIP-like model, folder or Hub id: is the intended description best?"),
+        typer.Option(
+            help=(
+                "Let a CLIP-like model judge instead of people (a folder or Hub id): is the intended description best?"
+            )
+        ),
     ] = None,
     template: Annotated[
-        list[str] | None, typer.Option(help="Of --model: a text with {} for the description; repeatable.")
+        list[str] | None, typer.Option(help="With --model: a text with {} for the description; repeatable.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -43,21 +43,26 @@ def compose(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(callback=writes(COMPOSED), help="The folder of the repository, or of what --search proposes."),
+        typer.Option(
+            callback=writes(COMPOSED),
+            help=("Folder for the repository, or for the compositions that --search proposes."),
+        ),
     ] = None,
     search: Annotated[
-        int | None, typer.Option(help="Instead of a file: try so many random compositions of each form.", min=1)
+        int | None, typer.Option(help="Instead of a file: try this many random compositions of each form.", min=1)
     ] = None,
     form: Annotated[
         Literal["o2o", "m2m"] | None,
-        typer.Option(help="Of --search: one-to-one or many-to-many alone; default both."),
+        typer.Option(help="With --search: only one-to-one, or only many-to-many; default both."),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Of --search: whose features the heads see, as microsoft/resnet-50; a folder or Hub id."),
+        typer.Option(
+            help=("With --search: model whose features the heads see, as microsoft/resnet-50; a folder or Hub id.")
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of --search: of the draw and of the heads.", min=0)] = 0,
-    num_proc: Annotated[int | None, typer.Option(help="Processes to build with.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="With --search: random seed for the draw and the heads.", min=0)] = 0,
+    num_proc: Annotated[int | None, typer.Option(help="Number of processes that build.", min=1)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Composes a challenge from all images of Spawrious, or searches for easy and hard ones."""

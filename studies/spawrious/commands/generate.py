@@ -24,13 +24,13 @@ def generate(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(callback=writes(GENERATION), help="The folder of the images; `--data-dir` of spawrious.")
+        Path, typer.Option(callback=writes(GENERATION), help="Folder for the images: the --data-dir of spawrious.")
     ],
     model: Annotated[
         str, typer.Option(help="Text-to-image pipeline of diffusers, a folder or Hub id; safetensors only.")
     ] = "CompVis/stable-diffusion-v1-4",
     captioner: Annotated[
-        str, typer.Option(help="Says what an image shows, a folder or Hub id.")
+        str, typer.Option(help="Captioner that says what an image shows, a folder or Hub id.")
     ] = "nlpconnect/vit-gpt2-image-captioning",
     form: Annotated[
         Literal["paper", "released"],
@@ -39,25 +39,32 @@ def generate(
             help="released: brackets, negative prompt, 100 steps; four images are kept or dropped together.",
         ),
     ] = "paper",
-    images_per_prompt: Annotated[int, typer.Option(help="Of each prompt in each folder.", min=1)] = 44,
-    prompts: Annotated[int, typer.Option(help="How many of the 72, evenly spread.", min=1, max=72)] = 72,
+    images_per_prompt: Annotated[
+        int, typer.Option(help=("Number of images for each prompt in each folder."), min=1)
+    ] = 44,
+    prompts: Annotated[int, typer.Option(help="Number of the 72 prompts to use, evenly spread.", min=1, max=72)] = 72,
     repeat: Annotated[
-        list[int] | None, typer.Option(rich_help_panel=MORE, help="0 or 1; repeatable. Default both.")
+        list[int] | None, typer.Option(rich_help_panel=MORE, help="Repeat: 0 or 1; repeatable. Default both.")
     ] = None,
-    background: Annotated[list[str] | None, typer.Option(help="One of the six; repeatable. Default all.")] = None,
-    breed: Annotated[list[str] | None, typer.Option(help="One of the four; repeatable. Default all.")] = None,
+    background: Annotated[
+        list[str] | None, typer.Option(help=("Background, one of the six; repeatable. Default all."))
+    ] = None,
+    breed: Annotated[list[str] | None, typer.Option(help="Breed, one of the four; repeatable. Default all.")] = None,
     steps: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="Of the scheduler; default the pipeline's own.", min=1)
+        int | None,
+        typer.Option(
+            rich_help_panel=MORE, help=("Number of steps of the scheduler; default the pipeline's own."), min=1
+        ),
     ] = None,
-    batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Images that are made at once.", min=1)] = 4,
+    batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Number of images made at once.", min=1)] = 4,
     most_tries: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="Stop where fewer than one image in so many is fit.", min=1)
+        int, typer.Option(rich_help_panel=MORE, help="Stop if fewer than one image in this many is fit.", min=1)
     ] = 50,
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", rich_help_panel=MORE, help="Take a pipeline that has no safety checker.")
+        bool, typer.Option("--unchecked", rich_help_panel=MORE, help="Accept a pipeline that has no safety checker.")
     ] = False,
     seed: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="From which that of each image is derived.", min=0)
+        int, typer.Option(rich_help_panel=MORE, help="Random seed, from which that of each image is derived.", min=0)
     ] = 0,
     as_json: AsJson = False,
 ) -> None:

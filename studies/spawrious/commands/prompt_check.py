@@ -27,34 +27,39 @@ def prompt_check(
             )
         ),
     ],
-    folder: Annotated[Path | None, typer.Argument(metavar="FOLDER", help="With ANSWERS: what --out wrote.")] = None,
-    answers: Annotated[Path | None, typer.Argument(metavar="ANSWERS", help="The file that the page saved.")] = None,
-    out: Annotated[
-        Path | None, typer.Option(callback=writes(PROMPT_CHECK), help="A folder of the images and their page.")
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="FOLDER", help=("With ANSWERS: the folder that --out wrote."))
     ] = None,
-    breed: Annotated[str, typer.Option(help="One of the four.")] = "labrador",
-    background: Annotated[str, typer.Option(help="One of the six.")] = "desert",
-    number: Annotated[int, typer.Option(help="Of the prompt, among the 72.", min=0, max=71)] = 0,
-    images: Annotated[int, typer.Option(help="How many images.", min=1)] = 100,
+    answers: Annotated[Path | None, typer.Argument(metavar="ANSWERS", help="File that the page saved.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=writes(PROMPT_CHECK), help="Folder for the images and their page.")
+    ] = None,
+    breed: Annotated[str, typer.Option(help="Breed, one of the four.")] = "labrador",
+    background: Annotated[str, typer.Option(help="Background, one of the six.")] = "desert",
+    number: Annotated[int, typer.Option(help="Number of the prompt, among the 72.", min=0, max=71)] = 0,
+    images: Annotated[int, typer.Option(help="Number of images.", min=1)] = 100,
     model: Annotated[
         str, typer.Option(help="Text-to-image pipeline of diffusers, a folder or Hub id; safetensors only.")
     ] = "CompVis/stable-diffusion-v1-4",
     captioner: Annotated[
-        str, typer.Option(help="Says what an image shows, a folder or Hub id.")
+        str, typer.Option(help="Captioner that says what an image shows, a folder or Hub id.")
     ] = "nlpconnect/vit-gpt2-image-captioning",
     form: Annotated[
         Literal["paper", "released"],
         typer.Option(rich_help_panel=MORE, help="released: brackets, negative prompt, 100 steps."),
     ] = "paper",
     steps: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="Of the scheduler; default the pipeline's own.", min=1)
+        int | None,
+        typer.Option(
+            rich_help_panel=MORE, help=("Number of steps of the scheduler; default the pipeline's own."), min=1
+        ),
     ] = None,
-    batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Images that are made at once.", min=1)] = 4,
+    batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Number of images made at once.", min=1)] = 4,
     unchecked: Annotated[
-        bool, typer.Option("--unchecked", rich_help_panel=MORE, help="Take a pipeline that has no safety checker.")
+        bool, typer.Option("--unchecked", rich_help_panel=MORE, help="Accept a pipeline that has no safety checker.")
     ] = False,
     seed: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="From which that of each image is derived.", min=0)
+        int, typer.Option(rich_help_panel=MORE, help="Random seed, from which that of each image is derived.", min=0)
     ] = 0,
     as_json: AsJson = False,
 ) -> None:

@@ -13,17 +13,19 @@ from oochub.studies.waterbirds.waterbird_rows import SEED
 
 def construct(
     out: Annotated[
-        Path, typer.Option(callback=writes(WATERBIRDS), help="The folder of the images; --data-dir of waterbirds.")
+        Path, typer.Option(callback=writes(WATERBIRDS), help="Folder for the images: the --data-dir of waterbirds.")
     ],
-    cub: Annotated[Path, typer.Option(help="CUB_200_2011, with images.txt, train_test_split.txt and images/.")],
-    places: Annotated[Path, typer.Option(help="Of Places365: the folder that holds b/, f/, l/, o/, or the one above.")],
-    segmentations: Annotated[Path | None, typer.Option(help="Of CUB; default segmentations/ in or beside it.")] = None,
+    cub: Annotated[Path, typer.Option(help="Folder CUB_200_2011, with images.txt, train_test_split.txt and images/.")],
+    places: Annotated[Path, typer.Option(help="Folder of Places365 that holds b/, f/, l/, o/, or the one above it.")],
+    segmentations: Annotated[
+        Path | None, typer.Option(help=("Folder of CUB's segmentations; default segmentations/ in or beside it."))
+    ] = None,
     species: Annotated[
         Literal["released", "paper"],
         typer.Option(help="released: three land birds with tern in their names count as water birds."),
     ] = "released",
     seed: Annotated[
-        int, typer.Option(help="Of what is drawn; the default gives the release's numbers of rows.", min=0)
+        int, typer.Option(help="Random seed for what is drawn; the default gives the release's numbers of rows.", min=0)
     ] = SEED,
     as_json: AsJson = False,
 ) -> None:

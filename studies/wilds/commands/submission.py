@@ -15,12 +15,14 @@ def submission(
     raw: Annotated[DataSettings, shown(only=("data_dir",))],
     source: Annotated[
         list[Path],
-        typer.Argument(metavar="FOLDER|PREDS.parquet", help="A folder of WILDS' prediction files; or predictions."),
+        typer.Argument(metavar="FOLDER|PREDS.parquet", help="A folder of WILDS' prediction files, or predictions."),
     ],
     out: Annotated[
-        Path, typer.Option(callback=writes(SUBMISSION), help="A folder: of scores and reports, or of prediction files.")
+        Path, typer.Option(callback=writes(SUBMISSION), help="Folder for scores and reports, or for prediction files.")
     ],
-    replicate: Annotated[str, typer.Option(help="Of the files that are written; a fold says itself.")] = "seed:0",
+    replicate: Annotated[
+        str, typer.Option(help=("Seed in the names of the files that are written; a fold has its own."))
+    ] = "seed:0",
     as_json: AsJson = False,
 ) -> None:
     """Scores WILDS' prediction files, over splits and replicates; of predictions writes such files."""

@@ -12,7 +12,7 @@ from oochub.storage.files import FileKind
 
 
 def tables(
-    sources: Annotated[list[Path], typer.Argument(help="Reports of wilds, or folders of them, such as a sweep's.")],
+    sources: Annotated[list[Path], typer.Argument(help="Reports for wilds, or folders of them, such as a sweep's.")],
     html: Annotated[
         Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
     ] = None,
@@ -20,7 +20,7 @@ def tables(
     latex: Annotated[Path | None, typer.Option(callback=writes(LATEX), help="Write LaTeX tables here.")] = None,
     csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number here.")] = None,
     partial: Annotated[
-        bool, typer.Option("--partial", help="Take fewer replicates than the paper's, and say so.")
+        bool, typer.Option("--partial", help="Use this many replicates, fewer than the paper's; the tables say so.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
