@@ -327,7 +327,7 @@ def test_every_rendering_says_it_in_one_sentence(matched):
         )
     stream = io.StringIO()
     Console(file=stream, width=200).print(terminal(matched))
-    latex = matched.to_latex().replace("$-$", "−").replace(r"\%", "%")
+    latex = matched.to_latex("full").replace("$-$", "−").replace(r"\%", "%")
     for text in (stream.getvalue(), matched.to_markdown(), latex, matched.to_html()):
         assert text.count(sentence) == 1
     assert "equal" not in reports.nooch_report() and describe_matched_gap(reports.read(reports.nooch_report())) == ""

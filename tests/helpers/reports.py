@@ -51,7 +51,7 @@ def rendered(report: Report) -> dict[str, str]:
     return {
         "terminal": stream.getvalue(),
         "markdown": report.to_markdown(),
-        "latex": report.to_latex(),
+        "latex": report.to_latex("full"),
         "page": report.to_html(),
         "frame": report.to_pandas().to_csv(),
     }

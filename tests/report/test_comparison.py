@@ -129,7 +129,7 @@ def test_a_missing_cell_is_empty_everywhere():
     result = comparison(reports_of(VALUES))
     row = next(line for line in result.to_markdown().splitlines() if "bowl" in line)
     assert [cell.strip() for cell in row.split("|")[1:-1]][-1] == ""
-    latex = next(line for line in result.to_latex().splitlines() if line.startswith("ce\\_bowl"))
+    latex = next(line for line in result.to_latex("full").splitlines() if line.startswith("ce\\_bowl"))
     assert latex.endswith(r"&  \\")
     assert not ((result.to_frame()["config"] == "ce_bowl") & (result.to_frame()["method"] == "cvar")).any()
 
@@ -207,11 +207,11 @@ def test_reported_numbers_stand_apart():
     assert table.bold == plain.tables[0].bold and table.columns[:3] == plain.tables[0].columns
     assert len(table.columns) == 3 + 9 and all(column.reported for column in table.columns[3:])
     assert table.cells[AVERAGE, theirs].mean == pytest.approx((0.891 + 0.865) / 2)
-    for text in (result.to_markdown(), shown(result), result.to_latex()):
+    for text in (result.to_markdown(), shown(result), result.to_latex("full")):
         assert "Reported, not measured: Tables 3 and 9 of Madras and Zemel 2021" in text
         assert "89.1 (0.6)" in text
     assert result.to_markdown().count(" (reported) |") == 9
-    assert r"\multicolumn{3}{c}{measured} & \multicolumn{9}{c}{reported}" in result.to_latex()
+    assert r"\multicolumn{3}{c}{measured} & \multicolumn{9}{c}{reported}" in result.to_latex("full")
     nothing = comparison(reports_of(VALUES), metric="ece", slice="hard", reported=True)
     assert "report no such numbers" in nothing.to_markdown() and len(nothing.tables[0].columns) == 3
 
@@ -229,7 +229,7 @@ def test_frame_and_csv_hold_every_number(tmp_path):
 @pytest.mark.parametrize("with_reported", [False, True])
 def test_latex_is_a_balanced_booktabs_table(with_reported):
     result = comparison([*reports_of(VALUES), report("ce_car", r"50%_{x} & $z$ #~^", 0, 0.5)], reported=with_reported)
-    latex = result.to_latex()
+    latex = result.to_latex("full")
     assert [latex.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 2, 1]
     columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", latex)[1]
     body = [line for line in latex.partition(r"\toprule")[2].splitlines() if line.endswith(r"\\")]

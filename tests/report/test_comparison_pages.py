@@ -159,7 +159,7 @@ def test_each_form_shows_each_finding_or_names_it(more):
     console = Console(width=300, file=io.StringIO())
     console.print(report.to_terminal())
     forms = {"terminal": console.file.getvalue(), "notebook": report._repr_html_()}
-    forms |= {"markdown": report.to_markdown(), "latex": report.to_latex()}
+    forms |= {"markdown": report.to_markdown(), "latex": report.to_latex("full")}
     for name, text in forms.items():
         left_out = next(line for line in text.splitlines() if "Not shown here:" in line)
         assert "examples that flip" in left_out, name
@@ -172,7 +172,7 @@ def test_each_form_shows_each_finding_or_names_it(more):
     assert "each slice" not in next(line for line in forms["markdown"].splitlines() if "Not shown here:" in line)
     assert report.to_pandas().attrs["left_out"] == ["the examples that flip"]
     nothing = replace(report, flips=())
-    assert "Not shown here" not in nothing.to_markdown() + nothing.to_latex()
+    assert "Not shown here" not in nothing.to_markdown() + nothing.to_latex("full")
 
 
 def test_a_comparison_is_a_few_lines_at_the_prompt_and_small_tables_in_a_notebook():

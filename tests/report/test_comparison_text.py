@@ -90,7 +90,7 @@ def test_slices_stand_side_by_side_in_every_form(given, values):
     for task, row in zip(TASKS, body[:6], strict=True):
         assert row == [task, *(cell(values[side, task, m]) for m in METHODS for side in SIDES)]
     page = ParsedPage(result.to_html()).words
-    latex, terminal = result.to_latex(), shown(result, 160)
+    latex, terminal = result.to_latex("full"), shown(result, 160)
     for of_seeds in values.values():
         assert all(cell(of_seeds) in text for text in (page, latex, terminal))
     assert "in context (" in terminal and ") and out of context (" in " ".join(terminal.split())
@@ -115,10 +115,10 @@ def test_the_papers_numbers_stand_where_it_has_them(given):
     assert theirs["o2o_easy out of context"] == "45.8 (1.3)" and theirs["o2o_easy in context"] == ""
     assert theirs["Average out of context"] == "42.0"
     assert "Table 4 of Lynch" in result.to_markdown() and "report no such" not in result.to_markdown()
-    assert result.to_latex().count(r"\midrule") == 2
+    assert result.to_latex("full").count(r"\midrule") == 2
     head, *_ = grid(comparison(given, slice=SIDES, table="4").to_markdown())
     assert head[-3:] == [f"{method} (reported) out of context" for method in METHODS]
-    latex = comparison(given, slice=SIDES, table="4").to_latex()
+    latex = comparison(given, slice=SIDES, table="4").to_latex("full")
     assert r"\multicolumn{6}{c}{measured} & \multicolumn{3}{c}{reported}" in latex and "(reported)" not in latex
     assert (
         "Task & erm & erm & group\\_dro & group\\_dro & mmd & mmd & erm & group\\_dro & mmd \\\\\n & in context"

@@ -93,7 +93,7 @@ def _check_renderings(report, folder):
     assert {key: repr(loaded[key]) for key in loaded} == {key: repr(report[key]) for key in report}
     stream = io.StringIO()
     Console(file=stream, width=120).print(terminal(loaded))
-    texts = [stream.getvalue(), loaded.to_markdown(), loaded.to_latex()]
+    texts = [stream.getvalue(), loaded.to_markdown(), loaded.to_latex("full"), loaded.to_latex()]
     texts += [ParsedPage(loaded.to_html(images=images)).words for images in (True, False)]
     for text in texts:
         assert not re.search(r"\b(nan|None|inf)\b", text), text

@@ -16,7 +16,8 @@ from oochub.report import forms
 from oochub.report import verdict as verdicts
 
 terminal, to_frame = reports.reading(forms.terminal), reports.reading(forms.to_frame)
-to_latex, to_markdown = reports.reading(forms.to_latex), reports.reading(forms.to_markdown)
+to_markdown = reports.reading(forms.to_markdown)
+to_latex = reports.reading(lambda report: forms.to_latex(report, "full"))
 verdict = reports.reading(verdicts.verdict)
 
 FACTORIES = [reports.nooch_report, reports.spawrious_report]

@@ -85,7 +85,7 @@ def forms(report):
     """Each form as plain text; a mark of LaTeX is the character that it stands for."""
     stream = io.StringIO()
     Console(file=stream, width=10_000).print(terminal(report))
-    latex = report.to_latex()
+    latex = report.to_latex("full")
     for mark, letter in zip(MARKS, PLAIN, strict=True):
         latex = latex.replace(rf"\textsuperscript{{{letter}}}", mark)
     return {
@@ -214,7 +214,7 @@ def test_a_comparison_of_few_rows_says_so_in_every_form(monkeypatch, clusters):
     shown = [number for part in report.slices for number in part.numbers.values()]
     reasons = {each.reason for number in shown for each in (number.first, number.second, number.difference)} - {None}
     assert reasons, "the rows are too many to be limited"
-    texts = {"markdown": report.to_markdown(), "latex": report.to_latex(), "page": read_aloud(report.to_html())}
+    texts = {"markdown": report.to_markdown(), "latex": report.to_latex("full"), "page": read_aloud(report.to_html())}
     for form, text in texts.items():
         check_said(text.replace("\\", ""), reasons, form)
     frame = report.to_pandas()

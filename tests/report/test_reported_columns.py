@@ -53,7 +53,7 @@ def test_a_table_that_is_named_is_taken_and_its_misprint_is_said():
     for model in ({}, RUNS["3"]):
         result = comparison([trained(**model)], table="5")
         assert result.tables[0].cells["o2o_easy", ERM].mean == 0.3628
-        for text in (result.to_markdown(), result.to_latex(), result.to_html()):
+        for text in (result.to_markdown(), result.to_latex("full"), result.to_html()):
             assert "ViT-B/16" in text and "32.78 and 30.20 twice" in text
 
 

@@ -48,7 +48,7 @@ def forms_of(report):
     """The report in each form, as a reader sees its text."""
     stream = io.StringIO()
     Console(file=stream, width=10_000).print(terminal(report))
-    latex = report.to_latex()
+    latex = report.to_latex("full")
     for written, read in LATEX.items():
         latex = latex.replace(written, read)
     frame = report.to_pandas()
@@ -187,7 +187,7 @@ again = oochub.Report.load(report.save("report.json"))
 assert repr(again["brightness/wrong"]) == repr(report["brightness/wrong"]) == "0.200 [0.100, 0.300] n=40"
 stream = io.StringIO()
 Console(file=stream, width=200).print(terminal(again))
-texts = [stream.getvalue(), again.to_markdown(), again.to_latex(), again._repr_html_(), again.to_html()]
+texts = [stream.getvalue(), again.to_markdown(), again.to_latex("full"), again._repr_html_(), again.to_html()]
 assert all("Images that it gets wrong are darker." in text for text in texts), texts
 assert all("20.0" in text and "60.0" in text for text in texts)
 page = texts[-1]

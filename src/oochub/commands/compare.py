@@ -8,6 +8,7 @@ import typer
 
 from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.settings.comparison_settings import ComparisonSettings
+from oochub.settings.table_settings import TableSettings
 from oochub.storage.artifacts import CSV, LATEX, MARKDOWN, PAGE
 
 PANEL = "Audit a model"
@@ -21,6 +22,7 @@ def compare(
         typer.Argument(help="Reports, or folders of them; or two .parquet files: predictions for the same examples."),
     ],
     asked: ComparisonSettings,
+    printed: TableSettings,
     html: Annotated[
         Path | None, typer.Option(callback=writes(PAGE), help="Write the self-contained page here.")
     ] = None,
@@ -55,7 +57,7 @@ def compare(
     texts = {
         "html": lambda: compared.to_html(),
         "markdown": lambda: compared.to_markdown(),
-        "latex": lambda: compared.to_latex(),
+        "latex": lambda: compared.to_latex(printed.style),
         "csv": lambda: compared.to_csv(),
     }
     for name, path in outputs.items():

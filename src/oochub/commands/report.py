@@ -8,6 +8,7 @@ import typer
 from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.commands._signature import MORE, shown
 from oochub.settings.data_settings import DataSettings
+from oochub.settings.table_settings import TableSettings
 from oochub.storage.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
 from oochub.storage.files import check_writable
 
@@ -33,6 +34,7 @@ def report(
             )
         ),
     ],
+    printed: TableSettings,
     source: Annotated[
         list[str],
         typer.Argument(
@@ -110,7 +112,7 @@ def report(
     texts = {
         "html": lambda: sources.report.to_html(images=images),
         "markdown": lambda: sources.report.to_markdown(),
-        "latex": lambda: sources.report.to_latex(),
+        "latex": lambda: sources.report.to_latex(printed.style),
     }
     for name, path in outputs.items():
         text = texts[name]()

@@ -17,6 +17,7 @@ PLAIN = "abcdefghijklmnoprstuvwxyz"
 _LATEX = {"\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 _LATEX |= {character: f"\\{character}" for character in "&%$#_"}
 _LATEX |= {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "\u00d7": r"$\times$", "\u2212": "$-$", "\u2013": "--"}
+_LATEX |= {"<": "$<$", ">": "$>$", "|": r"\textbar{}"}  # in the usual encoding of pdflatex these are others
 _LATEX |= {"\u202f": r"\,", "…": r"\ldots{}", "±": r"$\pm$", "·": r"$\cdot$"}
 _LATEX |= {mark: rf"\textsuperscript{{{letter}}}" for mark, letter in zip(MARKS, PLAIN, strict=True)}
 _MARKDOWN = {character: f"\\{character}" for character in "\\`*_[]|#"} | {"<": "&lt;", ">": "&gt;", "\n": " "}
@@ -124,11 +125,11 @@ class Table:
             lines += [r"\midrule"] if i == self.rule else []
             cells = [_join_lines(text, below, escape_latex) for text in row]
             lines.append(
-                _format_latex_row([rf"\textbf{{{c}}}" if (i, k) in self.bold else c for k, c in enumerate(cells)])
+                format_latex_row([rf"\textbf{{{c}}}" if (i, k) in self.bold else c for k, c in enumerate(cells)])
             )
             second = [escape_latex(text.partition("\n")[2]) for text in row]
             if any(second) and not below:
-                lines.append(_format_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in second]))
+                lines.append(format_latex_row([rf"{{\footnotesize {text}}}" if text else "" for text in second]))
         lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{escape_latex(whole)}}}", r"\end{table}"]
         return "\n".join(lines) + "\n"
 
@@ -150,14 +151,14 @@ class Table:
         measured, last = len(self.heads) - self.reported, len(self.heads)
         if self.reported:
             spans = {"measured": measured - 1, "reported": self.reported}
-            yield _format_latex_row(["", *(rf"\multicolumn{{{span}}}{{c}}{{{name}}}" for name, span in spans.items())])
+            yield format_latex_row(["", *(rf"\multicolumn{{{span}}}{{c}}{{{name}}}" for name, span in spans.items())])
             yield rf"\cmidrule(lr){{2-{measured}}} \cmidrule(lr){{{measured + 1}-{last}}}"
         heads = [
             re.sub(r"\s*\(reported\)(?=\n|$)", "", head) if k >= measured else head for k, head in enumerate(self.heads)
         ]
         lines = [head.split("\n") for head in heads]
         for number in range(max(map(len, lines))):
-            yield _format_latex_row([escape_latex(head[number]) if number < len(head) else "" for head in lines])
+            yield format_latex_row([escape_latex(head[number]) if number < len(head) else "" for head in lines])
 
     def _split_columns(self, width: int) -> Iterator[list[int]]:
         """The numbers of the columns that fit beside each other, without the first."""
@@ -221,8 +222,14 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
 
 
-def _format_latex_row(cells: Sequence[str]) -> str:
-    return f"{' & '.join(cells)} \\\\"
+def format_latex_row(cells: Sequence[str]) -> str:
+    r"""A row of a tabular, of cells that are LaTeX; a first one that the line above would take as its option is not.
+
+    >>> print(format_latex_row(["[2cm]", "81.1"]))
+    {}[2cm] & 81.1 \\
+    """
+    guard = "{}" if cells[0].startswith(("[", "*")) else ""
+    return f"{guard}{' & '.join(cells)} \\\\"
 
 
 def _join_lines(text: str, below: str, escaped: Callable[[str], str]) -> str:

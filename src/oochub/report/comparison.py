@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,12 +18,15 @@ from oochub.report.comparison_table import (
     ComparedRun,
     ComparisonTable,
     are_folds,
+    build_side_tables,
     check_table,
     comparison_table,
 )
 from oochub.report.footnotes import Footnotes
 from oochub.report.model_line import find_trained_models
+from oochub.report.paper_table_of_methods import paper_table_of_methods
 from oochub.report.report import Report
+from oochub.settings.table_settings import TableSettings, TableStyle
 from oochub.storage.artifacts import PREDICTIONS, REPORT, format_csv
 
 if TYPE_CHECKING:
@@ -52,12 +55,15 @@ class Comparison:
         reports: What they were made of.
         metric: The first metric that was asked for; None is the primary one of each benchmark.
         rows: What a row of the tables in text is: "tasks" or "methods".
+        sides: For compact tables: in context, out of context and the gap, of each metric and benchmark. Of a slice
+            that was asked for they are `tables`.
     """
 
     tables: tuple[ComparisonTable, ...]
     reports: tuple[Report, ...]
     metric: str | None = None
     rows: str = "tasks"
+    sides: tuple[tuple[ComparisonTable, ...], ...] = ()
 
     def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
         """The tables for a terminal; one wider than it is printed in several, column after column.
@@ -96,8 +102,22 @@ class Comparison:
             lines += [f"{escape_markdown(line)}\n" for line in said]
         return "\n".join(lines).rstrip() + "\n"
 
-    def to_latex(self) -> str:
-        r"""The tables in LaTeX, reported columns under a head of their own; they need `\usepackage{booktabs}`."""
+    def to_latex(self, style: TableStyle = "compact") -> str:
+        r"""The tables in LaTeX; they need `\usepackage{booktabs}`.
+
+        Args:
+            style: "compact" is the table of a paper: methods as rows; in context, out of context and the gap as
+                columns; the slices in their place if some were asked for. More than four tasks are averaged. "full"
+                has every task and method, reported columns under a head of their own.
+
+        Raises:
+            OochubError: Another style.
+        """
+        if TableSettings(style=style).style == "compact":
+            return "\n".join(
+                paper_table_of_methods(tables, notes=_collect_notes(tables, said="")).to_latex()
+                for tables in self.sides
+            )
         return "\n".join(
             text.to_latex(" ".join([f"{text.title}.", *lines]), small=True) for text, lines in self._format_texts()
         )
@@ -176,18 +196,29 @@ def comparison(
     metrics = [metric] if metric is None or isinstance(metric, str) else list(metric)
     slices = [slice] if slice is None or isinstance(slice, str) else list(dict.fromkeys(slice))
     parts = [[run for run in runs if _name_data_set(run) == each] for each in dict.fromkeys(map(_name_data_set, runs))]
-    tables = [
-        comparison_table(part, metric=name, slice=each, reported=reported or table is not None, table=table)
-        for name in metrics
-        for part in parts
-        for each in slices
-    ]
+    tables: dict[_Key, ComparisonTable] = {}
+    sides: dict[tuple[_Key, ...], tuple[ComparisonTable, ...]] = {}
+    for name, part in product(metrics, parts):
+        asked: dict[str, Any] = {"metric": name, "reported": reported or table is not None, "table": table}
+        own = {_key(each): each for each in (comparison_table(part, slice=one, **asked) for one in slices)}
+        tables |= own
+        both = (build_side_tables(part, **asked) if slice is None else ()) or tuple(own.values())
+        sides[tuple(map(_key, both))] = both
     return Comparison(
-        tables=tuple({(each.benchmark, each.metric, each.slice, each.rows): each for each in tables}.values()),
+        tables=tuple(tables.values()),
         reports=tuple(run.report for run in runs),
         metric=metrics[0],
         rows=rows,
+        sides=tuple(sides.values()),
     )
+
+
+_Key = tuple[str, str, str, tuple[str, ...]]
+
+
+def _key(table: ComparisonTable) -> _Key:
+    """What tells a table from the others of a comparison."""
+    return table.benchmark, table.metric, table.slice, table.rows
 
 
 def _run(given: Report | str | Path, number: int) -> ComparedRun:
@@ -331,9 +362,9 @@ def _format_range(counts: Sequence[int]) -> str:
     return str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
-def _collect_notes(tables: Sequence[ComparisonTable]) -> list[str]:
+def _collect_notes(tables: Sequence[ComparisonTable], said: str = "Note: ") -> list[str]:
     notes = dict.fromkeys(note for table in tables for note in table.notes)
-    return [f"Note: {format_numbers.counts_in_text(wording.name(note, 400))}." for note in notes]
+    return [f"{said}{format_numbers.counts_in_text(wording.name(note, 400))}." for note in notes]
 
 
 def _head(column: Column) -> str:

@@ -4,7 +4,7 @@ import math
 import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from oochub.errors import OochubError, choose_wording, unknown_name
@@ -176,6 +176,51 @@ def comparison_table(
         ),
         reported_from=" ".join(map(str, printed.values())),
     )
+
+
+def build_side_tables(
+    runs: Sequence[ComparedRun], *, metric: str | None = None, reported: bool = False, table: str | None = None
+) -> tuple[ComparisonTable, ...]:
+    """The tables in context, out of context and of the gap, out of context minus in context.
+
+    The gap of a run on its primary metric is that of its report, with its interval; on another metric it is the
+    difference alone.
+
+    Returns:
+        The three; none where no report has the metric on both sides.
+
+    Raises:
+        OochubError: As of `comparison_table`.
+    """
+    key, *_ = _find_metric_and_slice(runs, metric or runs[0].report.benchmark.primary_metric, None)
+    names = [next((p.name for run in runs for p in run.report.slices if p.role == role), "") for role in ("in", "out")]
+    if not all(any(f"{name}/{key}" in run.report for run in runs) for name in names):
+        return ()
+    inside, outside = (comparison_table(runs, metric=key, slice=name, reported=reported, table=table) for name in names)
+    values: dict[tuple[str, Column], dict[tuple[int, ...], Estimate]] = {}
+    for run in runs:
+        if all(f"{name}/{key}" in run.report for name in names):
+            place = run.config, Column(run.method)
+            values.setdefault(place, {})[run.seeds] = _measure_gap(run.report, key, *names)
+    cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()}
+    for place, cell in outside.cells.items():
+        if place[1].reported and place[0] != AVERAGE and place in inside.cells:
+            cells[place] = Cell(mean=cell.mean - inside.cells[place].mean)
+    configs = [row for row in outside.rows if row != AVERAGE]
+    columns = list(dict.fromkeys([*inside.columns, *outside.columns]))
+    if len(configs) > 1:
+        cells |= {(AVERAGE, column): cell for column, cell in _average_cells(configs, columns, cells, values)}
+    gaps = replace(
+        outside, slice="gap", where="gap", brief="gap", columns=tuple(columns), cells=cells, bold=frozenset(), notes=()
+    )
+    return inside, outside, gaps
+
+
+def _measure_gap(report: Report, metric: str, inside: str, outside: str) -> Estimate:
+    if metric == report.gap.metric:
+        return report.gap.estimate
+    one, other = report[f"{inside}/{metric}"], report[f"{outside}/{metric}"]
+    return Estimate(other - one, n=one.n + other.n, method="difference", reason=one.reason or other.reason)
 
 
 def _find_metric_and_slice(runs: Sequence[ComparedRun], metric: str, slice: str | None) -> tuple[str, str, ComparedRun]:

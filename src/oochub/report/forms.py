@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 from oochub.prediction.notebook_table import make_notebook_table
 from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers, wording
-from oochub.report.footnotes import describe_interval, describe_reason
-from oochub.report.group_findings import title_gap
+from oochub.report.footnotes import Footnotes, describe_interval, describe_reason
+from oochub.report.group_findings import match_title, title_gap
+from oochub.report.paper_table import FULL, PaperCell, PaperTable, describe_metric, make_sentence, write_paper_cell
 from oochub.report.verdict import verdict
 from oochub.section import Passage, sections
 from oochub.stats.estimate import Estimate
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from oochub.report.report import Report
 
 _NOTES = 3
+_SLICES_IN_PAPER = 4
+"""The most columns of a compact table where a report has no sides."""
 _SIDES = ("in", "out")
 _BOTH_SIDES, _SLICES = "both_sides", "every_slice"
 
@@ -82,7 +85,75 @@ def to_markdown(report: "Report") -> str:
     return "\n".join([*lines, *(f"Note: {escape_markdown(note)}." for note in notes(report))]) + "\n"
 
 
-def to_latex(report: "Report") -> str:
+def to_latex(report: "Report", style: str = "compact") -> str:
+    r"""A report in LaTeX: one compact table of its model, or every table.
+
+    Args:
+        report: Any report.
+        style: "compact" is the table of a paper, see `oochub.report.paper_table`; "full" has all tables. A report
+            without a number on any slice has the full form alone.
+
+    Returns:
+        `table` environments; they need `\usepackage{booktabs}`.
+    """
+    compact = _build_paper_table(report) if style == "compact" else None
+    return _to_full_latex(report) if compact is None else compact.to_latex()
+
+
+def _build_paper_table(report: "Report") -> PaperTable | None:
+    """The model's row: its primary metric on both sides, else on the slices, and the gap; None without a number."""
+    benchmark = report.benchmark
+    having = [name for part in report.slices for name in part.metrics]
+    metric = next((name for name in (benchmark.primary_metric, *having) if name in having), None)
+    if metric is None:
+        return None
+    described, limits = report.description(metric), Footnotes()
+    of_metric = [part for part in report.slices if metric in part.metrics]
+    sides = [part for part in of_metric if part.role in _SIDES]
+    model = wording.name(report.model.id or report.model.objective or "a model", 40)
+    heads: list[str] = ["Model"]
+    row: list[str | PaperCell] = [model]
+    counts: list[str] = []
+
+    def add(head: str, estimate: Estimate, *, signed: bool = False) -> None:
+        ends = (estimate.low, estimate.high)
+        heads.append(head)
+        row.append(
+            write_paper_cell(estimate, unit=described.unit, notes=limits, limited=estimate, ends=ends, signed=signed)
+        )
+
+    for part in sides or of_metric[:_SLICES_IN_PAPER]:
+        add(wording.slice_words(benchmark, part), part.metrics[metric])
+        counts.append(f"{format_numbers.count(part.n)} {wording.put_in_sentence(wording.slice_words(benchmark, part))}")
+    gap = report.gap.estimate
+    has_gap = len(sides) > 1 and metric == report.gap.metric
+    if has_gap:
+        add("Gap", gap, signed=True)
+    if has_gap and report.matched_gap is not None:
+        add(f"Gap at equal {match_title(report)}", report.matched_gap.estimate, signed=True)
+    unit = format_numbers.unit_of(metric, described.unit)
+    title = describe_metric(wording.name(described.title, 40), unit, described.direction)
+    data = "/".join(wording.name(part, 40) for part in (benchmark.name, benchmark.config))
+    what = "Brackets hold 95% intervals"
+    if has_gap:
+        outside, inside = (wording.title_side(benchmark, side) for side in ("out", "in"))
+        points = ", in points" if described.unit == "fraction" else ""
+        what += f"; the gap is {outside} minus {inside}{points}"
+    return PaperTable(
+        caption=f"{title} of {model} on {data}. {what}.",
+        label=("report", benchmark.name, benchmark.config, metric),
+        heads=tuple(heads),
+        rows=(tuple(row),),
+        notes=(
+            f"Rows: {wording.join_names(counts)}.",
+            *limits.lines,
+            *(make_sentence(note) for note in notes(report)),
+        ),
+        source=f"One row of the report: {FULL}",
+    )
+
+
+def _to_full_latex(report: "Report") -> str:
     r"""A report as LaTeX tables in the style of booktabs, the intervals in small type below the values.
 
     The slices come first, and their caption says what was evaluated, the verdict and the notes; each other table has

@@ -9,6 +9,7 @@ from oochub.errors import unknown_name
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, Flip, MetricDescription
 from oochub.records.schema import to_json
+from oochub.settings.table_settings import TableSettings, TableStyle
 from oochub.storage.artifacts import PAGE, format_csv
 from oochub.storage.files import check_writable, write_whole
 
@@ -126,11 +127,19 @@ class PairedReport:
 
         return to_markdown(self)
 
-    def to_latex(self) -> str:
-        r"""The tables in LaTeX; they need `\usepackage{booktabs}`."""
+    def to_latex(self, style: TableStyle = "compact") -> str:
+        r"""The tables in LaTeX; they need `\usepackage{booktabs}`.
+
+        Args:
+            style: "compact" is the table of a paper: A, B and B minus A as rows; in context, out of context and the
+                gap as columns. "full" has a table for each metric, and the groups.
+
+        Raises:
+            OochubError: Another style.
+        """
         from oochub.report.paired_tables import to_latex
 
-        return to_latex(self)
+        return to_latex(self, TableSettings(style=style).style)
 
     def to_html(self, path: str | Path | None = None, *, images: bool = True) -> str:
         """The self-contained page; written to `path` when one is given."""

@@ -8,6 +8,7 @@ from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import Footnotes, describe_interval
+from oochub.report.paper_table import PaperCell, PaperTable, describe_metric, make_sentence, write_paper_cell
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ CAVEAT = (
 )
 """What stands above the tables."""
 _LISTED_GROUPS = 20
+_PAPER_SLICES = 4
+"""The most columns of a compact table where there are no sides."""
 _FRAME = [
     *("slice", "role", "split", "n", "metric", "first", "first_low", "first_high"),
     *("second", "second_low", "second_high", "difference", "low", "high", "p_value", "test", "is_clear"),
@@ -115,8 +118,16 @@ def to_markdown(report: "PairedReport") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def to_latex(report: "PairedReport") -> str:
-    """The tables in LaTeX; what is left out is named in a comment."""
+def to_latex(report: "PairedReport", style: str = "compact") -> str:
+    """The comparison in LaTeX.
+
+    Args:
+        report: Any comparison.
+        style: "compact" is the table of a paper: A, B and their difference as rows; "full" has a table for each metric
+            and the groups, and names what is left out in a comment.
+    """
+    if style == "compact" and report.main_metric:
+        return _build_paper_table(report).to_latex()
     said = " ".join((*_write_sentences(report), CAVEAT, *_collect_notes(report)))
     tables, left_out = _build_tables(report)
     made = [
@@ -124,6 +135,74 @@ def to_latex(report: "PairedReport") -> str:
         for number, table in enumerate(tables)
     ]
     return "\n".join([*made, *(f"% {line}\n" for line in left_out)])
+
+
+def _build_paper_table(report: "PairedReport") -> PaperTable:
+    """A, B and B minus A on both sides, else on the slices, and their gaps."""
+    metric, limits = report.main_metric, Footnotes()
+    described, unit = report.metrics[metric], report.metrics[metric].unit
+    of_metric = [part for part in report.slices if metric in part.numbers]
+    parts = [part for part in of_metric if part.role in ("in", "out")] or of_metric[:_PAPER_SLICES]
+    columns = [(title_row(report, part), part.numbers[metric], False) for part in parts]
+    has_gap = metric == report.benchmark.primary_metric and not format_numbers.is_undefined(report.gap.first)
+    columns += [("Gap", report.gap, True)] if has_gap else []
+    best = [set() if is_gap else _find_best(number, described.direction) for _, number, is_gap in columns]
+
+    def row(name: str, k: int) -> tuple[str | PaperCell, ...]:
+        cells = []
+        for (_, number, is_gap), bold in zip(columns, best, strict=True):
+            value = (number.first, number.second, number.difference)[k]
+            cells.append(
+                write_paper_cell(
+                    value,
+                    unit=unit,
+                    notes=limits,
+                    limited=value,
+                    ends=(value.low, value.high),
+                    signed=is_gap or k == len(_MODELS),
+                    is_bold=k in bold,
+                )
+            )
+        return (name, *cells)
+
+    data = "/".join(wording.name(part, 40) for part in (report.benchmark.name, report.benchmark.config))
+    names = [wording.name(wording.name_model(model), 40) for model in (report.first, report.second)]
+    title = describe_metric(
+        wording.name(described.title, 40), format_numbers.unit_of(metric, unit), described.direction
+    )
+    said = ["brackets hold 95% intervals, those of B \u2212 A paired"]
+    if any(best):
+        said.append("bold marks the better model, and both if the paired test does not tell them apart (Holm, 5%)")
+    counts = [f"{format_numbers.count(part.n)} {wording.put_in_sentence(title_row(report, part))}" for part in parts]
+    tests = [
+        f"{head}: {format_numbers.p_value(number.p_value)}, {number.test}."
+        for head, number, _ in columns
+        if not format_numbers.is_undefined(number.p_value)
+    ]
+    notes = _collect_notes(report, said="")[: len(report.notes)]  # the rest is of groups, which are not shown
+    return PaperTable(
+        caption=f"{title} of {names[0]} (A) and {names[1]} (B) on {data}. {make_sentence('; '.join(said))}",
+        label=("compare", report.benchmark.name, report.benchmark.config, metric),
+        heads=("Model", *(head for head, *_ in columns)),
+        rows=(
+            *(row(f"{letter} ({name})", k) for k, (letter, name) in enumerate(zip(_MODELS, names, strict=True))),
+            row("B \u2212 A", len(_MODELS)),
+        ),
+        rules=frozenset({len(_MODELS)}),
+        notes=(
+            f"Rows: {wording.join_names(counts)}.",
+            *tests,
+            *limits.lines,
+            *map(make_sentence, notes),
+        ),
+    )
+
+
+def _find_best(number: ComparedNumber, direction: str) -> set[int]:
+    """Which of A (0) and B (1) is best or not told apart from the best by the paired test; none without a direction."""
+    if direction not in ("higher", "lower") or format_numbers.is_undefined(number.difference):
+        return set()
+    return {int((number.difference > 0) == (direction == "higher"))} if number.is_clear else {0, 1}
 
 
 def short_text(report: "PairedReport") -> str:
@@ -164,10 +243,10 @@ def _write_sentences(report: "PairedReport") -> list[str]:
     return [line for line in said if line]
 
 
-def _collect_notes(report: "PairedReport") -> list[str]:
+def _collect_notes(report: "PairedReport", said: str = "Note: ") -> list[str]:
     left_out = len(report.groups) - _LISTED_GROUPS
     more = [f"{left_out} more groups, with smaller differences, are in the numbers"] if left_out > 0 else []
-    return [f"Note: {format_numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
+    return [f"{said}{format_numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
 
 
 def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRows]) -> Table:

@@ -29,6 +29,7 @@ from oochub.records.report_records import (
 from oochub.records.schema import check_version, from_json, optional, to_json
 from oochub.records.sides import Vocabulary
 from oochub.section import sections
+from oochub.settings.table_settings import TableSettings, TableStyle
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import PAGE, REPORT
 from oochub.storage.files import check_writable, write_whole
@@ -228,11 +229,20 @@ class Report:
 
         return to_markdown(self)
 
-    def to_latex(self) -> str:
-        """The slices, then each other section, as LaTeX tables (booktabs); sections left out are named in a comment."""
+    def to_latex(self, style: TableStyle = "compact") -> str:
+        """The report in LaTeX, for `booktabs`.
+
+        Args:
+            style: "compact" is the table of a paper: the model, in context, out of context and the gap with their
+                intervals, the caveats below. "full" has the slices and each other section as tables; what is left out
+                is named in a comment.
+
+        Raises:
+            OochubError: Another style.
+        """
         from oochub.report.forms import to_latex
 
-        return to_latex(self)
+        return to_latex(self, TableSettings(style=style).style)
 
     def to_html(self, path: str | Path | None = None, *, images: bool = True) -> str:
         """The self-contained page; written to `path` when one is given."""
