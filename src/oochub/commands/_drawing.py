@@ -145,7 +145,8 @@ def _draw_figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
         parameter.name for parameter in others if parameter.default is parameter.empty and parameter.name not in beside
     ]
     if first.name not in _NEEDS or more:
-        way = f"`oochub {kind}`" if kind in catalog.names("command") else f"oochub.get('figure', {kind!r})"
+        commands = [f"`oochub {name}`" for name in catalog.names("command") if name.split()[-1] == kind]
+        way = commands[0] if commands else f"oochub.get('figure', {kind!r})"
         raise OochubError(f"{kind} is made of {', '.join([first.name, *more])}: {way} draws it, --plot does not.")
     allowed = {parameter.name: parameter.annotation for parameter in others if _is_read(parameter.annotation)}
     for name in options:
