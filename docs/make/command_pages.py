@@ -43,4 +43,14 @@ def _lines(name: str, command: Any) -> Iterator[str]:
 def literal(text: str) -> str:
     """Words of the terminal as Markdown that shows them letter by letter, what stands in backticks as code."""
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(part if part.startswith("`") else re.sub(r"([\\*_{}\[\]<>|#])", r"\\\1", part) for part in parts)
+    return "".join(part if part.startswith("`") else _escape(part) for part in parts)
+
+
+def _escape(text: str) -> str:
+    r"""Markdown knows no escape of < and |: these are written as HTML writes them.
+
+    >>> _escape("a_b <c>")
+    'a\\_b &lt;c\\>'
+    """
+    escaped = re.sub(r"([\\*_{}\[\]>#])", r"\\\1", text)
+    return escaped.replace("<", "&lt;").replace("|", "&#124;")

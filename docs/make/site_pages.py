@@ -16,11 +16,14 @@ from pathlib import Path
 from api_pages import api_pages
 from command_pages import command_pages, command_panel, command_path, literal
 
+from oochub.report.theme import DARK, LIGHT
+
 _ROOT = Path(__file__).resolve().parents[2]
 _TOP = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 _LINK = re.compile(r"(\]\()(?!\w+:|#)([^)\s#]+)((?:#[^)\s]*)?\))")
 _LANGUAGES = {".py": "python", ".toml": "toml", ".json": "json"}
 _NO_SEARCH = "---\nsearch:\n  exclude: true\n---\n\n"
+_NO_NAVIGATION = "---\nhide:\n  - navigation\n---\n\n"  # the home has no pages beside it
 _NO_PARTS = (".py", ".json", ".parquet", ".toml", ".yaml", ".jsonl")  # of docs/: what pages are made of
 
 
@@ -41,6 +44,7 @@ def write_site(folder: Path) -> Path:
         target = pages / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, "utf-8")
+    (pages / "site" / "colors.css").write_text(_colors(), "utf-8")
     config = folder / "mkdocs.yml"
     config.write_text(_config((_ROOT / "mkdocs.yml").read_text("utf-8")), "utf-8")
     return config
@@ -61,6 +65,15 @@ def _config(text: str) -> str:
     return _replaced(text, r"\[docs/site/docstring_forms\.py\]", f"[{_ROOT}/docs/site/docstring_forms.py]")
 
 
+def _colors() -> str:
+    """The colors of the report page, by the names that site.css uses."""
+    schemes = {"default": LIGHT, "slate": DARK}
+    return "\n".join(
+        f'[data-md-color-scheme="{name}"] {{ {" ".join(f"--{key}: {value};" for key, value in colors.items())} }}'
+        for name, colors in schemes.items()
+    )
+
+
 def _nested(place: re.Match[str], lines: list[str]) -> Iterator[str]:
     """A line of the navigation with these below it."""
     yield f"{place[1]}{place[2]}"
@@ -78,6 +91,7 @@ def _replaced(text: str, pattern: str, by: object) -> str:
 def _generated_pages() -> dict[str, str]:
     """The text of each page that is no file of docs/, by its path from the top of the site."""
     texts = {target: _at_top((_ROOT / source).read_text("utf-8")) for source, target in _TOP.items()}
+    texts["index.md"] = f"{_NO_NAVIGATION}{texts['index.md']}"
     texts |= {page.path: page.text() for page in api_pages()}
     texts |= {command_path(name): text for name, text in command_pages().items()}
     texts |= {"api/index.md": _api_index(), "commands/index.md": _commands_index()}
