@@ -1,5 +1,6 @@
 """The docs site: each guide, command and public name has a page, no link is dead, it opens from disk and is silent."""
 
+import html
 import importlib.util
 import inspect
 import os
@@ -122,7 +123,7 @@ def test_each_command_is_a_page_with_its_options() -> None:
             given = [one for one in (facts.default, *(facts.param_decls or ())) if isinstance(one, str)]
             for written in given or [default]:
                 assert facts.hidden or f"`{written.split('/')[0]}" in text.replace(", ", "`"), (name, written)
-            assert facts.hidden or _bare(facts.help)[:60] in _bare(text), (name, facts.help)
+            assert facts.hidden or _bare(facts.help)[:60] in _bare(html.unescape(text)), (name, facts.help)
 
 
 class _Page(HTMLParser):
