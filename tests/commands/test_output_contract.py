@@ -51,6 +51,8 @@ KINDS = {  # of what each option writes
     ("saliency", "--out"): artifacts.FIGURE,
     ("wilds submission", "--out"): file_kinds.SUBMISSION,
     ("nooch suite", "--out"): artifacts.CSV,
+    ("sweep", "--csv"): artifacts.CSV,
+    ("sweep", "--latex"): artifacts.LATEX,
     ("sweep", "--out"): artifacts.SWEEP,
     ("train", "--out"): artifacts.RUN,
     ("wilds tables", "--csv"): artifacts.CSV,

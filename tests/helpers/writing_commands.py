@@ -252,7 +252,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("compare", i("preds.parquet"), i("preds.parquet"), "--html", f"{o}/pair.html", "--csv", f"{o}/pair.csv")
     ],
     "leaderboard": lambda i, o: ["leaderboard", i("results"), "--out", f"{o}/site"],
-    "sweep": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep")],
+    "sweep": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--latex", f"{o}/s.tex"],
     "sweep features": lambda i, o: ["sweep", i("recipe.toml"), *_data(i, "spawrious", f"{o}/sweep"), "--features"],
     "spawrious compose": lambda i, o: [
         *("spawrious", "compose", i("composition.toml"), *_data(i, "spawrious", f"{o}/composed")),

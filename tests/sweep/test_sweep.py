@@ -292,6 +292,7 @@ def test_dry_run_lists_and_does_nothing(run, tmp_path):
     for words, message in [
         (("nooch_siute", "--dry-run"), "Did you mean 'nooch_suite'"),
         ((tmp_path / "tuned.toml",), "--out"),
+        ((tmp_path / "tuned.toml", "--dry-run", "--latex", tmp_path / "t.tex"), "--dry-run trains nothing"),
         ((tmp_path / "tuned.toml", "--dry-run", "--set", "sleect=oracle"), "Did you mean 'select'"),
     ]:
         code, output, err = run("sweep", *words)
@@ -393,7 +394,7 @@ def test_leaving_environments_out_trains_without_them(tmp_path, spawrious):
 
 @pytest.mark.slow
 def test_own_data_are_a_task(tmp_path, monkeypatch):
-    """A repository of `oochub build`, by both tracks; by hand, 5 of its rows are easy and 3 hard."""
+    """A repository of `oochub build`, by both tracks; by hand, 5 of its rows are easy and 3 hard. Its tables too."""
     for split in ("train", "validation", "test"):
         picture_folder(tmp_path / "mine" / split)
     monkeypatch.chdir(tmp_path)
@@ -402,11 +403,15 @@ def test_own_data_are_a_task(tmp_path, monkeypatch):
         'about = "Own data."\ntasks = ["./repository"]\nmodel = "resnet-tiny"\nimage_size = 16\n'
         '[arguments]\nnum_train_epochs = 1\n[methods.GDRO]\nobjective = "group_dro"\n'
     )
+    tables = ("--latex", "table.tex", "--csv", "table.csv")
     for name, track in (("whole", ()), ("heads", ("--features",))):
-        monkeypatch.setattr(sys, "argv", ["oochub", "sweep", "own.toml", "--out", name, *track])
+        monkeypatch.setattr(sys, "argv", ["oochub", "sweep", "own.toml", "--out", name, *track, *tables])
         with pytest.raises(SystemExit) as stopped:
             main()
         assert not stopped.value.code
         (row,) = pd.read_parquet(tmp_path / name / "runs.parquet").to_dict("records")
         assert row["task"] == "./repository" and row["run"].startswith("repository-gdro")
         assert row["in_context/accuracy.n"] == 5 and row["out_of_context/accuracy.n"] == 3
+        latex, numbers = Path("table.tex").read_text("utf-8"), pd.read_csv("table.csv")
+        assert "GDRO & " in latex and "brackets hold 95\\% intervals" in latex.lower()
+        assert numbers["out_of_context/accuracy"].tolist() == [row["out_of_context/accuracy"]]

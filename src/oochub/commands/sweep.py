@@ -10,7 +10,8 @@ import typer
 from oochub.commands._options import AsJson, check_pairs, out_console, print_result, writes
 from oochub.commands._signature import MORE, shown
 from oochub.settings.data_settings import DataSettings
-from oochub.storage.artifacts import SWEEP
+from oochub.settings.table_settings import TableSettings
+from oochub.storage.artifacts import CSV, LATEX, SWEEP
 
 PANEL = "Train"
 
@@ -25,6 +26,7 @@ def sweep(
             )
         ),
     ],
+    printed: TableSettings,
     recipe: Annotated[
         str, typer.Argument(metavar="RECIPE", help=("A .toml file, or the name of one of the hub's recipes."))
     ],
@@ -43,6 +45,12 @@ def sweep(
     earlier_override: Annotated[
         list[str] | None, typer.Option("--set", hidden=True, callback=check_pairs)
     ] = None,  # its name of before
+    latex: Annotated[
+        Path | None, typer.Option(callback=writes(LATEX), help="Write a LaTeX table of the selected settings here.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(callback=writes(CSV), help="Write every number of the selected settings here.")
+    ] = None,
     features: Annotated[
         bool, typer.Option("--features", help="Train heads on features that are extracted once, a separate track.")
     ] = False,
@@ -70,6 +78,8 @@ def sweep(
         check_options(benchmark, options)
     plan = replace(plan, options={**plan.options, **options})
     if dry_run:
+        if latex or csv:
+            raise OochubError("--dry-run trains nothing, so --latex and --csv have no numbers. Leave --dry-run out.")
         plan = keep_buildable_tasks(plan, data_dir=raw.data_dir, needed=False, only=only or ())
         listing = RunListing.of(plan, plan_stages(plan, only=only or ()))
         if as_json:
@@ -84,10 +94,13 @@ def sweep(
 
     from rich.table import Column, Table
 
+    from oochub.storage.artifacts import format_csv
+    from oochub.storage.files import write_whole
     from oochub.storage.parquet_file import read_parquet
     from oochub.sweep.measurement import check_raw_folders, measure
     from oochub.sweep.sweep import feature_sweep
     from oochub.sweep.sweep import sweep as run
+    from oochub.sweep.sweep_latex import write_latex
     from oochub.sweep.sweep_table import SELECTION_HEADS, list_unselected, selection_rows
 
     check_raw_folders(() if plan.missing_benchmarks else plan.tasks, raw.data_dir)
@@ -100,16 +113,23 @@ def sweep(
         result = feature_sweep(plan, out, measure=on_features, only=only or ())
     else:
         result = run(plan, out, measure=partial(measure, data_dir=raw.data_dir), jobs=jobs, only=only or ())
+    runs, selected = (read_parquet(path).table.to_pandas() for path in (result.table, result.selected))
     if not as_json:
         table = Table(*(Column(head, overflow="fold") for head in SELECTION_HEADS), box=None, pad_edge=False)
-        for row in selection_rows(read_parquet(result.selected).table.to_pandas()):
+        for row in selection_rows(selected):
             table.add_row(*row)
         out_console.print(table)
-        for sentence in list_unselected(read_parquet(result.table).table.to_pandas()):
+        for sentence in list_unselected(runs):
             out_console.print(sentence, markup=False)
-    print_result(
-        {key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}, as_json
-    )
+    written = {}
+    for name, path, kind in (("latex", latex, LATEX), ("csv", csv, CSV)):
+        if path is not None:
+            text = write_latex(runs, plan, printed.style) if name == "latex" else format_csv(selected)
+            with write_whole(path, kind=kind) as draft:
+                draft.write_text(text, "utf-8")
+            written[name] = str(path)
+    left = {key: str(value) if isinstance(value, Path) else value for key, value in result._asdict().items()}
+    print_result(left | written, as_json)
     if result.failed:
         raise OochubError(
             f"{result.failed} of {result.runs} runs failed; {result.page} lists their errors. "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.records.report_records import MetricDescription
 from oochub.report import wording
 from oochub.report.paper_numbers import (
     ReportedNumbers,
@@ -214,6 +215,41 @@ def build_side_tables(
         outside, slice="gap", where="gap", brief="gap", columns=tuple(columns), cells=cells, bold=frozenset(), notes=()
     )
     return inside, outside, gaps
+
+
+def tabulate_values(
+    values: Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]], described: MetricDescription, **words: str
+) -> ComparisonTable:
+    """A table of numbers that are in no report, such as those of a sweep.
+
+    Args:
+        values: The numbers of each config and method, by their seeds.
+        described: What they mean.
+        **words: benchmark, metric and slice, as of the table; the slice "gap" has no bold cell.
+    """
+    cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()}
+    rows, methods = list(dict.fromkeys(row for row, _ in values)), list(dict.fromkeys(column for _, column in values))
+    if len(rows) > 1:
+        cells |= {(AVERAGE, column): cell for column, cell in _average_cells(rows, methods, cells, values)}
+        rows.append(AVERAGE)
+    judged = [] if words["slice"] == "gap" else rows
+    where = words["slice"].replace("_", " ")
+    return ComparisonTable(
+        benchmark=words["benchmark"],
+        metric=words["metric"],
+        slice=words["slice"],
+        where=where,
+        brief=where,
+        title=described.title,
+        direction=described.direction,
+        unit=described.unit,
+        rows=tuple(rows),
+        columns=tuple(methods),
+        cells=cells,
+        bold=frozenset(place for row in judged for place in _find_best(row, methods, cells, described.direction)),
+        notes=tuple(_find_undefined(cells)),
+        reported_from="",
+    )
 
 
 def _measure_gap(report: Report, metric: str, inside: str, outside: str) -> Estimate:

@@ -21,7 +21,7 @@ _HEAD = 10
 _KNOWN = 0x17F
 """The last letter, of Latin Extended-A, that pdflatex sets without a package."""
 _PUNCTUATION = "‘’“”—"
-FULL = '--style full, in Python to_latex(style="full"), gives every table.'
+FULL = '--style full, in Python style="full", writes every table.'
 """How to get what a compact table leaves out."""
 
 

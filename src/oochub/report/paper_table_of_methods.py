@@ -19,6 +19,7 @@ def paper_table_of_methods(
     *,
     notes: Sequence[str] = (),
     label: Sequence[str] = (),
+    data: str = "",
     unpaired: bool = True,
 ) -> PaperTable:
     """One table from those of one benchmark and metric, a column for each.
@@ -29,7 +30,8 @@ def paper_table_of_methods(
     Args:
         tables: One for each slice; the one of the gap is called "gap".
         notes: Sentences below it, after those that explain its numbers.
-        label: What its label is made of; default the benchmark and the metric.
+        label: What its label is made of; default "compare", the benchmark and the metric.
+        data: What its numbers are on, in the caption; default the benchmark, with the task if there is one.
         unpaired: Whether its numbers are of reports.
     """
     first, limits = tables[0], Footnotes()
@@ -50,14 +52,14 @@ def paper_table_of_methods(
                 rules.add(len(rows))
             names = (wording.name(task, 40), _name(column)) if len(shown) > 1 else (_name(column),)
             rows.append((*names, *(_write(table, task, column, limits) for table in tables)))
-    data = wording.name(first.benchmark, 40) + ("" if len(tasks) > 1 else f"/{wording.name(tasks[0], 40)}")
+    data = data or wording.name(first.benchmark, 40) + ("" if len(tasks) > 1 else f"/{wording.name(tasks[0], 40)}")
     unit = format_numbers.unit_of(first.metric, first.unit)
     title = describe_metric(wording.name(first.title, 40), unit, first.direction)
     over = f", mean over {len(tasks)} {'folds' if are_folds(tasks) else 'tasks'}" if is_average else ""
     cells = [table.cells[task, c] for table in tables for task in shown for c in columns if (task, c) in table.cells]
     return PaperTable(
         caption=f"{title} on {data}{over}. {_explain(tables, cells)}",
-        label=("compare", *(label or (first.benchmark, first.metric))),
+        label=tuple(label or ("compare", first.benchmark, first.metric)),
         heads=(*(("Task", "Method") if len(shown) > 1 else ("Method",)), *map(_head, tables)),
         rows=tuple(rows),
         names=2 if len(shown) > 1 else 1,

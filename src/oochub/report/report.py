@@ -192,10 +192,7 @@ class Report:
         """What the numbers of a metric mean; of one that the report does not describe, what the catalogue says."""
         if metric in self.metrics:
             return self.metrics[metric]
-        name, _, key = metric.partition(".")
-        facts = read_facts(catalog.get("metric", name)) if name in catalog.names("metric") else None
-        facts = facts or MetricFacts(title=metric, direction="none", maximum=None)
-        return MetricDescription.of(facts.keys.get(key, facts))
+        return describe_by_name(metric)
 
     def _index_slices(self) -> dict[str, Slice]:
         parts = {part.title: part for part in self.slices if part.role in _SIDES}
@@ -275,6 +272,18 @@ class Report:
                 f"{kind} is made of {first}, not of one report. `oochub list figure` says what each shows."
             )
         return function(self, ax=ax)
+
+
+def describe_by_name(metric: str) -> MetricDescription:
+    """What the catalogue says of a metric's numbers; of one that it does not know, its name.
+
+    >>> describe_by_name("worst_group.error_rate").direction, describe_by_name("my_own").title
+    ('lower', 'my_own')
+    """
+    name, _, key = metric.partition(".")
+    facts = read_facts(catalog.get("metric", name)) if name in catalog.names("metric") else None
+    facts = facts or MetricFacts(title=metric, direction="none", maximum=None)
+    return MetricDescription.of(facts.keys.get(key, facts))
 
 
 def _check_value(what: str, estimate: Estimate, described: MetricDescription | None) -> None:
