@@ -91,8 +91,8 @@ def test_ten_pictures_out_of_context_are_too_few_to_say(
     assert is_street[is_car].mean() > is_street[~is_car].mean()  # so a street is the usual place of a car
     check_sides(report, is_right=says_car == is_car, is_usual=is_car == is_street)
     said = verdict(report)
-    assert said.headline == "Too few examples in unusual contexts to say."
-    assert said.how_sure.answer == "3 examples in unusual contexts in the smaller set, 50 are needed."
+    assert said.headline == "There are too few examples in unusual contexts to tell."
+    assert said.how_sure.answer == "3 examples in unusual contexts in the smaller set; at least 50 are needed."
     page = (tmp_path / "audit" / "report.html").read_text()
     assert said.headline in page and "There is no sign" not in page
     assert report["gap"].low < 0 < report["gap"].high
@@ -138,6 +138,6 @@ def test_a_probe_on_38_pictures_is_no_evidence(
     assert is_indoors[trains & is_person].mean() < is_indoors[trains & ~is_person].mean()
     check_sides(report, is_right=is_right, is_usual=(is_person != is_indoors)[~trains])
     said = verdict(report)
-    assert said.headline == "Too few examples in unusual contexts to say."
+    assert said.headline == "There are too few examples in unusual contexts to tell."
     page = (tmp_path / "audit" / "report.html").read_text()
     assert said.headline in page and "A linear probe trained on 38 rows of train" in page

@@ -80,10 +80,10 @@ def test_no_picture_in_an_unusual_context_is_said(tmp_path):
     """Nothing to compare with: the report says so and stands, page and all."""
     folder = planted_folder(tmp_path / "usual", train=10, test=0, share=1.0)
     report = audit(Onlooker("object"), folder, out=tmp_path / "audit")
-    assert verdict(report).headline == "Too few examples in unusual contexts to say."
+    assert verdict(report).headline == "There are too few examples in unusual contexts to tell."
     assert report["gap"] != report["gap"] and report["gap"].reason == "there are no rows in unusual contexts"
     assert "usual contexts are counted on all 20 rows" in "; ".join(report.notes)
-    assert "Too few examples" in (tmp_path / "audit" / "report.html").read_text("utf-8")
+    assert "There are too few examples" in (tmp_path / "audit" / "report.html").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -71,7 +71,7 @@ def test_a_folder_of_reports_is_a_page(run, files, tmp_path):
     code, out, err = run(files / "reports", "--html", tmp_path / "all.html")
     assert code == 0 and "AUC" in out, err
     words = ParsedPage((tmp_path / "all.html").read_text()).words
-    assert "2 models on custom/default" in words and "2 models; a line is fitted from 5 on." in words
+    assert "2 models on custom/default" in words and "2 models; a line needs at least 5." in words
 
 
 def test_best_is_a_word_if_bold_cannot_be_seen(run, files, tmp_path):
@@ -100,7 +100,7 @@ def test_clear_is_a_word_if_bold_cannot_be_seen(run, files):
     text, _, caveat = out.partition("A difference is B minus A")
     first, *_ = paired_comparison(*pair).to_markdown().split("\n\n**", 1)[1].split("\n\n**")
     bold = sum("| **" in line for line in first.splitlines())
-    assert text.count("clear +") == bold > 0 and '"clear": it holds among all' in caveat and "Bold" not in out
+    assert text.count("clear +") == bold > 0 and '"clear": the difference holds after' in caveat and "Bold" not in out
 
 
 def test_what_is_not_compared(run, files, tmp_path):

@@ -318,12 +318,12 @@ def test_every_rendering_says_it_in_one_sentence(matched):
 
     value, field = -100 * matched["gap"], to_json(matched)["matched_gap"]
     sentence = (
-        f"Of the gap of −{value:.1f} points, −{-100 * field['value']:.1f} remain at equal object size "
+        f"The gap is −{value:.1f} points, of which −{-100 * field['value']:.1f} remain at equal object size "
         f"(95% interval −{-100 * field['low']:.1f} to −{-100 * field['high']:.1f})."
     )
     if abs(field["value"]) > abs(matched["gap"]):
         sentence = (
-            sentence.replace("Of the gap", "The gap").replace(" points,", " points becomes").replace(" remain", "")
+            sentence.replace("gap is", "gap of").replace(" points, of which", " points becomes").replace(" remain", "")
         )
     stream = io.StringIO()
     Console(file=stream, width=200).print(terminal(matched))

@@ -53,7 +53,10 @@ def test_the_warning_is_in_every_form():
         assert next(note for note in report.notes if MAY in note).startswith(
             "the model's card says that it was trained on detection-datasets/coco, which rows of"
         )
-        assert "imagenet-1k and detection-datasets/coco, by its card" in reports.rendered(report)["page"]
+        assert (
+            "imagenet-1k and detection-datasets/coco, according to the model&#39;s card"
+            in reports.rendered(report)["page"]
+        )
     assert report.model.trained_on == ("imagenet-1k", "detection-datasets/coco")
 
 
@@ -66,12 +69,12 @@ def test_no_warning_without_a_reason():
 def test_absence_is_not_said():
     """Page and terminal; nothing where the model was not opened. Planted fault: "none" for what is not said."""
     shown = reports.rendered(report_of(None))
-    assert "Trained on: not said." in shown["terminal"]
-    assert "<dt>Trained on</dt><dd>not said</dd>" in shown["page"]
+    assert "Training data: not stated." in shown["terminal"]
+    assert "<dt>Training data</dt><dd>not stated</dd>" in shown["page"]
     shown = reports.rendered(report_of(None, training=Training(data={"benchmark": "nooch", "config": "ce_car"})))
-    assert "Trained on: nooch/ce_car, by its recipe." in shown["terminal"]
+    assert "Training data: nooch/ce_car, according to the model's recipe." in shown["terminal"]
     shown = reports.rendered(report_of(None, mode=None))
-    assert "Trained on" not in shown["terminal"] + shown["page"]
+    assert "Training data" not in shown["terminal"] + shown["page"]
 
 
 def test_own_data_from_the_hub():

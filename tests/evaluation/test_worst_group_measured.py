@@ -84,8 +84,8 @@ def test_what_is_said(of_groups):
     assert "out" not in report.calibration and write_headings(report).confidence == "Confidence"
     report = oochub.evaluate(_model(np.random.default_rng(1), 6, 200, worst=4), resamples=100)
     assert report.calibration["out"].groups == {"group 4": 200}
-    assert write_headings(report).confidence.endswith("it is too sure of itself")
-    assert "that of the other half of the rows: group 4 (200 rows)" in report.to_html()
+    assert write_headings(report).confidence.endswith("the model is overconfident")
+    assert "chosen on the other half of the rows: group 4 (200 rows)" in report.to_html()
     chosen_by_itself = replace(report.calibration["out"], groups=None)
     before = replace(report, calibration={**report.calibration, "out": chosen_by_itself})
     assert write_headings(before).confidence == "Confidence"

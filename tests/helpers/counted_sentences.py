@@ -337,7 +337,9 @@ def reasons(counts: Counts, text: str) -> str:
 # The verdict: what the model does.
 
 
-@rule(r"This model has not learned the task\. Its gap says nothing\.|This model has not learned the task\.")
+@rule(
+    r"This model has not learned the task\. Its gap therefore tells us nothing\.|This model has not learned the task\."
+)
 def _(c: Counts) -> str:
     value = c.value(c.pair[0])
     return "" if value <= c.chance + _NEAR * (1 - c.chance) else f"in context it is {value:.3f}, chance {c.chance:.3f}"
@@ -356,7 +358,7 @@ def is_beyond_chance(c: Counts, level: float = 0.001) -> bool:
     return bool(stats.mannwhitneyu(score[positive], score[~positive], alternative="greater").pvalue < level)
 
 
-@rule(r"Too few examples <side:SIDE> to say that this model learned the task\.")
+@rule(r"There are too few examples <side:SIDE> to tell whether this model has learned the task\.")
 def _(c: Counts, side: str) -> str:
     return f"{c.value(c.pair[0]):.3f} of {c.pair[0].sum()} is above chance" if is_beyond_chance(c) else ""
 
@@ -370,19 +372,22 @@ def smallest_out(c: Counts) -> int:
     return min(parts, default=len(words))
 
 
-@rule(r"Too few examples <side:SIDE> to say\.")
+@rule(r"There are too few examples <side:SIDE> to tell\.")
 def _(c: Counts, side: str) -> str:
     tied = c.rows.challenge is None  # the worst group may be one of several equal ones
     n = min((int(m.sum()) for m in c.groups(c.all).values()), default=0) if tied else smallest_out(c)
     return "" if n < 50 else f"there are {n}"
 
 
-@rule(r"The gap (?:could not be measured|has no interval), so the data do not say\.")
+@rule(r"The gap (?:could not be measured|has no interval), so there is no verdict\.")
 def _(c: Counts) -> str:
     return ""
 
 
-@rule(r"These data name no context, so there is nothing to compare\. A column “group” or “challenge” names one\.")
+@rule(
+    r"This data set names no context, so there is nothing to compare\. "
+    r"A column named “group” or “challenge” would supply one\."
+)
 def _(c: Counts) -> str:
     return "" if c.rows.challenge is None and c.rows.group is None else "they do"
 
@@ -417,12 +422,12 @@ def _(c: Counts) -> str:
     return "" if abs(c.judged) < 0.02 else f"it is {c.judged}"
 
 
-@rule(r"This model does better <side:SIDE>\. Check labels and slices before believing it\.")
+@rule(r"This model does better <side:SIDE>\. Check the labels and slices before trusting this\.")
 def _(c: Counts, side: str) -> str:
     return "" if c.judged > 0 else f"the gap is {c.judged}"
 
 
-@rule(r"No clear sign that this model (?:relies on context|does worse <side:SIDE>)\. The data allow a gap between <low:N> and <high:N> points\.")  # fmt: skip  # noqa: E501
+@rule(r"There is no clear sign that this model (?:relies on context|does worse <side:SIDE>)\. The data are consistent with a gap between <low:N> and <high:N> points\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, low: str, high: str, **_: str) -> str:
     return "" if read(low) - 0.06 <= 100 * c.judged <= read(high) + 0.06 else f"the gap is {c.judged}"
 
@@ -492,7 +497,7 @@ def _(c: Counts) -> str:
     return f"{clear} do" if clear or not c.drops else ""
 
 
-@rule(r"(?:On what: )?Most for (?P<named>[^.]*(?:\.\d[^.]*)*), in points of accuracy against the same class <side:SIDE>(?:; least for <least:GROUP> \(<by:N>\))?\.")  # fmt: skip  # noqa: E501
+@rule(r"(?:On what: )?Most for (?P<named>[^.]*(?:\.\d[^.]*)*), in points of accuracy compared with the same class <side:SIDE>(?:; least for <least:GROUP> \(<by:N>\))?\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, named: str, side: str, least: str = "", by: str = "") -> str:
     said = re.findall(rf"({_SHORT['GROUP']}) \(({_NUMBER})\)", named)
     clear = sorted(drop for drop, is_clear in c.drops.values() if is_clear and drop < 0)[:3]
@@ -541,7 +546,7 @@ def _(c: Counts, inner: str) -> str:
 @rule(r"Worst group by error: (?P<named>.*?\))\.")
 def _(c: Counts, named: str) -> str:
     for one in named.split("; "):
-        match = re.fullmatch(rf"({_SHORT['GROUP']}), of (\d+) groups \((.*)\)", one)
+        match = re.fullmatch(rf"({_SHORT['GROUP']}), among (\d+) groups \((.*)\)", one)
         if not match:
             return f"{one!r} is not understood"
         side = next((mask for words, mask in c.sides.items() if words in match[3]), c.all)
@@ -551,25 +556,25 @@ def _(c: Counts, named: str) -> str:
     return ""
 
 
-@rule(r"(?:How sure: )?<n:K> examples <side:SIDE>(?P<part> in the smaller set)?, 50 are needed\.")
+@rule(r"(?:How sure: )?<n:K> examples <side:SIDE>(?P<part> in the smaller set)?; at least 50 are needed\.")
 def _(c: Counts, n: str, side: str, part: str = "") -> str:
     sizes = {int(m.sum()) for m in c.groups(c.all).values()} if side == "in the worst group" else {smallest_out(c)}
     return "" if int(n) in sizes | ({0} if not sizes else set()) and int(n) < 50 else f"there are {sizes}"
 
 
-@rule(r"(?:How sure: )?<side:SIDE> (?:it is )?<low:N> to <high:N>(?P<why> \([^()]*\))?, chance is <chance:N>\.".replace("<side:SIDE>", f"(?P<side>{_SHORT['SIDE']}|{'|'.join(w[0].upper() + w[1:] for w in ('in usual contexts', 'in unusual contexts', 'on easy rows', 'on hard rows', 'over all rows', 'in the worst group'))})"))  # fmt: skip  # noqa: E501
+@rule(r"(?:How sure: )?<side:SIDE> the interval is <low:N> to <high:N>(?P<why> \([^()]*\))?; chance is <chance:N>\.".replace("<side:SIDE>", f"(?P<side>{_SHORT['SIDE']}|{'|'.join(w[0].upper() + w[1:] for w in ('in usual contexts', 'in unusual contexts', 'on easy rows', 'on hard rows', 'over all rows', 'in the worst group'))})"))  # fmt: skip  # noqa: E501
 def _(c: Counts, side: str, low: str, high: str, chance: str, why: str = "") -> str:
     value = c.value(c.named(side[0].lower() + side[1:]))
     inside = read(low) - 0.06 <= 100 * value <= read(high) + 0.06
     return first("" if inside else f"it is {value}", differs(chance, c.chance), reasons(c, why.strip(" ()")))
 
 
-@rule(r"(?:How sure: )?Nothing is compared\.")
+@rule(r"(?:How sure: )?There is nothing to compare\.")
 def _(c: Counts) -> str:
     return "" if c.rows.challenge is None and c.rows.group is None else "there are sides"
 
 
-@rule(r"(?:How sure: )?Undefined: (?P<why>(?:[^.]|\.(?=\d))*)\.")
+@rule(r"(?:How sure: )?Cannot be computed: (?P<why>(?:[^.]|\.(?=\d))*)\.")
 def _(c: Counts, why: str) -> str:
     return reasons(c, why)
 
@@ -584,13 +589,13 @@ def _(c: Counts) -> str:
     return "" if abs(c.judged) < 0.02 else f"the gap is {c.judged}"
 
 
-@rule(r"Clearly lower in <k:K> of <m:K> groups \(Holm, 5%\)\.")
+@rule(r"It is clearly lower in <k:K> of <m:K> groups \(Holm, 5%\)\.")
 def _(c: Counts, k: str, m: str) -> str:
     clear = sum(is_clear and drop < 0 for drop, is_clear in c.drops.values())
     return "" if (int(k), int(m)) == (clear, len(c.drops)) else f"it is {clear} of {len(c.drops)}"
 
 
-@rule(r"(?:How sure: )?One model: covers test examples, not training\.")
+@rule(r"(?:How sure: )?One model: the interval covers test examples, not training\.")
 def _(c: Counts) -> str:
     return ""
 
@@ -603,15 +608,15 @@ def _(c: Counts) -> str:
     return "" if math.isclose(c.gap, c.matched[0], abs_tol=1e-6) else f"{c.gap} and {c.matched[0]}"
 
 
-@rule(r"At equal shares of the classes the gap could not be measured: (?P<why>.*?)\.")
+@rule(r"At equal shares of the classes, the gap could not be measured: (?P<why>.*?)\.")
 def _(c: Counts, why: str) -> str:
     return first(reasons(c, why), "" if math.isnan(c.matched[0]) else f"it is {c.matched[0]}")
 
 
-@rule(r"(?P<how>Of the gap|The gap) of <raw:N> points(?:,)? (?:becomes )?<after:N> (?:remain )?at equal shares of the classes <inner:BRACKET>\.")  # fmt: skip  # noqa: E501
+@rule(r"The gap (?P<how>is|of) <raw:N> points(?:, of which| becomes) <after:N> (?:remain )?at equal shares of the classes <inner:BRACKET>\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, how: str, raw: str, after: str, inner: str) -> str:
     remains = c.gap * c.matched[0] >= 0 and abs(c.matched[0]) <= abs(c.gap) + 1e-9
-    if (how == "Of the gap") != remains and not math.isclose(abs(c.gap), abs(c.matched[0]), abs_tol=1e-6):
+    if (how == "is") != remains and not math.isclose(abs(c.gap), abs(c.matched[0]), abs_tol=1e-6):
         return f"{c.gap} and {c.matched[0]}"
     return first(differs(raw, c.gap), differs(after, c.matched[0]), bracket(c, inner, c.matched[0]))
 
@@ -624,7 +629,7 @@ def _(c: Counts, share: str, **_: str) -> str:
 # Errors by context, confidence, mistakes.
 
 
-@rule(r"(?P<what>It is not shown that errors follow the context|(?:More|Fewer) errors than by chance go to a class (?:that has the same context in training|whose usual context it is))\. <hits:K> of <n:K> (?:errors do|go to a class (?:that has the same context in training|whose usual context it is)): <share:N>% <inner:BRACKET>\. By chance it would be <even:N>% \(to the other classes alike\) or <of:N>% \(to each as often as answered\)\.(?: <left:K> more errors cannot tell: their context is that of no other class, or of every other\.)?")  # fmt: skip  # noqa: E501
+@rule(r"(?P<what>It is not clear whether errors follow the context|(?:More|Fewer) errors than by chance go to a class (?:that has the same context in training|whose usual context it is))\. <hits:K> of <n:K> (?:errors do|go to a class (?:that has the same context in training|whose usual context it is)): <share:N>% <inner:BRACKET>\. By chance it would be <even:N>% \(spread evenly over the other classes\) or <of:N>% \(as often as each is answered\)\.(?: <left:K> more errors are left out: their context belongs to no other class, or to every other class\.)?")  # fmt: skip  # noqa: E501
 def _(c: Counts, what: str, hits: str, n: str, share: str, inner: str, even: str, of: str, left: str = "0") -> str:
     found = c.hits()
     if found is None:
@@ -644,13 +649,13 @@ def _(c: Counts, what: str, hits: str, n: str, share: str, inner: str, even: str
     )
 
 
-@rule(r"Where the errors go cannot be told: (?P<why>.*?)\.")
+@rule(r"It cannot be determined where the errors go: (?P<why>.*?)\.")
 def _(c: Counts, why: str) -> str:
     found = c.hits()
     return reasons(c, why) or (f"{len(found[0])} errors can tell" if found is not None and len(found[0]) else "")
 
 
-@rule(r"The worst group is that of the other half of the rows: (?P<named>.*)\. Chosen by the rows that measure it, the worst group of any model would seem too sure of itself\.")  # fmt: skip  # noqa: E501
+@rule(r"The worst group was chosen on the other half of the rows: (?P<named>.*)\. If it were chosen on the rows that measure it, the worst group of any model would seem overconfident\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, named: str) -> str:
     """At most two groups, each with no more rows than it has."""
     said = re.findall(r"(\w+(?:, | in |/)\w+) \((\d+) rows?\)", named)
@@ -659,7 +664,7 @@ def _(c: Counts, named: str) -> str:
     return f"{wrong} have fewer rows" if wrong else "" if 1 <= len(said) <= 2 else f"{len(said)} groups"
 
 
-@rule(r"(?P<side>In usual contexts|In unusual contexts|On easy rows|On hard rows|Over all rows|In the worst group) <right:N>% are right at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
+@rule(r"(?P<side>In usual contexts|In unusual contexts|On easy rows|On hard rows|Over all rows|In the worst group) <right:N>% of answers are right at a mean confidence of <mean:N>%\.")  # fmt: skip  # noqa: E501
 def _(c: Counts, side: str, right: str, mean: str) -> str:
     mask = c.named(side[0].lower() + side[1:])
     z = c.rows.logits.astype(np.float64)
@@ -675,12 +680,12 @@ def _(c: Counts, side: str, right: str, mean: str) -> str:
     return first(differs(right, c.accuracy(mask)), differs(mean, confidence[mask].mean()))
 
 
-@rule(r"(?P<kind>confused|missed|seen, not there): (?P<name>\w+)(?P<place>(?:,? (?:in )?[a-z]+)?)(?: (?P<side>in usual contexts|on easy rows|over all rows))? said (?P<said>\w+) at <sure:N>% (?P<id>\d+)")  # fmt: skip  # noqa: E501
+@rule(r"(?P<kind>confused|missed|detected, but not there): (?P<name>\w+)(?P<place>(?:,? (?:in )?[a-z]+)?)(?: (?P<side>in usual contexts|on easy rows|over all rows))? said (?P<said>\w+) at <sure:N>% (?P<id>\d+)")  # fmt: skip  # noqa: E501
 def _(c: Counts, kind: str, name: str, said: str, sure: str, id: str, place: str = "", side: str = "") -> str:
     k, names = int(id), c.rows.names
     z = c.rows.logits[k].astype(np.float64)
     p = np.exp(z - z.max())
-    shown = names[c.said[k]] if kind.startswith("seen") else names[c.rows.label[k]]
+    shown = names[c.said[k]] if kind.startswith("detected") else names[c.rows.label[k]]
     where = place.removeprefix(",").strip().removeprefix("in ")
     places = {str(of[k]).rpartition("/")[2] for of in (c.rows.place, c.rows.group) if of is not None}
     return first(
@@ -748,21 +753,21 @@ def _(c: Counts, metric: str, where: str, value: str, inner: str) -> str:
 
 
 _STATIC = (
-    r"Slices|Groups|Confidence|What the errors say|The worst mistakes",
-    r"Every pair that training never showed errs more than every pair that it did",
-    r"(?:In unusual contexts|On hard rows|In the worst group) it is too sure of itself",
-    r"The interval of a worst group is simultaneous: it allows for the choice among the groups\. In the list of groups "
-    r"each has its single interval, of this group alone\.",
-    r"No bin of confidence holds 20 answers, so no curve is drawn\.",
-    r"Share of right answers against the confidence they were given with\. The band is the Wilson 95% interval; bins "
-    r"under 20 answers are not drawn\. Below the dotted line it is too sure, above it not sure enough\.",
+    r"Slices|Groups|Confidence|Where the errors go|The worst mistakes",
+    r"Every pair unseen in training has a higher error than every pair seen in training",
+    r"(?:In unusual contexts|On hard rows|In the worst group), the model is overconfident",
+    r"The interval of a worst group is simultaneous: it accounts for the choice among the groups\. In the list of "
+    r"groups, each interval is for that group alone\.",
+    r"No confidence bin holds 20 answers, so no curve is drawn\.",
+    r"Share of right answers at each level of confidence\. The band is the Wilson 95% interval; bins with fewer than "
+    r"20 answers are not drawn\. Below the dotted line the model is overconfident, above it underconfident\.",
     r"Error % of each class on each \w+(?:; “tested” pairs were never seen in training)?; “–” is not in the data\.",
     r"Error % of each group with its single 95% interval, of this group alone(?:; the \d+ with the highest error, \d+ "
     r"more in report\.json)?\. [a-z ]+",
     r"error %(?: [\d.]+)+ to [\d.]+",
-    r"Answers in %, \w+: a row for each class and context\. Heat is on wrong answers; • marks the classes that .*",
-    r"Errors that go to a class that .*, in %, with 95% interval\. Dotted: chance, if errors went to the other classes "
-    r"alike\.(?: \d+ more are in report\.json\.)?",
+    r"Answers in %, \w+: a row for each class and context\. Shading marks wrong answers; • marks the classes that .*",
+    r"Share of errors that go to a class that .*, in %, with its 95% interval\. Dotted line: chance, if errors were "
+    r"spread evenly over the other classes\.(?: \d+ more are in report\.json\.)?",
 )
 
 

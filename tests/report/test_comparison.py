@@ -122,7 +122,7 @@ def test_undefined_is_n_a_with_its_reason_and_no_average():
     (table,) = result.tables
     assert math.isnan(table.cells["ce_car", ERM].mean) and (AVERAGE, ERM) not in table.cells
     assert "| ce\\_car | n/a |" in result.to_markdown()
-    assert "ce_car, erm: undefined (all 3 rows are of class 1)" in table.notes
+    assert "ce_car, erm: cannot be computed (all 3 rows are of class 1)" in table.notes
 
 
 def test_a_missing_cell_is_empty_everywhere():

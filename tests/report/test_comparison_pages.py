@@ -116,7 +116,7 @@ def test_flips_are_pictures_where_there_are_some():
     assert "<img" not in html and "Images are left out" in html
     assert all(flip.mistake.example_id in html for flip in shown.flips)
     words = ParsedPage(shown.to_html()).words
-    first, second = (words.index(f"Right in {letter} alone") for letter in "BA")
+    first, second = (words.index(f"Only {letter} is right") for letter in "BA")
     for flip in shown.flips:
         part = words[first:second] if flip.right == "second" else words[second:]
         assert f"{100 * flip.probability:.1f}%" in part
@@ -125,20 +125,20 @@ def test_flips_are_pictures_where_there_are_some():
 def test_without_rows_out_of_context_the_page_says_so():
     report = pair(challenge=False)
     words = ParsedPage(report.to_html()).words
-    assert "Neither model has a gap: no context is named" in words and "on all of test" in words
+    assert "The gaps cannot be compared: no context is named" in words and "on all of test" in words
 
 
 def test_a_model_against_itself_has_a_page():
     predictions = oochub.Predictions.from_arrays(logits=np.eye(2)[np.arange(60) % 2], label=np.arange(60) // 2 % 2)
     report = paired_comparison(predictions, predictions)
-    assert "No clear difference between A and B" in ParsedPage(report.to_html()).words and not report.flips
+    assert "There is no clear difference between A and B" in ParsedPage(report.to_html()).words and not report.flips
     assert "no example flips" in report.to_markdown()
 
 
 def test_many_models_are_on_the_page_of_their_reports():
     given = [*models(), made("model 1", 0.8, 0.9, config="ce_cow")]
     words = ParsedPage(comparison(given).to_html()).words
-    assert "6 models on 2 data sets" in words and "A line through 6 models." in words
+    assert "6 models on 2 data sets" in words and "The line is fitted to 6 models." in words
     assert "−14.0−17.0 to −11.0n 800" in words and "–" in words
 
 
@@ -183,4 +183,4 @@ def test_a_comparison_is_a_few_lines_at_the_prompt_and_small_tables_in_a_noteboo
     html = report._repr_html_()
     assert "<script" not in html and "<img" not in html and html.count("<table") == 3
     words = ParsedPage(html).words
-    assert lines[1] in words and "right alone" in words and "sea" in words
+    assert lines[1] in words and "right only in" in words and "sea" in words

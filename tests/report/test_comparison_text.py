@@ -124,7 +124,7 @@ def test_the_papers_numbers_stand_where_it_has_them(given):
         "Task & erm & erm & group\\_dro & group\\_dro & mmd & mmd & erm & group\\_dro & mmd \\\\\n & in context"
         in latex
     )
-    assert "A reported average is that of the cells" in result.to_markdown()
+    assert "A reported average is computed from the cells" in result.to_markdown()
     assert "report no such numbers" in comparison(given, slice="in_context", table="4").to_markdown()
 
 

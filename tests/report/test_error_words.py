@@ -31,12 +31,12 @@ def told(report, hits, n, *, even=1 / 3, of_answers=0.35, **more):
     ("hits", "n", "of_answers", "headline"),
     [
         (80, 100, 0.35, "More errors than by chance go to a class that has the same background in training."),
-        (80, 100, 0.75, "It is not shown that errors follow the background."),  # its answers explain it
-        (40, 100, 0.35, "It is not shown that errors follow the background."),
+        (80, 100, 0.75, "It is not clear whether errors follow the background."),  # its answers explain it
+        (40, 100, 0.35, "It is not clear whether errors follow the background."),
         (5, 100, 0.35, "Fewer errors than by chance go to a class that has the same background in training."),
-        (5, 100, 0.05, "It is not shown that errors follow the background."),
+        (5, 100, 0.05, "It is not clear whether errors follow the background."),
         (3, 3, 0.35, "More errors than by chance go to a class that has the same background in training."),
-        (2, 3, 0.35, "It is not shown that errors follow the background."),
+        (2, 3, 0.35, "It is not clear whether errors follow the background."),
     ],
 )
 def test_more_or_fewer_is_said_where_the_interval_leaves_both_chances(report, hits, n, of_answers, headline):
@@ -47,12 +47,12 @@ def test_more_or_fewer_is_said_where_the_interval_leaves_both_chances(report, hi
 def test_the_numbers_are_in_the_sentence(report):
     finding = _write_finding(told(report, 80, 100, n_errors=120))
     assert finding.rest == (
-        "80 of 100 errors do: 80.0% (95% interval 71.1 to 86.7). By chance it would be 33.3% (to the other classes "
-        "alike) or 35.0% (to each as often as answered). 20 more errors cannot tell: their background is that of no "
-        "other class, or of every other."
+        "80 of 100 errors do: 80.0% (95% interval 71.1 to 86.7). By chance it would be 33.3% (spread evenly over "
+        "the other classes) or 35.0% (as often as each is answered). 20 more errors are left out: their "
+        "background belongs to no other class, or to every other class."
     )
     without = told(report, 80, 100, share=Estimate(0.8, n=100, method="bootstrap", reason="one cluster only"))
-    assert "It is not shown that errors follow the background. 80 of 100 go to" in _write_finding(without).text
+    assert "It is not clear whether errors follow the background. 80 of 100 go to" in _write_finding(without).text
     assert "80.0% (no interval: one cluster only)" in _write_finding(without).rest
     usual = replace(report, errors=replace(report.errors, source="usual"))
     assert "a class whose usual background it is" in _write_finding(usual).text
@@ -64,7 +64,7 @@ def test_every_form_says_it_with_the_share_of_each_context(report):
     forms["page"] = ParsedPage(forms["page"]).words
     for name in ("terminal", "markdown", "page"):
         text = " ".join(forms[name].replace("\\", "").replace("*", "").split())
-        assert "What the errors say" in text and finding.headline in text and finding.rest in text, name
+        assert "Where the errors go" in text and finding.headline in text and finding.rest in text, name
         for each in report.errors.contexts:
             interval = f"{100 * each.share.low:.1f} to {100 * each.share.high:.1f}"
             assert re.search(rf"{each.context}.*{100 * each.share:.1f}", text) and interval in text, (
@@ -101,13 +101,13 @@ def test_a_section_that_has_nothing_to_say_is_left_out(report, n_errors, reason)
     nothing = told(report, 0, 0, share=share, even=math.nan, of_answers=math.nan, n_errors=n_errors)
     assert _write_finding(nothing) is None
     for form, text in reports.rendered(nothing).items():
-        assert "What the errors say" not in text and (form == "frame" or reason not in text), form
+        assert "Where the errors go" not in text and (form == "frame" or reason not in text), form
 
 
 def test_what_is_undefined_is_said_once_and_old_reports_say_nothing(report, tmp_path):
     share = Estimate(math.nan, n=0, method="none", reason="no error in a context of some of the other classes")
     undefined = told(report, 0, 0, share=share, even=math.nan, of_answers=math.nan, n_errors=5)
-    sentence = "Where the errors go cannot be told: no error in a context of some of the other classes."
+    sentence = "It cannot be determined where the errors go: no error in a context of some of the other classes."
     forms = reports.rendered(undefined)
     forms["page"] = ParsedPage(forms["page"]).words
     assert all(sentence in " ".join(forms[name].split()) for name in ("terminal", "markdown", "page"))
@@ -117,7 +117,7 @@ def test_what_is_undefined_is_said_once_and_old_reports_say_nothing(report, tmp_
     del content["errors"]
     before = reports.read(content)
     assert before.errors is None and _write_finding(before) is None
-    assert not any("What the errors say" in form for form in reports.rendered(before).values())
+    assert not any("Where the errors go" in form for form in reports.rendered(before).values())
     assert Report.load(report.save(tmp_path / "r.json")).errors == report.errors
 
 

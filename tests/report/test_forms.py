@@ -67,14 +67,14 @@ def test_matched_gap_is_one_sentence_after_the_verdict(report):
     """Its own words where the gap shrinks, where it does not, where it is undefined and where rows lack a match."""
     gap = 100 * report["gap"]["value"]
     size = "object size" if report["benchmark"]["object"] else "area"
-    shrinks, grows = f"Of the gap of −{-gap:.1f} points,", f"The gap of −{-gap:.1f} points becomes"
+    shrinks, grows = f"The gap is −{-gap:.1f} points, of which", f"The gap of −{-gap:.1f} points becomes"
     cases = [
         ((-0.05, -0.06, -0.04), {}, f"{shrinks} −5.0 remain at equal {size} (95% interval −6.0 to −4.0)."),
         ((0.05, None, None), {"reason": "few rows", "column": "light_of_sky"},
          f"{grows} +5.0 at equal light of sky (no interval: few rows)."),
         ((-0.9, -0.95, -0.8), {"share_out": 0.934}, f"{grows} −90.0 at equal {size} (95% interval −95.0 to −80.0). It "
          "covers the 93.4% of the out-of-context examples that have a counterpart in context."),
-        ((None, None, None), {"reason": "no rows"}, f"At equal {size} the gap could not be measured: no rows."),
+        ((None, None, None), {"reason": "no rows"}, f"At equal {size}, the gap could not be measured: no rows."),
     ]  # fmt: skip
     for numbers, more, sentence in cases:
         matched = reports.set_matched_gap(report, numbers, **more)

@@ -81,15 +81,15 @@ def test_a_metric_of_which_lower_is_better_turns_the_sign():
 
 def test_few_models_equal_ones_and_ones_without_a_side():
     few = model_lines(models()[:4])[0]
-    assert few.fit is None and "4 models: a line is fitted from 5 on" in few.points[0].robustness.reason
-    assert few.sentence == "4 models; a line is fitted from 5 on." and "chance" in draw_line_chart(few, number=0)
-    with pytest.raises(oochub.OochubError, match="4 models; a line is fitted from 5 on"):
+    assert few.fit is None and "4 models: a line needs at least 5" in few.points[0].robustness.reason
+    assert few.sentence == "4 models; a line needs at least 5." and "chance" in draw_line_chart(few, number=0)
+    with pytest.raises(oochub.OochubError, match="4 models; a line needs at least 5"):
         few.at([0.5])
     equal = model_lines([made(f"m{k}", 0.9, 0.5 + k / 20) for k in range(6)])[0]
-    assert equal.fit is None and "all have one number" in equal.points[0].robustness.reason
+    assert equal.fit is None and "all models have the same number" in equal.points[0].robustness.reason
     lacking = replace(models()[0], slices=tuple(part for part in models()[0].slices if part.role != "out"))
     found = model_lines([lacking, *models()[1:]])[0]
-    assert len(found.points) == 5 and found.left_out == ("model 0: no auc on both sides",)
+    assert len(found.points) == 5 and found.left_out == ("model 0: auc is not available on both sides",)
     with pytest.raises(oochub.OochubError, match="No report has a number both in and out"):
         model_lines([lacking])
     with pytest.raises(oochub.OochubError, match="Did you mean 'accuracy'"):

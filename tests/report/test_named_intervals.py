@@ -38,7 +38,11 @@ def test_both_intervals_of_the_worst_group_are_named_in_every_form():
     assert alone != at_once
     for form, text in reports.rendered(report).items():
         flat = re.sub(r"\s+", " ", text)
-        named = (SIMULTANEOUS, "single interval") if form != "frame" else ("simultaneous over 4 groups",)  # a column
+        named = (
+            (SIMULTANEOUS, "each interval is for that group alone")
+            if form != "frame"
+            else ("simultaneous over 4 groups",)
+        )  # a column
         assert all(words in flat for words in named), form
     page = report.to_html()
     assert f"({at_once}, simultaneous over 4 groups, n = 60)" in page and alone in page
@@ -91,7 +95,7 @@ def test_a_model_at_chance_is_told_so_first(out, words, sentence):
     said = (
         ""
         if sentence.startswith("This")
-        else f"Out of context it is {100 * out[1]:.1f} to {100 * out[2]:.1f}, chance is 25."
+        else f"Out of context the interval is {100 * out[1]:.1f} to {100 * out[2]:.1f}; chance is 25."
     )
     assert said in answer.how_sure.text and ("chance" in answer.how_sure.text) == bool(said)
 

@@ -106,7 +106,7 @@ def test_head_says_the_matched_gap_beside_the_raw_one(report):
     assert f"−7.1 remain at equal {size} (95% interval −8.2 to −6.1). It covers the 90.0% of" in head
     undefined = reports.set_matched_gap(report, (None, None, None), reason="no rows of like values")
     words = ParsedPage(render_page(undefined)).words
-    assert f"At equal {size} the gap could not be measured: no rows of like values." in words
+    assert f"At equal {size}, the gap could not be measured: no rows of like values." in words
 
 
 def test_every_number_of_the_slices_and_groups_is_printed_beside_its_interval(report):
@@ -149,7 +149,7 @@ def test_without_slices_of_either_side_the_page_still_says_so():
     report["slices"] = [part for part in report["slices"] if part["role"] == "all"]
     report["gap"] |= {"reason": "no hard examples", "n_out_smallest": 0}
     words = ParsedPage(render_page(report)).words
-    assert "Too few out-of-context examples to say." in words
+    assert "There are too few out-of-context examples to tell." in words
     assert "no hard examples" in words
 
 
@@ -164,7 +164,7 @@ def test_reliability_draws_bins_of_20_answers_and_more():
     for side in ("in", "out"):
         for bin_ in report["calibration"][side]["bins"]:
             bin_["n"] = 19
-    assert "No bin of confidence holds 20 answers, so no curve is drawn." in render_page(report)
+    assert "No confidence bin holds 20 answers, so no curve is drawn." in render_page(report)
 
 
 def test_mistakes_in_context_are_said_to_be():

@@ -31,18 +31,19 @@ def case_of(gap, *, inside=INSIDE, smallest=134, factory=reports.nooch_report):
 @pytest.mark.parametrize(
     ("case", "sentence", "gap", "more"),
     [
-        ("failed", "This model has not learned the task. Its gap says nothing.", (-0.1, -0.12, -0.08),
+        ("failed", "This model has not learned the task. Its gap therefore tells us nothing.", (-0.1, -0.12, -0.08),
          {"inside": (0.52, 0.49, 0.55)}),
-        ("too_few", "Too few out-of-context examples to say.", (-0.1, -0.12, -0.08), {"smallest": 49}),
+        ("too_few", "There are too few out-of-context examples to tell.", (-0.1, -0.12, -0.08), {"smallest": 49}),
         ("relies", "This model relies on context. The gap is −13.9 points.", (-0.139, -0.147, -0.131), {}),
         ("slight", "This model is slightly worse out of context. The gap is −1.2 points.",
          (-0.012, -0.018, -0.006), {}),
         ("no_effect", "Any effect of context is smaller than 2 points.", (-0.002, -0.018, 0.012), {}),
-        ("reversed", "This model does better out of context. Check labels and slices before believing it.",
+        ("reversed", "This model does better out of context. Check the labels and slices before trusting this.",
          (0.05, 0.03, 0.07), {}),
         (
             "unclear",
-            "No clear sign that this model relies on context. The data allow a gap between −4.4 and +0.2 points.",
+            "There is no clear sign that this model relies on context. "
+            "The data are consistent with a gap between −4.4 and +0.2 points.",
             (-0.021, -0.044, 0.002),
             {},
         ),
@@ -112,7 +113,7 @@ def test_facts_of_an_object_name_it_its_context_and_both_ways_to_fail():
         f"On what: car (usual context: road): error {100 * errors['hard_positive']:.1f}% on car without road, "
         f"{100 * errors['hard_negative']:.1f}% on road without car."
     )
-    assert sure.text == "How sure: The interval excludes zero. 1 seed: covers test images, not training."
+    assert sure.text == "How sure: The interval excludes zero. 1 seed: the interval covers test images, not training."
     report["model"]["seeds"] = [0, 1, 2]
     assert verdict(report).how_sure.detail == " 3 seeds."
     report["provenance"]["training"]["selection"] = "oracle: test groups"
@@ -134,7 +135,7 @@ def test_facts_of_groups_name_the_three_largest_drops_against_the_same_class():
     what = verdict(report).on_what
     assert what.answer == f"Most for {words[0]}, {words[1]} and {words[2]}"
     assert what.detail.endswith(f"least for {words[3]}.")
-    assert "Clearly lower in 4 of 4 groups (Holm, 5%)." in verdict(report).how_sure.detail
+    assert "It is clearly lower in 4 of 4 groups (Holm, 5%)." in verdict(report).how_sure.detail
 
 
 def test_no_group_stands_out_where_all_are_alike():
@@ -174,7 +175,7 @@ def test_headings_state_a_finding_only_where_the_intervals_carry_it():
     assert headings(lenient).slices == "Misleading context hurts more than missing context"
     lenient["calibration"]["out"]["overconfidence"] |= {"low": -0.01}
     assert headings(lenient).confidence == "Confidence"
-    assert headings(reports.spawrious_report()).confidence == "Out of context it is too sure of itself"
+    assert headings(reports.spawrious_report()).confidence == "Out of context, the model is overconfident"
     assert headings(reports.spawrious_report()).slices == "Slices"
 
 

@@ -100,8 +100,8 @@ def misfits(report):
     }
     for name, text in texts(report).items():
         # What says that there is none, and the metric of groups, which has a unit of its own
-        text = text.replace("name no context", "").replace("no context is named", "").replace("points of accuracy", "")
-        text = re.sub("A column `group`.*", "", text)
+        text = text.replace("names no context", "").replace("no context is named", "").replace("points of accuracy", "")
+        text = re.sub("A column named .group.*", "", text)
         if name.startswith("how") and report.unit != "fraction":
             assert "points" not in text, text
         for word in re.findall(r"[a-z]+", text.lower()):
@@ -185,7 +185,9 @@ def read(report):
     cause = report.benchmark.words.cause
     assert ("relies on" in verdict(report).headline) <= bool(cause)
     example = report.benchmark.words.example
-    assert f"covers test {PLURALS[example]}, not training." in verdict(report).how_sure.text.replace("One model", "")
+    assert f"the interval covers test {PLURALS[example]}, not training." in verdict(report).how_sure.text.replace(
+        "One model", ""
+    )
 
 
 @pytest.mark.parametrize("declared", DECLARED)
@@ -197,7 +199,7 @@ def test_every_verdict_has_words_and_numbers_that_fit(declared):
     assert has_gap != declared.id.endswith("no context")
     if not has_gap:
         said = verdict(report)
-        assert said.headline == "These data name no context, so there is nothing to compare."
+        assert said.headline == "This data set names no context, so there is nothing to compare."
         assert said.how_much.text == "How much: n/a: no context is named." and "over all rows." in said.lead
         return
     for case, given in NUMBERS.items():
@@ -224,14 +226,14 @@ def test_what_decides_nothing_says_why():
     report = next(report_of(each) for each in declarations() if each.id == "wilds/camelyon17 classes")
     said = {case: verdict(in_case(report, *NUMBERS[case])) for case in ("too_few", "no gap", "no interval")}
     assert {case: each.headline for case, each in said.items()} == {
-        "too_few": "Too few examples at another hospital to say.",
-        "no gap": "The gap could not be measured, so the data do not say.",
-        "no interval": "The gap has no interval, so the data do not say.",
+        "too_few": "There are too few examples at another hospital to tell.",
+        "no gap": "The gap could not be measured, so there is no verdict.",
+        "no interval": "The gap has no interval, so there is no verdict.",
     }
     # 37 of the 120 rows of that side are of the smaller set
     few = said["too_few"].how_sure.answer
-    assert few == "37 examples at another hospital in the smaller set, 50 are needed."
-    assert said["no interval"].how_sure.answer == "Undefined: a reason."
+    assert few == "37 examples at another hospital in the smaller set; at least 50 are needed."
+    assert said["no interval"].how_sure.answer == "Cannot be computed: a reason."
 
 
 @pytest.mark.parametrize(

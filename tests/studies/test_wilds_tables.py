@@ -129,7 +129,7 @@ def test_five_folds_are_replicates_of_one_data_set():
     compared = comparison(folds(**values))
     cell = compared.tables[0].cells[AVERAGE, Column("erm")]
     assert (cell.mean, cell.sd, cell.seeds) == pytest.approx((0.46, np.sqrt(0.092 / 4), 5))
-    assert "Average: over the folds, with their standard deviation (ddof 1)." in compared.to_markdown()
+    assert "Average: the mean over the folds, with their standard deviation (ddof 1)." in compared.to_markdown()
 
 
 def test_data_sets_with_headlines_of_their_own_stand_in_tables_of_their_own():

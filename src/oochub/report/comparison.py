@@ -334,7 +334,7 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
         sentences.append(f"mean (standard deviation, ddof 1) over {_format_range(many)} seeds")
         rules.append("mean ± standard deviation")
     if any(cell.seeds == 1 for cell in measured):
-        sentences.append("of a single run its 95% interval over test images, low to high")
+        sentences.append("for a single run, its 95% interval over test images, low to high")
         rules.append("interval")
     caption = f"{'; '.join(sentences)}."
     caption = caption[0].upper() + caption[1:]
@@ -342,14 +342,14 @@ def _format_caption(tables: Sequence[ComparisonTable], rows: str) -> str:
         among = "column" if rows == "methods" else "row and slice" if len(tables) > 1 else "row"
         caption += f" {_BOLD}: the {' or '.join(rules)} overlaps that of the best in the {among}."
     if any(are_folds([row for row in table.rows if row != AVERAGE]) for table in tables):
-        caption += " Average: over the folds, with their standard deviation (ddof 1)."
+        caption += " Average: the mean over the folds, with their standard deviation (ddof 1)."
     elif any(AVERAGE in table.rows for table in tables):
-        caption += " Average: of the methods that have every task"
+        caption += " Average: the mean over tasks, for methods that have every task"
         caption += "; its standard deviation is that of the seeds' averages." if many else ", without an interval."
-    caption += " Methods are compared unpaired: reports hold no single predictions."
+    caption += " Methods are compared unpaired, because reports do not hold individual predictions."
     printed = [table for table in tables if any(column.reported for column in table.columns)]
     if any(row == AVERAGE and column.reported for table in printed for row, column in table.cells):
-        caption += " A reported average is that of the cells, not the printed one."
+        caption += " A reported average is computed from the cells; it is not the printed one."
     said = dict.fromkeys(table.reported_from for table in printed or tables)
     return " ".join([caption, *said]).rstrip()
 

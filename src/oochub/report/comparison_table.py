@@ -351,7 +351,7 @@ def _collect_notes(runs: Sequence[ComparedRun], configs: Sequence[str]) -> list[
 
 def _find_undefined(cells: Mapping[tuple[str, Column], Cell]) -> list[str]:
     return [
-        f"{row}, {column.method}: undefined ({cell.reason or 'no reason given'})"
+        f"{row}, {column.method}: cannot be computed ({cell.reason or 'no reason given'})"
         for (row, column), cell in cells.items()
         if math.isnan(cell.mean)
     ]

@@ -54,7 +54,7 @@ def terminal(report: "Report") -> "Group":
     left_out = _describe_left_out(report, also=_SLICES if has_sides else "")
     shown += [Text(), Text(left_out, style="dim")] if left_out else []
     trained = wording.describe_training(report)
-    shown += [Text(f"Trained on: {trained}.")] if trained else []
+    shown += [Text(f"Training data: {trained}.")] if trained else []
     return Group(*shown, *(Text(f"Note: {note}") for note in notes(report)))
 
 
@@ -81,7 +81,7 @@ def to_markdown(report: "Report") -> str:
             lines += [line for sentence in passage.below for line in ("", escape_markdown(sentence))]
     left_out = _describe_left_out(report)
     lines += ["", escape_markdown(left_out)] if left_out else []
-    lines += ["", "The numbers in brackets or under a value are its 95% interval."]
+    lines += ["", "The numbers in brackets or below a value are its 95% interval."]
     return "\n".join([*lines, *(f"Note: {escape_markdown(note)}." for note in notes(report))]) + "\n"
 
 
@@ -235,7 +235,7 @@ def notebook_html(report: "Report") -> str:
                 )
             )
     said = notes(report)
-    more = [f"{len(said) - _NOTES} more notes in report.to_html()"] if len(said) > _NOTES else []
+    more = [f"{len(said) - _NOTES} more notes are in report.to_html()"] if len(said) > _NOTES else []
     last = [f"Note: {note}" for note in [*said[:_NOTES], *more]] + list(filter(None, [_describe_left_out(report)]))
     return "\n".join([*shown, make_notebook_table([[line] for line in last])])
 

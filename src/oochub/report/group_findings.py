@@ -147,7 +147,7 @@ def write_headings(report: "Report") -> Headings:
     slices: "Missing context hurts more than misleading context" when the rise of the error from both to object alone
     exceeds that from neither to context alone, with its interval, and is itself above zero; or the reverse.
     groups: every unseen pair above every seen one, else the one worst group, when no intervals touch.
-    confidence: "Out of context it is too sure of itself" when confidence - accuracy is above 0 with its interval; of a
+    confidence: "Out of context, the model is overconfident" when confidence - accuracy is above 0 with its interval; of
     worst group, which is chosen, when it is so on rows that did not choose it.
 
     Intervals of differences of disjoint groups are made from the groups' own (MOVER: Zou and Donner 2008, Section 2).
@@ -189,7 +189,7 @@ def _write_groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Est
     unseen = [error for row, error in errors if row.trained is False]
     seen = [error for row, error in errors if row.trained is True]
     if unseen and seen and min(e.low for e in unseen) > max(e.high for e in seen):
-        return "Every pair that training never showed errs more than every pair that it did"
+        return "Every pair unseen in training has a higher error than every pair seen in training"
     ranked = sorted(errors, key=lambda pair: pair[1], reverse=True)
     if len(ranked) > 1 and ranked[0][1].low > max(error.high for _, error in ranked[1:]):
         return f"Highest error: {wording.group_words(report.benchmark, ranked[0][0])}"
@@ -202,7 +202,7 @@ def _write_confidence_heading(report: "Report") -> str:
         return "Confidence"
     if report.benchmark.out_of_context.form == "worst_group" and out.groups is None:
         return "Confidence"  # of before: the group was chosen by the rows that measure it
-    return f"{wording.capitalize_sentence(wording.title_side(report.benchmark, 'out'))} it is too sure of itself"
+    return f"{wording.capitalize_sentence(wording.title_side(report.benchmark, 'out'))}, the model is overconfident"
 
 
 def simultaneous(estimate: Estimate) -> str:
@@ -226,8 +226,8 @@ def describe_intervals(report: "Report") -> str:
     if not report.group_rows or not any(map(simultaneous, chosen)):
         return ""
     return (
-        "The interval of a worst group is simultaneous: it allows for the choice among the groups. In the list of "
-        "groups each has its single interval, of this group alone."
+        "The interval of a worst group is simultaneous: it accounts for the choice among the groups. In the list of "
+        "groups, each interval is for that group alone."
     )
 
 
@@ -250,7 +250,7 @@ def describe_worst_group(report: "Report") -> str:
             row = rows.get(worst.name)
             group = wording.words(worst.name) if row is None else wording.group_words(report.benchmark, row)
             where = wording.put_in_sentence(title)
-            named.append(f"{group}, of {format_numbers.count(worst.among)} groups ({where})")
+            named.append(f"{group}, among {format_numbers.count(worst.among)} groups ({where})")
     first = f"Worst group by error: {'; '.join(named)}." if named else ""
     return f"{first} {describe_intervals(report)}".strip()
 
@@ -262,14 +262,14 @@ def describe_matched_gap(report: "Report") -> str:
         return ""
     value, where = matched.estimate, f"at equal {match_title(report)}"
     if format_numbers.is_undefined(value):
-        return f"{wording.capitalize_sentence(where)} the gap could not be measured: {describe_reason(value)}."
+        return f"{wording.capitalize_sentence(where)}, the gap could not be measured: {describe_reason(value)}."
     unit, word = report.unit, format_numbers.points_word(report.unit)
     if matched.column == "label" and math.isclose(value, raw, abs_tol=_ROUNDING) and matched.share_out == 1:
         return f"The gap is the same {where}."
     before, after = format_numbers.points(raw, unit), format_numbers.points(value, unit)
     inner = describe_interval(value, unit, signed=True)
     if not format_numbers.is_undefined(raw) and raw * value >= 0 and abs(value) <= abs(raw):
-        sentence = f"Of the gap of {before}{word}, {after} remain {where} ({inner})."
+        sentence = f"The gap is {before}{word}, of which {after} remain {where} ({inner})."
     else:
         sentence = f"The gap of {before}{word} becomes {after} {where} ({inner})."
     if matched.share_out < 1:

@@ -48,7 +48,7 @@ def mistake_cards(
         boxes = _draw_boxes(mistake.boxes) if picture and mistake.boxes else None
         length = sum(len(path) for path in boxes["paths"].values()) if boxes else 0
         drawn, boxes_budget = length <= boxes_budget, boxes_budget - (length if length <= boxes_budget else 0)
-        left_out = "" if fits and drawn else "boxes" if fits else "picture"
+        left_out = "" if fits and drawn else "boxes" if fits else "image"
         cards.append(
             {"row": mistake, "picture": picture, "boxes": boxes if drawn else None, "left_out": left_out}
             | _write_caption(benchmark, mistake)
@@ -99,7 +99,7 @@ def _split_at_marks(text: str) -> list[tuple[str, bool]]:
 
 def _write_caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
     label, predicted = wording.words(mistake.label), wording.words(mistake.predicted)
-    kinds = {"missed": f"missed: {label}", "false_alarm": f"seen, not there: {predicted}"}
+    kinds = {"missed": f"missed: {label}", "false_alarm": f"detected, but not there: {predicted}"}
     place = f"{benchmark.words.place} " if benchmark.words.place else ""
     attribution = mistake.attribution or ""
     link = LINK.match(attribution)

@@ -93,7 +93,7 @@ class ModelLine:
             OochubError: There is no line.
         """
         if self.fit is None:
-            raise OochubError(f"There are {len(self.points)} models; a line is fitted from {FEWEST} on.")
+            raise OochubError(f"There are {len(self.points)} models; a line needs at least {FEWEST}.")
         ends = self.fit.at(self.place(value))
         back: Callable[[Any], Array] = special.ndtr if self.is_probit else np.asarray
         middle, low, high = (back(end) for end in ends)
@@ -104,7 +104,7 @@ class ModelLine:
         """What the points say, in one sentence."""
         n = len(self.points)
         if self.fit is None:
-            return f"{n} model{'s' if n != 1 else ''}; a line is fitted from {FEWEST} on."
+            return f"{n} model{'s' if n != 1 else ''}; a line needs at least {FEWEST}."
         clear = [
             point.model
             for point in self.points
@@ -112,8 +112,8 @@ class ModelLine:
         ]
         above = wording.join_names(clear[:5]) + (f" and {len(clear) - 5} more" if len(clear) > 5 else "")
         verb = "lies" if len(clear) == 1 else "lie"
-        found = f"{above} {verb} clearly above it." if clear else "None lies clearly above it."
-        return f"A line through {n} models. {found}"
+        found = f"{above} {verb} clearly above it." if clear else "No model lies clearly above it."
+        return f"The line is fitted to {n} models. {found}"
 
 
 def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list[ModelLine]:
@@ -161,7 +161,7 @@ def _fit_line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelL
         values = [None if part is None else part.metrics.get(key) for part in (inside, outside)]
         first, second = values
         if first is None or second is None or format_numbers.is_undefined(first) or format_numbers.is_undefined(second):
-            left_out.append(f"{name}: no {key} on both sides")
+            left_out.append(f"{name}: {key} is not available on both sides")
         else:
             pairs.append((name, first, second))
     bare = ModelLine(
@@ -190,7 +190,9 @@ def _fit_line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelL
 def _estimate_robustness(line: ModelLine, inside: Estimate, outside: Estimate, count: int) -> Estimate:
     if line.fit is None:
         why = (
-            f"{count} models: a line is fitted from {FEWEST} on" if count < FEWEST else "all have one number in context"
+            f"{count} models: a line needs at least {FEWEST}"
+            if count < FEWEST
+            else "all models have the same number in context"
         )
         return Estimate(math.nan, n=outside.n, method="none", reason=why)
     ends = [inside.value, inside.low, inside.high] if format_numbers.has_interval(inside) else [inside.value] * 3

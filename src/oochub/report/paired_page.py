@@ -130,10 +130,10 @@ def _describe_flips(report: "PairedReport", *, images: bool) -> list[dict[str, A
         chosen = [(flip, card) for flip, card in zip(report.flips, cards, strict=True) if flip.right == right]
         parts.append(
             {
-                "title": f"Right in {letter} alone",
+                "title": f"Only {letter} is right",
                 "who": f"{other} ",
                 "cards": [
-                    card | {"right": f"{letter} gave the truth {format_numbers.fraction(flip.probability)}%"}
+                    card | {"right": f"{letter} gave the true answer {format_numbers.fraction(flip.probability)}%"}
                     for flip, card in chosen
                 ],
             }
@@ -167,5 +167,5 @@ def _describe_origin(letter: str, model: EvaluatedModel, origin: Provenance) -> 
         (f"Model {letter}", f"{wording.name_model(model)}{seeds}"),
         (f"Revision of {letter}", wording.name(model.revision or "")),
         (f"Predictions of {letter}", f"{wording.name(of.file)}, {format_numbers.count(of.rows)} rows"),
-        (f"Their SHA-256, {letter}", wording.name(of.sha256)),
+        (f"SHA-256 of the predictions of {letter}", wording.name(of.sha256)),
     ]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _MODELS = ("A", "B")
 CAVEAT = (
-    "A difference is B minus A on the same examples, with its paired 95% interval. Bold: it holds among all of its "
-    "table together (Holm, 5%)."
+    "A difference is B minus A on the same examples, with its paired 95% interval. Bold: the difference holds after "
+    "correction for all tests of its table (Holm, 5%)."
 )
 """What stands above the tables."""
 _LISTED_GROUPS = 20
@@ -245,7 +245,7 @@ def _write_sentences(report: "PairedReport") -> list[str]:
 
 def _collect_notes(report: "PairedReport", said: str = "Note: ") -> list[str]:
     left_out = len(report.groups) - _LISTED_GROUPS
-    more = [f"{left_out} more groups, with smaller differences, are in the numbers"] if left_out > 0 else []
+    more = [f"{left_out} more groups, with smaller differences, are in --csv"] if left_out > 0 else []
     return [f"{said}{format_numbers.counts_in_text(wording.name(note, 400))}." for note in (*report.notes, *more)]
 
 
@@ -266,7 +266,7 @@ def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRo
         rows.append(("Gap between the sides", *_format_cells(report.gap, below, unit, signed=True), "", ""))
         clear.append(False)
     has_flips = any(part.only_first is not None for part in having)
-    heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "right alone\nA · B")
+    heads = ("Group" if is_groups else "Slice", "A", "B", "B − A", "p", "n", "right only in\nA · B")
     where = "each group" if is_groups else "each slice"
     first, second = title_models(report)
     return Table(
@@ -345,9 +345,9 @@ def write_headline(report: "PairedReport") -> str:
     part = report.main_slice
     where, number = _place(report, part), part.numbers.get(report.main_metric)
     if number is None or format_numbers.is_undefined(number.difference):
-        return f"The two models cannot be told apart {where}: there is no number of both."
+        return f"The two models cannot be compared {where}: there is no difference to report."
     if not number.is_clear:
-        return f"No clear difference between A and B {where}."
+        return f"There is no clear difference between A and B {where}."
     direction = report.metrics[report.main_metric].direction
     if direction == "none":
         return f"A and B differ {where}."
@@ -374,7 +374,8 @@ def describe_gap(report: "PairedReport") -> str:
     """The gaps of both models and how much they differ; or why there are none."""
     gap = report.gap
     if format_numbers.is_undefined(gap.difference):
-        return f"Neither model has a gap: {wording.name(gap.difference.reason or 'it is undefined')}."
+        reason = wording.name(gap.difference.reason or "their difference cannot be computed")
+        return f"The gaps cannot be compared: {reason}."
     unit = report.metrics[report.benchmark.primary_metric].unit
     outside, inside = (wording.title_side(report.benchmark, side) for side in ("out", "in"))
     return (
@@ -389,10 +390,12 @@ def describe_flips(report: "PairedReport") -> str:
     if part.only_first is None or part.only_second is None:
         return ""
     if not part.only_first + part.only_second:
-        return f"{wording.capitalize_sentence(_place(report, part))} no example flips: both are right on the same ones."
+        where = wording.capitalize_sentence(_place(report, part))
+        return f"{where} no example flips: both models are right on the same examples."
     return (
-        f"{wording.capitalize_sentence(_place(report, part))} {format_numbers.count(part.only_second)} examples are "
-        f"right in B alone and {format_numbers.count(part.only_first)} in A alone, of {format_numbers.count(part.n)}."
+        f"{wording.capitalize_sentence(_place(report, part))} only B is right on "
+        f"{format_numbers.count(part.only_second)} of {format_numbers.count(part.n)} examples, and only A on "
+        f"{format_numbers.count(part.only_first)}."
     )
 
 

@@ -165,7 +165,7 @@ class Report:
     def caveats(self) -> tuple[str, ...]:
         """The notes, and, of files without a seal, that the predictions were not checked for damage."""
         unchecked = self.provenance.predictions.integrity == "not checked"
-        note = "the predictions were not checked for damage: their file has no seal"
+        note = "the predictions were not checked for damage, because their file has no seal"
         return (*self.notes, note) if unchecked else self.notes
 
     @property

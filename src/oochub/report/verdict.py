@@ -106,22 +106,22 @@ def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tupl
         if may_be_chance(report):
             return (_FAILED if case == "failed" else _explain_undecided(report)), ""
         return (
-            "These data name no context, so there is nothing to compare.",
-            "A column “group” or “challenge” names one.",
+            "This data set names no context, so there is nothing to compare.",
+            "A column named “group” or “challenge” would supply one.",
         )
     cause, outside = wording.name(benchmark.words.cause), wording.title_side(benchmark, "out")
     worse = f"relies on {cause}" if cause else f"does worse {outside}"
     effect, size = f"effect of {cause}" if cause else "difference", _describe_size(report, drops)
     sentences = {
-        "failed": (_FAILED, "Its gap says nothing."),
+        "failed": (_FAILED, "Its gap therefore tells us nothing."),
         "too_few": (_explain_undecided(report), ""),
         "relies": (f"This model {worse}.", size),
         "slight": (f"This model is slightly worse {outside}.", size),
         "no_effect": (f"Any {effect} is smaller than {practical}.", ""),
-        "reversed": (f"This model does better {outside}.", "Check labels and slices before believing it."),
+        "reversed": (f"This model does better {outside}.", "Check the labels and slices before trusting this."),
         "unclear": (
-            f"No clear sign that this model {worse}.",
-            f"The data allow a gap between {bounds}.",
+            f"There is no clear sign that this model {worse}.",
+            f"The data are consistent with a gap between {bounds}.",
         ),
     }
     level = _describe_chance(report)
@@ -160,12 +160,13 @@ def _explain_undecided(report: "Report") -> str:
     """Why the gap decides nothing: too few examples, no value, no interval."""
     if may_be_chance(report):
         return (
-            f"Too few {wording.name_side(report.benchmark, 'in', 'examples')} to say that this model learned the task."
+            f"There are too few {wording.name_side(report.benchmark, 'in', 'examples')} to tell whether this model has "
+            "learned the task."
         )
     if report.gap.n_out_smallest < _FEWEST:
-        return f"Too few {wording.name_side(report.benchmark, 'out', 'examples')} to say."
+        return f"There are too few {wording.name_side(report.benchmark, 'out', 'examples')} to tell."
     lacks = "could not be measured" if format_numbers.is_undefined(judge_gap(report)) else "has no interval"
-    return f"The gap {lacks}, so the data do not say."
+    return f"The gap {lacks}, so there is no verdict."
 
 
 def _write_lead(report: "Report") -> str:
@@ -250,7 +251,7 @@ def _say_on_what(report: "Report", drops: Sequence[Drop]) -> Fact:
         least = drops[-1]
         tail = f"; least for {least.group} ({format_numbers.points(least.value)})" if least not in clear else ""
         inside = wording.title_side(report.benchmark, "in")
-        return Fact(title, f"Most for {named}", f", in points of accuracy against the same class {inside}{tail}.")
+        return Fact(title, f"Most for {named}", f", in points of accuracy compared with the same class {inside}{tail}.")
     worst = (report.worst_group or {}).get("error_rate")
     if worst is None or format_numbers.is_undefined(worst.estimate):
         return _say_on_other_groups(report)
@@ -309,15 +310,15 @@ def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
     if inside is not None and (case == "failed" or (case == "too_few" and may_be_chance(report))):
         chance = format_numbers.whole_points(benchmark.chance, report.unit)
         interval = f"{format_numbers.interval(inside, report.unit)}{_describe_limits(inside)}"
-        answer = f"{_get_inside(report)} {interval}, chance is {chance}."
+        answer = f"{_get_inside(report)} the interval is {interval}; chance is {chance}."
     elif not benchmark.out_of_context.is_declared:
-        answer = "Nothing is compared."
+        answer = "There is nothing to compare."
     elif case == "too_few" and gap.n_out_smallest < _FEWEST:
         few = f"{format_numbers.count(gap.n_out_smallest)} {wording.name_side(benchmark, 'out', 'examples')}"
         smaller = " in the smaller set" if gap.n_out_smallest < gap.n_out else ""
-        answer = f"{few}{smaller}, {_FEWEST} are needed."
+        answer = f"{few}{smaller}; at least {_FEWEST} are needed."
     elif case == "too_few":
-        answer = f"Undefined: {wording.clean(judged.reason or 'the gap has no interval')}."
+        answer = f"Cannot be computed: {wording.clean(judged.reason or 'the gap has no interval')}."
     elif case == "no_effect":
         d = format_numbers.whole_points(benchmark.practical_gap, report.unit)
         answer = f"The interval lies between \u2212{d} and +{d}{format_numbers.points_word(report.unit)}."
@@ -325,11 +326,11 @@ def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         answer = f"The interval {'includes' if judged.low <= 0 <= judged.high else 'excludes'} zero."
     if case in ("relies", "slight") and _describe_chance(report):
         there, chance = report.headline("out"), format_numbers.whole_points(benchmark.chance, report.unit)
-        answer += f" {wording.capitalize_sentence(wording.title_side(benchmark, 'out'))} it is "
+        answer += f" {wording.capitalize_sentence(wording.title_side(benchmark, 'out'))} the interval is "
         interval = "" if there is None else f"{format_numbers.interval(there, report.unit)}{_describe_limits(there)}"
-        answer += f"{interval}, chance is {chance}."
+        answer += f"{interval}; chance is {chance}."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
-    groups = f" Clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
+    groups = f" It is clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
     covers = format_numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
     return Fact("How sure", answer, f"{groups} {wording.capitalize_sentence(covers)}.{_find_caveat(report)}")
 

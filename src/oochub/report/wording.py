@@ -163,14 +163,14 @@ def name_model(model: EvaluatedModel) -> str:
 
 
 def describe_training(report: "Report") -> str:
-    """What the model was trained on and who says so, else "not said"; "" for answers whose model was not opened."""
+    """What the model was trained on and who says so, else "not stated"; "" for answers whose model was not opened."""
     model, training = report.model, report.provenance.training
     data = (training.data if training else None) or {}
     own = "/".join(str(data[key]) for key in ("benchmark", "config") if data.get(key))
-    said = [f"{name(own)}, by its recipe"] if own else []
+    said = [f"{name(own)}, according to the model's recipe"] if own else []
     if model.trained_on:
-        said.append(f"{name(join_names(model.trained_on), 400)}, by its card")
-    return "; ".join(said) if said or model.mode in (None, "given") else "not said"
+        said.append(f"{name(join_names(model.trained_on), 400)}, according to the model's card")
+    return "; ".join(said) if said or model.mode in (None, "given") else "not stated"
 
 
 def capitalize_sentence(text: str) -> str:

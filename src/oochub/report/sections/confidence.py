@@ -1,4 +1,4 @@
-"""How sure the model is against how often it is right, on each side, and whether it is too sure of itself there."""
+"""How sure the model is against how often it is right, on each side, and whether the model is overconfident there."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -73,7 +73,7 @@ def _write_sentences(report: "Report", curves: Sequence[Curve]) -> tuple[str, ..
     """How often the answers of each side are right, and how sure they are; then which groups stand for the worst."""
     said = [
         f"{wording.capitalize_sentence(wording.title_side(report.benchmark, curve.side))} "
-        f"{format_numbers.fraction(curve.calibration.accuracy)}% are right at a mean confidence of "
+        f"{format_numbers.fraction(curve.calibration.accuracy)}% of answers are right at a mean confidence of "
         f"{format_numbers.fraction(curve.calibration.mean_confidence)}%."
         for curve in curves
     ]
@@ -85,8 +85,8 @@ def _build_table(curves: Sequence[Curve]) -> Table:
     below, of = Footnotes(), [curve.calibration for curve in curves]
     rows = (
         ("mean confidence", *(format_numbers.fraction(each.mean_confidence) for each in of)),
-        ("right", *(format_numbers.fraction(each.accuracy) for each in of)),
-        ("confidence − right, points", *(below.cell(each.overconfidence, signed=True) for each in of)),
+        ("accuracy", *(format_numbers.fraction(each.accuracy) for each in of)),
+        ("confidence − accuracy, points", *(below.cell(each.overconfidence, signed=True) for each in of)),
         ("ECE ↓", *(below.cell(each.ece) for each in of)),
     )
     heads = ("%", *(wording.capitalize_sentence(curve.title) for curve in curves))
@@ -107,6 +107,6 @@ def _describe_chosen(report: "Report", curve: Curve) -> str:
         ]
     )
     return (
-        f"The worst group is that of the other half of the rows: {named}. Chosen by the rows that measure it, the "
-        "worst group of any model would seem too sure of itself."
+        f"The worst group was chosen on the other half of the rows: {named}. If it were chosen on the rows that "
+        "measure it, the worst group of any model would seem overconfident."
     )

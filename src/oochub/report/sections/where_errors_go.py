@@ -16,7 +16,7 @@ from oochub.stats.estimate import Estimate
 if TYPE_CHECKING:
     from oochub.report.report import Report
 
-_TITLE = "What the errors say"
+_TITLE = "Where the errors go"
 _LISTED = 20  # contexts that a page or a terminal shows; all are in report.json
 _CLASSES = 3  # named in a cell
 _MATRIX_CELLS, _TICKS = 100, 3
@@ -62,7 +62,7 @@ class WhereErrorsGo(Section["Report"]):
     """Shows `report.errors`.
 
     More, or fewer, errors than by chance are said where the whole interval lies above, or below, both shares by
-    chance; else that it is not shown. Nothing is said where no row is wrong, or of two classes there is one place to
+    chance; else that it is not clear. Nothing is said where no row is wrong, or of two classes there is one place to
     go.
     """
 
@@ -136,7 +136,9 @@ def _write_finding(report: "Report") -> _Finding | None:
         return None
     place, target, share = _place(report), _name_target(report, errors), errors.share
     if format_numbers.is_undefined(share):
-        return _Finding(f"Where the errors go cannot be told: {wording.clean(share.reason or 'no value')}.", "")
+        return _Finding(
+            f"It cannot be determined where the errors go: {wording.clean(share.reason or 'no value')}.", ""
+        )
     by_chance = (errors.chance, errors.chance_of_answers)
     hits, n = format_numbers.count(round(share * share.n)), format_numbers.count(share.n)
     counts = f"{hits} of {n} errors do"
@@ -145,15 +147,16 @@ def _write_finding(report: "Report") -> _Finding | None:
     elif format_numbers.has_interval(share) and share.high < min(by_chance):
         headline = f"Fewer errors than by chance go to {target}."
     else:
-        headline, counts = f"It is not shown that errors follow the {place}.", f"{hits} of {n} go to {target}"
+        headline, counts = f"It is not clear whether errors follow the {place}.", f"{hits} of {n} go to {target}"
     even, of_answers = map(format_numbers.fraction, by_chance)
     rest = f"{counts}: {format_numbers.fraction(share)}% ({describe_interval(share)}). "
     rest += (
-        f"By chance it would be {even}% (to the other classes alike) or {of_answers}% (to each as often as answered)."
+        f"By chance it would be {even}% (spread evenly over the other classes) or {of_answers}% (as often as each is "
+        "answered)."
     )
     if share.n < errors.n_errors:
         left = format_numbers.count(errors.n_errors - share.n)
-        rest += f" {left} more errors cannot tell: their {place} is that of no other class, or of every other."
+        rest += f" {left} more errors are left out: their {place} belongs to no other class, or to every other class."
     return _Finding(headline, rest)
 
 
