@@ -33,7 +33,37 @@ TELEGRAM = re.compile(r"^\s+\*{0,2}(\w+)(?: \([^)]*\))?: (?:Of (?!course\b)[^.]*
 """A line below Args that says no more than what a thing belongs to: "seed: Of the bootstrap."."""
 GENERATED = ("docs/intervals.md", "docs/levels.md", "docs/effect.md", "docs/results.md", "docs/scale.md")
 CODE = re.compile(r"(?ms)^```.*?^```|``.+?``|`[^`\n]+(?:\n[^`\n]+)*`|\]\([^)]*\)|<[^>]*>")
-LEFT: dict[tuple[str, str], int] = {}
+LEFT = {
+    ("generated pages", "a row an image"): 8,
+    ("generated pages", "begins with Of"): 11,
+    ("generated pages", "begins with Where"): 2,
+    ("generated pages", "picture"): 15,
+    ("changelog", "a row an image"): 3,
+    ("changelog", "begins with Where"): 1,
+    ("help", "a row an image"): 1,
+    ("help", "begins with Of"): 1,
+    ("first lines of docstrings", "a row an image"): 14,
+    ("first lines of docstrings", "at most so many"): 4,
+    ("first lines of docstrings", "begins with Of"): 46,
+    ("first lines of docstrings", "begins with Where"): 33,
+    ("first lines of docstrings", "of before"): 6,
+    ("first lines of docstrings", "otherwise than"): 1,
+    ("first lines of docstrings", "picture"): 1,
+    ("first lines of docstrings", "whoever"): 4,
+    ("docstrings", "a row an image"): 7,
+    ("docstrings", "at most so many"): 2,
+    ("docstrings", "begins with Of"): 47,
+    ("docstrings", "begins with Where"): 15,
+    ("docstrings", "of before"): 8,
+    ("docstrings", "picture"): 28,
+    ("docstrings", "telegram"): 462,
+    ("docstrings", "whoever"): 2,
+    ("messages", "a row an image"): 7,
+    ("messages", "begins with Of"): 1,
+    ("messages", "begins with Where"): 4,
+    ("messages", "of before"): 1,
+}
+"""What is left in each area, by rule: lower a number when you have rewritten sentences, never raise one."""
 
 
 def find_faults(text: str) -> Counter[str]:
