@@ -151,7 +151,13 @@ def made_of_toy_world() -> dict[str, Any]:
                 task = oochub.task(by_run[method, seed], f"ce_{name}")
                 reports.append(oochub.evaluate(task))
     scenes = Scenes.of(by_run["erm", 0])
-    material = {"scenes": scenes, "predicted_scenes": scenes, "losses": measure_task_losses(scenes), "reports": reports}
+    material: dict[str, Any] = {"predictions": by_run}
+    material |= {
+        "scenes": scenes,
+        "predicted_scenes": scenes,
+        "losses": measure_task_losses(scenes),
+        "reports": reports,
+    }
     return material | {"report": next(report for report in reports if report.benchmark.config == "ce_car")}
 
 

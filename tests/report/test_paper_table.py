@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 import reports
+from import_graph import ROOT
 
 import oochub
 from oochub.errors import OochubError
@@ -236,6 +237,21 @@ def test_tables_of_hostile_names_compile(tmp_path):
     full = [comparison([made_report(name, 0, 0.9, 0.7) for name in (*names[:1], "erm")]).to_latex("full")]
     for columns in ("twocolumn", "onecolumn"):
         compile_latex(tmp_path, *compact, *full, columns=columns)
+
+
+PAPERS = sorted((ROOT / "docs" / "latex").glob("*.tex"))
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.stem)
+def test_the_papers_of_the_docs_compile(paper, tmp_path):
+    """Without an error, a box that is too wide, or a reference that leads nowhere."""
+    text = paper.read_text("utf-8")
+    tables = text.partition("\\begin{document}")[2].partition("\\end{document}")[0]
+    for _ in range(2):
+        log = compile_latex(tmp_path, tables)
+    assert "Overfull" not in log and "undefined" not in log
+    assert set(re.findall(r"\\ref\{(.*?)\}", text)) == set(re.findall(r"\\label\{(.*?)\}", text)) != set()
+    assert len(PAPERS) == 3
 
 
 def test_a_compact_table_is_no_wider_than_its_column(tmp_path):

@@ -74,7 +74,7 @@ def test_methods_are_rows_of_the_selected_setting(tmp_path):
     assert "Method & In context & context & Gap \\\\" in latex  # the head "Out of context" is broken
     assert "\\label{tab:sweep-dogs-accuracy}" in latex and "on spawrious/o2o\\_easy." in latex
     assert (
-        "Settings are selected by validation\\_loss: The lowest mean cross entropy" in latex.partition("bottomrule")[2]
+        "Settings are selected by validation\\_loss: the lowest mean cross entropy" in latex.partition("bottomrule")[2]
     )
 
 

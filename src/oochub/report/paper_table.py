@@ -102,7 +102,7 @@ class PaperTable:
         ]
         if self.notes:
             notes = " ".join(_escape(note) for note in self.notes)
-            lines += [r"\par\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}"]
+            lines += [r"\par\smallskip", rf"\parbox{{\linewidth}}{{\footnotesize\raggedright {notes}}}"]
         return "\n".join([*lines, rf"\end{{{kind}}}"]) + "\n"
 
     def _format_heads(self) -> Iterator[str]:

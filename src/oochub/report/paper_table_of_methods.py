@@ -64,7 +64,11 @@ def paper_table_of_methods(
         rows=tuple(rows),
         names=2 if len(shown) > 1 else 1,
         rules=frozenset(rules),
-        notes=(*limits.lines, *_describe(tables, tasks, unpaired=unpaired), *map(make_sentence, notes)),
+        notes=(
+            *limits.lines,
+            *_describe(tables, tasks, alone=is_average, unpaired=unpaired),
+            *map(make_sentence, notes),
+        ),
     )
 
 
@@ -104,7 +108,7 @@ def _explain(tables: Sequence[ComparisonTable], cells: Sequence[Cell]) -> str:
     if has_intervals:
         said.append("brackets hold 95% intervals over test rows")
     if any(table.bold for table in tables):
-        said.append("bold marks the best in a column and every method whose spread overlaps with it")
+        said.append("bold marks the best of a column and every method whose spread overlaps that of the best")
     gaps = next((table for table in tables if table.slice == GAP), None)
     if gaps is not None and len(tables) > 2:
         points = ", in points" if gaps.unit == "fraction" else ""
@@ -112,13 +116,15 @@ def _explain(tables: Sequence[ComparisonTable], cells: Sequence[Cell]) -> str:
     return make_sentence("; ".join(said))
 
 
-def _describe(tables: Sequence[ComparisonTable], tasks: Sequence[str], *, unpaired: bool) -> list[str]:
+def _describe(tables: Sequence[ComparisonTable], tasks: Sequence[str], *, alone: bool, unpaired: bool) -> list[str]:
     """What must be known of the averages, of the comparison, and of numbers of a paper."""
     said = []
     if are_folds(tasks):
-        said.append("Average: over the folds, with their standard deviation.")
+        said.append("The average is over the folds, with their standard deviation.")
+    elif alone:
+        said.append(f"The tasks are {wording.join_names([wording.name(task, 40) for task in tasks])}.")
     elif len(tasks) > 1:
-        said.append("Average: of the methods that have every task; ± is then over the seeds' averages.")
+        said.append("Methods that have every task have an average; its ± is the spread of the seeds' averages.")
     if unpaired and sum(not column.reported for column in tables[0].columns) > 1:
         said.append("Methods are compared unpaired: reports hold no single predictions.")
     printed = [table for table in tables if any(column.reported for column in table.columns)]

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from oochub.records.table import Table
+from oochub.report import wording
 from oochub.report.comparison_table import Column, ComparisonTable, tabulate_values
 from oochub.report.paper_table import FULL
 from oochub.report.paper_table_of_methods import GAP, paper_table_of_methods
@@ -57,7 +58,7 @@ def write_latex(table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "c
 
 def _collect_notes(table: pd.DataFrame, recipe: SweepRecipe) -> list[str]:
     tracks = list(dict.fromkeys(table["track"])) if len(table) else []
-    notes = [f"Settings are selected by {recipe.select}: {describe_rule(recipe.select)}"]
+    notes = [f"Settings are selected by {recipe.select}: {wording.put_in_sentence(describe_rule(recipe.select))}"]
     notes += [f"Track: {track}." for track in tracks]
     notes += ["Oracle: selected on the test split. Not to be compared with other rules."] * (recipe.select == "oracle")
     failed = int((table["status"] == "failed").sum()) if len(table) else 0
