@@ -37,10 +37,10 @@ HAS, LACKS = "has", "lacks"
 _BESIDE = 2  # images with the context on which it was chosen, to say what it is
 
 QUESTION = Question(
-    heading="Is what is written below each first image right?",
-    lead="Right: the image has the context where it says so, or lacks it where it says so. Wrong: the other way "
-    "round, or nobody could tell. The images beside it have the context, by the same program. An image without a "
-    "mark counts as not judged.",
+    heading="Is the caption below each first image right?",
+    lead="Right: the image has the context if the caption says so, or lacks it if the caption says so. Wrong: the "
+    "opposite, or nobody could tell. The images beside it have the context according to the same program. An image "
+    "without a mark counts as not judged.",
     then="run: oochub contexts FOLDER --checked contexts.csv",
     choices=RIGHT_OR_WRONG,
     file="contexts.csv",

@@ -139,5 +139,5 @@ def test_what_an_index_found_stands_in_the_report_and_its_words(sets, monkeypatc
     assert found.recall.queries == 500 and 0.2 < found.recall.share < 1 and shares[0] != shares[1]
     assert found.recall.share == pytest.approx(0.6 * shares[0] + 0.4 * shares[1])
     assert from_json(type(found), to_json(found), what="row") == found
-    words = f"found {100 * found.recall.share:.1f}% of the exact k nearest on 500 queries"
+    words = f"found {100 * found.recall.share:.1f}% of the exact k nearest neighbors on 500 queries"
     assert words in report.to_markdown() and words in report.to_html()

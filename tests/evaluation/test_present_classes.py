@@ -91,7 +91,7 @@ def test_by_command(tmp_path, capsys):
         return stopped.value.code, capsys.readouterr()
 
     code, shown = run("--detector", "msp", "--classes", "present")
-    assert code == 0 and "An answer is one of the 2 classes present." in shown.out, shown.err
+    assert code == 0 and "Answers are limited to the 2 classes present." in shown.out, shown.err
     command = oochub.Report.load(tmp_path / "r.json").provenance.command
     assert command.endswith("--classes present --detector msp")
     code, shown = run("--detector", "msp", "--classes", "presnt")

@@ -55,7 +55,7 @@ def test_marks_and_words_are_those_of_the_report():
     for words in (
         "grass, usual for cow",
         f"n = {shown.n_usual:,} + {shown.n_against:,}".replace(",", "\u202f"),
-        "This model does worse where the context is not the usual one: grass (usual for cow).",
+        "This model does worse when the context is not the usual one: grass (usual for cow).",
         "shown: p at most 0.05 after Holm over 2",
         "not shown",
     ):

@@ -732,7 +732,7 @@ def _(c: Counts, why: str) -> str:
     return reasons(c, why)
 
 
-@rule(r"The line under each value is its 95% interval\.")
+@rule(r"The line below each value is its 95% interval\.")
 def _(c: Counts) -> str:
     return ""
 
@@ -761,9 +761,9 @@ _STATIC = (
     r"No confidence bin holds 20 answers, so no curve is drawn\.",
     r"Share of right answers at each level of confidence\. The band is the Wilson 95% interval; bins with fewer than "
     r"20 answers are not drawn\. Below the dotted line the model is overconfident, above it underconfident\.",
-    r"Error % of each class on each \w+(?:; “tested” pairs were never seen in training)?; “–” is not in the data\.",
-    r"Error % of each group with its single 95% interval, of this group alone(?:; the \d+ with the highest error, \d+ "
-    r"more in report\.json)?\. [a-z ]+",
+    r"Error % for each class and \w+(?:; “tested” pairs were never seen in training)?; “–” means not in the data\.",
+    r"Error % of each group, with a 95% interval for that group alone(?:; the \d+ with the highest error are "
+    r"shown, \d+ more are in report\.json)?\. [a-z ]+",
     r"error %(?: [\d.]+)+ to [\d.]+",
     r"Answers in %, \w+: a row for each class and context\. Shading marks wrong answers; • marks the classes that .*",
     r"Share of errors that go to a class that .*, in %, with its 95% interval\. Dotted line: chance, if errors were "

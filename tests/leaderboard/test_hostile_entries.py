@@ -240,7 +240,7 @@ def test_a_fault_of_ours_is_seen(results, tmp_path, monkeypatch):
 
     monkeypatch.setattr(checked_entry, "recompute_report", recomputation)
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
-    with pytest.warns(OochubWarning, match=f"{HOSTILE} is not verified, and that is a fault of oochub: .*KeyError"):
+    with pytest.warns(OochubWarning, match=f"{HOSTILE} is not verified, and that is a bug in oochub: .*KeyError"):
         site = Site.write(folder, tmp_path / "site")
     assert _rows(site) == expected
     (row,) = [row for row in site.boards[0].rows if row.name == HOSTILE]

@@ -118,7 +118,7 @@ def test_no_entry_stops_the_site(results, tmp_path):
     rows = {row.name: row for row in site.boards[0].rows}
     assert set(rows) == set(names[2:]) - {names[3]} and "is missing" in rows[names[2]].reason
     index = _text(site.folder / "index.html")
-    assert all(name in index for name in (names[0], names[1], names[3])) and "makes no page" in index
+    assert all(name in index for name in (names[0], names[1], names[3])) and "no page can be made" in index
 
 
 def test_formulas_are_text_in_the_table(tmp_path):
@@ -134,7 +134,7 @@ def test_formulas_are_text_in_the_table(tmp_path):
 def test_nothing_sent_is_a_site_too(tmp_path):
     (tmp_path / "results").mkdir()
     site = Site.write(tmp_path / "results", tmp_path / "site")
-    assert "There is no entry yet" in (site.folder / "index.html").read_text("utf-8")
+    assert "There are no entries yet" in (site.folder / "index.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -87,14 +87,14 @@ def test_a_model_that_sees_the_object_alone(world):
         assert part.accuracy == 1.0 and part.accuracy_change == part.log_odds == part.logit == 0.0
     assert found.variant("background_alone").accuracy == 0.5
     assert found.gap == found.gap_log_odds == 0.0 and found.gap.low < 0 < found.gap.high
-    assert "It is not shown that the class of the background matters" in report.to_markdown()
+    assert "The class of the background is not shown to matter" in report.to_markdown()
     plain = oochub.audit(Onlooker("object"), world[0], image_processor=PROCESSOR, **COLUMNS)
     assert verdict(report) == verdict(plain) and plain.background is None
 
 
 def test_what_is_said_of_the_background(world, tmp_path):
     report = audit(Onlooker("background"), *world, out=tmp_path / "audit")
-    words = "says the class of an object less often on a background of another class than on one of its own"
+    words = "names the class of an object less often on a background of another class than on one of its own"
     page = (tmp_path / "audit" / "report.html").read_text("utf-8")
     assert words in page and words in report.to_markdown() and "paired" in page
     section = page.partition('<section id="background"')[2].partition("</section>")[0]

@@ -40,16 +40,16 @@ def words(report):
 
 def test_not_checked():
     said = words(report_of(rows(3000), model="big/segmenter"))
-    assert "Contexts by hand with big/segmenter, not checked by people." in said
-    assert "Of 2 contexts tested, 1 is shown to matter. The tests are on" in said
-    assert "together they show one by chance in at most 5% of cases (Holm)" in said
-    assert "This model does worse where the context is not the usual one: grass (usual for cow)." in said
+    assert "Contexts found by hand with big/segmenter, not checked by people." in said
+    assert "1 of the 2 contexts tested is shown to matter. The tests use" in said
+    assert "the probability of even one false finding is at most 5% (Holm)" in said
+    assert "This model does worse when the context is not the usual one: grass (usual for cow)." in said
 
 
 def test_a_share_of_false_findings_is_said_as_such():
     predictions = predictions_of(rows(3000))
     said = words(oochub.evaluate(predictions, resamples=100, correction="benjamini_hochberg"))
-    assert "of those that they show at most 5% are by chance, on average (Benjamini-Hochberg)" in said
+    assert "on average, at most 5% of the findings are false (Benjamini-Hochberg)" in said
 
 
 def test_checked():
@@ -57,11 +57,11 @@ def test_checked():
     check = ContextCheck(wrong_with=1, checked_with=20, wrong_without=0, checked_without=20)
     report = report_of(rows(3000), checks={"grass": check})
     said, grass = words(report), report.contexts.contexts[0]
-    assert "people checked rows of 1 of 2." in said and said.count("labels checked are wrong") == 1
+    assert "people checked rows of 1 of 2." in said and said.count("checked labels are wrong") == 1
     for text in (
-        "1 of 40 labels checked are wrong",
-        f"such labels show {100 * grass.shrinkage:.1f}% of a gap (",
-        f"without them it is {format_numbers.interval_points(grass.bounds)}",
+        "1 of 40 checked labels are wrong",
+        f"labels this often wrong show {100 * grass.shrinkage:.1f}% of a gap (",
+        f"with correct labels the gap is {format_numbers.interval_points(grass.bounds)}",
         f"at worst {format_numbers.interval_points(grass.worst_case)}",
     ):
         assert text in said and text.split(" (")[0] in report.to_markdown()
@@ -74,16 +74,16 @@ def test_checked_with_too_few_labels():
     report = report_of(rows(3000), checks={"grass": check})
     worst = report.contexts.contexts[0].worst_case
     assert worst.low <= -1 and worst.high >= 1
-    assert "at worst nothing is known of it" in words(report) and "at worst [" not in words(report)
+    assert "at worst nothing is known about it" in words(report) and "at worst [" not in words(report)
 
 
 def test_checked_with_too_many_wrong_labels():
     check = ContextCheck(wrong_with=9, checked_with=20, wrong_without=8, checked_without=20)
     said = words(report_of(rows(3000), checks={"grass": check}))
     assert (
-        "17 of 40 labels checked are wrong" in said and "too few labels checked, or too many wrong, for bounds" in said
+        "17 of 40 checked labels are wrong" in said and "too few labels checked, or too many wrong, for bounds" in said
     )
-    assert "without them it is" not in said
+    assert "with correct labels the gap is" not in said
 
 
 def test_none_found():
@@ -102,10 +102,10 @@ def test_none_testable():
 
 def test_what_is_not_shown_may_be_chance():
     """Planted fault seen: the lead of a gap that is not shown, as if it were."""
-    chance = "a difference that chance alone may make"
+    chance = "a difference that chance alone could explain"
     report = report_of(rows(3000, effect=0.0))
     assert [each.status for each in report.contexts.contexts] == ["not shown"] * 2
-    assert verdict(report).case == "unclear" and verdict(report).lead.endswith(f": {chance}.")
+    assert verdict(report).case == "unclear" and verdict(report).lead.endswith(f", {chance}.")
     assert chance not in verdict(report_of(rows(3000))).lead
 
 
@@ -120,10 +120,10 @@ def test_harder_pictures_are_said_to_be_harder():
         wrong = is_harder & (np.random.default_rng(0).random(3000) < 0.4)
         report = report_of(made | {"answer": np.where(wrong, (made["label"] + 1) % 3, made["label"])})
         found, said = report.contexts.contexts[0], verdict(report)
-        headline = f"Images with grass are {kind} whatever their class; no reliance on context is shown."
+        headline = f"Images with grass are {kind} regardless of class; no reliance on context is shown."
         assert said.headline == headline and said.case == "unclear" and headline in words(report)
         size = format_numbers.points(abs(found.having)).removeprefix("+")
-        assert said.lead == f"With “grass” it is right {size} points {way} often than without, class by class."
+        assert said.lead == f"With “grass” it is right {size} points {way} often than without it, class by class."
         assert (
             said.how_much.answer.startswith(format_numbers.points(found.having))
             and "class by class" in said.how_much.detail
@@ -151,7 +151,7 @@ def test_too_few():
 def test_none_is_usual():
     report = report_of(rows(), class_counts=EVEN)
     said = words(report)
-    assert "2 are left out: usual or unusual for no class." in said and "<tbody>\n</tbody>" in said
+    assert "2 are left out: neither usual nor unusual for any class." in said and "<tbody>\n</tbody>" in said
 
 
 def test_unusual_alone():
@@ -165,7 +165,7 @@ def test_one_class():
     zeros = np.zeros(600, np.int64)
     report = report_of(only | {"label": zeros, "answer": zeros}, classes=["cow"], class_rows={"cow": 300})
     assert "No context could be tested." in words(report)
-    assert "2 are left out: usual or unusual for no class." in words(report)
+    assert "2 are left out: neither usual nor unusual for any class." in words(report)
 
 
 def test_several_labels_say_why_there_is_none():
@@ -202,7 +202,7 @@ def test_rows_are_shown_with_their_answers(pictured):
     assert 0 < len(wrong) < 20
     section = ParsedPage(words(report))
     said = [attributes["alt"].partition(", ")[2] for tag, attributes in section.tags if tag == "img"]
-    assert said == ["answered right" if row.predicted == row.label else f"wrongly called {row.predicted}"
+    assert said == ["answered correctly" if row.predicted == row.label else f"wrongly called {row.predicted}"
                     for row in cards]  # fmt: skip
     for row in cards:
         number = int(row.example_id)
@@ -245,7 +245,7 @@ def test_a_full_page_says_what_it_leaves_out(pictured):
         for each in report.contexts.contexts
     ]  # fmt: skip
     said = words(replace(report, contexts=replace(report.contexts, contexts=tuple(full))))
-    assert "The page is full: the images of 1 more are left out." in said and said.count("<img") == 10
+    assert "The page is full: images of 1 more context are left out." in said and said.count("<img") == 10
 
 
 def test_small_pictures_stay_small(pictured):

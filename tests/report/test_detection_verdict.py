@@ -46,9 +46,7 @@ def test_the_headline_is_about_detection(sets, report):
     near, far = sorted(100 * _best(sets[0], new) for new in sets[1:])
     answer = verdict(report)
     assert answer.case == "detection" and not answer.is_shown
-    expected = (
-        f"New classes are found with AUROC {near:.1f} to {far:.1f}, by the best detector of each of 2 pairs of sets."
-    )
+    expected = f"The best detector for each of 2 pairs of sets finds new classes with AUROC {near:.1f} to {far:.1f}."
     assert answer.headline == expected
     one = oochub.evaluate([sets[0], sets[2]], detectors=["msp", "max_logit"], resamples=100)
     assert verdict(one).headline.startswith("New classes: ") and f"{far:.1f}" in verdict(one).headline

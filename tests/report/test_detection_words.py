@@ -187,7 +187,7 @@ def test_probe_words():
     falls = probe_row("vim", {"value": -0.2, "low": -0.3, "high": -0.1})
     rises = probe_row("knn", {"value": -0.2, "low": -0.3, "high": 0.1})
     msp = probe_row("msp", None)
-    assert words._describe_probe([msp, falls, rises]).endswith("among the scores of ood vim falls further than msp.")
+    assert words._describe_probe([msp, falls, rises]).endswith("among the scores of ood, vim falls further than msp.")
     assert words._describe_probe([msp, rises]).endswith("no detector is shown to fall further than msp.")
     assert words._describe_probe([msp]).endswith("1\u202f100 of 1\u202f200 right answers stay as they were.")
     unknown = probe_row("knn", {"value": None}, factor=None)
@@ -219,7 +219,7 @@ def test_every_number_is_on_the_page_and_in_markdown():
     for pair in words._group_detection(reports.read(report)):
         for sentence in words._write_findings(pair.rows):
             assert sentence.replace("_", "\u202f") in page and sentence.replace("_", r"\_") in text
-    assert "300 in distribution, 74 of them answered wrong; 200 out of it." in page
+    assert "300 examples in distribution, 74 of them answered wrong; 200 out of distribution." in page
 
 
 def test_the_section_is_left_out_without_detectors_and_the_probe_without_probes():

@@ -46,7 +46,7 @@ def test_both_intervals_of_the_worst_group_are_named_in_every_form():
         assert all(words in flat for words in named), form
     page = report.to_html()
     assert f"({at_once}, simultaneous over 4 groups, n = 60)" in page and alone in page
-    assert "with its single 95% interval, of this group alone" in page
+    assert "with a 95% interval for that group alone" in page
     assert "interval simultaneous over 4 groups" in page  # of the side out of context, the worst group
     assert f"error 50.0% ({at_once}, simultaneous over 4 groups)" in verdict(report).on_what.text
 

@@ -223,10 +223,10 @@ def _describe_shown(row: BoardRow) -> str:
     if not row.is_comparable:
         which = "The numbers below follow from its predictions"
     elif row.is_sent:
-        which = "The numbers below are those that were sent: none of them was computed again"
+        which = "The numbers below are as sent; none of them was recomputed"
     else:
-        which = "The numbers below are those that its predictions give, not those that were sent"
-    return f"{which}. It has no rank, counts for no line, and its images are not shown."
+        which = "The numbers below come from its predictions; they are not those that were sent"
+    return f"{which}. It has no rank and does not count toward the line, and its images are not shown."
 
 
 def _rank_in_words(row: BoardRow) -> str:

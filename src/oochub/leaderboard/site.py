@@ -168,7 +168,7 @@ def _try_entry(
         raise
     except Exception as error:  # whatever it is, the others are shown
         refused = replace(each, entry=None).refused(error)
-        return replace(refused, reason=f"its report makes no page: {refused.reason}")
+        return replace(refused, reason=f"no page can be made from its report: {refused.reason}")
 
 
 def _warn(
@@ -177,7 +177,7 @@ def _warn(
     """Says what its maker should know of a site that is whole all the same."""
     for each in checked:
         if each.is_unforeseen:
-            words = f"{each.name} is not verified, and that is a fault of oochub: {each.reason.rstrip('.')}. Report it."
+            words = f"{each.name} is not verified, and that is a bug in oochub: {each.reason.rstrip('.')}. Report it."
             warnings.warn(words, OochubWarning, stacklevel=3)
     known = {(board.benchmark.name, board.benchmark.config) for board in boards}
     for key, rows in own.items():

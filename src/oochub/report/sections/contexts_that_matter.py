@@ -23,8 +23,8 @@ _TITLE = "What goes with each class"
 _LISTED = 12  # contexts that a page or a terminal shows; all are in report.json
 _NAMED = 3  # contexts of a sentence, classes of a cell
 _LEVELS = {
-    "holm": "together they show one by chance in at most {:g}% of cases",
-    "benjamini_hochberg": "of those that they show at most {:g}% are by chance, on average",
+    "holm": "the probability of even one false finding is at most {:g}%",
+    "benjamini_hochberg": "on average, at most {:g}% of the findings are false",
 }
 _CORRECTIONS = {"holm": "Holm", "benjamini_hochberg": "Benjamini-Hochberg"}
 _TICKS = 3
@@ -108,10 +108,10 @@ def _fill_verdict(report: "Report") -> Verdict:
     assert found is not None  # noqa: S101  the caller looked
     case, first = _find_case(report), found.contexts[0] if found.contexts else None
     rest = {
-        "reversed": "Check labels and contexts before believing it.",
-        "failed": "Gaps by context say nothing.",
+        "reversed": "Check the labels and contexts before trusting this.",
+        "failed": "Gaps by context therefore tell us nothing.",
         "slight": "The gap is small.",
-        "unclear": "That says nothing of contexts that were not found.",
+        "unclear": "This says nothing about contexts that were not found.",
     }
     is_tested = first is not None and first.status not in ("too few", "no direction")
     return Verdict(
@@ -143,15 +143,17 @@ def _write_lead(report: "Report", finding: ContextFinding) -> str:
     if finding.is_alike and finding.having is not None:
         size, way = format_numbers.points(abs(finding.having)).lstrip("+"), "less" if finding.having < 0 else "more"
         return (
-            f"With “{wording.words(finding.name)}” it is right {size} points {way} often than without, class by class."
+            f"With “{wording.words(finding.name)}” it is right {size} points {way} often than without it, "
+            "class by class."
         )
     usual, against = format_numbers.times_in_100(finding.accuracy_usual, finding.accuracy_against)
     name = wording.words(finding.name)
-    end = "." if finding.status == "shown" else ": a difference that chance alone may make."
+    end = "." if finding.status == "shown" else ", a difference that chance alone could explain."
     if finding.status == "not shown" and finding.reason:
         end = f", but {wording.clean(finding.reason)}."
     return (
-        f"It is right {usual} times in 100 where “{name}” is as usual for the class, and {against} times where not{end}"
+        f"It is right {usual} times in 100 when “{name}” is as usual for the class and {against} times when it is "
+        f"not{end}"
     )
 
 
@@ -194,7 +196,9 @@ def _say_on_what(report: "Report") -> Fact:
 
 def _say_how_sure(report: "Report", finding: ContextFinding | None) -> Fact:
     found = report.contexts
-    tested = f" Tested on {format_numbers.count(found.n_tested)} rows on which nothing was chosen." if found else ""
+    tested = (
+        f" Tested on {format_numbers.count(found.n_tested)} rows that played no part in any choice." if found else ""
+    )
     covers = format_numbers.seeds(report.model.seeds, wording.name(report.benchmark.words.example))
     if finding is None or found is None:
         reasons = [each.reason for each in found.contexts if each.reason] if found else []
@@ -214,21 +218,21 @@ def _write_headline(found: ContextFindings) -> str:
     if worse:
         names = [f"{wording.words(each.name)} ({_name_classes_it_goes_with(each)})" for each in worse[:_NAMED]]
         more = [f"{len(worse) - _NAMED} more"] if len(worse) > _NAMED else []
-        return f"This model does worse where the context is not the usual one: {wording.join_names([*names, *more])}."
+        return f"This model does worse when the context is not the usual one: {wording.join_names([*names, *more])}."
     if shown:
-        return "This model does better where the context is not the usual one."
+        return "This model does better when the context is not the usual one."
     alike = [each for each in found.contexts if each.is_alike]
     if alike:
         kind = alike[0].status.partition(" ")[0]
         names = [wording.words(each.name) for each in alike if each.status == alike[0].status]
         more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
         listed = wording.join_names([*names[:_NAMED], *more])
-        return f"Images with {listed} are {kind} whatever their class; no reliance on context is shown."
+        return f"Images with {listed} are {kind} regardless of class; no reliance on context is shown."
     if not found.contexts:
         return "No context was found."
     if found.contexts[0].status == "no direction":
         return f"No direction is claimed: {wording.clean(found.contexts[0].reason or '')}."
-    return "No context found is shown to matter." if found.n_tests else "No context could be tested."
+    return "None of the contexts found is shown to matter." if found.n_tests else "No context could be tested."
 
 
 def _write_sentences(report: "Report") -> tuple[str, ...]:
@@ -247,18 +251,23 @@ def _describe_tests(found: ContextFindings) -> str:
     """How many contexts are shown of those tested, on which rows, and for what they are corrected."""
     shown = [each for each in found.contexts if each.status == "shown"]
     better = sum(each.gap > 0 for each in shown)
-    count = {0: "none is", 1: "1 is"}.get(len(shown), f"{len(shown)} are")
-    others = f", {better} of them the other way round" if 0 < better < len(shown) else ""
+    others = f", {better} of them in the opposite direction" if 0 < better < len(shown) else ""
     alike = sum(each.is_alike for each in found.contexts)
     others += f"; {alike} {'is' if alike == 1 else 'are'} harder or easier for every class alike" if alike else ""
-    rows = f"{format_numbers.count(found.n_tested)} rows on which nothing was chosen"
-    chosen = f"what is usual was chosen on {format_numbers.count(found.n_chosen)} others"
+    rows = f"{format_numbers.count(found.n_tested)} rows that played no part in any choice"
+    chosen = f"what counts as usual was chosen on {format_numbers.count(found.n_chosen)} other rows"
     if not found.n_tests:
         return f"There are {rows}; {chosen}."
-    contexts = f"{found.n_tests} context{'' if found.n_tests == 1 else 's'}"
+    if found.n_tests == 1:
+        matter = f"The one context tested is {'' if shown else 'not '}shown to matter"
+    elif not shown:
+        matter = f"None of the {found.n_tests} contexts tested is shown to matter"
+    else:
+        verb = "is" if len(shown) == 1 else "are"
+        matter = f"{len(shown)} of the {found.n_tests} contexts tested {verb} shown to matter"
     level = _LEVELS[found.correction].format(100 * found.level)
     return (
-        f"Of {contexts} tested, {count} shown to matter{others}. The tests are on {rows}; {level} "
+        f"{matter}{others}. The tests use {rows}; {level} "
         f"({_name_correction(found)}). {wording.capitalize_sentence(chosen)}."
     )
 
@@ -273,8 +282,8 @@ def _describe_check(found: ContextFindings) -> str:
     checked = sum(each.check is not None for each in found.contexts)
     by = f"by {wording.name(found.way)}" + (f" with {wording.name(found.model)}" if found.model else "")
     if not checked:
-        return f"Contexts {by}, not checked by people."
-    return f"Contexts {by}; people checked rows of {checked} of {len(found.contexts)}."
+        return f"Contexts found {by}, not checked by people."
+    return f"Contexts found {by}; people checked rows of {checked} of {len(found.contexts)}."
 
 
 def _check_words(finding: ContextFinding) -> tuple[str, ...]:
@@ -283,17 +292,17 @@ def _check_words(finding: ContextFinding) -> tuple[str, ...]:
     if check is None:
         return ()
     wrong, checked = check.wrong_with + check.wrong_without, check.checked_with + check.checked_without
-    lines = [f"{format_numbers.count(wrong)} of {format_numbers.count(checked)} labels checked are wrong"]
+    lines = [f"{format_numbers.count(wrong)} of {format_numbers.count(checked)} checked labels are wrong"]
     if bounds is not None and format_numbers.has_interval(bounds):
         if shown is not None:
             ends = f"{format_numbers.interval(shown)}{find_reason(shown)}"
-            lines.append(f"such labels show {format_numbers.fraction(shown)}% of a gap ({ends})")
-        lines.append(f"without them it is {_format_limited(bounds)}")
+            lines.append(f"labels this often wrong show {format_numbers.fraction(shown)}% of a gap ({ends})")
+        lines.append(f"with correct labels the gap is {_format_limited(bounds)}")
     elif bounds is not None:
         lines.append(wording.clean(bounds.reason or "the gap has no interval"))
     if worst is not None and format_numbers.has_interval(worst):
         known = worst.low > -1 or worst.high < 1
-        lines.append(f"at worst {_format_limited(worst)}" if known else "at worst nothing is known of it")
+        lines.append(f"at worst {_format_limited(worst)}" if known else "at worst nothing is known about it")
     return tuple(lines)
 
 
@@ -384,7 +393,7 @@ def _describe_left_out(found: ContextFindings) -> str:
     few = sum(each.status == "too few" and _has_role(each) for each in found.contexts)
     parts = [f"{few} {'has' if few == 1 else 'have'} too few rows"] if few else []
     if loose:
-        parts.append(f"{loose} {'is' if loose == 1 else 'are'} left out: usual or unusual for no class")
+        parts.append(f"{loose} {'is' if loose == 1 else 'are'} left out: neither usual nor unusual for any class")
     return wording.capitalize_sentence(f"{'; '.join(parts)}.") if parts else ""
 
 

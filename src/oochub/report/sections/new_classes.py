@@ -132,10 +132,10 @@ def _fill_verdict(report: "Report") -> Verdict:
         rest="",
         lead=f"{first.title(' against ')}: {_describe_counts(first.rows)}",
         how_much=_say_how_much(first),
-        on_what=Fact("Failures", said or "They were not compared with msp.", where if said else ""),
+        on_what=Fact("Failures", said or "Detectors were not compared with msp.", where if said else ""),
         how_sure=Fact(
             "How sure",
-            "Differences of detectors are tested on the same rows.",
+            "Differences between detectors are tested on the same rows.",
             f" {wording.capitalize_sentence(seeds)}.",
         ),
     )
@@ -144,15 +144,13 @@ def _fill_verdict(report: "Report") -> Verdict:
 def _write_headline(pairs: list[_PairRows[DetectionRow]]) -> str:
     best = [estimate for pair in pairs if not format_numbers.is_undefined(estimate := _find_best(pair))]
     if not best:
-        return "Whether new classes are found could not be measured."
+        return "The detection of new classes could not be measured."
     if not any(estimate.low > _GUESSING for estimate in best):
         return "No detector is shown to find new classes better than guessing."
     if len(pairs) == 1:
         return _describe_new_classes(pairs[0].rows)
     low, high = (format_numbers.fraction(end) for end in (min(best), max(best)))
-    return (
-        f"New classes are found with AUROC {low} to {high}, by the best detector of each of {len(pairs)} pairs of sets."
-    )
+    return f"The best detector for each of {len(pairs)} pairs of sets finds new classes with AUROC {low} to {high}."
 
 
 def _find_best(pair: _PairRows[DetectionRow]) -> Estimate:
@@ -272,18 +270,18 @@ def _describe_counts(rows: Sequence[DetectionRow]) -> str:
     row = rows[0]
     rule = ""
     if row.classes is not None and row.classes.rule != "all":
-        rule = f" An answer is one of the {format_numbers.count(row.classes.n)} classes present."
+        rule = f" Answers are limited to the {format_numbers.count(row.classes.n)} classes present."
     wrong = f"{format_numbers.count(row.n_incorrect)} of them answered wrong"
     found = [
-        f" {_name(each.detector)} found {format_numbers.fraction(each.recall.share)}% of the exact k nearest on "
-        f"{format_numbers.count(each.recall.queries)} queries."
+        f" {_name(each.detector)} found {format_numbers.fraction(each.recall.share)}% of the exact k nearest neighbors "
+        f"on {format_numbers.count(each.recall.queries)} queries."
         for each in rows
         if each.recall
     ]
     return "".join(
         [
-            f"{format_numbers.count(row.n_id)} in distribution, {wrong}; ",
-            f"{format_numbers.count(row.n_ood)} out of it.{rule}",
+            f"{format_numbers.count(row.n_id)} examples in distribution, {wrong}; ",
+            f"{format_numbers.count(row.n_ood)} out of distribution.{rule}",
             *found,
         ]
     )
@@ -304,8 +302,8 @@ def _describe_probe(rows: Sequence[ProbeRow]) -> str:
     falls = [detector for detector, test in tests.items() if test.high < 0]
     among = f"among the scores of {wording.name(first.ood_set, 60)}"
     if falls:
-        return f"{start}; {among} {_format_names(falls)} {'fall' if len(falls) > 1 else 'falls'} further than msp."
-    return f"{start}; {among} no detector is shown to fall further than msp."
+        return f"{start}; {among}, {_format_names(falls)} {'fall' if len(falls) > 1 else 'falls'} further than msp."
+    return f"{start}; {among}, no detector is shown to fall further than msp."
 
 
 def _group_by_pair(rows: Iterable[_Row]) -> list[_PairRows[_Row]]:
@@ -345,11 +343,11 @@ def _write_legend(report: "Report") -> str:
         return ""
     lines = [
         "New classes and failures: AUROC × 100.",
-        "FPR@95 %: out of distribution kept with 95% of what is in it.",
-        "Discarded %: right answers that go with 75% of what is out of distribution.",
+        "FPR@95 %: share of out-of-distribution examples kept when 95% of in-distribution ones are.",
+        "Discarded %: share of right answers lost when 75% of out-of-distribution examples are discarded.",
     ]
     if report.probes:
-        lines.append("Before, after: mean share, in %, of the scores out of distribution below the images'.")
+        lines.append("Before, after: mean share, in %, of out-of-distribution scores below an image's score.")
     return " ".join(lines)
 
 

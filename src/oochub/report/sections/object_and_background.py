@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from oochub.report.report import Report
 
 _TITLE = "Object and background apart"
-_GAP = "its class less another (BG gap)"
+_GAP = "its class minus another (BG gap)"
 _NATS = "nats"
 _SOME_LENDERS = 40
-_FEW = ": the intervals allow for that, and may still be too narrow"
+_FEW = ": the intervals account for this, but may still be too narrow"
 _TICKS = 3
 _SCALE = Scale(low=0.0, high=1.0)
 _LARGEST = 24_000  # bytes of an image
@@ -116,11 +116,11 @@ def _write_headline(found: BackgroundProbe) -> str:
     """The finding in one sentence, by the interval of the gap."""
     gap = found.gap
     if not format_numbers.has_interval(gap):
-        return "Whether the class of the background matters could not be measured."
+        return "The effect of the background's class could not be measured."
     if gap.low <= 0 <= gap.high:
-        return "It is not shown that the class of the background matters to this model's answers."
+        return "The class of the background is not shown to matter to this model's answers."
     than = "of another class than on one of its own" if gap.low > 0 else "of its own class than on one of another"
-    return f"This model says {_name_thing(found)} less often on a background {than}."
+    return f"This model {_name_thing(found)} less often on a background {than}."
 
 
 def _build_table(found: BackgroundProbe | None) -> Table:
@@ -137,7 +137,7 @@ def _build_table(found: BackgroundProbe | None) -> Table:
         format_numbers.ABSENT,
         format_numbers.count(found.gap.n),
     )
-    heads = ("Pictures", f"{_describe_right_answer(found)} %", "Change, points", "Log-odds", "Logit", "n")
+    heads = ("Images", f"{_describe_right_answer(found)} %", "Change, points", "Log-odds", "Logit", "n")
     return Table(heads=heads, rows=(*rows, gap), footnotes=below.lines, beside=True)
 
 
@@ -157,21 +157,23 @@ def _format_cells(row: VariantRow, notes: Footnotes) -> tuple[str, ...]:
 
 
 def _name_thing(found: BackgroundProbe) -> str:
-    return "the class of an object" if found.thing is None else wording.words(found.thing)
+    return "names the class of an object" if found.thing is None else f"says {wording.words(found.thing)}"
 
 
 def _describe_gap(found: BackgroundProbe) -> str:
     gap, same, other = found.gap, found.variant("mixed_same"), found.variant("mixed_rand")
     if not format_numbers.has_interval(gap):
-        return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such pictures')}."
+        return f"No row has a background of both kinds: {wording.name(gap.reason or 'no such images')}."
     odds = found.gap_log_odds
     log_odds = f"{format_numbers.points(odds, _NATS)} ({describe_interval(odds, _NATS, signed=True, level='')})"
-    says_it = "It names the class of" if found.thing is None else f"It says {wording.words(found.thing)} for"
+    for_share = "of" if found.thing is None else "for"
+    says_it = "It names the class" if found.thing is None else f"It says {wording.words(found.thing)}"
     return (
-        f"{says_it} {format_numbers.fraction(same.accuracy)}% of objects on a background of their own class, "
-        f"{format_numbers.fraction(other.accuracy)}% on one of another: {format_numbers.points(gap)} points "
-        f"({describe_interval(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')}), of the "
-        f"log-odds {log_odds}."
+        f"{says_it} {for_share} {format_numbers.fraction(same.accuracy)}% of objects on a background of their own "
+        f"class and {for_share} {format_numbers.fraction(other.accuracy)}% on a background of another: "
+        f"{format_numbers.points(gap)} points "
+        f"({describe_interval(gap, signed=True, also=f'n = {format_numbers.count(gap.n)}, paired', level='')}); "
+        f"in log-odds {log_odds}."
     )
 
 
@@ -180,8 +182,8 @@ def _describe_alone(found: BackgroundProbe) -> str:
     thing = "the row's class" if found.thing is None else wording.words(found.thing)
     within = describe_interval(alone, level="")
     return (
-        f"With the object filled it still says {thing} for {format_numbers.fraction(alone)}% ({within}), "
-        f"for {format_numbers.fraction(own)}% of the same rows as they are."
+        f"With the object filled in, it still says {thing} for {format_numbers.fraction(alone)}% ({within}), "
+        f"compared with {format_numbers.fraction(own)}% of the same rows unaltered."
     )
 
 
@@ -190,13 +192,13 @@ def _describe_rows(found: BackgroundProbe, side: str, own: EvaluatedBenchmark) -
     out = f" Left out: {wording.join_names(left)}." if left else ""
     few = found.n_lenders < _SOME_LENDERS
     lent = (
-        f" Backgrounds are lent by {'only ' if few else ''}{format_numbers.count(found.n_lenders)} rows"
+        f" Backgrounds come from {'only ' if few else ''}{format_numbers.count(found.n_lenders)} rows"
         f"{f' {side}' if side else ''}{_FEW if few and METHOD in found.gap.method else ''}."
     )
     return (
-        f"{format_numbers.count(found.n)} rows{wording.name_split(own, found.split)} altered, their objects by "
-        f"{wording.name(found.area)}.{out}{lent} Altered images are unlike any of "
-        "training, which alone may cost answers."
+        f"{format_numbers.count(found.n)} rows{wording.name_split(own, found.split)} were altered; their objects were "
+        f"located by {wording.name(found.area)}.{out}{lent} Altered images are unlike any training image, which alone "
+        "may cause wrong answers."
     )
 
 

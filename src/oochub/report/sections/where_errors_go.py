@@ -185,7 +185,7 @@ def _build_table(report: "Report") -> Table:
     heads = (
         wording.capitalize_sentence(_place(report)),
         _head(errors),
-        "Errors to it %",
+        "Share of errors %",
         "95% interval",
         "Chance %",
         "n",
@@ -228,7 +228,7 @@ def _name_target(report: "Report", errors: ErrorsByContext) -> str:
 
 
 def _head(errors: ErrorsByContext) -> str:
-    return "Usual of" if errors.source == "usual" else "In training of"
+    return "Usual for" if errors.source == "usual" else "In training with"
 
 
 def _draw_chart(share: Estimate, chance: float) -> Markup:
