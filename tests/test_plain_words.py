@@ -38,8 +38,6 @@ LEFT = {
     ("generated pages", "begins with Of"): 11,
     ("generated pages", "begins with Where"): 2,
     ("generated pages", "picture"): 15,
-    ("changelog", "a row an image"): 3,
-    ("changelog", "begins with Where"): 1,
     ("help", "a row an image"): 1,
     ("help", "begins with Of"): 1,
     ("first lines of docstrings", "a row an image"): 14,
