@@ -8,12 +8,14 @@ import subprocess
 import numpy as np
 import pytest
 import reports
+from found_rows import found_report
 from import_graph import ROOT
 
 import oochub
 from oochub.errors import OochubError
 from oochub.report.comparison import comparison
 from oochub.report.paper_table import PaperCell, PaperTable
+from oochub.report.verdict import verdict
 
 HOSTILE = (
     r"[2cm]50%_{x}\input{y} & $z$ #~^ <|> é ö ß",
@@ -83,9 +85,16 @@ def test_a_report_is_one_row_with_its_intervals():
     ((name, *cells),) = grid(latex)
     assert name == "runs/x"
     assert [plain(cell) for cell in cells] == ["90.0 [88.0, 92.0]", "70.0 [68.0, 72.0]", "-20.0 [-23.0, -17.0]"]
-    assert "Rows: 1\\,972 in context and 412 out of context." in latex  # the caveats are notes below the table
+    assert "n = 1\\,972 in context and 412 out of context." in latex  # the caveats are notes below the table
     assert "Not the official NOOCH split. Partial: 2384 of 123\\,287 images." in latex.partition("bottomrule")[2]
     assert "\\label{tab:report-nooch-ce-car-auc}" in latex and "\\textbf" not in latex
+
+
+def test_a_report_without_sides_has_its_slices_and_its_verdict():
+    report = reports.read(found_report())
+    latex = report.to_latex()
+    check_form(latex, columns="lr")
+    assert verdict(report).headline.rstrip(".") in latex.replace("\\", "").partition("bottomrule")[2]
 
 
 def test_methods_are_rows_and_bold_goes_by_the_spread():

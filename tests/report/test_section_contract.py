@@ -31,7 +31,16 @@ MAKERS = {
     "pictures": lambda: oochub.evaluate(_pictures(), resamples=100),
 }
 FORMS = ("terminal", "markdown", "latex", "notebook", "page", "frame")
-LATEX = {"$-$": "\u2212", r"\,": "\u202f", r"$\uparrow$": "↑", r"$\downarrow$": "↓", r"$\times$": "×", "--": "–"}
+LATEX = {
+    "$-$": "\u2212",
+    "$<$": "<",
+    "$>$": ">",
+    r"\,": "\u202f",
+    r"$\uparrow$": "↑",
+    r"$\downarrow$": "↓",
+    r"$\times$": "×",
+    "--": "–",
+}
 
 
 def _pictures():

@@ -145,8 +145,9 @@ def _build_paper_table(report: "Report") -> PaperTable | None:
         heads=tuple(heads),
         rows=(tuple(row),),
         notes=(
-            f"Rows: {wording.join_names(counts)}.",
+            f"n = {wording.join_names(counts)}.",
             *limits.lines,
+            *([] if has_gap else [verdict(report).headline]),
             *(make_sentence(note) for note in notes(report)),
         ),
         source=f"One row of the report: {FULL}",

@@ -190,7 +190,7 @@ def _build_paper_table(report: "PairedReport") -> PaperTable:
         ),
         rules=frozenset({len(_MODELS)}),
         notes=(
-            f"Rows: {wording.join_names(counts)}.",
+            f"n = {wording.join_names(counts)}.",
             *tests,
             *limits.lines,
             *map(make_sentence, notes),
