@@ -135,7 +135,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
             pictures=pictures,
             network_seconds=forward,
             at_most=parts,
-            engine="torchrun or `--engine ray`, a part a process",
+            engine="torchrun or `--engine ray`, one part per process",
             **more,
         )
 
@@ -162,7 +162,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 formula=f"{RUNS:,} / {GRID} x {TRAIN:,} x {EPOCHS} / 2 x heads",
                 core_seconds=RUNS / GRID * TRAIN * EPOCHS / 2 * cpu["heads"],
                 at_most=12,
-                engine="a process a task",
+                engine="one process per task",
             ),
             Stage(
                 name=f"or fine-tune {RUNS:,} networks",
@@ -180,7 +180,7 @@ def jobs(slope: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Stage]]:
                 formula=f"{TASKS} x ({TEST:,} x evaluate_2 + its start)",
                 core_seconds=TASKS * (TEST * cpu["evaluate_2"] + start["evaluate_2"]),
                 at_most=TASKS,
-                engine="a process a task",
+                engine="one process per task",
             ),
         ],
         "ImageNet-OOD": [
