@@ -34,10 +34,9 @@ TELEGRAM = re.compile(r"^\s+\*{0,2}(\w+)(?: \([^)]*\))?: (?:Of (?!course\b)[^.]*
 GENERATED = ("docs/intervals.md", "docs/levels.md", "docs/effect.md", "docs/results.md", "docs/scale.md")
 CODE = re.compile(r"(?ms)^```.*?^```|``.+?``|`[^`\n]+(?:\n[^`\n]+)*`|\]\([^)]*\)|<[^>]*>")
 LEFT = {
-    ("generated pages", "a row an image"): 8,
     ("generated pages", "begins with Of"): 11,
     ("generated pages", "begins with Where"): 2,
-    ("generated pages", "picture"): 15,
+    ("generated pages", "picture"): 5,
     ("help", "a row an image"): 1,
     ("help", "begins with Of"): 1,
     ("first lines of docstrings", "a row an image"): 14,
