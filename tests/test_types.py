@@ -7,8 +7,12 @@ import tomllib
 import pytest
 from import_graph import ROOT, files, trees
 
-MOST = {"Any": 2125, "type: ignore": 67}
-"""Today's counts. Fewer is better: then lower the number here; a new one needs a reason, or another way."""
+MOST = {"Any": 2145, "type: ignore": 69}
+"""Today's counts. Fewer is better: then lower the number here; a new one needs a reason, or another way.
+
+The last to come: the types of typer's contexts and parameters are private (`app`), and a decorator of a dataclass sets
+its `__init__` (`transformers_arguments`).
+"""
 
 
 def _anys(trees):

@@ -72,7 +72,7 @@ class _Commands(typer.core.TyperGroup):
         typed = words[0]
         if typed in self.commands or typed.startswith("-") or context.resilient_parsing:
             return super().resolve_command(context, words)
-        group = context.command_path.partition(" ")[2]
+        group = context.info_name if context.parent else ""  # not its path: that begins with how Python was started
         if not group and typed in _OLD_NAMES:
             raise OochubError(f"`oochub {typed}` is now `oochub {_OLD_NAMES[typed]}`.")
         near = _near_commands(typed, group)

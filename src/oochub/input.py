@@ -292,5 +292,6 @@ def check_changes(kind: type[Input], **settings: Any) -> None:
     """
     for name, value in settings.items():
         if value not in (None, "none") and name not in kind.changes:
-            known = [each for each in catalog.names("input") if name in catalog.get("input", each).changes]
+            names = [each for each in catalog.names("input") if name in catalog.get("input", each).changes]
+            known = ["images" if each == "pictures" else each for each in names]
             raise OochubError(f"{name}={value!r} is for {' and '.join(known)}. Leave it out for {kind.words()}.")
