@@ -4,6 +4,7 @@ import re
 import shutil
 import statistics
 import subprocess
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,6 +157,15 @@ def test_slices_that_were_asked_for_are_the_columns():
     assert "the gap is" not in latex
     latex = comparison(many_reports(), metric="auc_hard").to_latex()  # it picks its own rows
     check_form(latex, columns="lr")
+
+
+def test_other_rows_in_context_leave_that_side_out():
+    """They are no error, since the rows out of context are the same. Planted fault seen: the comparison refused."""
+    one, other = many_reports(seeds=1, methods=("erm", "cvar"))
+    sides = tuple(replace(part, n=part.n + 1) if part.role == "in" else part for part in other.slices)
+    result = comparison([one, replace(other, slices=sides)])
+    check_form(result.to_latex(), columns="lr")
+    assert "Out of" in result.to_latex()
 
 
 def test_no_column_stands_twice():

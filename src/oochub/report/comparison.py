@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, product
 from pathlib import Path
@@ -202,7 +203,11 @@ def comparison(
         asked: dict[str, Any] = {"metric": name, "reported": reported or table is not None, "table": table}
         own = {_key(each): each for each in (comparison_table(part, slice=one, **asked) for one in slices)}
         tables |= own
-        both = (build_side_tables(part, **asked) if slice is None else ()) or tuple(own.values())
+        both: tuple[ComparisonTable, ...] = ()
+        if slice is None:
+            with suppress(OochubError):  # other rows in context: the rows that were asked for are compared alone
+                both = build_side_tables(part, **asked)
+        both = both or tuple(own.values())
         sides[tuple(map(_key, both))] = both
     return Comparison(
         tables=tuple(tables.values()),
