@@ -139,5 +139,5 @@ def _mean(values: "np.ndarray[tuple[int, ...], np.dtype[np.float64]]", sampling:
     if not len(values):
         return Estimate(math.nan, n=0, method="none", reason="there is no such image with a map and an object")
     if len(values) == 1:
-        return Estimate(float(values[0]), n=1, method="none", reason="one image says nothing of others")
+        return Estimate(float(values[0]), n=1, method="none", reason="one image says nothing about others")
     return mean_estimate(values, sampling, are_shares=False)

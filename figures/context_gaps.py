@@ -82,7 +82,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_title(chart.sentence, color=INK, pad=26, wrap=True, **words)
     ax.set_xlabel(
         "Accuracy against minus as usual, in points, with 95% interval\n"
-        f"n = rows as usual + against, of {format_numbers.count(found.n_tested)} on which nothing was chosen\n"
+        f"n = rows as usual + against, of {format_numbers.count(found.n_tested)} that played no part in any choice\n"
         f"shown: p at most {found.level:g} after {chart.correction} over {found.n_tests}"
     )
     hide_frame(ax, keep=("bottom",))

@@ -65,7 +65,7 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
     ]
     for name in attention.models:
         own = [_map(each) for each in shown if each.model == name]
-        rows.append((f"What speaks for the answer of {name}", own))
+        rows.append((f"Evidence for the answer of {name}", own))
     has_masks = any(each.mask is not None for each in shown)
     legend = {"object": "the object"} if has_masks else {}
     return draw_picture_grid(ax, rows, columns=max(len(first), 2), legend=legend, note=_note(attention, has_masks))
@@ -110,8 +110,8 @@ def _note(attention: Attention, has_masks: bool) -> str:
     way = "as torchcam computes it, " if settings["variant"] == "torchcam" else ""
     copies = f"{settings['samples']} noisy {'copy' if settings['samples'] == 1 else 'copies'}"
     text = (
-        f"Smooth Grad-CAM++ ({way}{copies}, noise {settings['noise']:g}) of the last layer with places, over the "
+        f"Smooth Grad-CAM++ ({way}{copies}, noise {settings['noise']:g}) of the last spatial layer, over the "
         "image as the model sees it. Each map is divided by its largest value, so two maps are not on one scale. The "
         f"surest of {format_numbers.count(attention.n)} such mistakes, from {attention.rows}."
     )
-    return text + (" In brackets: the share of the image that the object takes." * has_masks)
+    return text + (" In brackets: the share of the image that the object covers." * has_masks)

@@ -124,7 +124,7 @@ def _estimate_over_lenders(values: Values, units: NDArray[np.int64], sampling: S
     lenders = len(np.unique(units[:, 1:]))
     if lenders >= _SOME_LENDERS:
         return found
-    few = f"only {lenders} {'image lends' if lenders == 1 else 'images lend'} a background"
+    few = f"only {lenders} {'image supplies' if lenders == 1 else 'images supply'} a background"
     reason = f"{found.reason}; {few}" if found.reason else f"{few}: the interval may be too narrow"
     return Estimate.from_dict({**found.to_dict(), "reason": reason})
 
@@ -138,6 +138,6 @@ def _share(right: NDArray[Any], sampling: Sampling) -> Estimate:
 def _mean(values: Values, sampling: Sampling) -> Estimate:
     if len(values) < 2:
         value = float(values[0]) if len(values) else math.nan
-        reason = "one row says nothing of others" if len(values) else "no such image"
+        reason = "one row says nothing about others" if len(values) else "no such image"
         return Estimate(value, n=len(values), method="none", reason=reason)
     return drop_no_width(mean_estimate(values, sampling, are_shares=False))

@@ -17,9 +17,9 @@ from oochub.probing.altered_pictures import Mask, Pixels, remove_object
 from oochub.probing.object_area import ObjectArea, RowOfObject
 
 STATES: Mapping[str, str] = {
-    "no_area": "nothing says where the object is",
+    "no_area": "the location of the object is not known",
     "no_object": "the area of the object is empty",
-    "other_size": "the mask has another size than the image",
+    "other_size": "the mask and the image differ in size",
     "no_background": "the object leaves too little background to fill it with",
 }
 """Why a row is left out."""

@@ -132,7 +132,7 @@ def _mean(shares: Sequence[float], n: int) -> Estimate:
     count = len(shares)
     mean = sum(shares) / count if count else math.nan
     if count < 2:
-        reason = "one rater: nothing is known of the differences between raters" if count else "no answers"
+        reason = "one rater: nothing is known about differences between raters" if count else "no answers"
         return Estimate(mean, n=n, method="t over raters", reason=reason)
     spread = math.sqrt(sum((share - mean) ** 2 for share in shares) / (count - 1))
     half = float(special.stdtrit(count - 1, 0.975)) * spread / math.sqrt(count)

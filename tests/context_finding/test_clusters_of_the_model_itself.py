@@ -68,7 +68,7 @@ def test_no_direction_is_claimed_of_whole_pictures(tmp_path):
     _, found = audited(tmp_path / "world", 0, region="picture")
     assert {each.status for each in found.contexts.contexts} == {"no direction"} and found.contexts.n_tests == 0
     said = verdict(found)
-    assert said.headline.startswith("No direction is claimed: the clusters are those of the model under audit")
+    assert said.headline.startswith("No direction is claimed: the clusters come from the model under audit")
     assert "usual" not in said.lead and "look at the rim, or take another encoder" in found.to_html()
     assert not re.search(r"times in 100|does (better|worse)", found.to_html())
 
@@ -80,7 +80,7 @@ CLUSTERS = {"way": "clusters", "names": ("grass", "sand"), "model": "encoder"}
     ("settings", "answers_alike", "reason"),
     [
         ({"region": "picture", "model": "abc"}, False, "those of the model under audit"),
-        ({"region": "picture", "model": "def", "knows_classes": True}, False, "which tells these classes apart itself"),
+        ({"region": "picture", "model": "def", "knows_classes": True}, False, "which itself separates these classes"),
         ({"region": "picture", "model": "def"}, True, "nearly what the model answers (adjusted Rand index 1.00)"),
         ({"region": "picture", "model": "def"}, False, None),
         ({"region": "rim", "model": "abc", "knows_classes": True}, True, None),

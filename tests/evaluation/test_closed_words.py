@@ -93,10 +93,10 @@ def test_rows_without_a_challenge_are_of_no_side_and_counted(nothing, tmp_path):
     report = evaluated(predictions(given))
     assert report["in_context/accuracy"].value == pytest.approx(RIGHT[kept & (CHALLENGE == "easy")].mean())
     assert report["out_of_context/accuracy"].value == pytest.approx(RIGHT[kept & (CHALLENGE != "easy")].mean())
-    note = "6 rows have nothing in challenge: they are neither easy nor hard"
+    note = "6 rows have no value in challenge: they are neither easy nor hard"
     assert report.notes == (note,)
     shown = rendered(report)
-    assert all(note in shown[form] for form in ("markdown", "page")) and "6 rows have nothing" in shown["terminal"]
+    assert all(note in shown[form] for form in ("markdown", "page")) and "6 rows have no value" in shown["terminal"]
 
 
 def test_own_data_with_another_word_are_refused_when_they_are_loaded(tmp_path):
@@ -162,10 +162,10 @@ def test_another_version_or_config_is_said_in_every_form():
     assert not evaluated(made).notes
     old = replace(made, metadata=replace(made.metadata, version="0.9.0"))
     version = (
-        "the rows are of version 0.9.0 of nooch, and version 1.0.0 is installed here: its sides and words are used"
+        "the rows are from version 0.9.0 of nooch, but version 1.0.0 is installed here; its sides and words are used"
     )
     strange = predictions(benchmark="nooch", config="ce_kar")
-    config = "the config ce_kar of nooch is not known here: the sides and words of nooch in general are used"
+    config = "the config ce_kar of nooch is not known here, so the general sides and words of nooch are used"
     for part, note in ((old, version), (strange, config)):
         report = evaluated(part)
         assert report.notes == (note,)
@@ -178,9 +178,9 @@ def test_another_version_or_config_is_said_in_every_form():
 def test_a_split_of_no_side_is_said_with_its_count():
     """Fault seen: with `tset` in place of `test` every number was of these rows, without a word."""
     made = predictions(benchmark="nooch", config="ce_car", split=["test"] * 40 + ["tset"] * 20)
-    assert evaluated(made).notes == ("20 rows are of the split tset, and the sides are of test",)
+    assert evaluated(made).notes == ("20 rows are in the split tset, but the sides are in test",)
     alone = predictions(benchmark="nooch", config="ce_car", split="tset")
-    assert evaluated(alone).notes == ("60 rows are of the split tset, and the sides are of test; is test meant?",)
+    assert evaluated(alone).notes == ("60 rows are in the split tset, but the sides are in test; did you mean test?",)
     for split in ("train", "validation"):
         assert not evaluated(predictions(benchmark="nooch", config="ce_car", split=["test"] * 40 + [split] * 20)).notes
     assert not evaluated(predictions(split=["test"] * 40 + ["tset"] * 20)).notes  # own data have no names of splits
@@ -201,7 +201,7 @@ def test_missing_clusters_are_an_error_that_names_the_column(config, column):
     assert "30 clusters" in report["all/accuracy"].method and not report.notes
     some = [None if row < 4 else name for row, name in enumerate(names)]
     assert (
-        f"4 rows have nothing in {column}: they count as one cluster"
+        f"4 rows have no value in {column}: they count as one cluster"
         in evaluated(predictions(None, **given, **{column: some})).notes
     )
 

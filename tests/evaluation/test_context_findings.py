@@ -171,7 +171,10 @@ def test_one_class_that_errs_cannot_be_told_from_harder_pictures():
     report = oochub.evaluate(predictions_of(sure), resamples=100)
     grass = next(each for each in report.contexts.contexts if each.name == "grass")
     assert grass.gap.high < 0 and grass.p_value > 0.05 and grass.status == "not shown"
-    assert grass.reason == "the errors of other classes do not tell the gap from one of images that are harder for all"
+    assert (
+        grass.reason
+        == "the errors of other classes do not separate the gap from that of images that are harder for all"
+    )
     assert verdict(report).lead.endswith(f", but {grass.reason}.") and grass.reason in report.to_html()
 
 

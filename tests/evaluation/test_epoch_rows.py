@@ -67,7 +67,7 @@ def test_the_page_says_how_many_chose_and_how_many_are_reported(trained):
     chose = int(_chooses(predictions.column("example_id")[predictions.split == "validation"]).sum())
     rest = int((predictions.split == "validation").sum()) - chose
     report = oochub.evaluate(predictions, resamples=100)
-    said = f"of split validation {chose} rows, by a hash of example_id, chose the epoch"
+    said = f"{chose} rows of split validation, selected by a hash of example_id, chose the epoch"
     assert said in report.to_html() and f"the numbers are of the other {rest}" in report.to_html()
     assert "too good" not in report.to_html() and "left out" not in " ".join(report.notes)
 

@@ -245,8 +245,10 @@ def test_undefined_is_nan_with_a_reason():
     nothing = {name: array[:0] for name, array in outside.items()}
     cases = {
         "worst_group has no weighted form; auc, accuracy": ("worst_group", inside, outside),
-        "no rows with a value on one side": ("auc", inside, nothing),
-        "no rows of like values": ("auc", inside, outside | {"area": outside["area"] + 1e6}),
+        "there are no rows out of context": ("auc", inside, nothing),
+        "there are no rows in context and none out of context": ("auc", nothing, nothing),
+        "no row out of context has a value in area": ("auc", inside, outside | {"area": outside["area"] * np.nan}),
+        "no rows with similar values": ("auc", inside, outside | {"area": outside["area"] + 1e6}),
     }
     for reason, (metric, one, other) in cases.items():
         found = estimate_matched_gap(metric, one, other, column="area")
@@ -262,7 +264,9 @@ def test_few_errors_are_said():
     for wrong in (9, 10):
         inside["prediction"] = np.where(np.arange(3000) < wrong, 1 - inside["label"], inside["label"])
         reason = estimate_matched_gap("error_rate", inside, outside, column="area", resamples=100).estimate.reason
-        assert reason == ("a side has 9 errors or right answers: it may be too narrow" if wrong == 9 else None)
+        assert reason == (
+            "a side has 9 errors or right answers: the interval may be too narrow" if wrong == 9 else None
+        )
 
 
 def test_few_rows_have_no_interval():
@@ -275,7 +279,10 @@ def test_few_rows_have_no_interval():
     found = estimate_matched_gap("auc", few, outside, column="area")
     assert np.isfinite(found.estimate) and np.isnan(found.estimate.low)
     weights = np.concatenate([[one.n_out / one.n_in] * one.n_in for one in found.strata[1:] if one.kept])
-    assert f"count as {weights.sum() ** 2 / (weights**2).sum():.1f} equal ones, too few" in found.estimate.reason
+    assert (
+        f"are equivalent to {weights.sum() ** 2 / (weights**2).sum():.1f} unweighted ones, too few"
+        in found.estimate.reason
+    )
     assert np.isfinite(estimate_matched_gap("accuracy", few, outside, column="area").estimate.low)
 
 

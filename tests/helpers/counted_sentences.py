@@ -279,27 +279,26 @@ def bracket(counts: Counts, text: str, value: float | None = None, by: float = 1
 
 _REASONS = (
     r"only (?P<fewest>\d+)(?: to (?P<most>\d+))? clusters: the interval may be too narrow",
-    r"one cluster only: nothing is known of the differences between clusters",
+    r"one cluster only: nothing is known about differences between clusters",
     r"only (?P<few>\d+)(?: to (?P<many>\d+))? rows: the interval may be too narrow",
-    r"\S+ in every resample: the bootstrap has no width, and says nothing of more rows",
+    r"\S+ in every resample: the bootstrap has no width and says nothing about further rows",
     r"only (?P<ordered>\d+)(?: to \d+)? groups: the (?:lower end is the smallest|upper end is the largest) possible"
     r" value",
-    r"one row only: nothing is known of its spread",
+    r"one row only: nothing is known about the spread",
     r"too few rows or clusters in group (?P<groups>[\w/, ]+?)(?: and \d+ more)?",
     r"(?:\d+ to )?(?P<ones>\d+) rows of class 1 and (?:\d+ to )?(?P<zeros>\d+) of class 0: .*",
     r"all (?P<n>\d+)(?: to \d+)? rows are of class (?P<label>[01])",
     r"a class lies in one cluster only, or no cluster differs from another: no variance",
-    r"a side has (?P<errors>\d+)(?: to \d+)? errors or right answers: it may be too narrow",
-    r"the weighted rows count as [\d.]+ equal ones, too few for an interval",
-    r"too few resamples are defined or differ: no interval",
+    r"a side has (?P<errors>\d+)(?: to \d+)? errors or right answers: the interval may be too narrow",
+    r"the weighted rows are equivalent to [\d.]+ unweighted ones, too few for an interval",
+    r"too few resamples have a value or differ: no interval",
     r"there are no rows (?P<none>.*?)(?: and none (?P<other>.*))?",
-    r"no rows with a value on one side",
-    r"the two sides have no rows of like values to compare",
+    r"the two sides have no rows with similar values to compare",
     r"no context is named",
     r"no row has a group in group",
     r"all rows of a class win the same share of pairs \(such as equal scores\): no variance",
     r"one side is a statistic over groups of the same rows",
-    r"\S+ in every row or cluster: that says nothing of more rows",
+    r"\S+ in every row or cluster: this says nothing about further rows",
     r"(?:\d+ to )?\d+ of \d+ resamples .*",
     r"no errors|no error in a context of some of the other classes|no interval|not evaluated|no such rows",
     r"(?P<left>\d+) of (?P<among>\d+) groups have no (?:value|interval)",
@@ -715,7 +714,7 @@ def _(c: Counts, titles: str) -> str:
 # Notes.
 
 
-@rule(r"(?:Note: |About these data: )?<n:K> rows have nothing in (?P<column>\w+)(?P<sides>: they are neither easy nor hard)?[;.]?")  # fmt: skip  # noqa: E501
+@rule(r"(?:Note: |About these data: )?<n:K> rows have no value in (?P<column>\w+)(?P<sides>: they are neither easy nor hard)?[;.]?")  # fmt: skip  # noqa: E501
 def _(c: Counts, n: str, column: str, sides: str = "") -> str:
     values = getattr(c.rows, {"context": "place"}.get(column, column))
     missing = 0 if values is None else sum(value is None for value in values)

@@ -196,7 +196,7 @@ def test_a_column_with_the_name_of_what_is_computed_is_said():
     plain = oochub.evaluate(Predictions.from_arrays(**columns))
     report = oochub.evaluate(Predictions.from_arrays(**columns, score=[0.0] * 40))
     assert report["auc"] == plain["auc"] == 1.0 and not plain.notes
-    assert report.notes == ("the column score is not read: it bears the name of what is computed here",)
+    assert report.notes == ("the column score is not read, because it has the name of a value that is computed here",)
 
 
 def test_present_classes_are_classes():

@@ -100,7 +100,7 @@ def test_what_is_said_of_the_background(world, tmp_path):
     section = page.partition('<section id="background"')[2].partition("</section>")[0]
     assert (
         section.count("data:image/jpeg;base64,") == 5
-        and f"Backgrounds are lent by only {report.background.n_lenders} rows" in section
+        and f"Backgrounds come from only {report.background.n_lenders} rows" in section
     )
     assert "data:image" not in report.to_html(images=False).partition('id="background"')[2].partition("</section>")[0]
     assert report["background_gap"] == report.background.gap == 1.0
@@ -122,8 +122,8 @@ def test_every_state_of_a_mask_is_counted(world, tmp_path):
     found = report.background
     assert found.n == 36 and sorted(found.left_out.values()) == [1, 1, 1, 1]
     assert set(found.left_out) == {
-        "nothing says where the object is",
-        "the mask has another size than the image",
+        "the location of the object is not known",
+        "the mask and the image differ in size",
         "the area of the object is empty",
         "the object leaves too little background to fill it with",
     }
@@ -321,7 +321,7 @@ def test_few_backgrounds_say_little_of_others():
         for narrow, wide in ((getattr(before, of), getattr(after, of)) for of in parts):
             if before.name.startswith("mixed"):
                 assert wide == pytest.approx(narrow) and wide.high - wide.low > 1.3 * (narrow.high - narrow.low)
-                assert wide.reason == "only 3 images lend a background: the interval may be too narrow"
+                assert wide.reason == "only 3 images supply a background: the interval may be too narrow"
             else:
                 assert (wide is None and narrow is None) or wide.to_dict() == narrow.to_dict()
     for wide, narrow in ((shared.gap, alone.gap), (shared.gap_log_odds, alone.gap_log_odds)):

@@ -81,7 +81,8 @@ def test_checked_with_too_many_wrong_labels():
     check = ContextCheck(wrong_with=9, checked_with=20, wrong_without=8, checked_without=20)
     said = words(report_of(rows(3000), checks={"grass": check}))
     assert (
-        "17 of 40 checked labels are wrong" in said and "too few labels checked, or too many wrong, for bounds" in said
+        "17 of 40 checked labels are wrong" in said
+        and "too few labels were checked, or too many are wrong, to give bounds" in said
     )
     assert "with correct labels the gap is" not in said
 
@@ -139,7 +140,7 @@ def test_no_direction_says_why_in_every_form():
     settings = {"region": "picture", "knows_classes": True}
     report = report_of(rows(3000), way="clusters", model="own", settings=settings)
     for form in (words(report), report.to_markdown(), verdict(report).headline):
-        assert "No direction is claimed: the clusters are those of own, which tells these classes apart itself" in form
+        assert "No direction is claimed: the clusters come from own, which itself separates these classes" in form
     assert verdict(report).case == "too_few" and "times in 100" not in report.to_html()
 
 
@@ -174,7 +175,7 @@ def test_several_labels_say_why_there_is_none():
     )
     report = oochub.evaluate(with_facts(made, KNOWN), resamples=100)
     assert report.contexts is None and 'id="contexts"' not in report.to_html()
-    assert any("contexts that were found (hand) are not tested: that needs one class a row" in note
+    assert any("contexts that were found (hand) are not tested, because that needs one class for each row" in note
                for note in report.notes)  # fmt: skip
 
 

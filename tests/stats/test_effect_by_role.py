@@ -96,7 +96,7 @@ def test_classes_with_rows_of_one_kind_say_nothing():
     more = effect_by_role(*rows_of(*classes, (-1, 0, 0, 5, 9), (1, 9, 3, 0, 0)))
     assert repr(more) == repr(effect_by_role(*rows_of(*classes)))  # nan is not nan
     alone = effect_by_role(*rows_of(classes[0], (-1, 0, 0, 5, 9)))
-    assert math.isnan(alone.p_value) and "no other classes have rows with it and without it" in alone.reason
+    assert math.isnan(alone.p_value) and "no other class has rows with it and without it" in alone.reason
 
 
 def test_other_classes_without_errors_tell_nothing():

@@ -69,7 +69,7 @@ def test_what_has_no_interval_and_what_has_one_all_the_same():
     assert same.low < -0.3 and same.high > 0.3
     assert math.isnan(mean_of_shared(np.ones(60), lent).low)
     assert "one unit" in mean_of_shared([0.1, 0.2], [[0, 5], [1, 5]]).reason
-    assert mean_of_shared([0.1], [[0, 5]]).reason == "one row says nothing of others"
+    assert mean_of_shared([0.1], [[0, 5]]).reason == "one row says nothing about others"
     with pytest.raises(oochub.OochubError, match="shares are values of 0 and 1"):
         mean_of_shared([0.5, 1], [[0], [1]], of="shares")
 

@@ -253,8 +253,8 @@ def test_strata_of_one_kind_say_nothing():
             None,
             "even the largest gap that they could show has p = 0.09",
         ),
-        (np.arange(90.0), [True] * 3 + [False] * 87, None, "too few rows: they amount to 3"),
-        (np.arange(90.0), [True, False] * 45, np.arange(90) // 15, "too few clusters: they amount to 6.0"),
+        (np.arange(90.0), [True] * 3 + [False] * 87, None, "too few rows: they are equivalent to 3"),
+        (np.arange(90.0), [True, False] * 45, np.arange(90) // 15, "too few clusters: they are equivalent to 6.0"),
     ],
 )
 def test_too_few_says_why(value, is_with, cluster, reason):

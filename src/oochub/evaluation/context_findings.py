@@ -134,17 +134,17 @@ def _explain_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | N
     if facts.way != "clusters" or facts.settings.get("region") != "picture" or not len(tested.rows):
         return None
     if by.revision is not None and facts.settings.get("model") == by.revision:
-        whose = "the clusters are those of the model under audit"
+        whose = "the clusters come from the model under audit"
     elif facts.settings.get("knows_classes"):
-        whose = f"the clusters are those of {facts.model}, which tells these classes apart itself"
+        whose = f"the clusters come from {facts.model}, which itself separates these classes"
     else:
         from sklearn.metrics import adjusted_rand_score
 
         alike = adjusted_rand_score(answered, tested.has.argmax(axis=1))
         if alike < _ALIKE:
             return None
-        whose = f"the clusters are nearly what the model answers (adjusted Rand index {alike:.2f})"
-    return f"{whose}, so that rows against the usual one may be its mistakes: look at the rim, or take another encoder"
+        whose = f"the clusters nearly match the answers of the model (adjusted Rand index {alike:.2f})"
+    return f"{whose}, so rows against the usual context may be its mistakes: look at the rim, or use another encoder"
 
 
 def _report_untold(tests: _Tests, reason: str) -> _Tests:
@@ -173,10 +173,10 @@ def _make_finding(
         status = "harder for all" if tests.having.estimate < 0 else "easier for all"
     reason = gap.reason or tests.effect.reason
     if status == "not shown" and gap.p_value <= _LEVEL < tests.effect.p_value:
-        reason = "the errors of other classes do not tell the gap from one of images that are harder for all"
+        reason = "the errors of other classes do not separate the gap from that of images that are harder for all"
     check = (facts.checks or {}).get(facts.names[number])
     if not tested.signs[number].any():
-        reason = "the context is neither usual nor unusual for any class on the rows where that was chosen"
+        reason = "the context is neither usual nor unusual for any class on the rows that decide this"
     finding = ContextFinding(
         name=facts.names[number],
         words=facts.words[number],

@@ -250,7 +250,7 @@ def _check_words(predictions: Predictions, column: str, words: Sequence[str]) ->
         raise unknown_name(f"word of the column {column}", strange[0], words, said + others)
     missing = counts[None] + counts[""]
     if missing and column == "challenge":
-        yield f"{missing:,} rows have nothing in challenge: they are neither easy nor hard"
+        yield f"{missing:,} rows have no value in challenge: they are neither easy nor hard"
 
 
 def _check_clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
@@ -267,7 +267,7 @@ def _check_clusters(predictions: Predictions, benchmark: Benchmark) -> Iterator[
         )
     missing = predictions.rows.column(column).null_count
     if missing:
-        yield f"{missing:,} rows have nothing in {column}: they count as one cluster"
+        yield f"{missing:,} rows have no value in {column}: they count as one cluster"
 
 
 def _note_other_splits(rows: Mapping[str, int], benchmark: Benchmark) -> Iterator[str]:
@@ -277,8 +277,8 @@ def _note_other_splits(rows: Mapping[str, int], benchmark: Benchmark) -> Iterato
         if split in (*sides, "train", benchmark.validation_split):
             continue
         near = get_close_matches(split.lower().strip(), [side for side in sides if side not in rows], n=1)
-        meant = f"; is {near[0]} meant?" if near else ""
-        yield f"{count:,} rows are of the split {split}, and the sides are of {' and '.join(sides)}{meant}"
+        meant = f"; did you mean {near[0]}?" if near else ""
+        yield f"{count:,} rows are in the split {split}, but the sides are in {' and '.join(sides)}{meant}"
 
 
 def _note_origin(predictions: Predictions, benchmark: Benchmark) -> Iterator[str]:
@@ -289,9 +289,9 @@ def _note_origin(predictions: Predictions, benchmark: Benchmark) -> Iterator[str
     name, version, config = benchmark.name, metadata.version, metadata.config
     if version not in (_UNSAID, benchmark.version):
         yield (
-            f"the rows are of version {version} of {name}, and version {benchmark.version} is installed here: its "
+            f"the rows are from version {version} of {name}, but version {benchmark.version} is installed here; its "
             "sides and words are used"
         )
     known: Any = get_builder_class(name).builder_configs
     if known and config not in (None, "default", *known):
-        yield f"the config {config} of {name} is not known here: the sides and words of {name} in general are used"
+        yield f"the config {config} of {name} is not known here, so the general sides and words of {name} are used"

@@ -278,14 +278,19 @@ def _write_notes(
             f"the benchmark {name} is not installed here: its sides, words and the paper's numbers are not used"
         )
     if allowed is not None and len(allowed) < len(classes):
-        notes.append(f"answers are among the {len(allowed)} classes present, not all {len(classes):,}")
-    notes += [f"the column {column} is not read: it bears the name of what is computed here" for column in shadowed]
+        notes.append(f"answers are limited to the {len(allowed)} classes present, not all {len(classes):,}")
+    notes += [
+        f"the column {column} is not read, because it has the name of a value that is computed here"
+        for column in shadowed
+    ]
     light, column = evaluated.predictions.rows.light, evaluated.benchmark.group_column
     if column in light.column_names and light.column(column).null_count:
-        notes.append(f"{light.column(column).null_count:,} rows have nothing in {column}")
+        notes.append(f"{light.column(column).null_count:,} rows have no value in {column}")
     found = metadata.facts.found_contexts
     if found is not None and not evaluated.predictions.output.one_answer:
-        notes.append(f"contexts that were found ({found.way}) are not tested: that needs one class a row")
+        notes.append(
+            f"contexts that were found ({found.way}) are not tested, because that needs one class for each row"
+        )
     data_set, benchmark = metadata.data_set, evaluated.benchmark
     seen = _find_seen_sources(
         metadata.model.trained_on or (), (*benchmark.sources, *([data_set.id] if data_set else []))

@@ -181,15 +181,15 @@ def find_epoch_rows(predictions: Predictions, benchmark: Benchmark) -> EpochRows
         rest = int((in_split & ~chose).sum())
         return EpochRows(
             chose,
-            f"of split {held_out.split} {int(chose.sum()):,} rows, by a hash of {held_out.by}, chose the epoch whose "
-            f"weights were kept; the numbers are of the other {rest:,}, which were held out",
+            f"{int(chose.sum()):,} rows of split {held_out.split}, selected by a hash of {held_out.by}, chose the "
+            f"epoch whose weights were kept; the numbers are from the other {rest:,}, which were held out",
         )
     is_there = inside.split == benchmark.validation_split and inside.split in metadata.rows
     if not is_there or _ON_VALIDATION not in (training.selection or ""):
         return nothing
     return nothing._replace(
         note=f"the rows of split {inside.split} chose the epoch whose weights were kept, so the number on them may be "
-        "somewhat too good, and the gap too large; with oochub train --hold-out half of them are kept for the report"
+        "somewhat too good, and the gap too large; oochub train --hold-out keeps half of them for the report"
     )
 
 

@@ -81,6 +81,7 @@ def estimate_matched_gap(
     out_columns: Mapping[str, Array],
     *,
     column: str,
+    titles: tuple[str, str] = ("in context", "out of context"),
     in_cluster: Array | None = None,
     out_cluster: Array | None = None,
     resamples: int = 1000,
@@ -99,6 +100,7 @@ def estimate_matched_gap(
         out_columns: The same of the rows out of context.
         column: The column of numbers to match on; rows where it is not finite are left out. "label" matches the shares
             of the classes.
+        titles: Names of both sides in a reason, as in "there are no rows in context".
         in_cluster: What the rows in context share, if anything.
         out_cluster: What the rows out of context share, if anything.
         resamples: Bootstrap replicates.
@@ -125,6 +127,8 @@ def estimate_matched_gap(
         shared = None if cluster is None or not known.any() else cluster[known]
         samplings.append(Sampling(cluster=shared, resamples=resamples, seed=own, confidence=confidence))
     codes, strata = _make_strata(*(side["label"] for side in sides), *(side[column] for side in sides))
+    parts = zip(titles, (in_columns, out_columns), sides, strict=True)
+    missing = _explain_missing_values(column, [(title, len(of[LABEL]), len(kept[LABEL])) for title, of, kept in parts])
     within = np.array([0 if column == LABEL else each.label for each in strata])
     n_out, n_kept = len(out_columns["label"]), sum(each.n_out for each in strata if each.kept)
     return MatchedGap(
@@ -133,9 +137,22 @@ def estimate_matched_gap(
         n_in=sum(each.n_in for each in strata),
         n_out=sum(each.n_out for each in strata),
         share_out=n_kept / n_out if n_out else np.nan,
-        estimate=_estimate_gap(metric, sides, codes, within, samplings),
+        estimate=_estimate_gap(metric, sides, codes, within, samplings, missing),
         strata=strata,
     )
+
+
+def _explain_missing_values(column: str, sides: Sequence[tuple[str, int, int]]) -> str:
+    """Which side has no rows, or none with a value in the column; "" if both have some.
+
+    Args:
+        column: What is matched on.
+        sides: The title of each side, its rows, and those of them with a value.
+    """
+    empty = [title for title, rows, _ in sides if not rows]
+    lines = [f"there are no rows {' and none '.join(empty)}"] if empty else []
+    lines += [f"no row {title} has a value in {column}" for title, rows, kept in sides if rows and not kept]
+    return " and ".join(lines)
 
 
 def _make_strata(
@@ -173,23 +190,24 @@ def _estimate_gap(
     codes: tuple[Array, Array],
     within: Array,
     samplings: list[Sampling],
+    missing: str,
 ) -> Estimate:
     n, sampling = sum(len(rows) for rows in codes), samplings[0]
     method = f"percentile bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
     if metric not in list_weighted_names():
         able = wording.join_names(list_weighted_names())
         return Estimate(np.nan, n=n, method="none", reason=f"{metric} has no weighted form; {able} have one")
-    if not all(len(rows) for rows in codes):
-        return Estimate(np.nan, n=n, method=method, reason="no rows with a value on one side")
+    if missing:
+        return Estimate(np.nan, n=n, method=method, reason=missing)
     forms = [make_weighted_form(metric, side) for side in sides]
     whole = _compute_weights(codes, within, [np.ones((1, len(rows))) for rows in codes])
     value = float(_compute_differences(forms, whole)[0])
     if np.isnan(value):
-        return Estimate(value, n=n, method=method, reason="the two sides have no rows of like values to compare")
+        return Estimate(value, n=n, method=method, reason="the two sides have no rows with similar values to compare")
     classes = [side["label"] if metric == "auc" else np.zeros(len(side["label"])) for side in sides]
     few = min(_count_effective(rows[0], of) for rows, of in zip(whole, classes, strict=True))
     if few < _FEW:
-        why = f"the weighted rows count as {few:.1f} equal ones, too few for an interval"
+        why = f"the weighted rows are equivalent to {few:.1f} unweighted ones, too few for an interval"
         return Estimate(value, n=n, method=method, reason=why)
     drawn = _resample_gap(metric, sides, codes, within, samplings, value)
     kept = drawn[~np.isnan(drawn)]
@@ -198,10 +216,12 @@ def _estimate_gap(
     if metric in ("accuracy", "error_rate"):
         right = [side["label"] == side["prediction"] for side in sides]
         fewest = min(int(min(rows.sum(), (~rows).sum())) for rows in right)
-        reasons += [f"a side has {fewest} errors or right answers: it may be too narrow"] if fewest < _FEW else []
+        reasons += (
+            [f"a side has {fewest} errors or right answers: the interval may be too narrow"] if fewest < _FEW else []
+        )
     low, high = np.nan, np.nan
     if 2 * len(kept) < len(drawn) or np.ptp(kept) < _ROUNDING:
-        reasons.append("too few resamples are defined or differ: no interval")
+        reasons.append("too few resamples have a value or differ: no interval")
     else:
         low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
     return Estimate(value, low=low, high=high, n=n, method=method, reason="; ".join(reasons) or None)

@@ -31,6 +31,7 @@ _ROLES: Mapping[str, tuple[Role, ...]] = {
 
 
 _SIDES: tuple[Side, ...] = ("in", "out")
+_NO_CONTEXT = "no context is named"
 
 
 class RowSet(NamedTuple):
@@ -196,12 +197,20 @@ def measure_gap_at_equal(column: str, sets: Mapping[Role, RowSet], evaluated: Ev
     if cluster is not None:
         clusters = {f"{side}_cluster": evaluated.columns[cluster][mask] for side, mask in masks.items()}
     primary = evaluated.benchmark.primary_metric
-    if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):
+    is_of_groups = isinstance(evaluated.benchmark.out_of_context, GroupsOfRows)
+    if is_of_groups or () in evaluated.benchmark.out_of_context.where.values():
         n = int(masks["in"].sum())
-        reason = "one side is a statistic over groups of the same rows"
+        reason = "one side is a statistic over groups of the same rows" if is_of_groups else _NO_CONTEXT
         absent = Estimate(np.nan, n=n, method="none", reason=reason)
-        return MatchedGap(column=column, metric=primary, n_in=n, n_out=n, share_out=np.nan, estimate=absent, strata=())
-    return estimate_matched_gap(primary, inside, outside, column=column, **clusters, **evaluated.sampling)
+        n_out = n if is_of_groups else 0
+        return MatchedGap(
+            column=column, metric=primary, n_in=n, n_out=n_out, share_out=np.nan, estimate=absent, strata=()
+        )
+    words = evaluated.benchmark.words
+    titles = (words.inside_title, words.outside_title)
+    return estimate_matched_gap(
+        primary, inside, outside, column=column, titles=titles, **clusters, **evaluated.sampling
+    )
 
 
 def find_rows_behind(rows: RowSet, evaluated: EvaluationRows) -> NDArray[np.bool_]:
@@ -233,7 +242,7 @@ def explain_missing_side(sets: Container[Role], benchmark: Benchmark) -> str:
         benchmark: Whose sides these are.
     """
     if () in benchmark.out_of_context.where.values():
-        return "no context is named"
+        return _NO_CONTEXT
     titles = {"in": benchmark.words.inside_title, "out": benchmark.words.outside_title}
     missing = [title for role, title in titles.items() if role not in sets]
     return f"there are no rows {' and none '.join(missing)}"

@@ -131,8 +131,8 @@ class Board:
         shown = counts if len(counts) <= _SHOWN else [*counts[: _SHOWN - 1], sum(counts[_SHOWN - 1 :])]
         sizes = f"{', '.join(map(str, shown[:-1]))} and {shown[-1]}"
         return (
-            f"Sets of {sizes} entries are of different rows, labels, sides or groups. Which are the benchmark's own is "
-            "not known here, so none of them is ranked: neither a majority of senders nor a date decides. "
+            f"Sets of {sizes} entries have different rows, labels, sides or groups. It is not known here which are the "
+            "benchmark's own, so none of them is ranked: neither a majority of senders nor a date decides. "
             f"oochub leaderboard --truth SOURCE does, with the rows of {self.benchmark.name}/{self.benchmark.config}, "
             "as oochub build writes them"
         )
@@ -193,8 +193,8 @@ def _separate_other_data(rows: Sequence[BoardRow]) -> list[BoardRow]:
 def _explain_not_comparable(row: BoardRow, sets: Counter[Any]) -> BoardRow:
     others = sum(sets.values()) - sets[_make_data_key(row)]
     reason = (
-        f"{others} other {'entry is' if others == 1 else 'entries are'} of other rows or labels, and "
-        "which are the benchmark's own is not known here"
+        f"{others} other {'entry has' if others == 1 else 'entries have'} other rows or labels, and it is not "
+        "known here which are the benchmark's own"
     )
     return replace(row, reason=reason, check="", is_comparable=False)
 

@@ -23,7 +23,7 @@ BUILD_COLUMN = "build"
 """The last column of a built repository: which build each row is of. See `BuildRecord.text`."""
 
 _MARKER = "Build record: "
-_LOST = "the facts of its build are not known: they stand in build.json of the built repository"
+_LOST = "the facts of its build are not known; they are in build.json of the built repository"
 _TEXT = {"benchmark", "config", "version", "notes", "facts"}
 
 

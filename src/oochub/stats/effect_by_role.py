@@ -90,7 +90,10 @@ def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any 
     )
     both: dict[str, Any] = {"usual": groups[0], "others": groups[1], "alike": math.nan if alike is None else alike}
     if len(np.unique(roles[kept])) < 2:
-        reason = "no other classes have rows with it and without it, to tell it from images that are harder for all"
+        reason = (
+            "no other class has rows with it and without it, so it cannot be separated from images that are harder "
+            "for all"
+        )
         return EffectByRole(p_value=math.nan, trend=math.nan, reason=reason, **both)
     own = None if shared is None else np.unique(shared[kept], return_inverse=True)[1]
     stratum = np.unique(codes[kept], return_inverse=True)[1]

@@ -175,5 +175,5 @@ class Sampling:
         if self.clusters is None or self.clusters >= _SOME_CLUSTERS:
             return None
         if self.clusters == 1:
-            return "one cluster only: nothing is known of the differences between clusters"
+            return "one cluster only: nothing is known about differences between clusters"
         return f"only {self.clusters} clusters: the interval may be too narrow"

@@ -39,7 +39,7 @@ class GapUnderWrongContexts:
         'Wrong labels shrink the gap to 80% of its size: 0.300 is seen, the true gap is about 0.375 [0.210, 0.776].'
         """
         if math.isnan(self.corrected.low):
-            return f"How much wrong labels shrink the gap is not known: {self.corrected.reason}."
+            return f"It is not known how much wrong labels shrink the gap: {self.corrected.reason}."
         low, high = self.corrected.low, self.corrected.high
         return (
             f"Wrong labels shrink the gap to {self.shrinkage.value:.0%} of its size: {self.worst_case.value:.3f} is "
@@ -139,7 +139,7 @@ def _correct(seen: StratifiedGap, below: float, above: float, shrinkage: Estimat
     )
     reason = shrinkage.reason or (gap.reason if math.isnan(below) else None)
     if reason is None and shrinkage.low <= 0:
-        reason = "too few labels checked, or too many wrong, for bounds"
+        reason = "too few labels were checked, or too many are wrong, to give bounds"
     value = _clip(gap.value / shrinkage.value, most) if shrinkage.value > 0 else math.nan
     if reason:
         return Estimate(value, n=gap.n, method=_METHOD, reason=reason)

@@ -160,9 +160,9 @@ def t_interval(values: Array, sampling: Sampling, *, within: tuple[float, float]
     n, spread = len(values), _spread(values, sampling.cluster)
     method = f"t interval of {sampling.unit}"
     if n == 1:
-        return Estimate(spread.mean, n=n, method=method, reason="one row only: nothing is known of its spread")
+        return Estimate(spread.mean, n=n, method=method, reason="one row only: nothing is known about the spread")
     if spread.error <= 1e-12 * abs(spread.mean):
-        reason = f"{spread.mean:g} in every row or cluster: that says nothing of more rows"
+        reason = f"{spread.mean:g} in every row or cluster: this says nothing about further rows"
         return Estimate(spread.mean, n=n, method=method, reason=reason)
     low, high = np.clip(spread.interval(sampling), *within)
     estimate = Estimate(spread.mean, low=low, high=high, n=n, method=method, reason=sampling.warning)

@@ -61,7 +61,9 @@ def mean_of_shared(
         raise OochubError(f"{of} are values of 0 and 1{', or -1' if of == 'changes' else ''}, got others.")
     mean, spread = float(values.mean()), _spread(values, np.asarray(units))
     if n < 2 or spread.largest == n:
-        reason = "one row says nothing of others" if n < 2 else "all rows share one unit: nothing is known of others"
+        reason = (
+            "one row says nothing about others" if n < 2 else "all rows share one unit: nothing is known about others"
+        )
         return Estimate(mean, n=n, method="none", reason=reason)
     half = -float(special.stdtrit(spread.freedom, sampling.tail)) * spread.error
     if of == "shares":
@@ -75,7 +77,7 @@ def mean_of_shared(
         low, high = max(-1.0, min(low, mean - half)), min(1.0, max(high, mean + half))
         return Estimate(mean, low=low, high=high, n=n, method=f"{METHOD}, joined with adjusted wald")
     if spread.error <= 1e-12 * abs(mean):
-        reason = f"{mean:g} in every row: that says nothing of more rows"
+        reason = f"{mean:g} in every row: this says nothing about further rows"
         return Estimate(mean, n=n, method=METHOD, reason=reason)
     return Estimate(mean, low=mean - half, high=mean + half, n=n, method=METHOD)
 

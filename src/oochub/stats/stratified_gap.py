@@ -222,7 +222,7 @@ def _test_shares(rows: _Rows, cluster: Array | None, confidence: float) -> tuple
     elif least > 1 - confidence:
         reason = f"too few rows: even the largest gap that they could show has p = {least:.2f}"
     elif not is_exact and units < _FEWEST_UNITS:
-        reason = f"too few {unit}: they amount to {units:.1f} of equal weight, where {_FEWEST_UNITS} are needed"
+        reason = f"too few {unit}: they are equivalent to {units:.1f} of equal weight, and {_FEWEST_UNITS} are needed"
     if is_exact:
         return _estimate_difference_of_shares(rows, confidence, reason), math.nan if reason else p_value
     if reason:
