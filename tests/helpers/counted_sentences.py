@@ -588,7 +588,7 @@ def _(c: Counts) -> str:
     return "" if abs(c.judged) < 0.02 else f"the gap is {c.judged}"
 
 
-@rule(r"It is clearly lower in <k:K> of <m:K> groups \(Holm, 5%\)\.")
+@rule(r"Accuracy is clearly lower in <k:K> of <m:K> groups \(Holm, 5%\)\.")
 def _(c: Counts, k: str, m: str) -> str:
     clear = sum(is_clear and drop < 0 for drop, is_clear in c.drops.values())
     return "" if (int(k), int(m)) == (clear, len(c.drops)) else f"it is {clear} of {len(c.drops)}"

@@ -135,7 +135,7 @@ def test_facts_of_groups_name_the_three_largest_drops_against_the_same_class():
     what = verdict(report).on_what
     assert what.answer == f"Most for {words[0]}, {words[1]} and {words[2]}"
     assert what.detail.endswith(f"least for {words[3]}.")
-    assert "It is clearly lower in 4 of 4 groups (Holm, 5%)." in verdict(report).how_sure.detail
+    assert "Accuracy is clearly lower in 4 of 4 groups (Holm, 5%)." in verdict(report).how_sure.detail
 
 
 def test_no_group_stands_out_where_all_are_alike():

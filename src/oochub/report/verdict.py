@@ -330,7 +330,11 @@ def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         interval = "" if there is None else f"{format_numbers.interval(there, report.unit)}{_describe_limits(there)}"
         answer += f"{interval}; chance is {chance}."
     clear = sum(drop.is_clear and drop.value < 0 for drop in drops)
-    groups = f" It is clearly lower in {clear} of {len(drops)} groups (Holm, 5%)." if drops and case != "failed" else ""
+    groups = (
+        f" Accuracy is clearly lower in {clear} of {len(drops)} groups (Holm, 5%)."
+        if drops and case != "failed"
+        else ""
+    )
     covers = format_numbers.seeds(report.model.seeds, wording.name(benchmark.words.example))
     return Fact("How sure", answer, f"{groups} {wording.capitalize_sentence(covers)}.{_find_caveat(report)}")
 

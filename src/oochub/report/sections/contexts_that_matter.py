@@ -232,7 +232,7 @@ def _write_headline(found: ContextFindings) -> str:
         return "No context was found."
     if found.contexts[0].status == "no direction":
         return f"No direction is claimed: {wording.clean(found.contexts[0].reason or '')}."
-    return "None of the contexts found is shown to matter." if found.n_tests else "No context could be tested."
+    return "No context that was found is shown to matter." if found.n_tests else "No context could be tested."
 
 
 def _write_sentences(report: "Report") -> tuple[str, ...]:
