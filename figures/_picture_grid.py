@@ -172,8 +172,8 @@ def read_pictures(dataset: Any, split: str, ids: Sequence[str]) -> dict[str, Ima
     missing = [name for name in ids if name not in row_of]
     if missing:
         raise OochubError(
-            f"{len(missing)} of the {len(ids)} examples to show are not in the data set, first {missing[0]}. "
-            f"Give the data set that was predicted, its split {split}."
+            f"{len(missing)} of the {len(ids)} examples to show are not in the data set, first {missing[0]}. Give "
+            f"the data set that was predicted, with its split {split}."
         )
     rows = part.select([row_of[name] for name in ids]).select_columns(["image"])
     pictures = {}

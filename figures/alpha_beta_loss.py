@@ -64,7 +64,7 @@ def alpha_beta_loss(
             if sizes[-1] > 1:
                 halves.append(float(1.96 * loss[hard].std(ddof=1) / np.sqrt(sizes[-1])))
     if np.isnan(mean).all():
-        raise OochubError(f"No {side} is hard at any of these alphas and betas. Take smaller alphas or other betas.")
+        raise OochubError(f"No {side} is hard at any of these alphas and betas. Use smaller alphas or other betas.")
     ax = make_axes(ax, 6.0, 4.2)
     draw_heat_map(
         ax,

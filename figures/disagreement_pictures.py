@@ -74,7 +74,7 @@ def disagreement_pictures(
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
         other = choose_wording("detector=", "--detector")
-        raise OochubError(f"Two detectors disagree, got {key} twice. Name another with {other}.")
+        raise OochubError(f"Two different detectors are needed, got {key} twice. Name another with {other}.")
     if columns < 1:
         raise OochubError(f"columns is a whole number of 1 or more, got {columns}.")
     parts = split_scored_sets(scored_sets)

@@ -106,7 +106,7 @@ def _check_grid(cells: pd.DataFrame) -> tuple[list[str], int]:
         raise OochubError(f"Two reports are of {method} on {task} with the same seeds, {list(seed)}. Leave one out.")
     tasks = sorted(cells["task"].unique())
     if len({task.partition("/")[0] for task in tasks}) > 1:
-        raise OochubError(f"A mean is over tasks of one benchmark, got {', '.join(tasks)}. Draw one figure for each.")
+        raise OochubError(f"A mean needs tasks of one benchmark, got {', '.join(tasks)}. Draw one figure for each.")
     for method, part in cells.groupby("method", sort=False):
         for seed in sorted(part["seed"].unique()):
             lacking = sorted(set(tasks) - set(part[part["seed"] == seed]["task"]))
@@ -160,7 +160,7 @@ def hard_easy_bars(reports: Sequence[Report], *, metric: str = "auc", ax: "Axes 
     """
     reports = list(reports)
     if not reports:
-        raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
+        raise OochubError("There are no reports. Give at least one that `oochub evaluate` made.")
     split = metric in _SPLIT and all(report.slice_of(half) for report in reports for half in _HALVES)
     roles = [*_SIDES, *(_HALVES if split else ())]
     parts, averaged = _group_by_method(reports, metric, roles)

@@ -89,7 +89,9 @@ def misclassified_pictures(
     column, joint = declared.context_column, f" {declared.words.place or 'in'} "
     if not predictions.output.one_answer or column not in predictions.column_names:
         lacks = "one class a row" if not predictions.output.one_answer else f"a column {column!r} of contexts"
-        raise OochubError(f"Mistakes are shown beside training images of a context; these predictions lack {lacks}.")
+        raise OochubError(
+            f"Mistakes are shown beside training images of a context, but these predictions lack {lacks}."
+        )
     if columns < 1:
         raise OochubError(f"columns is at least 1, got {columns}.")
     if label is not None and label not in names:

@@ -128,14 +128,16 @@ def _select_rows(frame: "pd.DataFrame", detector: str | None, metric: str, model
         rows = rows[rows[column] == taken[0]]
     if rows["in"].nunique() > 1:
         sets = ", ".join(map(str, rows["in"].unique()))
-        raise OochubError(f"All sets stand against one set in distribution, got {sets}. Keep the rows of one of them.")
+        raise OochubError(
+            f"All sets must be compared with the same in-distribution set, got {sets}. Keep the rows of one of them."
+        )
     doubled = rows[rows.duplicated(["seed", "out"])]
     if len(doubled):
         first = doubled.iloc[0]
         raise OochubError(f"{len(doubled)} numbers are there twice, first {first['out']} of seed {first['seed']}.")
     if rows["value"].isna().all():
         why = dict.fromkeys(rows["reason"].dropna().astype(str)) if "reason" in rows else ()
-        raise OochubError(f"Every {metric} is undefined{': ' if why else ''}{', '.join(why)}. Take more images.")
+        raise OochubError(f"Every {metric} is undefined{': ' if why else ''}{', '.join(why)}. Use more images.")
     return rows
 
 

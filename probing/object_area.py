@@ -114,7 +114,8 @@ class BoxAreas(ObjectArea):
             if x1 >= picture.image.width or y1 >= picture.image.height:
                 raise OochubError(
                     f"A box in the column {self._column} lies outside its image of {picture.image.width} x "
-                    f"{picture.image.height} pixels; the row {row.example_id} has {[x1, y1, x2, y2]}. Mend the column."
+                    f"{picture.image.height} pixels; the row {row.example_id} has {[x1, y1, x2, y2]}. Correct the "
+                    "column."
                 )
             mask[max(0, int(y1)) : int(np.ceil(y2)), max(0, int(x1)) : int(np.ceil(x2))] = True
         return mask
@@ -132,8 +133,8 @@ class BoxAreas(ObjectArea):
             is_number and np.isfinite(boxes).all() and (boxes[:, 2:] > boxes[:, :2]).all() and (boxes[:, 2:] > 0).all()
         ):
             raise OochubError(
-                f"A box in the column {self._column} is four numbers x1, y1, x2, y2 in pixels, x1 < x2 and y1 < y2; "
-                f"the row {row.example_id} has {given!r}. Mend the column, or name another one."
+                f"A box in the column {self._column} must be four numbers x1, y1, x2, y2 in pixels, x1 < x2 and y1 < "
+                f"y2; the row {row.example_id} has {given!r}. Correct the column, or name another one."
             )
         found: list[list[float]] = boxes.tolist()
         return found

@@ -61,10 +61,10 @@ def test_what_is_asked_of_contexts_is_checked_first(pictures):
     for wrong, words in (
         ({"contexts": "propertys"}, "Did you mean 'properties'"),
         ({"contexts": "properties", "context_settings": {"k": 3}}, "k"),
-        ({"context_settings": {"k": 3}}, "name it with contexts="),
+        ({"context_settings": {"k": 3}}, "name the method with contexts="),
         ({"contexts": "properties", "correction": "bonferroni"}, "holm"),
         ({"contexts": "properties", "choose_on": "test"}, "train"),
-        ({"choose_on": "half"}, "choose_on= is read where a way finds contexts"),
+        ({"choose_on": "half"}, "choose_on= belongs to a method that finds contexts"),
     ):
         with pytest.raises(OochubError, match=words):
             audit(Onlooker("object"), pictures, **wrong)

@@ -121,8 +121,9 @@ class KeptRows:
             self._file.flush()
         except OSError as error:
             raise OochubError(
-                f"Could not keep {rows.nbytes:,} bytes of training rows in {tempfile.gettempdir()}: "
-                f"{error.strerror or error}. Set TMPDIR to a folder with room, or call fit on memory-map_file arrays."
+                f"Could not store {rows.nbytes:,} bytes of training rows in {tempfile.gettempdir()}: "
+                f"{error.strerror or error}. Set TMPDIR to a folder with enough space, or call fit on memory-mapped "
+                "arrays."
             ) from error
         last = self._parts[-1] if self._parts else None
         if isinstance(last, _Filed) and _end(last) == (self._file, start, rows.shape[1:], rows.dtype):

@@ -175,7 +175,7 @@ class Background:
         )
         if not rows.is_asked.any():
             words = "is of a known class" if asked_for is None else f"has a {asked_for}"
-            raise OochubError(f"No row of {split} {words}, so nothing can be altered. Take another split.")
+            raise OochubError(f"No row of {split} {words}, so there is nothing to alter. Choose another split.")
         area.begin(rows.with_object())
         key = predictions.metadata.provenance.get("key")
         answers = AlteredAnswers(rows, seed=self.seed, key=str(key) if key and asked.cache else None)

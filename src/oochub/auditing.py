@@ -218,7 +218,7 @@ def _check_task(data: Any) -> None:
     declared = find_data_declaration(parts)
     if declared and declared.task and "labels" in (next(iter(parts.values())).column_names or ()):
         task = choose_wording("oochub.audit(model, 'nooch/ce_car')", "oochub audit MODEL nooch/ce_car")
-        raise OochubError(f"{declared.name} holds many tasks at once here. Audit one of them: {task}.")
+        raise OochubError(f"{declared.name} holds many tasks at once. Audit one of them: {task}.")
 
 
 def _evaluate(predictions: Predictions, source: Predictions | Path, intervals: IntervalSettings) -> Report:

@@ -96,7 +96,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         except OSError as error:
             raise OochubError(
                 f"The cache of `datasets` cannot be written: {error}. Set HF_DATASETS_CACHE (or HF_HOME) to a folder "
-                f"of yours{choose_wording(', or give cache_dir=', '')}."
+                f"that you can write{choose_wording(', or give cache_dir=', '')}."
             ) from error
 
     @classmethod

@@ -172,7 +172,7 @@ class Detector:
         """
         if not self.is_fitted:
             if self._gathered is None:
-                raise OochubError(f"{_format_call(self)} got no rows. Call partial_fit({self._arguments()}) first.")
+                raise OochubError(f"{_format_call(self)} has no rows yet. Call partial_fit({self._arguments()}) first.")
             self._finish(self._gathered)
             self.is_fitted, self._gathered, self._head = True, None, ()
         return self
@@ -368,7 +368,9 @@ class SavedDetector:
         """
         for name in (_CARD, _STATE):
             if not (folder / name).exists():
-                raise OochubError(f"No saved detector in {folder} (no {name}). Detector.save(folder) writes one.")
+                raise OochubError(
+                    f"There is no saved detector in {folder} (no {name}). Detector.save(folder) writes one."
+                )
         return from_json(cls, read_json(folder / _CARD), what=str(folder / _CARD))
 
     def made(self) -> Any:

@@ -272,7 +272,7 @@ def check_config(inputs: Input, config: Any) -> None:
         own = getattr(config, name, value)
         if own != value:
             raise OochubError(
-                f"The model's config says {name}={own}, and the {inputs.words()} of the data set need {value}."
+                f"The model's config says {name}={own}, but the {inputs.words()} of the data set need {value}."
             )
 
 

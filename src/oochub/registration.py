@@ -73,7 +73,7 @@ def _register_now() -> None:
     except (AttributeError, ImportError) as error:
         warnings.warn(
             f"This version of `datasets` has no place for the benchmarks ({error}), so load_dataset does not know "
-            "them. oochub.load('nooch/ce_car', data_dir=...) and all commands work as before.",
+            "them. oochub.load('nooch/ce_car', data_dir=...) and all commands still work.",
             OochubWarning,
             stacklevel=2,
         )
@@ -95,7 +95,7 @@ def _change_datasets() -> None:
     ours = {name: catalog.module_name("benchmark", name) for name in catalog.names("benchmark")}
     for name, module in ours.items():
         if name in table and table[name][0] != module:
-            raise OochubError(f"`datasets` itself has a builder named {name!r}; rename the benchmark.")
+            raise OochubError(f"`datasets` itself has a builder named {name!r}. Rename the benchmark.")
     table.update({name: (module, hash_source(module)) for name, module in ours.items()})
     if factory.__module__ != __name__:
         datasets.load.PackagedDatasetModuleFactory = _wrap_without_scan(factory)

@@ -63,5 +63,5 @@ def test_a_setting_is_said_in_one_way():
     given = ModelSettings(label_map="map.csv", restrict=True, mode_options={"folds": 3})
     assert given.of_mode == {"label_map": "map.csv", "restrict": True, "folds": 3}
     assert ModelSettings().of_mode == {}
-    with pytest.raises(oochub.OochubError, match="--mode-option restrict= and --restrict say one thing"):
+    with pytest.raises(oochub.OochubError, match="--mode-option restrict= and --restrict set the same option"):
         ModelSettings(restrict=True, mode_options={"restrict": True}).of_mode  # noqa: B018

@@ -72,8 +72,8 @@ def test_broken_rows_keep_their_numbers(monkeypatch):
     ("options", "words"),
     [
         ({"engine": "dask"}, r"No engine named 'dask'. Allowed: local, ray"),
-        ({"actors": 2}, r"ray_address= and actors= are of engine=ray"),
-        ({"ray_address": "auto"}, r"ray_address= and actors= are of engine=ray"),
+        ({"actors": 2}, r"ray_address= and actors= need engine=ray"),
+        ({"ray_address": "auto"}, r"ray_address= and actors= need engine=ray"),
     ],
 )
 def test_what_does_not_fit_is_said_before_the_model_is_opened(options, words):

@@ -233,7 +233,7 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     code, again, err = run("--probe", "background", "--masks", "masks", "--probe-option", "rows=12")
     assert code == 0 and json.loads(again) == json.loads(out) and "No model was run" in err
     code, _, err = run("--masks", "masks")
-    assert code == 2 and "go with --probe background" in err
+    assert code == 2 and "need --probe background" in err
     code, _, err = run("--probe", "background", "--masks", "nomasks")
     assert code == 2 and "There is no folder of masks at nomasks" in err
     code, _, err = run("--probe", "background", "--masks", "masks", "--boxes", "b")

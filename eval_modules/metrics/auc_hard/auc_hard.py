@@ -77,8 +77,8 @@ def _is_hard(challenge: Any, label: Array) -> Array:
     array = challenge if hasattr(challenge, "codes") else check_vector(challenge, "challenge")  # or a Categorical
     if array.dtype.kind not in "OUT":
         raise OochubError(
-            f"challenge must hold names ({', '.join(_CHALLENGES)}), got {describe_array(array)}. "
-            "A ClassLabel column gives names with features['challenge'].int2str(numbers)."
+            f"challenge must hold names ({', '.join(_CHALLENGES)}), got {describe_array(array)}. For a ClassLabel "
+            "column, features['challenge'].int2str(numbers) gives the names."
         )
     is_named = {name: array == name for name in _CHALLENGES}
     unknown = ~np.logical_or.reduce(list(is_named.values()))

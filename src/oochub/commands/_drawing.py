@@ -189,8 +189,8 @@ def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
     if len(by_name) < 1 + compared:
         names = f"only {words[0]}" if words else "none"
         raise OochubError(
-            f"{kind} shows {'two detectors' if compared else 'a detector'}, and {names} is named. "
-            "Name one: --detector vim."
+            f"{kind} shows {'two detectors' if compared else 'a detector'}, but {names} is named. Name one: "
+            "--detector vim."
         )
     to_fit = [name for name, detector in by_name.items() if {"features", "logits", "label"} & set(detector.fit_needs)]
     if to_fit and sources.reference is None:
@@ -222,4 +222,4 @@ def _read(what: str, text: str, annotation: Any) -> Any:
         return _READERS[annotation](text)
     except ValueError as error:
         wanted = "a whole number" if annotation is int else "numbers with commas between"
-        raise OochubError(f"{what} is {wanted}, got {text!r}.") from error
+        raise OochubError(f"{what} must be {wanted}, got {text!r}.") from error

@@ -24,7 +24,7 @@ PANEL = "Data"
 
 def cache(
     action: Annotated[
-        str | None, typer.Argument(metavar="clear", help=("clear removes entries; without it the cache is listed."))
+        str | None, typer.Argument(metavar="clear", help="clear removes entries; without it the cache is listed.")
     ] = None,
     kind: Annotated[str | None, typer.Argument(metavar="CACHE", help="Kind of entry, as listed; default all.")] = None,
     older_than: Annotated[
@@ -37,7 +37,7 @@ def cache(
     from oochub.errors import OochubError, unknown_name
 
     if action not in (None, "clear"):
-        raise unknown_name("action", action, ["clear"], "Without one, `oochub cache` lists.")
+        raise unknown_name("action", action, ["clear"], "`oochub cache` without an action lists the caches.")
     if action is None and (older_than is not None or dry_run):
         option = "--dry-run" if dry_run else "--older-than"
         raise OochubError(f"{option} is for clearing: oochub cache clear {option} ...")
@@ -89,14 +89,14 @@ def _format_megabytes(size: int) -> str:
 
 _WHAT = {
     "predictions": "what models said of splits",
-    "features": "what encoders saw of training splits, for linear probes",
-    "pixels": "decoded images of trainings",
+    "features": "features of training splits, for linear probes",
+    "pixels": "decoded training images",
     "embeddings": "captions as vectors",
     "contexts": "what was measured of images to find their contexts",
     "checks": "what entries of leaderboards gave when they were computed again",
     "pushes": "benchmarks as files for the Hub",
     "shards": "which files of repositories were compared with their digests",
-    "compiled": "networks that torch compiled",
+    "compiled": "networks compiled by torch",
     "builds": "benchmarks as `datasets` built them",
 }
 _PATTERNS = {

@@ -39,5 +39,7 @@ def predict(
         return
     cached = predictions.metadata.provenance["when"].get("cached")
     if cached is not None:
-        typer.echo(f"No model was run: the same was predicted at {cached}. --no-cache predicts again.", err=True)
+        typer.echo(
+            f"No model was run: the same predictions were made at {cached}. --no-cache predicts again.", err=True
+        )
     print_result({"predictions": str(out), "rows": len(predictions), "cached": cached is not None}, as_json)

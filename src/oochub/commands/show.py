@@ -30,12 +30,12 @@ def show(
     kind: Annotated[
         str,
         typer.Argument(
-            help=("Kind of thing, as `oochub list` names it: benchmark, metric, ...; models; or only a name.")
+            help="Kind of thing, as `oochub list` names it: benchmark, metric, ...; models; or only a name."
         ),
     ],
     name: Annotated[
         str | None,
-        typer.Argument(help=("Name of the thing; nooch/all is one config of a benchmark; for models, a model_type.")),
+        typer.Argument(help="Name of the thing; nooch/all is one config of a benchmark; for models, a model_type."),
     ] = None,
     data_dir: Annotated[
         str | None,
@@ -65,10 +65,12 @@ def _find_thing(name: str) -> tuple[str, str]:
     found = [kind for kind in catalog.kinds() if (plain if kind == "benchmark" else name) in catalog.names(kind)]
     if not found:
         known = [each for kind in catalog.kinds() for each in catalog.names(kind)]
-        raise unknown_name("thing or kind of thing", name, [*catalog.kinds(), *known], "`oochub list` shows all.")
+        raise unknown_name(
+            "thing or kind of thing", name, [*catalog.kinds(), *known], ("`oochub list` shows everything.")
+        )
     if len(found) > 1:
         several = ", ".join(f"oochub show {kind} {name}" for kind in found)
-        raise OochubError(f"{len(found)} things are called {name}. Say which: {several}.")
+        raise OochubError(f"{len(found)} things are called {name}. Say which one: {several}.")
     return found[0], name
 
 
@@ -241,7 +243,7 @@ def _find_raw_folder(name: str, data_dir: str | None) -> Path | None:
         return folder if "OOCHUB_DATA" in os.environ and folder.is_dir() else None
     folder = Path(data_dir).expanduser()
     if not folder.is_dir():
-        raise OochubError(f"There is no folder {folder}. Give the raw folder of {name}, or none.")
+        raise OochubError(f"There is no folder {folder}. Give the raw folder of {name}, or leave it out.")
     return folder
 
 

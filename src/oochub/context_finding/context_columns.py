@@ -172,7 +172,7 @@ def make_way(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
             f"--context-{name}" if f"context_{name}" in list_options(ContextSettings) else f"--context-option {name}="
         )
         raise OochubError(
-            f"The way {by} needs {choose_wording(f'{name}=', typed)}: `oochub show context {by}` says what."
+            f"The method {by} needs {choose_wording(f'{name}=', typed)}: `oochub show context {by}` says what."
         )
     way: ContextWay = kind(**settings)
     return way
@@ -267,7 +267,7 @@ def _join_columns(
     splits, start = {}, 0
     names = _name_columns(named.columns, next(iter(data.values())).column_names, facts.way)
     renamed = [
-        f"the column {name} is the data's own; that of {facts.way} is {new}"
+        f"the column {name} belongs to the data; the one of {facts.way} is {new}"
         for name, new in names.items()
         if new != name
     ]

@@ -94,7 +94,7 @@ class FileDigest:
         if not file.exists() and file.suffix == ".json":
             return  # shards without their index, as those of the Hub, are read by the card
         if not file.is_file():
-            raise OochubError(f"{shard} is missing, and build.json lists it. {again}")
+            raise OochubError(f"{shard} is missing, but build.json lists it. {again}")
         if (size := file.stat().st_size) != self.size:
             raise OochubError(
                 f"{shard} has {size:,} bytes, and build.json says {self.size:,}: it is cut short, or of another build. "

@@ -58,7 +58,9 @@ def check_arguments(criterion: str | Callable[..., Any], arguments: Mapping[str,
     title, hints, parameters = function.__name__, get_type_hints(function), inspect.signature(function).parameters
     arrays = [name for name in parameters if hints.get(name) in (ArrayLike, ArrayLike | None)]
     if not arrays:
-        raise OochubError(f"{title} has no parameter annotated numpy.typing.ArrayLike, to be read from a column.")
+        raise OochubError(
+            f"{title} has no parameter annotated numpy.typing.ArrayLike, so none can be read from a column."
+        )
     content = {name: value for name, value in arguments.items() if value is not None}
     for name in content:
         if name not in parameters:
@@ -181,7 +183,7 @@ def challenge(
     for name, part in parts.items():
         check_columns(criterion_arguments, part.features, replace=replace, split=name)
     if restrict_train and "train" not in parts:
-        raise OochubError(f"restrict_train drops rows of the split train; there are only {', '.join(parts)}.")
+        raise OochubError(f"restrict_train drops rows of the split train, but there are only {', '.join(parts)}.")
     read = {key: _read(parts, columns) for key, columns in criterion_arguments.columns.items()}
     names = _find_class_names(parts, criterion_arguments.columns)
     arrays, values = _encode_arguments(criterion_arguments, names, read)
@@ -199,7 +201,7 @@ def challenge(
         if restrict_train and name == "train":
             easy = np.flatnonzero(codes == 0)
             if not len(easy):
-                raise OochubError("Every example of train is hard, so that restrict_train would leave none.")
+                raise OochubError("Every example of train is hard, so restrict_train would leave none.")
             dropped, part = len(part) - len(easy), part.select(easy)
         judged[name] = part
     whole = datasets.DatasetDict(judged) if isinstance(dataset, datasets.DatasetDict) else next(iter(judged.values()))
@@ -257,7 +259,9 @@ def _convert_column(column: pa.Array, feature: Any, title: str) -> NDArray[Any]:
         return np.asarray(column.to_numpy(zero_copy_only=False))
     widths = pc.unique(pc.list_value_length(column)).to_pylist() or [0]
     if len(widths) > 1:
-        raise OochubError(f"Column {title} holds lists of {min(widths)} to {max(widths)} values; all must be as long.")
+        raise OochubError(
+            f"Column {title} holds lists of {min(widths)} to {max(widths)} values; all must have the same length."
+        )
     return np.asarray(pc.list_flatten(column).to_numpy(zero_copy_only=False)).reshape(len(column), widths[0])
 
 

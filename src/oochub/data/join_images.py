@@ -159,7 +159,7 @@ class _InData:
             names = getattr(part, "column_names", None) or ()
             if "example_id" not in names or column not in names:
                 raise OochubError(
-                    f"The images are a folder, or data with the columns example_id and {column}, got "
+                    f"The images must be a folder, or data with the columns example_id and {column}, got "
                     f"{', '.join(names) or type(part).__name__}."
                 )
         self._parts = [part.cast_column(column, datasets.Image(decode=False)) for part in parts]

@@ -165,7 +165,7 @@ def load_benchmark(
     """
     benchmark, named = split_name(source)
     if config is not None and named and config != named:
-        raise OochubError(f"{source} names the config {named}, and config is {config!r}. Give one of them.")
+        raise OochubError(f"{source} names the config {named}, but config is {config!r}. Give one of them.")
     check_options(benchmark, options or {})
     chosen = get_builder_class(benchmark).checked_config(config or named or None)  # a name alone might mean a folder
     builder = make_benchmark_builder(benchmark, chosen, data_dir=data_dir, options=options)
@@ -310,7 +310,7 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
     names = {column: _get_class_names(data.features[column]) for column in data.column_names if column not in truth}
     names = {column: classes for column, classes in names.items() if classes}
     if isinstance(columns, Mapping) or not isinstance(columns, bool | Iterable):
-        raise OochubError(f"text_columns takes True, or names of columns, got a {type(columns).__name__}.")
+        raise OochubError(f"text_columns must be True, or names of columns, got a {type(columns).__name__}.")
     chosen = [columns] if isinstance(columns, str) else list(names if columns is True else columns or ())
     for column in chosen:
         if column not in names:

@@ -283,7 +283,7 @@ def _collect_texts(value: Any) -> Iterator[str]:
 def _points_elsewhere(source: str, path: str) -> OochubError:
     return OochubError(
         f"The card of {source} names data from elsewhere, {path[:200]!r}, which are not read. Load them by their own "
-        "path, or mend the card."
+        "path, or correct the card."
     )
 
 

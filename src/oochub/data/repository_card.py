@@ -42,7 +42,9 @@ class RepositoryCard:
         {}
         """
         if len(content) > _LONGEST:
-            raise OochubError(f"{place} has {len(content):,} characters of {_LONGEST:,} allowed. Correct or remove it.")
+            raise OochubError(
+                f"{place} has {len(content):,} characters, but at most {_LONGEST:,} are allowed. Correct or remove it."
+            )
         try:
             _check_aliases(content.partition("\n---")[0])
             read = cls(DatasetCard(content, ignore_metadata_errors=False))

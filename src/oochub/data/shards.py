@@ -58,7 +58,7 @@ class Shard:
         """
         path = folder / self.url
         if not path.is_file():
-            raise OochubError(f"The shard {path} is missing, and {INDEX} beside it lists it. {_AGAIN}")
+            raise OochubError(f"The shard {path} is missing, but {INDEX} beside it lists it. {_AGAIN}")
         size = path.stat().st_size
         if size != self.filesize:
             raise OochubError(
@@ -140,7 +140,7 @@ class ShardIndex:
             if not _NAME.fullmatch(name):
                 raise OochubError(f"{path}: a name must be of letters, digits and '_', got {name!r}. {_AGAIN}")
         if not names or len(set(names)) < len(names):
-            raise OochubError(f"{path}: each split must stand there once, got {', '.join(names) or 'none'}. {_AGAIN}")
+            raise OochubError(f"{path}: each split must be listed once, got {', '.join(names) or 'none'}. {_AGAIN}")
         for shard in (each for split in found.datasets for each in split.shardlist):
             if Path(shard.url).name != shard.url:
                 raise OochubError(f"{path}: url must be the name of a file beside it, got {shard.url!r}. {_AGAIN}")
@@ -344,8 +344,8 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                     name = "nothing" if member is None else repr(member.name)
                     if member is None or not member.isreg() or member.name != f"{row:09d}.{suffix}":
                         raise OochubError(
-                            f"The shard {path} should have the file {row:09d}.{suffix} after {len(members)} others of "
-                            f"that sample, and has {name}. {_BUILD_AGAIN}"
+                            f"The shard {path} should have the file {row:09d}.{suffix} after {len(members)} others "
+                            f"of that sample, but has {name}. {_BUILD_AGAIN}"
                         )
                     members[suffix] = member
                 yield self._read_row(archive, members, path)
@@ -378,7 +378,9 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         for own, stored in zip(read, rows, strict=True):
             for name, value in own.items():  # Arrow makes 1 of 1.5 without a word
                 if value != stored[name] and json.dumps(value) != json.dumps(stored[name]):
-                    raise ValueError(f"{name} is {json.dumps(stored[name])[:60]}, which is no {self._features[name]}")
+                    raise ValueError(
+                        f"{name} is {json.dumps(stored[name])[:60]}, which is not a {self._features[name]}"
+                    )
         return table
 
 

@@ -142,8 +142,8 @@ def _check_lengths(names: tuple[str, ...], places: Sequence[NDArray[Any]], split
             name = names[codes[np.argmax(long[codes])]]
             raise OochubError(
                 f"{title} holds a text of {len(name):,} characters, {name[:40]!r}..., in "
-                f"{format_first_rows(long[codes])} of "
-                f"split {split}, and a name has at most {LONGEST_NAME:,}. Name another column, or shorten these."
+                f"{format_first_rows(long[codes])} of split {split}, but a name has at most {LONGEST_NAME:,}. Name "
+                "another column, or shorten these."
             )
 
 
@@ -296,7 +296,7 @@ def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
                 where = f"no file at {path[:_SHOWN]}" if path else "neither bytes nor a path"
                 raise OochubError(
                     f"The image {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
-                    f"row out; another column is named with {choose_wording('image=', '--image-column')}."
+                    f"row out; to use another column, name it with {choose_wording('image=', '--image-column')}."
                 )
         start += len(chunk)
 

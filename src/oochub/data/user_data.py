@@ -261,7 +261,7 @@ def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_ow
             name = column.names[codes[np.argmax(strange)]]
             same = format_first_rows(codes == column.names.index(name))
             raise unknown_name(
-                "challenge", name, KINDS, f"{same} of split {split}. Write one of these, or rename yours."
+                "challenge", name, KINDS, f"{same} of split {split}. Use one spelling for these, or rename yours."
             )
     return _Made(
         datasets.ClassLabel(names=list(KINDS)),

@@ -193,7 +193,9 @@ def write_user_repository(
         data = load_columns(source, settings or DataSettings(), num_proc=num_proc)
         record = BuildRecord.of(next(iter(data.values())).info)
         if record is None:
-            raise OochubError(f"{source} is a repository already: copy it, or name its columns to make another of it.")
+            raise OochubError(
+                f"{source} is already a repository: copy it, or name its columns to make another one from it."
+            )
         write_repository(target, data, record, _describe_own(data, record), tag="own-data", shard_size=shard_size)
     return target
 

@@ -99,7 +99,8 @@ def _read_npz(path: Path, content: bytes) -> pa.Table:
             size = sum([member.file_size for member in packed.infolist()]) if packed else 0
             if size > max(_LIGHT, _TIMES * len(content)):
                 raise OochubError(
-                    f"{path} is not read: its {len(content) / 1e6:.0f} MB hold {size / 1e6:.0f} MB. Write it again."
+                    f"{path} is not read: its {len(content) / 1e6:.0f} MB expand to {size / 1e6:.0f} MB. Write it "
+                    "again."
                 )
             columns = {name: _convert_byte_order(arrays[name]) for name in arrays.files}
     except OochubError:
@@ -124,7 +125,7 @@ def _convert_byte_order(array: Any) -> Any:
 def _measure_length(path: Path, name: str, array: Any) -> int:
     if not isinstance(array, np.ndarray) or array.ndim not in (1, 2) or array.shape[1:] == (0,):
         shape = getattr(array, "shape", "no array")
-        raise OochubError(f"{name} in {path} must be an array (n,) or (n, c), got {shape}. Write it so.")
+        raise OochubError(f"{name} in {path} must be an array (n,) or (n, c), got {shape}. Write it in that shape.")
     return len(array)
 
 

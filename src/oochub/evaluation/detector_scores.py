@@ -124,7 +124,7 @@ def make_detector(words: str) -> Any:
     for option in filter(None, options.split(",")):
         key, equals, value = option.partition("=")
         if not equals:
-            raise OochubError(f"Hyperparameters of a detector are written {name}:key=value,..., got {words!r}.")
+            raise OochubError(f"Hyperparameters of a detector must be written {name}:key=value,..., got {words!r}.")
         if key in given:
             raise OochubError(f"{words!r} gives {key} twice. Give it once.")
         given[key] = None if value == "none" else parse_value(value, by=f"{key} of {name}")
@@ -161,8 +161,8 @@ def find_ood_rows(part: Predictions) -> NDArray[np.bool_]:
         if wrong:
             raise OochubError(
                 f"is_ood must be true or false in each row, or 1 or 0, got {given[wrong[0]]!r} in row {wrong[0]} of "
-                f"{part.metadata.config} ({len(wrong):,} such rows). Write it so, or drop the column: a label of -1 is "
-                "out of distribution."
+                f"{part.metadata.config} ({len(wrong):,} such rows). Correct it, or drop the column: a label of -1 "
+                "then means out of distribution."
             )
         return given.astype(bool)
     outside: NDArray[np.bool_] = part.label < 0
@@ -211,7 +211,7 @@ def _check_stored(detector: Any, part: Predictions) -> None:
             stated = f"{name}={getattr(used, name):g}" if used is not None else "settings that they do not say"
             raise OochubError(
                 f"{key} has {name} {wanted:g}, but the odin_logits of {config} were made with {stated}. Predict with "
-                f"{asked}, or name the detector with theirs."
+                f"{asked}, or give the detector the same value."
             )
 
 

@@ -53,8 +53,9 @@ def _check_parts(predictions: Any) -> list[Predictions | str | Path]:
     for part in parts:
         if not isinstance(part, Predictions | str | Path):
             raise OochubError(
-                f"predictions must be Predictions, the path of a file, or a list of these, got a {type(part).__name__}."
-                " Arrays become such with Predictions.from_arrays, a frame with Predictions.from_pandas."
+                "predictions must be Predictions, the path of a file, or a list of these, got a "
+                f"{type(part).__name__}. Convert arrays with Predictions.from_arrays, a frame with "
+                "Predictions.from_pandas."
             )
     return parts
 

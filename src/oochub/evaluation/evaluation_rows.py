@@ -271,7 +271,7 @@ def check_limits(evaluated: EvaluationRows) -> None:
         else:
             count = len(WorstOfGroups(split=name, column=column).rows_of_groups(evaluated.columns))
         if count > MOST_GROUPS:
-            raise _refuse_too_many(column, count, MOST_GROUPS, f"Give coarser groups, or evaluate without {column}")
+            raise _refuse_too_many(column, count, MOST_GROUPS, f"Use coarser groups, or evaluate without {column}")
 
 
 def _refuse_too_many(column: str, found: int, most: int, advice: str) -> OochubError:

@@ -142,7 +142,7 @@ def _raise_difference(first: Predictions, differs: Any, what: str, one: Any, oth
     at = int(np.argmax(differs))
     example = f"{first.split[at]}/{first.column('example_id')[at]}"
     return OochubError(
-        f"{int(differs.sum()):,} of {len(first):,} examples have another {what} in the two predictions, first "
+        f"{int(differs.sum()):,} of {len(first):,} examples have a different {what} in the two predictions, first "
         f"{example}: {one[at]} and {other[at]}. Predict with both models on the same data."
     )
 

@@ -277,7 +277,7 @@ def _read_features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -
         configs = ", ".join(str(part.metadata.config) for part in embedding)
         lacks = "has no features" if parts and parts[0].features is None else f"is there {len(parts)} times"
         raise OochubError(
-            f"The embedding of {scored.name} {lacks}; given: {configs}. Give one file with features a set."
+            f"The embedding of {scored.name} {lacks}; given: {configs}. Give one file with features for each set."
         )
     row_of = {key: row for row, key in enumerate(_list_keys(parts[0]))}
     missing = [key for key in _list_keys(scored.predictions) if key not in row_of]

@@ -116,7 +116,7 @@ def _check_configs(source: str, configs: Sequence[str]) -> list[str]:
     benchmark, named = split_name(source)
     if named and configs and [named] != list(configs):
         raise OochubError(
-            f"{source} names the config {named}, and {', '.join(configs)} is asked for. Give one of them."
+            f"{source} names the config {named}, but {', '.join(configs)} is asked for. Give one of them."
         )
     kind = get_builder_class(benchmark)
     allowed = list(kind.builder_configs) or [kind.checked_config(None)]

@@ -217,7 +217,7 @@ def _read(text: str | None, what: str) -> list[Entry]:
         entries = yaml.safe_load(text) if text else []
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a day that no calendar has
         why = " ".join(str(error).split())
-        raise OochubError(f"{what} is not YAML: {why}. Correct it on the Hub, then push again.") from None
+        raise OochubError(f"{what} is not valid YAML: {why}. Correct it on the Hub, then push again.") from None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise OochubError(f"{what} is no list of results. Correct it on the Hub, then push again.")
     return entries

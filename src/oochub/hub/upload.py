@@ -173,8 +173,8 @@ def _check(
 ) -> None:
     if pull_request and not remote.is_there:
         raise OochubError(
-            f"There is no {remote.repo_type} {remote.name} on the Hub that this token may read, so no pull request can "
-            "be opened there. Check the name."
+            f"There is no {remote.repo_type} {remote.name} on the Hub that this token may read, so no pull request "
+            "can be opened. Check the name."
         )
     if remote.is_there and private and not remote.is_private:
         raise OochubError(

@@ -51,7 +51,7 @@ class ArrowColumn(Input):
         import torch
 
         if self.column not in (part.column_names or ()):
-            raise OochubError(f"The model reads the column {self.column!r}; the split has {part.column_names}.")
+            raise OochubError(f"The model reads the column {self.column!r}, but the split has {part.column_names}.")
         first = 0
         for table in part.with_format("arrow").iter(batch_size):
             columns = table.drop_columns([self.column]).to_pydict()

@@ -57,7 +57,7 @@ class BenchmarkRows:
         some = next(iter(splits.values()))
         name = find_output_of_features(some.features)
         if name is None:
-            raise OochubError(f"The rows of {source} have no labels. Name the benchmark's own rows, which have.")
+            raise OochubError(f"The rows of {source} have no labels. Name the benchmark's own rows, which have them.")
         kind = get_output(name)
         names = kind.class_names(some) or ["0"]
         table = pa.concat_tables(
@@ -177,4 +177,4 @@ def _check_whole(own: Predictions, splits: Mapping[str, Any]) -> None:
     if lacking:
         raise OochubError(f"it has no predictions of the benchmark's split {lacking[0]}")
     if find_epoch_rows(own, declared).left_out.any():
-        raise OochubError("rows that chose its epoch are left out, and those of the board are not")
+        raise OochubError("rows that chose its epoch are left out, but those of the board are not")

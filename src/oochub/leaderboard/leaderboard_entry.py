@@ -82,9 +82,11 @@ class LeaderboardEntry:
             if len(getattr(self, name)) > _LONGEST:
                 raise OochubError(f"{name} of an entry takes at most {_LONGEST:,} characters. Say it shorter.")
         if not self.model.strip():
-            raise OochubError("The model of an entry must have a name. Say what it goes by: model=resnet-50.")
+            raise OochubError("The model of an entry must have a name. Give one: model=resnet-50.")
         if self.track == "standard" and self.external_data.strip():
-            raise OochubError("The standard track takes no external data. Send the entry to the open one: track=open.")
+            raise OochubError(
+                "The standard track takes no external data. Send the entry to the open track: track=open."
+            )
         try:
             day = Date.fromisoformat(self.date).isoformat()
         except ValueError:
@@ -94,8 +96,8 @@ class LeaderboardEntry:
         wrong = [name for name in self.predictions if not _FILE.fullmatch(name)]
         if wrong or not self.predictions or len(set(self.predictions)) < len(self.predictions):
             raise OochubError(
-                "The predictions of an entry are names such as preds.parquet, each once, beside its entry.json, got "
-                f"{(wrong or list(self.predictions) or ['none'])[0][:130]!r}. Name each with letters and digits."
+                "The predictions of an entry must be names such as preds.parquet, each once, beside its entry.json, "
+                f"got {(wrong or list(self.predictions) or ['none'])[0][:130]!r}. Name each with letters and digits."
             )
 
     @classmethod

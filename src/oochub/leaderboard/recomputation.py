@@ -84,7 +84,7 @@ def recompute_report(sent: Report, predictions: Sequence[Path], own: BenchmarkRo
     except OochubError as error:
         return Recomputation(reason=_strip_folders(str(error), predictions))
     other = next(
-        (f"its report says {what} {was or 'none'}, its predictions {now or 'none'}"
+        (f"its report says {what} {was or 'none'}, but its predictions say {now or 'none'}"
          for what, was, now in _list_origins(sent, found) if was != now),
         "",
     )  # fmt: skip
@@ -108,8 +108,8 @@ def _check_report(sent: Report) -> None:
         raise OochubError(f"it does not say what its numbers of {', '.join(unsaid)} mean")
     if _PRESENT.search(sent.provenance.command):
         raise OochubError(
-            "its answers are among the classes present in the set, those of the board among all: evaluate without "
-            "--classes present"
+            "its answers are among the classes present in the set, but those of the board among all: evaluate "
+            "without --classes present"
         )
 
 

@@ -110,7 +110,7 @@ def _own(truth: Sequence[str | Path]) -> dict[tuple[str, str], BenchmarkRows]:
     for place in truth:
         rows = BenchmarkRows.load(str(place))
         if rows.key in own:
-            raise OochubError(f"The rows of {'/'.join(rows.key)} are named twice: {own[rows.key].source} and {place}.")
+            raise OochubError(f"The rows for {'/'.join(rows.key)} are named twice: {own[rows.key].source} and {place}.")
         own[rows.key] = rows
     return own
 

@@ -57,8 +57,8 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
         checked = CheckedEntry.of(draft)
         if checked.reason:
             raise OochubError(
-                f"The entry would not be verified: {checked.reason.rstrip('.')}. Evaluate these predictions again, and "
-                "send that report."
+                f"The entry would not be verified: {checked.reason.rstrip('.')}. Evaluate these predictions again, "
+                "and send the new report."
             )
     return target
 

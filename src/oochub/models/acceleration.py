@@ -286,7 +286,7 @@ def check_compiler(device: torch.device) -> None:
         raise OochubError(f"{option} needs the package triton for a GPU: pip install triton, or leave it out.")
     named = os.environ.get("CXX")
     if device.type != "cuda" and not any(shutil.which(each) for each in ([named] if named else _COMPILERS)):
-        there = f"$CXX is {named!r}, which is no program" if named else f"there is none of {', '.join(_COMPILERS)}"
+        there = f"$CXX is {named!r}, which is not a program" if named else f"there is none of {', '.join(_COMPILERS)}"
         raise OochubError(
             f"{option} needs a C++ compiler, and {there}. Install one (apt install g++), or leave it out."
         )

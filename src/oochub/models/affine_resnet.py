@@ -79,7 +79,9 @@ def add_affine(model: Any) -> Any:
         affine = AffineResNetForImageClassification(config)
     missing, unknown = affine.load_state_dict(model.state_dict(), strict=False)
     if unknown or any(".activation.1." not in name for name in missing):
-        raise OochubError("affine_after_blocks is for a ResNet as its config makes it; this one has other layers.")
+        raise OochubError(
+            "affine_after_blocks is for a ResNet as its config makes it, but this one has other layers. Leave it out."
+        )
     like = next(model.parameters())
     return affine.to(device=like.device, dtype=like.dtype).train(model.training)
 

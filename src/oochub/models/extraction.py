@@ -91,7 +91,7 @@ def check_perturbation(epsilon: Any, temperature: Any = ODIN_TEMPERATURE) -> tup
     """
     for name, value, usual in (("odin", epsilon, 0.0014), ("odin_temperature", temperature, ODIN_TEMPERATURE)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise OochubError(f"{name} must be a number above 0, got {value!r}. Usual is {usual:g}.")
+            raise OochubError(f"{name} must be a number above 0, got {value!r}. The usual value is {usual:g}.")
     return float(epsilon), float(temperature)
 
 

@@ -145,7 +145,7 @@ def read_label_map(given: Any) -> dict[str, list[str | int]]:
     if isinstance(given, Mapping):
         return _check_content(given, "label_map")
     if not isinstance(given, str | Path):
-        raise OochubError(f"label_map is a mapping, or a path of a file: {_FORMS}; got {type(given).__name__}.")
+        raise OochubError(f"label_map must be a mapping, or a path of a file: {_FORMS}; got {type(given).__name__}.")
     path = Path(given).expanduser()
     if path.suffix.lower() == ".json":
         content = parse_json(read_text(path), name=str(path))
@@ -154,7 +154,7 @@ def read_label_map(given: Any) -> dict[str, list[str | int]]:
         return _check_content(content, str(path))
     if path.suffix.lower() == ".csv":
         return _check_content(_read_lines(path), str(path))
-    raise OochubError(f"A label map is a .csv or .json file, got {path.name}: {_FORMS}.")
+    raise OochubError(f"A label map must be a .csv or .json file, got {path.name}: {_FORMS}.")
 
 
 def _read_lines(path: Path) -> dict[str, list[str]]:

@@ -156,7 +156,7 @@ def _check_disjoint(found: Mapping[str, Answering], own: tuple[str, ...]) -> Non
     if shared:
         classes = sorted({" and ".join(names) for names in shared.values()})
         raise OochubError(
-            f"An output of the model can answer for one class, and {'; '.join(classes)} share "
+            f"An output of the model can answer for one class only, but {'; '.join(classes)} share "
             f"{list_outputs(list(shared), own)}. What you can do: {_read_file()}."
         )
 
@@ -183,7 +183,7 @@ def _raise_unmatched(
         )
     modes = [mode for mode in ("linear_probe", "zero_shot", "presence") if mode in catalog.names("mode")]
     if modes:
-        ways.append(f"answer another way: {choose_wording('mode=', '--mode ')}{' or '.join(modes)}")
+        ways.append(f"use another mode: {choose_wording('mode=', '--mode ')}{' or '.join(modes)}")
     ways.append("train a head: `oochub train --model MODEL`")
     return OochubError(
         f"The model tells {len(own):,} classes apart ({list_names(own)}), the data set has {len(wanted):,} "
@@ -200,9 +200,8 @@ def _find_near(name: str, own: tuple[str, ...]) -> str:
 
 def _read_file() -> str:
     return (
-        "name classes of the model for them (ImageNet's by wnid too) in "
-        f"{choose_wording('label_map=', '--label-map FILE')}, "
-        'JSON {"data class": ["model class", ...]} or CSV'
+        "name classes of the model for them (ImageNet's also by wnid) in "
+        f'{choose_wording("label_map=", "--label-map FILE")}, JSON {{"data class": ["model class", ...]}} or CSV'
     )
 
 

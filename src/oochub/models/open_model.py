@@ -151,9 +151,9 @@ def _refuse(
 ) -> None:
     if not missing and not mismatched:
         return
-    shapes = [f"{key} is {given} in the file, {wanted} in the model" for key, (given, wanted) in mismatched.items()]
+    shapes = [f"{key} is {given} in the file, but {wanted} in the model" for key, (given, wanted) in mismatched.items()]
     faults = [f"{_format_names(missing, 'weight')} missing"] if missing else []
-    faults += [f"{len(shapes)} of another shape ({'; '.join(shapes[:_SHOWN])})"] if shapes else []
+    faults += [f"{len(shapes)} with another shape ({'; '.join(shapes[:_SHOWN])})"] if shapes else []
     others = f" The file has {_format_names(unexpected, 'weight')} that the model does not know." if unexpected else ""
     raise OochubError(
         f"The weights of {source} do not fit its config: {' and '.join(faults)}. Without them its outputs would be "
@@ -253,7 +253,9 @@ def _check_numbers(content: Mapping[str, Any], source: str) -> None:
     for name, value in content.items():
         for number in value if isinstance(value, list) else [value]:
             if isinstance(number, int) and abs(number) > _LARGEST:
-                raise OochubError(f"config.json of {source}: {name} says {number}, more than any model has. Mend it.")
+                raise OochubError(
+                    f"config.json of {source}: {name} says {number}, more than any model has. Correct it."
+                )
 
 
 def _check_kernels(content: Any, source: str) -> None:
@@ -275,9 +277,9 @@ def _check_labels(content: Mapping[str, Any], source: str) -> None:
     what = f"config.json of {source}: id2label"
     numbers = [str(number) for number in range(len(names))] if isinstance(names, Mapping) else []
     if not numbers or sorted(map(str, names)) != sorted(numbers):
-        raise OochubError(f"{what} must name the outputs 0, 1, ... of the model, got {str(names)[:100]}. Mend it.")
+        raise OochubError(f"{what} must name the outputs 0, 1, ... of the model, got {str(names)[:100]}. Correct it.")
     if not all(isinstance(name, str) for name in names.values()):
-        raise OochubError(f"{what} must be text for each output, got {str(dict(names))[:100]}. Mend it.")
+        raise OochubError(f"{what} must be text for each output, got {str(dict(names))[:100]}. Correct it.")
     if count is not None and count != len(names):
         raise OochubError(f"{what} names {len(names)} outputs, and num_labels says {count}. Mend the wrong one.")
 

@@ -48,7 +48,7 @@ class Number(Output):
                 raise OochubError(f"{name} must hold numbers, got {kind}. Cast the column to float.")
         value, label = (table.column(name).to_numpy().astype(np.float64) for name in ("value", "label"))
         if np.isinf(label).any():
-            raise OochubError("label must be finite, or nan where it is unknown; some are infinite. Drop those rows.")
+            raise OochubError("label must be finite, or nan if it is unknown; some are infinite. Drop those rows.")
         broken = ~np.isfinite(value)
         if broken.any():
             example = table.column("example_id")[int(np.argmax(broken))]

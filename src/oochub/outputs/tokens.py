@@ -95,7 +95,7 @@ class Tokens(Output):
         Raises:
             OochubError: Always.
         """
-        raise OochubError("These predictions are tokens, without their probability. Read .prediction and .label.")
+        raise OochubError("These predictions are tokens without probabilities. Read .prediction and .label.")
 
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class.
@@ -216,7 +216,9 @@ def _read_lists(table: pa.Table, name: str) -> pa.ListArray:
             raise OochubError(f"{name} must be lists of whole numbers, one list a row, got {column.type}.")
         column = column.cast(pa.list_(pa.int32()))
     if column.null_count or column.flatten().null_count:
-        raise OochubError(f"Every row needs {name}, a number for each token. Give {_MASKED} where nobody asks.")
+        raise OochubError(
+            f"Every row needs {name}, a number for each token. Give {_MASKED} for tokens that are not scored."
+        )
     return column
 
 

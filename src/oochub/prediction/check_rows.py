@@ -55,7 +55,9 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     _check_not_swapped(table.column("example_id"), counts)
     if counts != dict(metadata.rows):
         shown = ", ".join(f"{split}: {counts.get(split, 0)} of {n}" for split, n in metadata.rows.items())
-        raise OochubError(f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's.")
+        raise OochubError(
+            f"Examples are missing ({shown}). Predict again; a score on a part is not the benchmark's score."
+        )
     if "group" in table.column_names:
         _check_group(table.schema.field("group").type)
     if "thumbnail" in table.column_names and not pa.types.is_binary(table.schema.field("thumbnail").type):
@@ -216,8 +218,8 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
     _digest_light(digest, rows, output.columns)
     if sealed not in (None, digest.hexdigest()):
         raise OochubError(
-            "The ids, splits, labels or answers are not those that were sealed: the digest of them differs. Predict "
-            "again, or make the file anew with Predictions.from_pandas(frame, ...).save(path)."
+            "The ids, splits, labels or answers are not those that were sealed: their digest differs. Predict again, "
+            "or write the file again with Predictions.from_pandas(frame, ...).save(path)."
         )
     return AnswerFacts(digest.hexdigest(), None if arrays is None else SoftmaxSummary(*arrays))
 

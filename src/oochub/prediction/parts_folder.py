@@ -75,7 +75,7 @@ class Manifest:
         listed, there = content.get("parts"), sum(1 for _ in folder.iterdir())
         if isinstance(listed, list) and len(listed) > there:  # before each is looked at
             counts = f"{len(listed):,} parts, and {there:,} files are there"
-            raise OochubError(f"{folder} is not whole: {MANIFEST} lists {counts}. Copy it again, or predict again.")
+            raise OochubError(f"{folder} is incomplete: {MANIFEST} lists {counts}. Copy it again, or predict again.")
         manifest: Manifest = from_json(cls, content, what=str(file))
         return manifest
 
@@ -91,13 +91,13 @@ class Manifest:
             OochubError: No part, one that is not there, or one that is listed twice.
         """
         if not self.parts:
-            raise OochubError(f"{folder / MANIFEST} lists no part. Predict again.")
+            raise OochubError(f"{folder / MANIFEST} lists no parts. Predict again.")
         names, seen = {entry.name for entry in folder.iterdir()}, set[str]()
         for part in self.parts:
             if part.file not in names or not (folder / part.file).is_file():
                 raise OochubError(
-                    f"{folder} is not whole: its part {_shorten_name(part.file)} is missing. Copy it again, or predict "
-                    "again."
+                    f"{folder} is incomplete: its part {_shorten_name(part.file)} is missing. Copy it again, or "
+                    "predict again."
                 )
             if part.file in seen:
                 raise OochubError(
@@ -143,7 +143,7 @@ def load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, p
     if not file.is_file():
         if seal is None:
             return {}
-        raise OochubError(f"{folder} is not whole: {_FILE} is missing. Copy it again, or predict again.")
+        raise OochubError(f"{folder} is incomplete: {_FILE} is missing. Copy it again, or predict again.")
     some = read_parquet(file).table
     if seal is not None and read_seal(file) != seal:
         raise OochubError(f"{file} holds the small images of other predictions. Copy the folder again, or delete it.")

@@ -171,7 +171,9 @@ def predict_splits(
     ranks = Ranks.here()
     cluster = _choose_engine(asked, ranks)
     if not ranks.is_alone and (out is None or str(out) in STREAMS):
-        raise OochubError(f"{ranks.count} processes predict into one file: name it, {choose_wording('out=', '--out')}.")
+        raise OochubError(
+            f"{ranks.count} processes predict into one file: name it with {choose_wording('out=', '--out')}."
+        )
     if asked.features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
     dataset = drop_build_column(unpack_samples(check_data_set(dataset)))

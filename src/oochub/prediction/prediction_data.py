@@ -34,14 +34,14 @@ with datasets.Dataset.from_list(rows), of a frame with Dataset.from_pandas(frame
 
     parts = data if isinstance(data, Mapping) else {"": data}
     if not parts:
-        raise OochubError("The data have no split. Give a Dataset, or a DatasetDict with a split or more.")
+        raise OochubError("The data have no split. Give a Dataset, or a DatasetDict with at least one split.")
     for split, part in parts.items():
         if not isinstance(part, Dataset | IterableDataset):
             place = f" as the split {split!r}" if split else ""
             raise OochubError(
-                f"The data must be a Dataset, or a DatasetDict of splits, got a {type(part).__name__}{place}. Make one "
-                "of a list with datasets.Dataset.from_list(rows), of a frame with Dataset.from_pandas(frame), or load "
-                "a path with oochub.load."
+                f"The data must be a Dataset, or a DatasetDict of splits, got a {type(part).__name__}{place}. Make "
+                "one from a list with datasets.Dataset.from_list(rows), from a frame with "
+                "Dataset.from_pandas(frame), or load a path with oochub.load."
             )
     return data
 

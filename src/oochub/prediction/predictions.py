@@ -321,8 +321,8 @@ def concatenate_predictions(parts: Sequence[Predictions]) -> Predictions:
             if values[0] != values[1]:
                 shown = " and ".join(str(to_json(value)) for value in values)
                 raise OochubError(
-                    f"These predictions differ in {name}: {shown}. "
-                    "A report is about one model on one benchmark; `oochub compare` sets reports side by side."
+                    f"These predictions differ in {name}: {shown}. A report is about one model on one benchmark; "
+                    "`oochub compare` shows reports side by side."
                 )
     if len(parts) == 1:
         return first

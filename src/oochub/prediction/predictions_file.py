@@ -325,7 +325,7 @@ class StoredHead:
             )
         if set(stored.arrays) != {"weight", "bias"}:
             found = ", ".join(sorted(stored.arrays)) or "nothing"
-            raise OochubError(f"{file} holds {found}, and a head is weight and bias. Predict again.")
+            raise OochubError(f"{file} holds {found}, but a head is weight and bias. Predict again.")
         try:
             return cls(**stored.arrays)
         except OochubError as error:

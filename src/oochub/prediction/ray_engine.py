@@ -63,7 +63,7 @@ class RayEngine:
             raise OochubError(f"{engine} needs Ray. Install it: pip install 'oochub[ray]'.")
         if self.actors is not None and (isinstance(self.actors, bool) or self.actors < 1):
             raise OochubError(
-                f"actors must be a whole number, 1 or larger, got {self.actors!r}. Leave it out for ours."
+                f"actors must be a whole number, 1 or larger, got {self.actors!r}. Leave it out for the default."
             )
 
     def __enter__(self) -> "RayEngine":
@@ -128,8 +128,8 @@ class RayEngine:
                     raise
                 raise OochubError(
                     f"Ray lost a worker and could not replace it: {str(error).partition(chr(10))[0]} Run the same "
-                    f"again: complete parts are kept. {choose_wording('actors=', '--actors')} takes fewer copies of "
-                    "the model."
+                    f"command again: complete parts are kept. {choose_wording('actors=', '--actors')} sets fewer "
+                    "copies of the model."
                 ) from error
 
         return answered

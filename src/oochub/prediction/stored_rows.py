@@ -107,7 +107,7 @@ class StoredRows:
             del block, columns
             pa.default_memory_pool().release_unused()  # else what reading held for a moment stays with this process
         if start < len(light):
-            raise OochubError(f"{wide[0]} has {start} rows, the other columns {len(light)}. Make the file again.")
+            raise OochubError(f"{wide[0]} has {start} rows, but the other columns {len(light)}. Make the file again.")
 
     def row(self, number: int) -> dict[str, Any]:
         """One row by the names of its columns, without vectors."""

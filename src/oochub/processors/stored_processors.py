@@ -113,7 +113,7 @@ class ArrayProcessor(StoredProcessor):
 
     def __post_init__(self) -> None:
         if len(self.shape) not in (1, 3) or min(self.shape) < 1:
-            raise OochubError(f"An array is (bands, height, width) or a vector (d,), got the shape {self.shape}.")
+            raise OochubError(f"An array must be (bands, height, width) or a vector (d,), got the shape {self.shape}.")
         for name, values in (("mean", self.mean), ("std", self.std)):
             if values and (len(values) != self.bands or not np.isfinite(values).all()):
                 raise OochubError(f"{name} must be a number for each of the {self.bands} bands, got {values}.")
@@ -270,7 +270,9 @@ class GraphProcessor(StoredProcessor):
                 found += [each.max(axis=0) for each in values if len(each)]
             first += len(table)
         if not largest[0] or not largest[1]:
-            raise OochubError(f"The column {column!r} has no row with a node and an edge to learn their numbers from.")
+            raise OochubError(
+                f"The column {column!r} has no row with a node and an edge from which to count their numbers."
+            )
         node_sizes, edge_sizes = (tuple((np.max(each, axis=0) + 2).tolist()) for each in largest)
         return cls(column=column, node_sizes=node_sizes, edge_sizes=edge_sizes)
 

@@ -343,7 +343,7 @@ def _check_rows(name: str, rows: list[Any], values: Any) -> None:
     for number, row in enumerate(rows):
         if isinstance(row, AbstractSet) and not isinstance(row, Mapping):
             raise OochubError(
-                f"{name} holds a set in row {number}, and a set has no order: got {_describe_given(values)}. Give "
+                f"{name} holds a set in row {number}, but a set has no order: got {_describe_given(values)}. Give "
                 "lists."
             )
         if row is np.ma.masked or (np.ma.isMaskedArray(row) and np.ma.getmaskarray(row).any()):

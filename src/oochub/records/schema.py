@@ -272,5 +272,5 @@ def _join_place(place: str, name: str) -> str:
 def _raise_wrong_value(what: str, place: str, wanted: str, value: Any) -> OochubError:
     shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
     return OochubError(
-        f"{what}: {place or 'the content'} must be {wanted}, got {shown}. Make the file again, or mend the field."
+        f"{what}: {place or 'the content'} must be {wanted}, got {shown}. Make the file again, or correct the field."
     )

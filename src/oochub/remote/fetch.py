@@ -53,7 +53,7 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
         said = hide_token(next(line for line in lines if line))
         raise OochubError(
             f"The files of {name} could not be fetched from the Hub: {said.rstrip('.: ')}. Check the connection and "
-            "try again: what has come is not fetched again."
+            "try again: what has arrived is not fetched again."
         ) from None  # the chain shows what the server sent
     caches = {Path(HF_HUB_CACHE).resolve(), blobs.resolve()}
     for path in sorted(folder.rglob("*")):

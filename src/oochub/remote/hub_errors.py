@@ -95,8 +95,8 @@ def _make_refusal(error: BaseException, to: str, token: str | None) -> Refusal:
     said = f"{status}: {_clean(answer.server_message or answer.response.reason_phrase or 'no reason given', token)}"
     if status == 401:
         words = (
-            f"The Hub refused the token ({said}). Make one that may write at https://huggingface.co/settings/tokens, "
-            "and give it by `hf auth login` or in HF_TOKEN."
+            f"The Hub refused the token ({said}). Create one that may write at "
+            "https://huggingface.co/settings/tokens, and give it by `hf auth login` or in HF_TOKEN."
         )
     elif status == 403:
         words = (

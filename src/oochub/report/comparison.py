@@ -251,8 +251,8 @@ def _check_seeds(runs: Sequence[ComparedRun]) -> None:
         if twin is not run:
             seed = f"seed {', '.join(map(str, run.seeds))}" if run.seeds else "no seed"
             raise OochubError(
-                f"{twin.label} and {run.label} are both {run.method} on {run.benchmark}/{run.config} with {seed}; "
-                "a cell takes each seed once. Leave one out, or compare them in two tables."
+                f"{twin.label} and {run.label} are both {run.method} on {run.benchmark}/{run.config} with {seed}, "
+                "but a cell takes each seed once. Leave one out, or compare them in two tables."
             )
 
 

@@ -65,7 +65,7 @@ def make_gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatri
         OochubError: No reports, two of one model on one config, or a number that no report has.
     """
     if not reports:
-        raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
+        raise OochubError("There are no reports. Give at least one that `oochub evaluate` made.")
     names = name_models(reports)
     cells: dict[tuple[str, str], MatrixCell] = {}
     metrics: dict[str, str] = {}

@@ -135,7 +135,7 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
         2021, "Accuracy on the Line".
     """
     if not reports:
-        raise OochubError("There are no reports. Give at least one of `oochub evaluate`.")
+        raise OochubError("There are no reports. Give at least one that `oochub evaluate` made.")
     names = name_models(reports)
     places = dict.fromkeys((report.benchmark.name, report.benchmark.config) for report in reports)
     lines = []
@@ -146,7 +146,7 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
         known = {name for report in reports for name in report.metrics}
         if metric is not None and metric not in known:
             raise unknown_name("metric in these reports", metric, known)
-        raise OochubError("No report has a number both in and out of context, so there is nothing to set side by side.")
+        raise OochubError("No report has a number both in and out of context, so there is nothing to compare.")
     return lines
 
 

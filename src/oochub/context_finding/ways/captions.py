@@ -168,7 +168,7 @@ class Captions(ContextWay):
         return NamedContexts(
             names=(*(f"gist of {name}" for name in gists.tau), *words.words),
             words=(
-                *(f"captions like those of {name}, cosine {tau:.3g} or more" for name, tau in gists.tau.items()),
+                *(f"captions similar to those of {name}, cosine {tau:.3g} or more" for name, tau in gists.tau.items()),
                 *(f'"{word}" in {where}' for word in words.words),
             ),
             has=np.concatenate([gists.has, words.has], 1),

@@ -134,7 +134,7 @@ class ZeroShot(ContextWay):
             # sigmoid(scale * difference) > threshold
             least = np.log(self._threshold / (1 - self._threshold)) / encoder.scale.item()
             has = own - similarity[:, k:] > least
-            words = [f"{name}, more than {self._threshold:g} beside a text that names nothing" for name in self._names]
+            words = [f"{name}, above {self._threshold:g} against a text that names nothing" for name in self._names]
         return NamedContexts(
             names=self._names,
             words=tuple(words),

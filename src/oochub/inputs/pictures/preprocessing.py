@@ -66,7 +66,7 @@ class Preprocessing:
     def __post_init__(self) -> None:
         if isinstance(self.resize, int) and self.crop is None:
             raise OochubError(
-                f"Resizing the shortest edge to {self.resize} alone leaves images of several sizes. {_USE_PROCESSOR}"
+                f"Resizing only the shortest edge, to {self.resize}, leaves images of several sizes. {_USE_PROCESSOR}"
             )
         height, width = (self.resize, self.resize) if isinstance(self.resize, int) else self.resize
         if self.crop is not None and (self.crop[0] > height or self.crop[1] > width):

@@ -59,8 +59,8 @@ class LinearProbeMode(Mode):
         missing = [name for k, name in enumerate(self.class_names) if not (train.label == k).any()]
         if missing:
             raise OochubError(
-                f"A linear probe learns each class from rows of {_TRAIN}, and {', '.join(missing[:5])} has none there. "
-                "Add some, or leave the class out of the data set."
+                f"A linear probe learns each class from rows of {_TRAIN}, but {', '.join(missing[:5])} has none "
+                "there. Add some, or leave the class out of the data set."
             )
         held_out = None
         if _VALIDATION in data.splits:
@@ -304,8 +304,8 @@ def _hold_out(label: NDArray[np.int64], classes: int) -> NDArray[np.bool_]:
         held[generator.permutation(rows)[: round(len(rows) * _SHARE)]] = True
     if not held.any():
         raise OochubError(
-            f"A linear probe chooses its penalty on rows that it is not trained on, and {len(label)} rows of {classes} "
-            "classes are too few to hold some out. Add a split validation, or more rows to train."
+            f"A linear probe chooses its penalty on rows that it is not trained on, but {len(label)} rows of "
+            f"{classes} classes are too few to hold some out. Add a split validation, or more rows to train."
         )
     return held
 

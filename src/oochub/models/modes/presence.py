@@ -90,7 +90,10 @@ class PresenceMode(Mode):
             "head": "none: answers are the largest score of a class",
             "scores": {name: [own[k] for k in outputs] for name, outputs in zip(asked, found.outputs, strict=True)},
         } | ({"unexpected_weights": list(unexpected)} if unexpected else {})
-        said = "whether a thing is there is the largest score of its class in the image, no calibrated probability"
+        said = (
+            "the probability that a thing is there is the largest score of its class in the image, which is not "
+            "calibrated"
+        )
         self.notes = () if self.kind.name == "boxes" else (said,)
 
     def finish(self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]) -> NDArray[np.float32]:

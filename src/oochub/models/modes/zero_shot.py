@@ -130,7 +130,9 @@ def _find_classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ..
     features = part.features or {}
     kind = get_output(find_output_of_features(features) or "classes")
     if kind.problem_type == "regression":
-        raise OochubError("Texts answer for classes, and the label of this data set is a number. Use a regressor.")
+        raise OochubError(
+            "Texts stand for classes, but the label of this data set is a number. Use a regression model."
+        )
     names = kind.class_names(part) if kind.label_column in features else list(given or ())
     if not names:
         named = choose_wording(

@@ -259,7 +259,7 @@ def _make_picture(shown: ProbedPicture) -> dict[str, Any]:
     source, size = embed_picture(shown.image, f"probe {shown.name}")
     if size > _LARGEST:
         raise OochubError(
-            f"The image {shown.name} of the probe has {size:,} bytes, at most {_LARGEST:,} are shown. Make the "
+            f"The image {shown.name} of the probe has {size:,} bytes, but at most {_LARGEST:,} are shown. Make the "
             "report again with `oochub audit`, or render it without images."
         )
     return {
