@@ -85,10 +85,10 @@ def test_of_entries_of_other_rows_none_is_comparable(checked, tmp_path):
     (board,) = Board.all_of([*checked, other])
     assert _is_undecided(board)
     rows = _by_model(board)
-    known = "and which are the benchmark's own is not known here"
-    assert rows["other"].reason == f"8 other entries are of other rows or labels, {known}"
-    assert rows["a"].reason == f"1 other entry is of other rows or labels, {known}"
-    assert "Sets of 8 and 1 entries are of different rows" in board.undecided and "--truth SOURCE" in board.undecided
+    known = "and it is not known here which are the benchmark's own"
+    assert rows["other"].reason == f"8 other entries have other rows or labels, {known}"
+    assert rows["a"].reason == f"1 other entry has other rows or labels, {known}"
+    assert "Sets of 8 and 1 entries have different rows" in board.undecided and "--truth SOURCE" in board.undecided
     page = make_board_page(board, source="here")
     assert "Not decided:" in page and page.count("not comparable</span>") == 9
 
