@@ -64,8 +64,8 @@ def disagreement_pictures(
     ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
     ... )
     >>> scored = score_sets([Predictions(pa.table(rows), told | {"config": "known"})], ["max_logit", "msp"])
-    >>> ax = disagreement_pictures(scored, datasets={"known": pictures})
-    >>> [picture.get_title(loc="left") for image in ax.child_axes]
+    >>> ax = disagreement_pictures(scored, datasets={"known": images})
+    >>> [image.get_title(loc="left") for image in ax.child_axes]
     ['max logit 25, msp 75\ncar']
     """
     if find_spec("matplotlib") is None:

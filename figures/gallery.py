@@ -75,7 +75,7 @@ def gallery(
     ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
     ... )
     >>> ax = gallery(Predictions(pa.table(rows), told), images)
-    >>> [picture.get_title(loc="left") for image in ax.child_axes]
+    >>> [image.get_title(loc="left") for image in ax.child_axes]
     ['erm 0.13\nno car, road 40%', 'erm 2.13\ncar 10%, road 30%']
     """
     if find_spec("matplotlib") is None:

@@ -76,9 +76,9 @@ def percentile_pictures(
     ...     features=datasets.Features({"example_id": datasets.Value("string"), "image": datasets.Image()}),
     ... )
     >>> ax = percentile_pictures(
-    ...     score_sets(parts, ["max_logit"]), datasets={"known": pictures, "new": pictures}, percentiles=[50]
+    ...     score_sets(parts, ["max_logit"]), datasets={"known": images, "new": images}, percentiles=[50]
     ... )
-    >>> [picture.get_title(loc="left") for image in ax.child_axes]
+    >>> [image.get_title(loc="left") for image in ax.child_axes]
     ['50th: 0.00496\nnew | car', '50th: 2\nnew | cow']
     """
     if find_spec("matplotlib") is None:

@@ -50,7 +50,7 @@ def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
     ...     models=("erm",), split="test", rows="all of test", label="corgi", answer="bulldog", n=1, maps=(seen,),
     ...     settings={"samples": 4, "noise": 0.3, "variant": "paper", "seed": 0},
     ... )
-    >>> [picture.get_title(loc="left") for image in saliency(found).child_axes]
+    >>> [image.get_title(loc="left") for image in saliency(found).child_axes]
     ['corgi, snow', 'bulldog (wrong) 90%']
     """
     if find_spec("matplotlib") is None:

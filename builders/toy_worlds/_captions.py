@@ -20,7 +20,7 @@ _PLACES = {
 }
 _WITH_OBJECT = (
     "{A} {place}.",
-    "An image of {a} {place}.",
+    "A picture of {a} {place}.",
     "There is {a} {place}.",
     "{A} can be seen {place}.",
     "We see {a} {place}.",
@@ -31,7 +31,7 @@ _WITHOUT_OBJECT = (
     "Nothing else is to be seen {place}.",
     "An empty scene {place}.",
     "A quiet moment {place}.",
-    "An image taken {place}.",
+    "A picture taken {place}.",
     "A small drawing of a place {place}.",
 )
 

@@ -212,7 +212,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def _arrays(self) -> Mapping[str, bool]:
         return _list_parameters(self.state.update)
 
-    def _list_feature_names(self) -> list[str]:
+    def _feature_names(self) -> list[str]:
         """What `evaluate.combine` hands a module in `add_batch`, by the names used there, and nothing else.
 
         The arrays that the metric needs; groups too, since another number without them would come in silence.

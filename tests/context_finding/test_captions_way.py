@@ -284,7 +284,7 @@ def test_nothing_found_is_said(model, encoder, tmp_path):
         "--out",
         found,
     ]
-    done = CliRunner().invoke(app, [*words, "--context-option", f"encoder={encoder}", "--check", "4"])
+    done = CliRunner().invoke(app, [*words, "--context-option", f"encoder={encoder}", "--check", "--rows", "4"])
     assert done.exit_code == 0 and not (tmp_path / "found_check.html").exists()
     said = " ".join(done.stdout.split())
     assert "No context was found. Note: fewer than 20 rows to choose on, so no gist: a, b By captions" in said

@@ -118,7 +118,7 @@ def test_one_picture_is_a_clear_state(way):
     try:
         found = named(made, measures.slice(0, 1), np.zeros(1, np.int64), np.ones(1, bool))
     except OochubError as error:
-        assert "picture" in str(error)
+        assert "image" in str(error)
     else:
         assert found.has.shape == (1, len(found.names))
 

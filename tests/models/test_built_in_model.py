@@ -121,7 +121,7 @@ def test_a_network_that_reads_something_else_is_refused(tmp_path):
 def test_rows_are_not_built_for_a_model_that_does_not_fit(raw, tmp_path, monkeypatch):
     """Planted: a look after the build alone."""
     monkeypatch.setattr("datasets.DatasetBuilder.download_and_prepare", lambda *_, **__: pytest.fail("built"))
-    with pytest.raises(OochubError, match="'gin-virtual' reads graphs, and the rows are of images"):
+    with pytest.raises(OochubError, match="'gin-virtual' reads graphs, and the rows are of pictures"):
         oochub.train("spawrious/o2o_hard", tmp_path / "run", model="gin-virtual", data_dir=str(raw("spawrious")))
 
 

@@ -213,7 +213,7 @@ def test_refused_before_the_work(folder, data, tmp_path):
         oochub.predict(tmp_path / "empty", data)
     with pytest.raises(oochub.OochubError, match="needs image_processor="):
         oochub.predict(_model(), data)
-    with pytest.raises(oochub.OochubError, match=r"no column of a kind of input: .*'image' \(images\)"):
+    with pytest.raises(oochub.OochubError, match=r"no column of a kind of input: .*'image' \(pictures\)"):
         oochub.predict(folder, DatasetDict({"test": data["test"].remove_columns("image")}))
     with pytest.raises(oochub.OochubError, match=r"out is a \.parquet file"):
         oochub.predict(folder, data, features=True, out="/dev/stdout")

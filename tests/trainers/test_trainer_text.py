@@ -159,6 +159,6 @@ def test_what_is_for_pictures_is_refused(tmp_path: Path) -> None:
             bert(), arguments(tmp_path / "run"), train_dataset=train, objective=oochub.get("objective", "erm")()
         )
     with pytest.raises(
-        OochubError, match=r"reads images or arrays, and the rows are of texts\. Built-in models for them: distilbert"
+        OochubError, match=r"reads pictures or arrays, and the rows are of texts\. Built-in models for them: distilbert"
     ):
         open_backbone("resnet-tiny", class_names=["a", "b"], kind=Texts)

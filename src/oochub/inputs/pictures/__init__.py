@@ -87,7 +87,7 @@ class Pictures(Input):
         OochubError: "fused" with a processor that does more than resize, center crop, scale and normalize.
 
     >>> from transformers import ViTImageProcessorPil
-    >>> Images(ViTImageProcessorPil(size={"height": 48, "width": 48})).probe()["pixel_values"].shape
+    >>> Pictures(ViTImageProcessorPil(size={"height": 48, "width": 48})).probe()["pixel_values"].shape
     torch.Size([2, 3, 48, 48])
     """
 
