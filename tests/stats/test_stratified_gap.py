@@ -43,6 +43,16 @@ def test_two_tables_by_hand():
     assert found.p_value == pytest.approx(expected) and found.reason is None
 
 
+@pytest.mark.parametrize("values", [(1, 0, 1, 0), (1, 0.5, 0.5, 0.25)])
+def test_clusters_that_are_all_alike_have_no_interval(values):
+    """Each adds the same, so nothing says how far another draw of clusters would lie. It was a division by zero."""
+    value, is_with = np.tile(np.array(values, float), 40), np.tile([True, True, False, False], 40)
+    found = stratified_gap(value, is_with, np.zeros(160, int), cluster=np.repeat(np.arange(40), 4))
+    assert found.estimate == pytest.approx((sum(values[:2]) - sum(values[2:])) / 2)
+    assert math.isnan(found.p_value) and math.isnan(found.estimate.low)
+    assert found.reason == "every cluster adds the same to the gap, so its spread cannot be estimated"
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_means_of_shares_lie_between_0_and_1_to_the_last_digit(seed):
     """Rounding took a mean of ones above 1, and then neither bounds nor a worst case were made of the gap.

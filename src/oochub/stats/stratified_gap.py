@@ -15,6 +15,7 @@ from oochub.stats.proportion import wilson
 
 _METHOD = "mantel-haenszel"
 _FEWEST_UNITS = 10  # rows or clusters of equal weight, for laws that hold of many; below, sizes leave 0.04 to 0.06
+_ROUNDING = 1e-12  # of the sum of what rows add: less is none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +224,8 @@ def _test_shares(rows: _Rows, cluster: Array | None, confidence: float) -> tuple
         reason = f"too few rows: even the largest gap that they could show has p = {least:.2f}"
     elif not is_exact and units < _FEWEST_UNITS:
         reason = f"too few {unit}: they are equivalent to {units:.1f} of equal weight, and {_FEWEST_UNITS} are needed"
+    elif cluster is not None and np.ptp(added) <= _ROUNDING * float(np.abs(rows.added).sum()):
+        reason = "every cluster adds the same to the gap, so its spread cannot be estimated"
     if is_exact:
         return _estimate_difference_of_shares(rows, confidence, reason), math.nan if reason else p_value
     if reason:
