@@ -70,19 +70,19 @@ def _choose_mistakes(
     for each in predictions:
         if not each.output.one_answer:
             raise OochubError(
-                f"A mistake is one class taken for another, and {each.metadata.model.id} answers with "
-                f"{each.metadata.kind}. Take a model and data of one class a row."
+                f"A mistake is one class taken for another, but {each.metadata.model.id} answers with "
+                f"{each.metadata.kind}. Use a model and data with one class per row."
             )
         if each.class_names != names or list(each.column("example_id")) != list(first.column("example_id")):
             raise OochubError(
-                f"{each.metadata.model.id} answers for other classes or rows than {first.metadata.model.id}. Compare "
-                "models of the same classes."
+                f"{each.metadata.model.id} and {first.metadata.model.id} differ in classes or rows. Compare models "
+                "with the same classes on the same rows."
             )
     for name in (label, answer):
         if name is not None and name not in names:
             raise unknown_name("class", name, names)
     if label is not None and label == answer:
-        raise OochubError(f"{label} taken for {answer} is no mistake. Name two classes.")
+        raise OochubError(f"{label} taken for {answer} is not a mistake. Name two different classes.")
     looked_at, words = _choose_rows(first)
     right = [each.prediction == first.label for each in predictions]
     chosen = looked_at & ~right[0] & np.logical_and.reduce(right[1:]) if right[1:] else looked_at & ~right[0]
@@ -211,7 +211,7 @@ def attention(
             class, a mask that is missing or of another size; what `oochub.predict` and `SmoothGradCam` raise.
     """
     if pictures < 1 or most < 1:
-        raise OochubError(f"At least one image is shown and one mapped, got {min(pictures, most)}.")
+        raise OochubError(f"At least one image must be shown and one mapped, got {min(pictures, most)}.")
     saliency: dict[str, Any] = {"samples": samples, "noise": noise, "variant": variant, "seed": seed}
     check_saliency(samples=samples, noise=noise, variant=variant)
     read = None if masks is None else ObjectMasks(masks)
@@ -272,7 +272,10 @@ def _choose_split(data: Mapping[str, Any], split: str | None) -> str:
     wanted = split or (declared.evaluation_split if declared else "test")
     chosen = wanted if wanted in data else list(data)[-1]
     if not isinstance(data[chosen], datasets.Dataset):
-        raise OochubError("Images are chosen by their mistakes, and a stream cannot be read again. Load the data.")
+        raise OochubError(
+            "Images are chosen by their mistakes, which needs a second pass, and a stream can be read only once. "
+            "Load the data."
+        )
     return chosen
 
 

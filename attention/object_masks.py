@@ -36,7 +36,7 @@ image, <example_id>.png, white on the object and black elsewhere.
         self._coco: Mapping[int, Mapping[str, Sequence[NDArray[np.bool_]]]] | None = None
         if not self._folder.is_dir():
             raise OochubError(
-                f"There is no folder of masks at {folder}. A mask is a PNG of the size of its image, "
+                f"There is no folder of masks at {folder}. A mask is a PNG of the same size as its image, named "
                 "<example_id>.png, white on the object and black elsewhere."
             )
 
@@ -49,12 +49,15 @@ image, <example_id>.png, white on the object and black elsewhere.
         if self._is_coco:
             if self._thing is None:
                 raise OochubError(
-                    f"{self._folder} holds the annotations of COCO, and these data do not say of which thing the masks "
-                    "are: they are no task of nooch. Give a folder of PNG masks."
+                    f"{self._folder} holds COCO's annotations, but these data are not a task of nooch, so nothing "
+                    "says which object the masks should show. Give a folder of PNG masks."
                 )
             strange = [name for name in example_ids if not name.isdecimal()]
             if strange:
-                raise OochubError(f"Masks of COCO are of its images, whose ids are numbers; there is a {strange[0]!r}.")
+                raise OochubError(
+                    f"COCO's masks go by image ids, which are numbers, but one id is {strange[0]!r}. Give a folder "
+                    "of PNG masks."
+                )
             self._coco = object_masks(self._folder, [int(name) for name in example_ids], [self._thing])
             return
         missing = [name for name in example_ids if not self._find_file(name).is_file()]

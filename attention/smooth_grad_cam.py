@@ -127,7 +127,7 @@ def check_saliency(*, samples: int, noise: float, variant: str) -> None:
         raise unknown_name("variant", variant, get_args(Variant))
     if samples < 1 or not 0 <= noise < math.inf:
         raise OochubError(
-            f"Smooth Grad-CAM++ takes 1 noisy copy or more, of a noise of 0 or more; got {samples} and {noise:g}."
+            f"Smooth Grad-CAM++ needs at least 1 noisy copy and noise of at least 0; got {samples} and {noise:g}."
         )
 
 
@@ -178,8 +178,8 @@ class SpatialLayer(NamedTuple):
         grid = _fit_grid(tokens.shape[1], size)
         if grid is None:
             raise OochubError(
-                f"{tokens.shape[1]} tokens are no grid on an image of {size[0]} x {size[1]} pixels. Make the images "
-                "of one size, as the model's processor does."
+                f"{tokens.shape[1]} tokens do not form a grid on an image of {size[0]} x {size[1]} pixels. Resize "
+                "all images to one size, as the model's processor does."
             )
         cells: torch.Tensor = tokens.movedim(-1, 1).unflatten(-1, grid)
         return cells
@@ -210,8 +210,8 @@ def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> Spati
     """
     if "pixel_values" not in probe or probe["pixel_values"].ndim != 4:
         raise OochubError(
-            f"A saliency map lies on an image, and {type(network).__name__} is not called with the pixels of one. "
-            "Give a model of images."
+            f"A saliency map lies on an image, but {type(network).__name__} does not take pixels. Use a model of "
+            "images."
         )
     pixels = probe["pixel_values"].detach().clone().requires_grad_(True)
     size = (pixels.shape[2], pixels.shape[3])
@@ -225,8 +225,8 @@ def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> Spati
         if gradient is not None and found.places(gradient, size).any() and _is_whole(answer, given, pixels):
             return found
     raise OochubError(
-        f"{type(network).__name__} has no layer with places through which all passes that it sees of an image, so it "
-        "has no saliency map. Use a convolutional network or a vision transformer."
+        f"{type(network).__name__} has no layer of spatial features that its whole output depends on, so it has no "
+        "saliency map. Use a convolutional network or a vision transformer."
     )
 
 

@@ -107,8 +107,8 @@ def _check_choice(first: Sequence[Predictions], only: str | None, kinds: Sequenc
     classes = first[0].class_names
     if len(classes) != 2:
         raise OochubError(
-            f"Hard and easy positives are of a binary task; these predictions tell {len(classes)} classes apart "
-            f"({', '.join(classes[:4])}, ...). Of predictions of nooch/all take one task: "
+            f"Hard and easy positives exist only in a binary task, but these predictions have {len(classes)} classes "
+            f"({', '.join(classes[:4])}, ...). For predictions for nooch/all choose one task: "
             + choose_wording('oochub.task(predictions, "ce_car").', "--task ce_car.")
         )
     if only is not None and only not in _CRITERIA:
@@ -117,18 +117,21 @@ def _check_choice(first: Sequence[Predictions], only: str | None, kinds: Sequenc
         if kind not in KINDS:
             raise unknown_name("kind of example", kind, KINDS)
     if most < 1:
-        raise OochubError(f"The number of examples of a kind is at least 1, got {most}.")
+        raise OochubError(f"The number of examples of each kind must be at least 1, got {most}.")
     return list(dict.fromkeys(kinds))
 
 
 def _name_models(models: Sequence[Predictions], given: Sequence[str] | None) -> list[str]:
     names = list(given or (str(model.metadata.model.id).rpartition("/")[2] for model in models))
     if len(names) != len(models):
-        raise OochubError(f"There are {len(models)} models, and {len(names)} names for them: {', '.join(names)}.")
+        raise OochubError(
+            f"There are {len(models)} models but {len(names)} names for them: {', '.join(names)}. Give one name per "
+            "model."
+        )
     if len(set(names)) < len(names):
         raise OochubError(
-            f"Two models have one name: {', '.join(names)}. Name each with "
-            f"{choose_wording('names=[...]', '--name')}, once for each model in their order."
+            f"Two models have the same name: {', '.join(names)}. Name each with "
+            f"{choose_wording('names=[...]', '--name')}, once for each model in order."
         )
     return [wording.name(name) for name in names]
 
@@ -162,8 +165,9 @@ def _join_losses(frame: pd.DataFrame, other: pd.DataFrame, first: str, name: str
     differing = joined["label"] != joined.pop("label of the other")
     if differing.any():
         raise OochubError(
-            f"{first} and {name} have other labels for {differing.sum()} examples, first "
-            f"{joined['example_id'][differing].iloc[0]}. Predict both on the same config, of the same raw data."
+            f"{first} and {name} have different labels for {differing.sum()} examples, first "
+            f"{joined['example_id'][differing].iloc[0]}. Predict both on the same config, built from the same raw "
+            "data."
         )
     return joined
 

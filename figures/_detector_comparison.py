@@ -119,7 +119,7 @@ def rank_comparison(
     ([87.5, 62.5, 37.5, 12.5], [2, 0], 50.0)
     """
     if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-        raise OochubError(f"bins must be a whole number of 1 or more, got {bins!r}. Usual is 50.")
+        raise OochubError(f"bins must be a whole number, 1 or more, got {bins!r}. The usual value is 50.")
     kind, score, baseline = _check_inputs(score, baseline, is_ood, correct)
     n, codes = len(kind), _encode(cluster, score)
     rank, baseline_rank = (100 * (stats.rankdata(values) - 0.5) / n for values in (score, baseline))

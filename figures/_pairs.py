@@ -38,7 +38,9 @@ def judge_pairs(
         Row, column, and (pairs.sum(),) bool in the order of `array[pairs]`.
     """
     if min(alphas) < 0:
-        raise OochubError(f"alpha is at least 0, got {min(alphas)}: a context is larger than the object on average.")
+        raise OochubError(
+            f"alpha must be at least 0, got {min(alphas)}: a context is larger than the object on average."
+        )
     areas = np.ascontiguousarray(scenes.area.T)
     for row, alpha in enumerate(tqdm(alphas, desc="alphas", disable=None, leave=False)):
         largest = np.full(areas.shape, np.nan)

@@ -196,7 +196,8 @@ def select_pictures(scored: ScoredSet, rows: Sequence[int], datasets: Mapping[st
         return {}
     if scored.name not in datasets:
         raise OochubError(
-            f"There is no data set of {scored.name}, of which images are shown; given: {', '.join(datasets) or 'none'}."
+            f"There is no data set for {scored.name}, whose images are to be shown; given: "
+            f"{', '.join(datasets) or 'none'}."
         )
     split, ids = scored.predictions.split, scored.predictions.column("example_id")
     pictures: dict[int, Image.Image] = {}

@@ -36,8 +36,8 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     found = report.background
     if found is None:
         raise OochubError(
-            "This report does not say what altered images do: plot another kind, or ask: oochub audit MODEL SOURCE "
-            "--probe background."
+            "This report has no background probe: plot another kind, or run oochub audit MODEL SOURCE --probe "
+            "background."
         )
     ax = make_axes(ax, 8.4, 4.0)
     chart = catalog.get("section", "object_and_background")().chart(report)

@@ -48,13 +48,13 @@ def confusion_by_context(
     rows = rows if by == "context" else _sum_by_class(classes, rows)
     if not rows:
         raise OochubError(
-            "This report has no confusion by context. Evaluate rows whose contexts training is known of, from a build "
-            "record or usual contexts, or plot another kind."
+            "This report has no confusion by context. Evaluate rows with a build record or usual contexts, which say "
+            "the contexts of training, or plot another kind."
         )
     if len(rows) > _ROWS or len(classes) > _CLASSES:
         raise OochubError(
-            f"A matrix of {len(rows)} rows and {len(classes)} classes cannot be read; at most {_ROWS} and {_CLASSES} "
-            "are drawn. report.json holds the counts."
+            f"A matrix of {len(rows)} rows and {len(classes)} classes would be unreadable; at most {_ROWS} and "
+            f"{_CLASSES} are drawn. report.json holds the counts."
         )
     from matplotlib.patches import Rectangle
 

@@ -48,7 +48,9 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
         )
     chart = catalog.get("section", "contexts_that_matter")().chart(report)
     if not chart.rows:
-        raise OochubError("No context goes with a class here: there is no gap to draw. Find contexts by another way.")
+        raise OochubError(
+            "No context is usual for a class here, so there is no gap to draw. Find contexts by another method."
+        )
     ax = make_axes(ax, 7.4, 1.6 + 0.5 * len(chart.rows))
     titles = []
     for y, (each, role) in enumerate(chart.rows):

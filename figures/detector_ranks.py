@@ -72,7 +72,7 @@ def detector_ranks(
     key = choose_detector(scored_sets, detector, but=baseline)
     if key == baseline:
         other = choose_wording("detector=", "--detector")
-        raise OochubError(f"Ranks are compared of two detectors, got {key} twice. Name another with {other}.")
+        raise OochubError(f"Ranks compare two different detectors, got {key} twice. Name another with {other}.")
     known, new = choose_inside_part(scored_sets, inside), choose_outside_part(scored_sets, outside)
     score, base = (
         np.concatenate([part.scored.scores[name][part.rows] for part in (known, new)]) for name in (key, baseline)
@@ -83,7 +83,7 @@ def detector_ranks(
     n = int(ranks.histogram[rows].sum())
     where = new.name if rows == "ood" else known.name
     if not n:
-        raise OochubError(f"{known.name} has no {_WORDS[rows]}, so there are no ranks of them.")
+        raise OochubError(f"{known.name} has no {_WORDS[rows]}, so they have no ranks.")
     ax = make_axes(ax, 6.0, 4.0)
     share, base_share = (100 * counts[rows] / n for counts in (ranks.histogram, ranks.baseline_histogram))
     color, dashes = _COLORS[rows], (0, (4, 1.5))

@@ -76,7 +76,7 @@ def disagreement_pictures(
         other = choose_wording("detector=", "--detector")
         raise OochubError(f"Two different detectors are needed, got {key} twice. Name another with {other}.")
     if columns < 1:
-        raise OochubError(f"columns is a whole number of 1 or more, got {columns}.")
+        raise OochubError(f"columns must be a whole number, 1 or more, got {columns}.")
     parts = split_scored_sets(scored_sets)
     grid = []
     for part in parts:
@@ -98,7 +98,7 @@ def disagreement_pictures(
         heading = f"{wording.name(part.name)}: {SHIFTS[part.shift]} (n = {format_numbers.count(len(rows))})"
         grid.append((heading, pictures))
     if not any(pictures for _, pictures in grid):
-        raise OochubError(f"{key} and {baseline} rank every image alike: there is no disagreement to show.")
+        raise OochubError(f"{key} and {baseline} rank all images in the same order: there is no disagreement to show.")
     note = (
         f"{name_detector(key)} ranks these images lower (out of distribution) than {name_detector(baseline)} does, "
         "largest difference first; percentile ranks among the images of the same set, 100 is most in-distribution."

@@ -104,7 +104,7 @@ def _fit_distances(
     fewest = min(parts, key=lambda part: int(part.rows.sum()))
     most = int(fewest.rows.sum())
     if not 2 <= subsets <= most:
-        raise OochubError(f"subsets is 2 to {most}, the rows of {fewest.name}, got {subsets}.")
+        raise OochubError(f"subsets must be 2 to {most}, the rows of {fewest.name}, got {subsets}.")
     near = nearest if nearest is not None else find_nearest_inside(scored_sets)
     known = np.sort(bank.scored.scores[key][bank.rows])
     fits = []

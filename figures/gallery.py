@@ -114,7 +114,9 @@ def _trace_outlines(
 
     strange = [name for name in ids if not name.isdecimal()]
     if strange:
-        raise OochubError(f"Outlines are of COCO's images, whose ids are numbers; there is a {strange[0]!r}.")
+        raise OochubError(
+            f"Outlines go by COCO's image ids, which are numbers, but one id is {strange[0]!r}. Leave outlines out."
+        )
     contours = outlines(coco, [int(name) for name in ids], [thing, *contexts])
     return {
         name: {

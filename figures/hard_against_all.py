@@ -58,8 +58,8 @@ def hard_against_all(
     missing = [name for name in _COLUMNS if name not in losses.columns]
     if missing:
         raise OochubError(
-            f"Losses of tasks have the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
-            "oochub.evaluation.scenes.measure_task_losses makes them of predictions of nooch/all."
+            f"Losses of tasks need the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
+            "oochub.evaluation.scenes.measure_task_losses computes them from predictions for nooch/all."
         )
     rows = losses[(losses["criterion"] == criterion) & (losses["side"] == side)]
     known = rows.dropna(subset=["loss_all", "loss_hard"])

@@ -103,7 +103,7 @@ def _check_grid(cells: pd.DataFrame) -> tuple[list[str], int]:
     doubled = cells[cells.duplicated(["method", "task", "seed"])]
     if len(doubled):
         method, task, seed = doubled.iloc[0][["method", "task", "seed"]]
-        raise OochubError(f"Two reports are of {method} on {task} with the same seeds, {list(seed)}. Leave one out.")
+        raise OochubError(f"Two reports are for {method} on {task} with the same seeds, {list(seed)}. Leave one out.")
     tasks = sorted(cells["task"].unique())
     if len({task.partition("/")[0] for task in tasks}) > 1:
         raise OochubError(f"A mean needs tasks of one benchmark, got {', '.join(tasks)}. Draw one figure for each.")
@@ -112,13 +112,13 @@ def _check_grid(cells: pd.DataFrame) -> tuple[list[str], int]:
             lacking = sorted(set(tasks) - set(part[part["seed"] == seed]["task"]))
             if lacking:
                 raise OochubError(
-                    f"A mean needs the same tasks of every method and seed: {method!s}, seeds {list(seed)}, lacks "
+                    f"A mean needs the same tasks for every method and seed: {method!s}, seeds {list(seed)}, lacks "
                     f"{', '.join(lacking)}. Add the reports, or leave out those of the others."
                 )
     seeds = cells.groupby("method", sort=False)["seed"].nunique()
     if seeds.nunique() > 1:
         counts = ", ".join(f"{method} {count}" for method, count in seeds.items())
-        raise OochubError(f"Every method needs as many seeds as the others, got {counts}. Add or leave out reports.")
+        raise OochubError(f"Every method needs the same number of seeds, got {counts}. Add or leave out reports.")
     return tasks, int(seeds.iloc[0])
 
 

@@ -93,7 +93,7 @@ def misclassified_pictures(
             f"Mistakes are shown beside training images of a context, but these predictions lack {lacks}."
         )
     if columns < 1:
-        raise OochubError(f"columns is at least 1, got {columns}.")
+        raise OochubError(f"columns must be at least 1, got {columns}.")
     if label is not None and label not in names:
         raise unknown_name("class", label, names)
     context, wrong = (
@@ -104,7 +104,7 @@ def misclassified_pictures(
     shown = {name: rows for name, rows in shown.items() if len(rows)}
     if not shown:
         of = "" if label is None else f" of class {label}"
-        raise OochubError(f"No wrong answer{of} in these predictions' split: there is no mistake to show.")
+        raise OochubError(f"These predictions' split has no wrong prediction{of}, so there is no mistake to show.")
     training = _load_training(predictions, datasets, config, column)
     pairs = {name: _pair_pictures(rows[:columns], predictions, context, training) for name, rows in shown.items()}
     every = [pair for of_class in pairs.values() for pair in of_class]
@@ -149,12 +149,12 @@ def _select_wrong(predictions: Predictions, split: str) -> NDArray[np.int64]:
 def _load_training(predictions: Predictions, datasets: Mapping[str, Any], config: str, column: str) -> _Training:
     if config not in datasets:
         raise OochubError(
-            f"There is no data set of {config}, of which images are shown; given: {', '.join(datasets) or 'none'}."
+            f"There is no data set for {config}, whose images are to be shown; given: {', '.join(datasets) or 'none'}."
         )
     data = datasets[config]
     if not isinstance(data, Mapping) or _TRAIN not in data:
         raise OochubError(
-            f"The data set of {config} has no split {_TRAIN}, of which images are shown. Give all its splits."
+            f"The data set of {config} has no split {_TRAIN}, whose images are to be shown. Give all its splits."
         )
     part = data[_TRAIN]
     for name in ("example_id", "label", column):
@@ -192,7 +192,7 @@ def _pair_pictures(
         if training.features:
             known = [k for k in candidates.tolist() if training.ids[k] in training.features]
             if not known:
-                raise OochubError(f"No training image of class {answer} has features. Predict the split train whole.")
+                raise OochubError(f"No training image of class {answer} has features. Predict the whole split train.")
             bank = np.stack([training.features[training.ids[k]] for k in known])
             chosen = known[int(find_nearest_rows(predictions.features[row][None], bank)[0][0])]  # type: ignore[index]
         else:

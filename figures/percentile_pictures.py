@@ -87,7 +87,7 @@ def percentile_pictures(
     known, new = choose_inside_part(scored_sets), choose_outside_part(scored_sets, outside)
     for percentile in percentiles:
         if not 0 < percentile <= 100:
-            raise OochubError(f"A percentile lies above 0 and at most at 100, got {percentile:g}.")
+            raise OochubError(f"A percentile must be above 0 and at most 100, got {percentile:g}.")
     near = (nearest if nearest is not None else find_nearest_inside(scored_sets))[new.scored.name]
     rows = np.flatnonzero(new.rows)
     orders = {"distance": near.distance[rows]} | {key: new.scored.scores[key][rows] for key in keys}

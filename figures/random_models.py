@@ -109,14 +109,14 @@ def _select_rows(frame: "pd.DataFrame", detector: str | None, metric: str, model
     missing = [name for name in _COLUMNS if name not in frame.columns]
     if missing:
         raise OochubError(
-            f"Numbers of untrained models have the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
+            f"Numbers of untrained models need the columns {', '.join(_COLUMNS)}; {', '.join(missing)} missing. "
             "`oochub imagenet_ood detect MODELS --random 5 --out FOLDER` writes them as numbers.csv."
         )
     rows = frame[frame["seed"].notna() & (frame["metric"] == metric)]
     if not len(rows):
         raise OochubError(
-            f"There is no {metric} of an untrained model in these {len(frame)} numbers (their column seed is filled). "
-            "`oochub imagenet_ood detect MODELS --random 5 --out FOLDER` makes five copies of each architecture."
+            f"None of these {len(frame)} numbers is a {metric} of an untrained model (with the column seed filled "
+            "in). `oochub imagenet_ood detect MODELS --random 5 --out FOLDER` makes five copies of each architecture."
         )
     for column, name in (("detector", detector), ("model", model)):
         known = list(dict.fromkeys(rows[column].astype(str)))
@@ -134,7 +134,7 @@ def _select_rows(frame: "pd.DataFrame", detector: str | None, metric: str, model
     doubled = rows[rows.duplicated(["seed", "out"])]
     if len(doubled):
         first = doubled.iloc[0]
-        raise OochubError(f"{len(doubled)} numbers are there twice, first {first['out']} of seed {first['seed']}.")
+        raise OochubError(f"{len(doubled)} numbers occur twice, first {first['out']} with seed {first['seed']}.")
     if rows["value"].isna().all():
         why = dict.fromkeys(rows["reason"].dropna().astype(str)) if "reason" in rows else ()
         raise OochubError(f"Every {metric} is undefined{': ' if why else ''}{', '.join(why)}. Use more images.")

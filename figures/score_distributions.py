@@ -72,7 +72,7 @@ def score_distributions(
     if by not in get_args(By):
         raise unknown_name("by", by, get_args(By))
     if bins < 2:
-        raise OochubError(f"bins is a whole number of 2 or more, got {bins}.")
+        raise OochubError(f"bins must be a whole number, 2 or more, got {bins}.")
     named = {scored.name: scored for scored in scored_sets}
     for name in sets or ():
         if name not in named:

@@ -82,7 +82,8 @@ def _build_repository(
     for other, form in _FORMS.items():
         if other != suffix and any(file.parent.name != config for file in target.glob(f"*/*{other}")):
             raise OochubError(
-                f"{target} holds configs as {form}, and all of a repository have one form. Choose another folder."
+                f"{target} holds configs as {form}, but all configs of a repository must have the same format. "
+                "Choose another folder."
             )
     find_data_folder(catalog.get("benchmark", benchmark).of(config), data_dir)  # an error of it leaves no empty folder
     builder = make_benchmark_builder(benchmark, config, data_dir=data_dir, options=options)

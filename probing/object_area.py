@@ -163,7 +163,9 @@ class CocoAreas(ObjectArea):
         """See `ObjectArea.begin`."""
         strange = next((row.example_id for row in rows if not row.example_id.isdecimal()), None)
         if strange is not None:
-            raise OochubError(f"Areas of COCO are of its images, whose ids are numbers; there is a {strange!r}.")
+            raise OochubError(
+                f"COCO's areas go by image ids, which are numbers, but one id is {strange!r}. Give masks or boxes."
+            )
         things = dict.fromkeys(self._thing or row.label for row in rows)
         self._masks = object_masks(self._folder, [int(row.example_id) for row in rows], things)
 
@@ -205,8 +207,8 @@ image, named by the row's id or its image's file, white on the object and black 
         self.words = f"the masks in {self._folder.name}"
         if not self._folder.is_dir():
             raise OochubError(
-                f"There is no folder of masks at {folder}. A mask is a PNG of the size of its image, named by the "
-                "row's id or its image's file, white on the object and black elsewhere."
+                f"There is no folder of masks at {folder}. A mask is a PNG of the same size as its image, named by "
+                "the row's id or the image's file, white on the object and black elsewhere."
             )
 
     def begin(self, rows: Sequence[RowOfObject]) -> None:
@@ -268,8 +270,9 @@ class SegmentedAreas(ObjectArea):
         asked = list(dict.fromkeys(self._thing or row.label for row in rows))
         if rows and not any(self._way.classes_of(name) for name in asked):
             raise OochubError(
-                f"The segmenter knows none of the classes {', '.join(asked[:5])} by name. Say which of its classes "
-                'they are: --probe-option label_map=FILE, a line "class of the data,class of the segmenter" each.'
+                f"The segmentation model knows none of the classes {', '.join(asked[:5])} by name. Say which of its "
+                'classes they are with --probe-option label_map=FILE, one line "class of the data,class of the '
+                'model" each.'
             )
 
     def settings(self, rows: Sequence[RowOfObject]) -> Any:
@@ -314,9 +317,9 @@ def choose_area(
             class of a label map.
     """
     if not isinstance(part, datasets.Dataset):
-        raise OochubError("The probe reads rows again, and a stream cannot be read again. Load the data.")
+        raise OochubError("The probe reads rows a second time, and a stream can be read only once. Load the data.")
     if "image" not in part.column_names:
-        raise OochubError("The probe alters images, and these rows have none. Leave out probe= (--probe).")
+        raise OochubError("The probe alters images, but these rows have none. Leave out probe= (--probe).")
     record = BuildRecord.of(part.info)
     if masks is not None:
         return CocoAreas(masks, thing) if CocoAreas.is_raw(masks) else MaskFiles(masks)
@@ -332,9 +335,9 @@ def choose_area(
     if "boxes" in part.column_names:
         return BoxAreas("boxes")
     raise OochubError(
-        f"The probe needs to know where the object of each image is. Give {choose_wording('masks=', '--masks')}, a "
+        f"The probe must know where the object is in each image. Give {choose_wording('masks=', '--masks')}, a "
         f"folder of PNG masks; {choose_wording('boxes=', '--boxes')}, a column of boxes; or "
-        f"{choose_wording('segmenter=', '--segmenter')}, a semantic segmenter that knows your classes."
+        f"{choose_wording('segmenter=', '--segmenter')}, a semantic segmentation model that knows your classes."
     )
 
 

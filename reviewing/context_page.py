@@ -67,10 +67,10 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
             cannot be read.
     """
     if rows < 2:
-        raise OochubError(f"A check needs 2 rows or more of each context, half of them without it; got {rows}.")
+        raise OochubError(f"A check needs at least 2 rows of each context, half of them without it; got {rows}.")
     facts = collect_context_facts(data)
     if not facts.names:
-        raise OochubError("No context was found in these data, so there is nothing to check.")
+        raise OochubError("No contexts were found in these data, so there is nothing to check.")
     generator = np.random.default_rng(seed)
     example, has, tested = select_context_rows(data, facts)
     asked, beside = list[tuple[str, int, str]](), dict[str, list[str]]()
@@ -85,7 +85,9 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
         chosen = generator.permutation(np.flatnonzero(has[:, number] & ~tested))[:_BESIDE]
         beside[name] = [example[row] for row in chosen]
     if not asked:
-        raise OochubError("No rows to check: something was chosen on each row. Find contexts in data with other rows.")
+        raise OochubError(
+            "There are no rows to check: every row was used to choose something. Find contexts in data with other rows."
+        )
     every = [row for *_, row in asked] + [row for of in beside.values() for row in of]
     pictures = _load_pictures(data, every)
     cards = []

@@ -62,7 +62,9 @@ def read_decisions(path: str | Path, *, allowed: Mapping[str, Sequence[str]]) ->
     try:
         is_long = len(text) > _LONGEST and "\n" not in text[:_LONGEST]
         if is_long or tuple(next(rows, ())) != Decision._fields:
-            raise OochubError(f"{file} is no file of decisions: its first line must be {','.join(Decision._fields)}.")
+            raise OochubError(
+                f"{file} is not a file of decisions: its first line must be {','.join(Decision._fields)}."
+            )
         for row in filter(None, rows):
             where = f"{file}, line {rows.line_num}"
             decision = _check_row(row, where, allowed)
@@ -80,14 +82,16 @@ def _check_row(row: list[str], where: str, allowed: Mapping[str, Sequence[str]])
     decision = Decision(*row)
     if decision.decision not in allowed.get(decision.scope, ()):
         words = "; ".join(f"{scope}: {', '.join(each)}" for scope, each in allowed.items())
-        raise OochubError(f"{where}: no decision {decision.decision!r} on {decision.scope!r}. Allowed are {words}.")
+        raise OochubError(
+            f"{where}: {decision.decision!r} is not a decision on {decision.scope!r}. Allowed are {words}."
+        )
     try:
         written = datetime.fromisoformat(decision.at)
         time = written.astimezone(UTC) if written.tzinfo else None
     except (ValueError, OverflowError):  # no time, or one that is beyond the years 1 to 9999 in UTC
         time = None
     if time is None:
-        raise OochubError(f"{where}: {decision.at!r} is no time with a time zone, as 2026-01-31T12:00:00Z.")
+        raise OochubError(f"{where}: {decision.at!r} is not a time with a time zone, such as 2026-01-31T12:00:00Z.")
     return decision._replace(at=time.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
 
 
@@ -121,9 +125,7 @@ def check_known(decisions: Decisions, known: Mapping[str, Set[str]], where: str)
     unknown = [f"{scope} {name}" for scope, name in decisions if name not in known[scope]]
     if unknown:
         more = f" and {len(unknown) - 3:,} more" if len(unknown) > 3 else ""
-        raise OochubError(
-            f"{len(unknown):,} decisions are on nothing {where}. They are on {', '.join(unknown[:3])}{more}."
-        )
+        raise OochubError(f"{len(unknown):,} decisions refer to nothing {where}: {', '.join(unknown[:3])}{more}.")
 
 
 def write_decisions(path: str | Path, decisions: Decisions) -> None:

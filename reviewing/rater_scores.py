@@ -121,10 +121,10 @@ def _refuse(name: str, answers: Collection[str], pages: Sequence[Collection[str]
     unknown = [image for image in answers if not any(image in page for page in pages)]
     if unknown:
         raise OochubError(
-            f"{name} answers on {len(unknown):,} images that are on no page, first {unknown[0]}. Give the folder whose "
-            "pages saved it."
+            f"{name} has answers for {len(unknown):,} images that are on no page, first {unknown[0]}. Give the "
+            "folder whose pages saved it."
         )
-    raise OochubError(f"{name} answers on images of several pages. Give the file of each page by itself.")
+    raise OochubError(f"{name} has answers for images of several pages. Give each page's file separately.")
 
 
 def _mean(shares: Sequence[float], n: int) -> Estimate:

@@ -140,7 +140,7 @@ def test_contexts_that_are_found_again_are_the_same_step(model, few, tmp_path, m
 def test_a_loaded_data_set_is_audited_too(model, few):
     data = oochub.load(few, **COLUMNS)
     assert oochub.audit(model, data)["gap"] == oochub.audit(model, few, **COLUMNS)["gap"]
-    with pytest.raises(OochubError, match="label= is read where source is a path or a name"):
+    with pytest.raises(OochubError, match="label= applies only if source is a path or a name"):
         oochub.audit(model, data, label="tone")
 
 
@@ -152,7 +152,7 @@ def test_a_loaded_data_set_is_audited_too(model, few):
         ({"splits": ["tests"]}, "No split named 'tests'. Did you mean 'test'"),
         ({"resamples": 3}, "resamples must be 100 or more"),
         ({"usual": {"lite": ["red"]}}, "Did you mean 'light'"),
-        ({"batchsize": 3}, "No setting of the mode head named 'batchsize'"),
+        ({"batchsize": 3}, "No option of the mode head named 'batchsize'"),
     ],
 )
 def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tmp_path, given, message):
@@ -164,7 +164,7 @@ def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tm
 
 def test_a_context_that_is_guessed_is_the_one_that_is_named(pictures):
     """The only other column of the folder; the numbers are those of the named column, and the report says it."""
-    with pytest.warns(OochubWarning, match="The context is taken from the column 'ground'"):
+    with pytest.warns(OochubWarning, match="The context is read from the column 'ground'"):
         guessed = audit(Onlooker("background"), pictures, context=None)
     named = audit(Onlooker("background"), pictures)
     assert guessed["gap"] == named["gap"] and guessed["gap"] < 0

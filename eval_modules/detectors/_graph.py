@@ -27,7 +27,7 @@ def check_faiss() -> Any:
         import faiss
     except ImportError as error:
         exact = choose_wording("index='exact'", "knn, which searches all rows")
-        raise OochubError(f"index=faiss needs faiss: pip install 'oochub[faiss]', or take {exact}.") from error
+        raise OochubError(f"index=faiss needs faiss: pip install 'oochub[faiss]', or use {exact}.") from error
     return faiss
 
 

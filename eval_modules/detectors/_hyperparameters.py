@@ -18,7 +18,7 @@ def check_count(name: str, value: Any, *, least: int = 1) -> int:
     50
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise OochubError(f"{name} must be a whole number of {least} or more, got {value!r}.")
+        raise OochubError(f"{name} must be a whole number, {least} or more, got {value!r}.")
     return int(value)
 
 

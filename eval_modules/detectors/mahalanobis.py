@@ -58,8 +58,8 @@ class Mahalanobis(Detector):
         self.whitener = _compute_whitener(within, len(within) * np.finfo(np.float64).eps * spread)
         if not self.rank:
             raise OochubError(
-                f"All {n:.0f} rows equal the mean of their class, so there is no covariance to measure "
-                "distances with. Give two different rows or more of some class."
+                f"All {n:.0f} rows equal the mean of their class, so there is no covariance to measure distances "
+                "with. Give at least two different rows of some class."
             )
         self.mean = gathered.origin + shift
         self.whitened_means = (total / count - shift) @ self.whitener

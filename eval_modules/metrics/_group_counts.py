@@ -38,7 +38,7 @@ class GroupCounts:
             OochubError: No rows.
         """
         if not self.counts:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         return {name: right / n for name, (n, right) in self.counts.items()}
 
     def _take(self, counts: Mapping[Hashable, tuple[int, int]]) -> None:

@@ -38,7 +38,9 @@ class ScoreState:
             OochubError: Its options differ.
         """
         if other._options != self._options:
-            raise OochubError(f"Only states of the same options merge, got {self._options} and {other._options}.")
+            raise OochubError(
+                f"Only states with the same options can be merged, got {self._options} and {other._options}."
+            )
         self._batches += other._batches
 
     def compute(self) -> Any:
@@ -48,7 +50,7 @@ class ScoreState:
             OochubError: No rows.
         """
         if not self._batches:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         columns = [np.concatenate(parts) for parts in zip(*self._batches, strict=True)]
         return type(self).metric(*columns, **self._options)
 

@@ -80,10 +80,11 @@ class Background:
             raise OochubError(f"{names} both say where the object is. Give one of them.")
         if self.label_map is not None and self.segmenter is None:
             raise OochubError(
-                "label_map says which classes of a segmenter are yours. Give the segmenter, or leave it out."
+                "label_map says which classes of a segmentation model are yours. Give segmenter as well, or leave "
+                "label_map out."
             )
         if self.rows < 1 or self.seed < 0:
-            raise OochubError(f"rows is at least 1 and seed at least 0, got {self.rows} and {self.seed}.")
+            raise OochubError(f"rows must be at least 1 and seed at least 0, got {self.rows} and {self.seed}.")
         if self.masks is not None:
             MaskFiles(self.masks)
         if isinstance(self.segmenter, str | Path):
@@ -155,7 +156,7 @@ class Background:
         part = splits[split]
         if predictions.metadata.kind != "classes":
             raise OochubError(
-                f"The probe compares logits of one class a row, and this model gives {predictions.metadata.kind}. "
+                f"The probe compares logits of one class per row, but this model gives {predictions.metadata.kind}. "
                 "Leave out probe= (--probe)."
             )
         names, facts = predictions.class_names, predictions.metadata.facts
@@ -186,7 +187,7 @@ class Background:
         left_out = Counter(STATES[state] for state in states if state != PROBED)
         if not len(probed):
             raise OochubError(
-                f"The object is known in none of {len(states):,} rows by {area.words}: "
+                f"The object cannot be located in any of {len(states):,} rows by {area.words}: "
                 f"{', '.join(f'{reason} ({count:,})' for reason, count in left_out.items())}."
             )
         places = probed.column("place").to_numpy()

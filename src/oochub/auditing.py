@@ -156,7 +156,7 @@ def audit_source(
     else:
         unread = next(iter(data.given()), None)
         if unread is not None:
-            raise OochubError(f"{unread}= is read where source is a path or a name; this data set is loaded already.")
+            raise OochubError(f"{unread}= applies only if source is a path or a name; this data set is already loaded.")
         loaded = check_data_set(source)
     _check_task(loaded)
     if altered is not None:
@@ -208,7 +208,7 @@ def _make_probe(asked: ProbeSettings, *, seed: int) -> Any:
     """The probe with its settings, checked."""
     kind = catalog.get("probe", str(asked.probe))
     settings = {"seed": seed, **asked.of_probe}
-    check_parameters(kind, settings, kind=f"setting of the probe {asked.probe}")
+    check_parameters(kind, settings, kind=f"option of the probe {asked.probe}")
     return kind(**settings)
 
 

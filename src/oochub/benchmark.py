@@ -255,9 +255,8 @@ def find_data_folder(benchmark: Benchmark, data_dir: str | None) -> Path:
     if not folder.is_dir():
         source = "data_dir" if data_dir is not None else f"$OOCHUB_DATA/{benchmark.name}"
         raise OochubError(
-            f"{source} is not a folder: {folder}.{_suggest_folder(benchmark, folder)} It must look like this:\n"
-            f"{benchmark.tree()}\n"
-            f"`oochub show benchmark {benchmark.name}` says where to get each file."
+            f"{source} is not a folder: {folder}.{_suggest_folder(benchmark, folder)} It must look like "
+            f"this:\n{benchmark.tree()}\n`oochub show benchmark {benchmark.name}` says where to get each file."
         )
     missing = benchmark.missing(folder)
     if missing:

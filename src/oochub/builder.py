@@ -84,7 +84,7 @@ class BenchmarkBuilder(datasets.ArrowBasedBuilder):  # type: ignore[misc]
                 f"{self.BENCHMARK.name} reads one raw folder, not single files: pass data_dir= instead of data_files=."
             )
         if not isinstance(data_dir, str | os.PathLike | None):
-            raise OochubError(f"data_dir is a folder, as a text or a Path, got {data_dir!r:.80}.")
+            raise OochubError(f"data_dir must be a folder, as text or a Path, got {data_dir!r:.80}.")
         data_dir = None if data_dir is None else os.fspath(data_dir)
         kwargs |= self.checked_options({name: kwargs[name] for name in kwargs if name not in _OF_DATASETS})
         config_name = self.checked_config(config_name)
@@ -322,7 +322,7 @@ def parse_builder_options(kind: Any, given: Any, *, benchmark: str) -> dict[str,
     oochub.errors.OochubError: The option of nooch alpha must be a finite number, got 'x'.
     """
     if not isinstance(given, Mapping):
-        raise OochubError(f"Options of {benchmark} are given by name, as in {{'strict': True}}, got {given!r:.80}.")
+        raise OochubError(f"Options of {benchmark} must be given by name, as in {{'strict': True}}, got {given!r:.80}.")
     allowed = [field.name for field in fields(kind) if field.name not in _COMMON]
     options = {}
     for name, value in given.items():

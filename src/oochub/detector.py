@@ -208,8 +208,8 @@ class Detector:
         wrong = ~np.isfinite(scores)
         if wrong.any():
             raise OochubError(
-                f"{_format_call(self)} gives {int(wrong.sum())} of {n} rows a score that is not finite, the first is "
-                f"row {int(np.argmax(wrong))}. Look at its features and logits, or fit again."
+                f"{_format_call(self)} gives {int(wrong.sum())} of {n} rows a score that is not finite, first row "
+                f"{int(np.argmax(wrong))}. Look at its features and logits, or fit again."
             )
         return scores
 
@@ -300,7 +300,7 @@ class Detector:
 
     def _keep_head(self, weight: Array, bias: Array) -> None:
         if len(bias) != len(weight):
-            raise OochubError(f"weight is of {len(weight)} classes and bias of {len(bias)}. Give those of one layer.")
+            raise OochubError(f"weight is for {len(weight)} classes but bias for {len(bias)}. Give those of one layer.")
         if self._head and not all(map(np.array_equal, self._head, (weight, bias))):
             raise OochubError("weight and bias differ from those of an earlier batch. A detector is of one model.")
         self._keep_width("features", weight.shape[1])
@@ -311,7 +311,7 @@ class Detector:
     def _keep_width(self, name: str, width: int) -> None:
         if self._columns.setdefault(name, width) != width:
             known = self._columns[name]
-            raise OochubError(f"{name} have {width} columns, but earlier rows or the head of this model have {known}.")
+            raise OochubError(f"{name} have {width} columns, but earlier rows or this model's head have {known}.")
 
     def _arguments(self) -> str:
         return ", ".join(f"{name}=..." for name in self.fit_needs)
@@ -319,7 +319,7 @@ class Detector:
     def _refuse_fitted(self) -> None:
         if self.is_fitted:
             raise OochubError(
-                f"{_format_call(self)} is fitted already and takes no more rows. Make a new one, or call fit."
+                f"{_format_call(self)} is already fitted and takes no more rows. Make a new one, or call fit."
             )
 
     def _refuse_unfitted(self) -> None:
@@ -386,7 +386,7 @@ class SavedDetector:
         check_parameters(kind, given, kind=what)
         unsaid = [name for name in signature(kind).parameters if name not in given]
         if unsaid:
-            raise OochubError(f"{_CARD} must say the {what} {unsaid[0]}. Save the detector again.")
+            raise OochubError(f"{_CARD} does not say the {what} {unsaid[0]}. Save the detector again.")
         return kind(**given)
 
     def state(self, folder: Path, declared: Sequence[str], *, needs: Sequence[str]) -> dict[str, Any]:
@@ -403,7 +403,9 @@ class SavedDetector:
         """
         unsaid = [name for name in needs if self.columns.get(name, 0) < 1]
         if unsaid:
-            raise OochubError(f"{folder / _CARD}: columns must say how many {unsaid[0]} has. Fit the detector again.")
+            raise OochubError(
+                f"{folder / _CARD}: columns does not say how many {unsaid[0]} has. Fit the detector again."
+            )
         tensors = load_tensors(folder / _STATE, in_memory=tensor_file.LARGE)
         if tensors.checked and tensors.about != to_json(self):
             raise OochubError(f"{folder / _CARD} has changed since it was written. Save the detector again.")

@@ -230,8 +230,8 @@ def find_input_kinds(dataset: Any) -> list[type[Input]]:
     if not present:
         names = ", ".join(f"{kind.column!r} ({kind.words()})" for kind in kinds)
         raise OochubError(
-            f"The data set has no column of a kind of input: {names}; only {', '.join(dataset.column_names or ())}. "
-            "Rename a column with dataset.rename_column."
+            f"The data set has no column for any kind of input: {names}; only "
+            f"{', '.join(dataset.column_names or ())}. Rename a column with dataset.rename_column."
         )
     return sorted(present, key=lambda kind: kind.rank)
 
@@ -252,7 +252,7 @@ def find_processor_kind(processor: Any) -> type[Input]:
         if kind.takes(processor):
             return kind
     several = f"{', '.join(names[:-1])} or {names[-1]}"
-    raise OochubError(f"A processor is that of {several}, got {type(processor).__name__}. Pass the model's own.")
+    raise OochubError(f"A processor must be for {several}, got {type(processor).__name__}. Pass the model's own.")
 
 
 def check_config(inputs: Input, config: Any) -> None:

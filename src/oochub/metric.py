@@ -148,8 +148,8 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if _import_evaluate_metric() is None or not isinstance(self, _import_evaluate_metric()):
             raise OochubError(
-                f"{type(self).__name__} was imported without `evaluate`, so it is not a module of it. Load the folder: "
-                "evaluate.load(FOLDER). The metric itself is a function: oochub.get('metric', NAME)."
+                f"{type(self).__name__} was imported without `evaluate`, so it is not an `evaluate` module. Load the "
+                "folder: evaluate.load(FOLDER). The metric itself is a function: oochub.get('metric', NAME)."
             )
         if kwargs.get("num_process", 1) != 1:
             raise OochubError(
@@ -186,7 +186,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
         arrays, options = self._sort_inputs(batch)
         missing = _list_missing(self.state, tuple(arrays))  # type: ignore[arg-type]
         if missing:
-            raise OochubError(f"{self.name} needs {', '.join(missing)} as well, got {', '.join(arrays) or 'no array'}.")
+            raise OochubError(f"{self.name} also needs {', '.join(missing)}, got {', '.join(arrays) or 'no array'}.")
         if options:
             self._check_options_agree(options)
         if self._pending is None:
@@ -223,7 +223,7 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def _check_options_agree(self, options: dict[str, Any]) -> None:
         changed = {name: option for name, option in options.items() if self._options.get(name, _UNSET) != option}
         if changed and self._pending is not None:
-            raise OochubError(f"Options come with the first batch, got {changed} after {dict(self._options)}.")
+            raise OochubError(f"Options must be set with the first batch, got {changed} after {dict(self._options)}.")
 
     def __len__(self) -> int:
         return self._rows
@@ -250,7 +250,7 @@ def _sort_names(state: Any, names: tuple[str, ...]) -> tuple[tuple[tuple[str, st
     of_arrays = tuple((name, meaning) for name, meaning in meanings.items() if meaning in arrays)
     twice = [name for name, meaning in of_arrays if name != meaning and meaning in names]
     if twice:
-        raise OochubError(f"{twice[0]} and {aliases[twice[0]]} are one array of this metric. Give one of them.")
+        raise OochubError(f"{twice[0]} and {aliases[twice[0]]} are the same array of this metric. Give one of them.")
     return of_arrays, tuple(set(names) & set(options))
 
 
@@ -303,7 +303,7 @@ class MeanState:
             OochubError: No rows.
         """
         if self._n == 0:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         return self._sum / self._n
 
     def _take(self, values: NDArray[Any]) -> None:
@@ -333,8 +333,8 @@ def _make_metric_features(arrays: Sequence[str], outputs: Sequence[str], *, stat
     unknown = [name for name in arrays if name not in (*_TYPES, *_DEPTHS)]
     if unknown:
         raise OochubError(
-            f"Arrays of a metric are {', '.join((*_TYPES, *_DEPTHS))}; {state} takes {', '.join(unknown)}. "
-            "Name it as one of these, or write `_info` in the metric's class."
+            f"Arrays of a metric may be {', '.join((*_TYPES, *_DEPTHS))}; {state} takes {', '.join(unknown)}. Name "
+            "it as one of these, or write `_info` in the metric's class."
         )
     alternatives = []
     for kind in outputs:

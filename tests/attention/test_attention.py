@@ -248,7 +248,7 @@ def test_masks_of_coco_are_those_of_all_annotations(tmp_path):
     masks.check(["7", "8"])
     assert (masks.mask("7", (12, 10)) == expected).all()
     assert masks.mask("8", (12, 10)).shape == (10, 12) and not masks.mask("8", (12, 10)).any()
-    with pytest.raises(OochubError, match="do not say of which thing"):
+    with pytest.raises(OochubError, match="are not a task of nooch, so nothing says which object"):
         ObjectMasks(tmp_path).check(["7"])
     with pytest.raises(OochubError, match="there is a '0/snow/corgi/1'"):
         masks.check(["0/snow/corgi/1"])

@@ -196,5 +196,5 @@ def test_settings_are_checked():
     with pytest.raises(OochubError, match="No variant named 'torchcm'"):
         SmoothGradCam(network, probe, variant="torchcm")
     for wrong in ({"samples": 0}, {"noise": -0.1}, {"noise": float("nan")}):
-        with pytest.raises(OochubError, match="1 noisy copy or more"):
+        with pytest.raises(OochubError, match="1 noisy copy and"):
             SmoothGradCam(network, probe, **wrong)

@@ -77,8 +77,8 @@ def test_those_without_one_say_so(model_type, tmp_path):
 @pytest.mark.parametrize(
     ("network", "probe", "words"),
     [
-        (nn.Linear(3, 2), {"input_ids": torch.zeros(2, 3)}, "Linear is not called with the pixels"),
-        (nn.Flatten(), {"pixel_values": torch.zeros(2, 3, 8, 8)}, "has no layer with places"),
+        (nn.Linear(3, 2), {"input_ids": torch.zeros(2, 3)}, "Linear does not take pixels"),
+        (nn.Flatten(), {"pixel_values": torch.zeros(2, 3, 8, 8)}, "has no layer of spatial features"),
     ],
 )
 def test_a_network_without_places_says_so(network, probe, words):

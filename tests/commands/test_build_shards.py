@@ -52,7 +52,9 @@ def test_a_repository_has_one_form(run, coco, tmp_path):
     build = ("build", "--data-dir", coco, "--out", "repo")
     assert run(*build, _TASK)[0] == 0
     code, said = run(*build, "nooch/all", "--format", "webdataset")
-    assert code == 2 and "repo holds configs as Parquet, and all of a repository have one form" in said
+    assert (
+        code == 2 and "repo holds configs as Parquet, but all configs of a repository must have the same format" in said
+    )
     assert run(*build, _TASK, "--format", "webdataset")[0] == 0
     assert not list(Path("repo").rglob("*.parquet")) and list(Path("repo/ce_car").glob("train-*.tar"))
     code, said = run(*build, "nooch/all")
@@ -62,8 +64,8 @@ def test_a_repository_has_one_form(run, coco, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--shard-size", "5"), "--shard-size is of shards: add --format webdataset"),
-        (("--format", "webdataset", "--shard-size", "0"), "--shard-size is in megabytes, above 0, got 0"),
+        (("--shard-size", "5"), "--shard-size only applies to shards: add --format webdataset"),
+        (("--format", "webdataset", "--shard-size", "0"), "--shard-size must be in megabytes, above 0, got 0"),
         (("--format", "webdataset", "--shard-size", "nan"), "--shard-size must be a finite number, got nan"),
     ],
 )

@@ -62,8 +62,8 @@ def test_the_old_ones_are_cleared(files):
     [
         (["clean"], "No action named 'clean'. Did you mean 'clear'"),
         (["clear", "pixel"], "No cache named 'pixel'. Did you mean 'pixels'"),
-        (["--dry-run"], "--dry-run is for clearing: oochub cache clear --dry-run"),
-        (["--older-than", "3"], "--older-than is for clearing"),
+        (["--dry-run"], "--dry-run needs clear: oochub cache clear --dry-run"),
+        (["--older-than", "3"], "--older-than needs clear"),
     ],
 )
 def test_wrong_words_are_said(words, message):

@@ -109,11 +109,11 @@ def test_what_is_not_compared(run, files, tmp_path):
     page = tmp_path / "page.html"
     for words, message in (
         ((erm, files / "reports"), "reports with reports"),
-        ((erm,), "Exactly two predictions are compared"),
+        ((erm,), "Exactly two predictions can be compared"),
         ((erm, dro, erm), "got 3"),
         ((erm, tmp_path / "no.parquet"), "No predictions at"),
-        ((erm, dro, "--slice", "hard"), "--slice, --reported, --table and --rows are of reports"),
-        ((files / "reports", "--task", "ce_car"), "--task is of predictions"),
+        ((erm, dro, "--slice", "hard"), "--slice, --reported, --table and --rows apply to reports"),
+        ((files / "reports", "--task", "ce_car"), "--task applies to predictions"),
         ((erm, dro, "--metric", "acuracy"), "Did you mean 'accuracy'"),
         ((_made(tmp_path / "empty"),), "There is no report in"),
     ):
@@ -136,9 +136,9 @@ def test_the_function_takes_what_the_command_takes(files):
         ((erm, reports[0]), {}, "reports with reports, got predictions and a report"),
         ((erm,), {}, "Exactly two predictions"),
         ((erm, 3), {}, "got a int"),
-        ((erm, dro), {"table": "3"}, "table= and rows= are of reports"),
-        ((reports[0],), {"task": "ce_car"}, "task= is of predictions"),
-        ((reports[0],), {"seed": 1}, "seed= are of predictions"),
+        ((erm, dro), {"table": "3"}, "table= and rows= apply to reports"),
+        ((reports[0],), {"task": "ce_car"}, "task= applies to predictions"),
+        ((reports[0],), {"seed": 1}, "seed= apply to predictions"),
         ((erm, dro), {"metric": 3}, "metric= takes a list"),
     ):
         with pytest.raises(oochub.OochubError, match=message):

@@ -120,7 +120,7 @@ def test_a_hyperparameter_has_its_type(refused, value, wanted):
         ),
         (("--criterion", "threshold", "--at", "inf"), "--at must be a finite number, got inf"),
         (("--criterion", "gist", "--tau", "0.5,nan"), "--tau must be a finite number or a text, got 'nan'"),
-        (("--criterion", "gist", "--tau", "a"), "--tau is a number, or two with a comma between, got 'a'"),
+        (("--criterion", "gist", "--tau", "a"), "--tau must be a number, or two separated by a comma, got 'a'"),
         (("--criterion", "gist", "--parameter", "hard_positives=1.5"), "hard_positives must be a whole number or none"),
     ],
 )

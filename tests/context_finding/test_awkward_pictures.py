@@ -158,10 +158,10 @@ def test_rows_and_splits_that_are_not_there(tmp_path, capsys, monkeypatch):
     for splits in ({"train": full, "test": none}, {"test": none}):
         with pytest.raises(OochubError, match=r"Split test has no rows\. Leave it out\."):
             oochub.contexts(datasets.DatasetDict(splits), by="properties")
-    with pytest.raises(OochubError, match=r"chosen on \d images, and 6 are the fewest\. Give more images\."):
+    with pytest.raises(OochubError, match=r"need at least 6 images to be chosen on, got \d\. Give more images\."):
         oochub.contexts(pictures(rows=8, gray=range(8)), by="properties")
     text = datasets.Dataset.from_dict({"text": ["a"] * 24, "label": [0, 1] * 12})
-    with pytest.raises(OochubError, match="found in images, and the data have only text, label"):
+    with pytest.raises(OochubError, match="found in images, but the data only have text, label"):
         oochub.contexts(text, by="properties")
     text.to_csv(tmp_path / "texts.csv")
     code, _, message = run(capsys, monkeypatch, tmp_path / "texts.csv", tmp_path / "found")

@@ -245,7 +245,7 @@ def test_states_of_few_rows(model, encoder):
     assert silent.columns["captions"][1].to_pylist()[0] == ["", ""]
     few = named(model, encoder, FARM + SHORE, [0] * 10 + [1] * 10, ["cow", "boat"])
     assert few.names == () and few.has.shape == (20, 0) and challenge_of(few) == [None] * 20
-    with pytest.raises(OochubError, match="of 2 to choose on none has a caption"):
+    with pytest.raises(OochubError, match="None of the 2 images to choose on has a caption"):
         named(model, encoder, [["", ""]] * 2 + FARM, [0] * 12, ["cow"], [True] * 2 + [False] * 10)
 
 
@@ -288,7 +288,7 @@ def test_nothing_found_is_said(model, encoder, tmp_path):
     assert done.exit_code == 0 and not (tmp_path / "found_check.html").exists()
     said = " ".join(done.stdout.split())
     assert "No context was found. Note: fewer than 20 rows to choose on, so no gist: a, b By captions" in said
-    with pytest.raises(OochubError, match="No context was found in these data, so there is nothing to check"):
+    with pytest.raises(OochubError, match="No contexts were found in these data, so there is nothing to check"):
         context_page(oochub.load(found), rows=4)
 
 
@@ -306,18 +306,20 @@ def test_a_second_run_draws_nothing_and_the_first_goes_on(model, encoder, monkey
 def test_what_cannot_be(model, encoder, tmp_path):
     config = hf.ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], num_labels=2)
     hf.ResNetForImageClassification(config).save_pretrained(tmp_path / "resnet")
-    with pytest.raises(OochubError, match=r"resnet is a resnet, which makes no text of images alone\. Take one of"):
+    with pytest.raises(
+        OochubError, match=r"resnet is a resnet, which does not generate text from an image alone\. Use one of"
+    ):
         Captions(model=tmp_path / "resnet", encoder=encoder)
-    with pytest.raises(OochubError, match="captions takes a folder or Hub id of a captioner, got a ResNetFor"):
+    with pytest.raises(OochubError, match="captions needs a folder or Hub id of a captioner, got a ResNetFor"):
         Captions(model=hf.ResNetForImageClassification(config))
-    with pytest.raises(OochubError, match="captions is a whole number from 1 on, got 0"):
+    with pytest.raises(OochubError, match="captions must be a whole number, 1 or more, got 0"):
         Captions(model=model, captions=0)
-    with pytest.raises(OochubError, match=r"top_p is in \(0, 1\].*got 0\.9, 1 and None"):
+    with pytest.raises(OochubError, match=r"top_p must be in \(0, 1\].*got 0\.9, 1 and None"):
         Captions(model=model, hard=1)
     with pytest.raises(OochubError, match=r"got 0\.9, 0\.1 and 1\.5"):
         Captions(model=model, tau=1.5)
     for wrong in ({"top_p": 0}, {"top_p": 1.01}, {"hard": 0}, {"hard": 1.01}, {"tau": 1.01}, {"tau": -1.01}):
-        with pytest.raises(OochubError, match="top_p is in"):
+        with pytest.raises(OochubError, match="top_p must be in"):
             Captions(model=model, **wrong)
     for right in ({"top_p": 1}, {"tau": 1}, {"tau": -1}, {"fewest": 1}, {"most": 1}, {"captions": 1}):
         Captions(model=model, encoder=encoder, **right)

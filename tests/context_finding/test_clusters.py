@@ -146,17 +146,17 @@ def test_a_classifier_of_these_very_classes_is_clustered_without_class_means_of_
     found = named(tmp_path, label, values, chosen_on, region="picture")
     assert abs(adjusted_rand_score(label, found.has.argmax(1))) < 0.05
     assert len(found.notes) == 1 and "tells these classes apart itself" in found.notes[0]
-    assert "no direction is claimed" in found.notes[0] and found.settings["knows_classes"]
+    assert "no direction of a gap is claimed" in found.notes[0] and found.settings["knows_classes"]
     rim = named(tmp_path, label, values, chosen_on)
     assert adjusted_rand_score(label, rim.has.argmax(1)) > 0.2  # means are kept: there it sees little of the thing
-    assert "where a thing reaches the rim" in rim.notes[0] and rim.settings["knows_classes"]
+    assert "if a thing reaches the rim" in rim.notes[0] and rim.settings["knows_classes"]
 
 
 def test_a_note_says_where_clusters_are_the_classes(model):
     label, _, values = in_usual_contexts(usual=0.97)
     found = named(model, label, values, np.arange(len(label)) % 2 == 0)
     assert len(found.notes) == 1 and "nearly the classes (adjusted Rand index 0.9" in found.notes[0]
-    assert 'choose_on="half" chooses on other rows' in found.notes[0]
+    assert 'choose_on="half" chooses on rows outside train' in found.notes[0]
 
 
 def test_a_class_that_was_not_chosen_on_and_rows_without_one(model):
@@ -172,9 +172,9 @@ def test_what_cannot_be(model):
         Clusters(model=model, k=1)
     with pytest.raises(OochubError, match="Allowed: picture, rim"):
         Clusters(model=model, region="middle")
-    with pytest.raises(OochubError, match="10 clusters cannot be chosen on 12 images"):
+    with pytest.raises(OochubError, match="10 clusters need at least two images each to choose on, got 12"):
         named(model, label, values, np.arange(300) < 12, k=10)
-    with pytest.raises(OochubError, match="does not differ beyond the class"):
+    with pytest.raises(OochubError, match="do not differ beyond the class"):
         named(model, label, np.zeros_like(values), np.arange(300) < 150)
     with pytest.raises(OochubError, match="needs model="):
         oochub.contexts("absent", by="clusters")

@@ -120,10 +120,10 @@ BOTH_AT_ONCE = {**PLAIN, 30: ["sea", "land"]}
         (PLAIN, "contexts:", r"No context that was found named ''"),
         (BOTH_AT_ONCE, "contexts", r"1 of the 4 rows of train have several contexts, such as sea, land.*contexts:sea"),
         (BOTH_AT_ONCE, "label/contexts", r"Name one, label/contexts:sea or label/contexts:land, or find"),
-        (ALL_SEA, "contexts:sea", r"every row of train is 'sea'.* No context that was found"),
+        (ALL_SEA, "contexts:sea", r"every row of train is 'sea'.* No found context"),
         ({**PLAIN, 20: []}, "contexts:land", r"every row of train is 'without land'.* and others lack: sea\."),
-        (ALL_SEA, "contexts", r"The contexts cannot tell environments: every row of train"),
-        (ALL_SEA, "label/contexts", r"The contexts cannot tell environments"),
+        (ALL_SEA, "contexts", r"The contexts cannot serve as environments: every row of train"),
+        (ALL_SEA, "label/contexts", r"The contexts cannot serve as environments"),
     ],
 )
 def test_what_makes_no_environments_is_refused(table, asked, message):
@@ -136,7 +136,7 @@ def test_groups_need_classes():
     numbers = datasets.DatasetDict(
         {split: part.cast_column("label", datasets.Value("int64")) for split, part in found.items()}
     )
-    with pytest.raises(OochubError, match=r"no column label of one class a row\. Take 'contexts:sea'"):
+    with pytest.raises(OochubError, match=r"no column label with one class per row\. Use 'contexts:sea'"):
         context_environments(numbers, "label/contexts:sea", needed=BOTH)
 
 

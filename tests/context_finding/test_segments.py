@@ -155,7 +155,7 @@ def test_what_cannot_be(tmp_path):
         hf.ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], num_labels=2)
     )
     classifier.save_pretrained(tmp_path / "classifier")
-    with pytest.raises(OochubError, match=r"classifier is a ResNetForImageClassification\. Take one such as SegFormer"):
+    with pytest.raises(OochubError, match=r"classifier is a ResNetForImageClassification\. Use one such as SegFormer"):
         Segments(model=tmp_path / "classifier")
     with pytest.raises(OochubError, match="eomt is a EomtForUniversalSegmentation"):
         Segments(model=tiny_detectors.folder(tmp_path / "eomt", "eomt"))
@@ -165,7 +165,7 @@ def test_what_cannot_be(tmp_path):
         Segments(**colors(), label_map={"cow": ["gras"]})
     with pytest.raises(OochubError, match="class of the data named 'cow'"):
         named([[1, 0, 0]], [0], ["car"], label_map={"cow": ["grass"]})
-    with pytest.raises(OochubError, match="chosen on no image"):
+    with pytest.raises(OochubError, match="no images to choose contexts on"):
         named([[1, 0, 0]], [0], ["car"], [False])
 
 

@@ -156,15 +156,15 @@ def test_pictures_of_every_kind(clip, classes, names):
 
 def test_what_cannot_be(clip, tmp_path):
     for names in ([], "", "snow,,beach", ["snow", " "]):
-        with pytest.raises(OochubError, match="one name or more, none of them empty"):
+        with pytest.raises(OochubError, match="at least one name, and none may be empty"):
             ZeroShot(model=clip, names=names)
-    with pytest.raises(OochubError, match="have 'Snow' and 'snow', which are one"):
+    with pytest.raises(OochubError, match="contain 'Snow' and 'snow', which are the same"):
         ZeroShot(model=clip, names=["Snow", "beach", "snow"])
     with pytest.raises(OochubError, match=r"threshold is a probability between 0 and 1, got 1\."):
         ZeroShot(model=clip, names=NAMES, threshold=1)
     with pytest.raises(OochubError, match=r"templates must be one of photo, imagenet_7"):
         ZeroShot(model=clip, names=NAMES, templates="a photo")
-    with pytest.raises(OochubError, match=r"neutral texts name nothing, got 'no \{\}'"):
+    with pytest.raises(OochubError, match=r"Neutral texts must not name a thing, got 'no \{\}'"):
         ZeroShot(model=clip, names=NAMES, neutral=["a photo.", "no {}"])
     with pytest.raises(OochubError, match="tokens, and the model reads 64"):
         ZeroShot(model=clip, names=["snow " * 80])
@@ -175,7 +175,7 @@ def test_what_cannot_be(clip, tmp_path):
         ZeroShot(model=tiny_zero_shot.model("clip"), image_processor=processor, names=NAMES)
     config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], num_labels=2)
     transformers.ResNetForImageClassification(config).save_pretrained(tmp_path / "resnet")
-    with pytest.raises(OochubError, match=r"images and texts, and resnet is a ResNetForImageClassification\. Take a"):
+    with pytest.raises(OochubError, match=r"images and texts, but resnet is a ResNetForImageClassification\. Use a"):
         ZeroShot(model=tmp_path / "resnet", names=NAMES)
     whole = ZeroShot(model=tiny_zero_shot.model("clip"), image_processor=tiny_zero_shot.processor("clip"), names=NAMES)
     assert whole.model == "CLIPModel" and len(whole.settings()["model"]) == 40

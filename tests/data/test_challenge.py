@@ -188,8 +188,8 @@ def test_criteria_of_others(monkeypatch):
         ("mismach", {}, "Did you mean 'mismatch'"),
         ("mismatch", {"contxt": "place"}, "Did you mean 'context'"),
         ("threshold", {"value": "year"}, "threshold needs a value for 'at'"),
-        ("threshold", {"value": 2013, "at": 2013}, "give its name"),
-        ("threshold", {"value": "", "at": 2013}, "give its name"),
+        ("threshold", {"value": 2013, "at": 2013}, "give the column's name"),
+        ("threshold", {"value": "", "at": 2013}, "give the column's name"),
         ("threshold", {"value": "yaer", "at": 2013}, "Did you mean 'year'"),
         ("threshold", {"value": "image", "at": 2013}, "holds Image"),
         ("threshold", {"value": "place", "at": 2013}, "Split train: value takes finite numbers"),
@@ -252,7 +252,7 @@ def test_what_is_no_whole_data_set_is_said():
     with pytest.raises(OochubError, match="in split test named 'year'"):
         challenge(DatasetDict(parts), "threshold", value="year", at=1)
     parts["test"] = Dataset.from_dict({"year": [1.0]})
-    with pytest.raises(OochubError, match="not the same in all splits"):
+    with pytest.raises(OochubError, match="differs between splits"):
         challenge(DatasetDict(parts), "threshold", value="year", at=1)
 
 
@@ -405,7 +405,7 @@ def test_parameters_of_other_criteria(run, tmp_path, monkeypatch):
         ),
         (("CSV", "--criterion", "mismatch", "--set", "contxt=c"), "Did you mean 'context'"),
         (("CSV", "--criterion", "threshold", "--value", "year"), "needs a value for 'at'"),
-        (("CSV", "--criterion", "gist", "--tau", "high"), "--tau is a number"),
+        (("CSV", "--criterion", "gist", "--tau", "high"), "--tau must be a number"),
         (("CSV", "--criterion", "mismatch", "--context", "yer"), "Did you mean 'year'"),
         (("CSV", "--criterion", "mismatch", "--context", "year", "--option", "sepp=;"), "sepp"),
         (("NONE.csv", "--criterion", "mismatch"), "there is no such file or folder"),

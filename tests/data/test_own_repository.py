@@ -39,7 +39,7 @@ def test_it_is_replaced_and_nothing_else_is(tmp_path):
     out = write_user_repository(str(folder), tmp_path / "out", settings=COLUMNS)
     write_user_repository(str(folder), out, settings=DataSettings(label="place"))
     assert oochub.load(out)["train"].features["label"].names == ["beach", "grass", "sofa", "street"]
-    with pytest.raises(OochubError, match="is not an empty folder, nor a repository of own data"):
+    with pytest.raises(OochubError, match="is neither an empty folder nor a repository of own data"):
         write_user_repository(str(out), folder)
 
 
@@ -88,7 +88,7 @@ def _names(part, column):
 @pytest.mark.parametrize(
     ("stored", "words"),
     [
-        ("oochub_builds: 3\n", "oochub_builds holds a record for each configuration"),
+        ("oochub_builds: 3\n", "oochub_builds must hold a record for each configuration"),
         ("oochub_builds:\n  default: {benchmark: custom}\n", "the build record in .*config"),
         ("oochub_builds:\n  default: {benchmark: 1, config: a, version: b}\n", "the build record in .*benchmark"),
         ("oochub_builds: [\n", "Could not load|no YAML"),

@@ -83,8 +83,8 @@ def test_what_is_no_card_is_said():
             try:
                 str(read(changed).over(read(content("c"))).of(["a", "c"]))
             except OochubError as error:
-                assert "README.md has other metadata than a repository" in str(error)
+                assert "README.md are not those of an oochub repository" in str(error)
                 refused += 1
     assert len(places) > 40 and refused > 100
-    with pytest.raises(OochubError, match="other metadata than"):
+    with pytest.raises(OochubError, match="are not those of"):
         RepositoryCard.read("---\n[\n---\n", place="README.md")

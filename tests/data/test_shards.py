@@ -196,9 +196,9 @@ def test_values_come_back_as_they_were(tmp_path):
 
 @pytest.mark.parametrize("feature", [datasets.Value("timestamp[s]"), datasets.Value("binary"), datasets.Audio()])
 def test_what_json_does_not_hold_is_refused(feature):
-    with pytest.raises(OochubError, match=r"The column when is .*, which JSON does not hold exactly\. Build Parquet"):
+    with pytest.raises(OochubError, match=r"The column when is .*, which JSON cannot hold exactly\. Build Parquet"):
         find_image_column({"when": feature})
-    with pytest.raises(OochubError, match="holds one image a row, and the rows have image, mask"):
+    with pytest.raises(OochubError, match="holds one image per row, but the rows have image, mask"):
         find_image_column({"image": datasets.Image(), "mask": datasets.Image()})
 
 
@@ -206,7 +206,7 @@ def test_rows_without_pictures_are_refused(tmp_path):
     pictures = [{"bytes": jpeg("1"), "path": "1.jpg"}, None]
     with pytest.raises(OochubError, match=r"no image in image of row 1 of train"):
         _written(tmp_path / "data", {"image": pictures}, {"image": datasets.Image()})
-    with pytest.raises(OochubError, match=r"shard_size is in megabytes, above 0, got 0"):
+    with pytest.raises(OochubError, match=r"shard_size must be in megabytes, above 0, got 0"):
         _written(tmp_path / "zero", {"image": pictures}, {"image": datasets.Image()}, shard_size=0)
 
 

@@ -249,7 +249,7 @@ def test_other_files_than_the_build_has_are_refused(tmp_path):
     built = _built(tmp_path, "parquet")
     card = (built / "README.md").read_text()
     (built / "README.md").write_text(card.replace("split: train", "split: test"))
-    with pytest.raises(OochubError, match=r"README\.md names other files .* split (train|test)"):
+    with pytest.raises(OochubError, match=r"README\.md and .* name different files for split (train|test)"):
         oochub.load(built)
 
 

@@ -81,8 +81,8 @@ def test_clusters_make_the_interval_wider():
     [
         ({"a": -1}, "'a' weighs -1.0"),
         ({"a": float("nan")}, "'a' weighs nan"),
-        ({}, "all 0, or there are none"),
-        ({"a": 0}, "all 0, or there are none"),
+        ({}, "all 0 or empty: give"),
+        ({"a": 0}, "all 0 or empty: give"),
     ],
 )
 def test_weights_that_are_none(weights, message):
@@ -91,11 +91,11 @@ def test_weights_that_are_none(weights, message):
 
 
 def test_other_forms_are_refused():
-    with pytest.raises(OochubError, match='form is None or "wilds"'):
+    with pytest.raises(OochubError, match='form must be None or "wilds"'):
         adjusted_accuracy(label=[0], prediction=[0], group=["a"], form="WILDS")
 
 
 def test_the_record_names_the_weights():
     assert BuildFacts(group_counts=WATERBIRDS).options_of(adjusted_accuracy) == {"weights": WATERBIRDS}
-    with pytest.raises(OochubError, match="takes group_counts from the build record, and no record with it"):
+    with pytest.raises(OochubError, match="needs group_counts from the build record, but these rows"):
         BuildFacts().options_of(adjusted_accuracy)

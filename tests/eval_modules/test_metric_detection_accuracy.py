@@ -142,7 +142,7 @@ def test_the_interval_draws_sessions():
         ({"boxes": [], "scores": [], "true_boxes": []}, "No rows yet"),
         ({"iou": 0}, r"iou is a number in \(0, 1\], got 0"),
         ({"threshold": 2}, r"threshold is a number in \[0, 1\], got 2"),
-        ({"form": "coco"}, "form is None or \"wilds\", got 'coco'"),
+        ({"form": "coco"}, "form must be None or \"wilds\", got 'coco'"),
     ],
 )
 def test_what_it_does_not_take_is_said(change, words):

@@ -208,6 +208,6 @@ def test_batches_of_other_labels_do_not_mix() -> None:
     state.update(label=[[1, 0], [0, 1]], score=[[2, 1], [1, 2]])
     other.update(label=[[1, 0, 0]], score=[[2, 1, 0]])
     for refused in (lambda: state.update(label=[[1]], score=[[1]]), lambda: state.merge(other)):
-        with pytest.raises(OochubError, match=r"same k labels a row, got [12] and [23]"):
+        with pytest.raises(OochubError, match=r"same number k of labels per row, got [12] and [23]"):
             refused()
     assert state.compute() == 1.0

@@ -95,7 +95,7 @@ def test_without_such_tokens_it_is_nan_and_that_of_wilds_zero():
     columns = {"label": [[3, 4]], "prediction": [[3, 4]], "kind": [[2, 5]]}
     assert math.isnan(METRIC(**columns)) and METRIC(**columns, form="wilds") == 0
     made = estimate(METRIC, {name: np.array(column) for name, column in columns.items()})
-    assert math.isnan(made) and made.reason == "there is no token of these kinds"
+    assert math.isnan(made) and made.reason == "there are no tokens of these kinds"
 
 
 def test_the_interval_is_of_rows_and_of_clusters():

@@ -175,5 +175,5 @@ def test_an_empty_group_of_wilds_has_a_reason_and_no_interval() -> None:
     columns = {name: np.array(values) for name, values in columns.items()}
     number = estimate(worst_group, columns, options={"groups": ["a", "b"], "form": "wilds"})["accuracy"]
     assert number.value == 0 and np.isnan(number.low) and number.reason == "no row of b, which counts as wrong"
-    with pytest.raises(OochubError, match='form is None or "wilds"'):
+    with pytest.raises(OochubError, match='form must be None or "wilds"'):
         worst_group(**columns, form="Wilds")

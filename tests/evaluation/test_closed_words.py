@@ -104,7 +104,7 @@ def test_own_data_with_another_word_are_refused_when_they_are_loaded(tmp_path):
         {"text": ["a"] * 4, "label": ["x", "y"] * 2, "challenge": ["easy", "hard_pos", "easy", "hard_pos"]}
     )
     rows.to_csv(tmp_path / "rows.csv", index=False)
-    with pytest.raises(OochubError, match=r"'hard_pos'.*Did you mean 'hard_positive'.*2 of 4 rows, the first is row 1"):
+    with pytest.raises(OochubError, match=r"'hard_pos'.*Did you mean 'hard_positive'.*2 of 4 rows, first row 1"):
         oochub.load(tmp_path / "rows.csv")
     for values in ([0, 1, 0, 1], [True, False, True, False]):
         rows.assign(challenge=values).to_csv(tmp_path / "rows.csv", index=False)

@@ -99,7 +99,7 @@ def test_what_lacks_is_said(sets):
         oochub.evaluate(both, detectors=["mps"])
     with pytest.raises(oochub.OochubError, match="pairs= names 'elsewhere'"):
         oochub.evaluate(both, detectors=["msp"], pairs=[("inside", "elsewhere")])
-    with pytest.raises(oochub.OochubError, match="no row in distribution"):
+    with pytest.raises(oochub.OochubError, match="no in-distribution rows"):
         oochub.evaluate(both, detectors=["msp"], pairs=[("near_ood", "inside")])
     with pytest.raises(oochub.OochubError, match="Two of the predictions are of inside"):
         oochub.evaluate([*both, _made("inside", 50, shift=0.0, seed=4)[0]], detectors=["msp"])

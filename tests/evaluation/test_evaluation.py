@@ -280,7 +280,7 @@ def test_wrong_requests(predictions):
         oochub.evaluate(predictions, detectors=["vmi"])
     with pytest.raises(oochub.OochubError, match="rows in and out of distribution"):
         oochub.evaluate(predictions, detectors=["msp"])
-    with pytest.raises(oochub.OochubError, match="read by detectors only"):
+    with pytest.raises(oochub.OochubError, match="apply to detectors only"):
         oochub.evaluate(predictions, pairs=[("a", "b")])
     without = Predictions(predictions.table.drop_columns(["challenge"]), predictions.metadata)
     with pytest.raises(oochub.OochubError, match="auc_hard needs challenge"):

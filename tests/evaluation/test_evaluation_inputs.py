@@ -21,12 +21,12 @@ def test_pairs_in_every_form(pairs):
 )
 def test_pairs_of_anything_else_are_refused(pairs):
     """Planted faults: either of the three questions asked only where another fails too."""
-    with pytest.raises(OochubError, match=r"Pairs are a list of \(in distribution, out of it\), two configs each"):
+    with pytest.raises(OochubError, match=r"Pairs must be a list of \(in distribution, out of it\), two configs each"):
         listed(pairs=pairs)
 
 
 @pytest.mark.parametrize("detectors", [[3], [object()], [str], [None], [b"msp"]])
 def test_detectors_are_names_or_detectors(detectors):
-    with pytest.raises(OochubError, match="Detectors are given by name, or as detectors, got a "):
+    with pytest.raises(OochubError, match="Detectors must be given by name, or as detectors, got a "):
         listed(detectors=detectors)
     assert listed(detectors=("msp",)).detectors == ["msp"]

@@ -90,7 +90,7 @@ def test_one_that_cannot_be_fitted_leaves_the_others() -> None:
     reasons = {key: str(each) for key, each in found.items() if isinstance(each, OochubError)}
     assert "largest k allowed is 8" in reasons["knn:k=10"] and "tail is 5" in reasons["open_max:tail=5,alpha=3"]
     assert found["energy"].is_fitted and found["react"].is_fitted
-    assert "fitted on the training split" in str(fitted(None)["vim"]) and fitted(None)["ash_b"].is_fitted
+    assert "fitted to the training split" in str(fitted(None)["vim"]) and fitted(None)["ash_b"].is_fitted
     bare = fitting.fit_detectors({"vim": make_detector("vim")}, reference, None)
     assert "needs weight, bias" in str(bare["vim"])
 

@@ -131,7 +131,7 @@ def test_answers_to_data_of_ones_own(tmp_path, run, capsys):
     report = Report.load(tmp_path / "r.json")
     assert (report["in_context/accuracy"], report["out_of_context/accuracy"]) == (1.0, 0.0)
     assert run("evaluate", tmp_path / "mine.csv", *options[2:], "--out", tmp_path / "r.json") == 2
-    assert "--label-column is read with --benchmark only" in capsys.readouterr().err
+    assert "--label-column needs --benchmark" in capsys.readouterr().err
 
 
 def test_a_probability_of_the_second_class_gives_the_numbers_of_scikit_learn(coco, tmp_path):
@@ -264,22 +264,22 @@ HALVES = {"logit_cat": [0.5] * 6, "logit_dog": [0.25] * 6}
     ("columns", "words"),
     [
         ({"id": IDS, **HALVES}, "no column example_id, only id"),
-        ({"example_id": IDS}, "there are no answers in it: it needs logits or probability"),
+        ({"example_id": IDS}, "it holds no answers: it needs logits or probability"),
         ({"example_id": IDS, "prediction": ["cat"] * 5 + ["gull"]}, "its prediction cannot be read: .*gull"),
-        ({"example_id": IDS, "prediction": [0] * 5 + [2]}, "1 row has a prediction of no class, first test5"),
+        ({"example_id": IDS, "prediction": [0] * 5 + [2]}, "1 row has a prediction that is not a class, first test5"),
         ({"example_id": [None, *IDS[1:]], **HALVES}, "row 0 has none"),
-        ({"example_id": [f"x{k}" for k in range(6)], **HALVES}, "none of its ids is of these data: it has x0, x1, x2"),
+        ({"example_id": [f"x{k}" for k in range(6)], **HALVES}, "none of its ids are in these data: it has x0, x1, x2"),
         ({"example_id": IDS, "split": ["tset"] * 6, **HALVES}, "there is no split tset, only validation, test"),
         (
             {"example_id": IDS, "label": [1, 1, 0, 1, 0, 1], **HALVES},
-            "1 label is not .*first of test0: dog, and it is cat",
+            "1 label is not .*first of test0: dog, but it is cat",
         ),
         ({"example_id": IDS, "label": ["cat", "gull"] * 3, **HALVES}, "its label cannot be compared: .*gull"),
         (
             {"example_id": IDS, "logit_cat": [0.5] * 6, "logit_dgo": [0.5] * 6},
             r"logit_dgo \(did you mean logit_dog\?\)",
         ),
-        ({"example_id": IDS, "cat": [3.0] * 6}, "of 2 classes these have no column: dog"),
+        ({"example_id": IDS, "cat": [3.0] * 6}, "of which these have no column: dog"),
         ({"example_id": IDS, "cat": [0.5] * 6, "dog": [0.5] * 6}, "look like probabilities"),
         (
             {"example_id": IDS, **HALVES, "logit_cat": [1.0, None, *[1.0] * 4]},
@@ -333,17 +333,17 @@ def test_what_is_no_file_of_answers(own, tmp_path):
     (tmp_path / "answers.txt").write_text("a")
     Predictions.from_arrays(logits=[[0.0, 1.0]], label=[1]).save(tmp_path / "ours.parquet")
     for name, words in {
-        "header.npz": "not a whole NPZ file of plain arrays",
-        "objects.npz": "not a whole NPZ file of plain arrays",
+        "header.npz": "not a complete NPZ file of plain arrays",
+        "objects.npz": "not a complete NPZ file of plain arrays",
         "lengths.npz": "example_id: 6, logits: 5",
         "deep.npz": r"must be an array \(n,\) or \(n, c\)",
-        "text.npz": "not a whole NPZ file",
-        "empty.csv": "not a CSV file of one table",
+        "text.npz": "not a complete NPZ file",
+        "empty.csv": "not a CSV file with one table",
         "head.csv": "holds no row",
         "ragged.csv": "Expected 2 columns, got 3",
         "twice.csv": "'score' twice",
         "latin.csv": "not UTF-8 text",
-        "answers.txt": "Answers are read from .csv, .parquet, .npz",
+        "answers.txt": "Answers can be read from .csv, .parquet, .npz",
         "ours.parquet": "was written by oochub",
         "none.csv": "there is no such file",
     }.items():
@@ -351,7 +351,7 @@ def test_what_is_no_file_of_answers(own, tmp_path):
             oochub.evaluate(tmp_path / name, benchmark=own)
     with pytest.raises(OochubError, match="Leave out benchmark="):
         oochub.evaluate(Predictions.load(tmp_path / "ours.parquet"), benchmark=own)
-    with pytest.raises(OochubError, match="model_name= is read with benchmark= only"):
+    with pytest.raises(OochubError, match="model_name= needs benchmark="):
         oochub.evaluate(tmp_path / "ours.parquet", model_name="mine")
 
 

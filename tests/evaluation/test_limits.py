@@ -25,7 +25,10 @@ def test_a_column_of_ids_is_no_group(column):
 
 
 def test_a_split_a_row_is_no_split():
-    with pytest.raises(OochubError, match=r"column split has 5,000 values.*at most 200\. Name a split for all rows"):
+    with pytest.raises(
+        OochubError,
+        match=r"column split has 5,000 values.*at most 200\. Give all rows that belong together the same split",
+    ):
         oochub.evaluate(_predictions(5_000, split=[str(row) for row in range(5_000)]))
 
 

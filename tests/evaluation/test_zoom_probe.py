@@ -152,7 +152,7 @@ def test_what_lacks_is_said():
         oochub.evaluate([bare, ood], detectors=["msp"], probes=["zoom"])
     with pytest.raises(oochub.OochubError, match="No probe named 'zom'"):
         oochub.evaluate([inside, ood], detectors=["msp"], probes=["zom"])
-    with pytest.raises(oochub.OochubError, match="read by detectors only"):
+    with pytest.raises(oochub.OochubError, match="apply to detectors only"):
         oochub.evaluate(inside, probes=["zoom"])
     first, second = _sets()
     cosine = oochub.get("detector", "max_cosine")().fit(**HEAD)

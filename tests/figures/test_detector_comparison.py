@@ -257,7 +257,7 @@ def test_messages() -> None:
             run(**arguments | {"baseline": np.append(arguments["baseline"][1:], np.nan)})
         with pytest.raises(OochubError, match="same number of rows, got score 20, baseline 19"):
             run(**arguments | {"baseline": arguments["baseline"][1:]})
-    with pytest.raises(OochubError, match="bins must be a whole number of 1 or more, got 0"):
+    with pytest.raises(OochubError, match="bins must be a whole number, 1 or more, got 0"):
         rank_comparison(**arguments, bins=0)
     with pytest.raises(OochubError, match="Both goals need ID rows and failures"):
         goals_of_breakdown(dict.fromkeys(KEYS, 0.5), correct=10, incorrect=0, ood=0)

@@ -310,7 +310,7 @@ def test_every_figure_has_its_picture():
     ("name", "given", "options", "message"),
     [
         ("alpha_beta_share", scenes(), {"side": "postive"}, "Did you mean 'positive'"),
-        ("alpha_beta_share", scenes(), {"alphas": [-0.1]}, "alpha is at least 0, got -0.1"),
+        ("alpha_beta_share", scenes(), {"alphas": [-0.1]}, "alpha must be at least 0, got -0.1"),
         ("alpha_beta_share", scenes(present=np.zeros((N, C), bool)), {}, "no positive .image, class. pair"),
         ("alpha_beta_loss", scenes(present=np.ones((N, C), bool)), {"side": "negative"}, "no negative"),
         ("alpha_beta_loss", scenes(logit=None), {}, "need predictions"),

@@ -101,7 +101,7 @@ def test_the_plots_of_one_report_are_known():
     assert {"gap", "slices", "groups", "reliability", "detection"} <= set(oochub.names("figure"))
     with pytest.raises(OochubError, match=r"No figure named 'relaibility'\. Did you mean 'reliability'"):
         report.plot("relaibility")
-    with pytest.raises(OochubError, match="tau_curves is made of scenes, not of one report"):
+    with pytest.raises(OochubError, match="tau_curves needs scenes, not one report"):
         report.plot("tau_curves")
 
 
@@ -152,7 +152,7 @@ def test_every_figure_says_what_it_is_made_of():
     [
         (("ERM", "--plot", "gapp=OUT.png"), "No figure named 'gapp'. Did you mean 'gap'"),
         (("ALL", "--plot", "tau_curve=OUT.png"), "Did you mean 'tau_curves'"),
-        (("ERM", "--plot", "OUT.png"), "A plot is written KIND=FILE.png"),
+        (("ERM", "--plot", "OUT.png"), "A plot must be written KIND=FILE.png"),
         (("ERM", "--plot", "gap=OUT.jpg"), "its name must end in .png or .pdf or .svg"),
         (("ERM", "--plot", "gap=ERM/x.png"), "is a file, not a folder"),
         (("ERM", "--plot", "gap:side=positive=OUT.png"), "gap has no options, got 'side'"),
@@ -161,18 +161,18 @@ def test_every_figure_says_what_it_is_made_of():
         (("/no/all.parquet", "--plot", "alpha_beta_share:side=negativ=OUT.png"), "Did you mean 'negative'"),
         (("/no/all.parquet", "--plot", "alpha_beta_share:betas=0.1,b=OUT.png"), "numbers with commas between"),
         (("/no/all.parquet", "--plot", "tau_loss:fewest=many=OUT.png"), "a whole number, got 'many'"),
-        (("/no/report.json", "--plot", "tau_curves=OUT.png"), "tau_curves is made of predictions"),
-        (("/no/all.parquet", "--plot", "hard_easy_bars=OUT.png"), "hard_easy_bars is made of reports"),
-        (("nooch/all", "--plot", "tau_loss=OUT.png"), "tau_loss is made of predictions (.parquet"),
-        (("nooch/all", "--plot", "hard_against_all=OUT.png"), "hard_against_all is made of predictions"),
-        (("nooch/all", "--plot", "gap=OUT.png"), "gap is made of reports"),
+        (("/no/report.json", "--plot", "tau_curves=OUT.png"), "tau_curves needs predictions"),
+        (("/no/all.parquet", "--plot", "hard_easy_bars=OUT.png"), "hard_easy_bars needs reports"),
+        (("nooch/all", "--plot", "tau_loss=OUT.png"), "tau_loss needs predictions (.parquet"),
+        (("nooch/all", "--plot", "hard_against_all=OUT.png"), "hard_against_all needs predictions"),
+        (("nooch/all", "--plot", "gap=OUT.png"), "gap needs reports"),
         (("nooch/ce_car", "--data-dir", "/no", "--plot", "tau_curves=OUT.png"), "Only nooch/all holds what"),
         (("ALL", "--plot", "gallery=OUT.png"), "`oochub nooch gallery`"),
         (("ERM", "DRO", "--plot", "gap=OUT.png"), "gap shows exactly one report, got 2"),
         (("ERM", "DRO", "--html", "OUT.html"), "--html takes exactly one report, got 2"),
         (("ERM", "DRO", "--latex", "OUT.tex", "--plot", "hard_easy_bars=OUT.png"), "--latex takes exactly one"),
-        (("ERM", "ALL", "--plot", "gap=OUT.png"), "one or more reports, or of one other source"),
-        (("ALL", "ALL", "--plot", "tau_curves=OUT.png"), "one or more reports, or of one other source"),
+        (("ERM", "ALL", "--plot", "gap=OUT.png"), "one or more reports, or one other source"),
+        (("ALL", "ALL", "--plot", "tau_curves=OUT.png"), "one or more reports, or one other source"),
         (("ALL",), "run `oochub evaluate"),
         (("ALL", "--markdown", "OUT.md"), "run `oochub evaluate"),
         (("nooch/all", "--html", "OUT.html"), "run `oochub evaluate"),

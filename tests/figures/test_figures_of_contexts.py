@@ -78,6 +78,6 @@ def test_what_cannot_be_drawn_is_said():
     report = report_of(rows())
     with pytest.raises(OochubError, match="no contexts that were found"):
         replace(report, contexts=None).plot("context_gaps")
-    with pytest.raises(OochubError, match="goes with a class"):
+    with pytest.raises(OochubError, match="is usual for a class"):
         report_of(rows(), class_counts={"grass": EVEN, "sand": EVEN}).plot("context_gaps")
     assert isinstance(report.contexts, ContextFindings) and mpl.pyplot.get_fignums() == []

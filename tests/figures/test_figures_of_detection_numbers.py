@@ -155,8 +155,8 @@ def test_points_and_lines_are_those_of_a_loop(value):
 def test_wrong_lines_are_said():
     sets = scored_sets()
     for options, message in (
-        ({"subsets": 61}, "subsets is 2 to 60, the rows of new, got 61"),
-        ({"subsets": 1}, "subsets is 2 to 60"),
+        ({"subsets": 61}, "subsets must be 2 to 60, the rows of new, got 61"),
+        ({"subsets": 1}, "subsets must be 2 to 60"),
         ({"value": "scores"}, "Did you mean 'score'"),
         ({"detector": "enrgy"}, "Did you mean 'energy'"),
     ):
@@ -164,7 +164,7 @@ def test_wrong_lines_are_said():
             fit_distances(sets, **{"subsets": 5} | options)
     with pytest.raises(OochubError, match="known is the only set"):
         fit_distances(sets[:1])
-    with pytest.raises(OochubError, match="no row in distribution in new"):
+    with pytest.raises(OochubError, match="no in-distribution rows in new"):
         fit_distances(sets[2:])
 
 
@@ -181,10 +181,10 @@ def test_sets_are_taken_apart():
     assert choose_inside_part(turned).name == "known" and choose_inside_part(turned, "redrawn").name == "redrawn"
     assert choose_inside_part(turned[:2]).name == "redrawn" and choose_outside_part(sets).name == "new"
     for call, message in (
-        (lambda: choose_inside_part(sets, "new"), "no row in distribution in new"),
+        (lambda: choose_inside_part(sets, "new"), "no in-distribution rows in new"),
         (lambda: choose_inside_part(sets, "knwon"), "Did you mean 'known'"),
-        (lambda: choose_outside_part(sets, "known"), "no row out of distribution .* in known"),
-        (lambda: choose_outside_part(sets[:1]), "no row out of distribution .* in known"),
+        (lambda: choose_outside_part(sets, "known"), "no out-of-distribution rows .* in known"),
+        (lambda: choose_outside_part(sets[:1]), "no out-of-distribution rows .* in known"),
         (lambda: choose_detector([]), "There are no scored sets"),
         (lambda: choose_detector([sets[0], sets[0]]), re.escape("known is given twice")),
         (lambda: choose_detector(sets, "vim"), "No detector in these scores named 'vim'"),

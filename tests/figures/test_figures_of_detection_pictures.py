@@ -132,17 +132,17 @@ def test_pictures_fill_given_axes_and_cover_nothing(name):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("percentile_pictures", {"percentiles": [0]}, "A percentile lies above 0 and at most at 100, got 0"),
+        ("percentile_pictures", {"percentiles": [0]}, "A percentile must be above 0 and at most 100, got 0"),
         ("percentile_pictures", {"percentiles": [50, 101]}, "got 101"),
         ("percentile_pictures", {"detectors": ["ms"]}, "Did you mean 'msp'"),
-        ("percentile_pictures", {"outside": "known"}, "no row out of distribution"),
+        ("percentile_pictures", {"outside": "known"}, "no out-of-distribution rows"),
         (
             "percentile_pictures",
             {"datasets": {}},
-            "There is no data set of new, of which images are shown; given: none",
+            "There is no data set for new, whose images are to be shown; given: none",
         ),
         ("disagreement_pictures", {"detector": "msp"}, "got msp twice"),
-        ("disagreement_pictures", {"columns": 0}, "columns is a whole number of 1 or more"),
+        ("disagreement_pictures", {"columns": 0}, "columns must be a whole number, 1 or more"),
         ("disagreement_pictures", {"against": "vim"}, "No detector in these scores named 'vim'"),
         ("disagreement_pictures", {"datasets": {}}, "There is no data set of known"),
     ],
@@ -165,5 +165,5 @@ def test_without_a_disagreement():
     sets = scored_sets()
     for scored in sets:
         scored.scores["energy"][:] = scored.scores["msp"] * 2
-    with pytest.raises(OochubError, match="rank every image alike"):
+    with pytest.raises(OochubError, match="rank all images in the same order"):
         drawn("disagreement_pictures", sets, detector="energy")

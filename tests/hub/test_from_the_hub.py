@@ -97,7 +97,7 @@ def test_private_data_need_a_token_and_their_absence_is_said(hub, pushed, built,
         oochub.load(pushed)
     assert "hf_wrongone" not in str(caught.value)
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(OochubError, match=r"no dataset of that name that you may read. Where it is private.*HF_TOKEN"):
+    with pytest.raises(OochubError, match=r"no dataset of that name that you may read. If it is private.*HF_TOKEN"):
         oochub.load(pushed)
     monkeypatch.setenv("HF_TOKEN", hub.read_token)
     assert _rows(oochub.load(pushed)) == _rows(oochub.load(built))

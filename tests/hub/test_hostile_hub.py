@@ -311,7 +311,7 @@ def test_the_clients_that_somebody_set_up_stay_in_use_and_are_free_outside(hub, 
     assert made[-1].get(f"{hub.endpoint.replace('127.0.0.1', 'localhost')}/x", headers=headers).status_code == 401
     with (
         guard.guard_clients(),
-        pytest.raises(OochubError, match="wants the token of the Hub to be sent to http://local"),
+        pytest.raises(OochubError, match="asks to send the Hub token to http://local"),
     ):
         made[-1].get(f"{hub.endpoint.replace('127.0.0.1', 'localhost')}/x", headers=headers)
 

@@ -59,7 +59,7 @@ def test_without_a_token_nothing_is_read(hub, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"track": None}, "An entry says its track"),
+        ({"track": None}, "An entry must state its track"),
         ({"track": "closed"}, "one of standard, open"),
         ({"stars": 5}, "No field of an entry named 'stars'"),
         ({"date": "today"}, "a day such as"),
@@ -137,7 +137,7 @@ def test_it_is_typed(report, tmp_path, monkeypatch, capsys):
     assert LeaderboardEntry.load(folder).who == "a, b" and LeaderboardEntry.load(folder).model == "1e3"
     for wrong, said in (
         (["--entry", "track"], "--entry is written key=text"),
-        ([], "An entry says its track, selection, supervision, and that is not known. Give --entry track=... --entry "),
+        ([], "An entry must state its track, selection, supervision, but nothing says it. Give --entry track="),
         (["--to", "user/x"], "leave out --to"),
     ):
         monkeypatch.setattr(sys, "argv", ["oochub", "push", str(report), "--leaderboard", "results", *wrong])
@@ -151,14 +151,14 @@ def test_a_site_is_pushed_by_its_folder(hub, report, tmp_path):
     Site.write(tmp_path / "results", tmp_path / "site")
     pushed = oochub.push(tmp_path / "site", "user/board")
     assert pushed.url == f"{hub.endpoint}/spaces/user/board" and "index.html" in pushed.added
-    with pytest.raises(OochubError, match="Where to is not said"):
+    with pytest.raises(OochubError, match="Nothing says where to push to"):
         oochub.push(tmp_path / "site")
 
 
 def test_a_folder_of_something_else_is_no_site(hub, tmp_path):
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "me.jpg").write_bytes(b"\xff\xd8")
-    with pytest.raises(OochubError, match="holds no site of a leaderboard"):
+    with pytest.raises(OochubError, match="holds no leaderboard site"):
         push_site(tmp_path / "photos", "user/board")
     assert hub.requests == []
 

@@ -45,7 +45,7 @@ def test_what_it_says(hub, oochub_push, words):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--to", "nooch"], "is named user/name"),
+        (["--to", "nooch"], "must be named user/name"),
         (["--config", "m2m_hard"], "names the config o2o_hard, and m2m_hard is asked for"),
         (["--option", "varient=released"], "No option of spawrious named 'varient'. Did you mean 'variant'?"),
         (["--data-dir", "nowhere"], "nowhere"),

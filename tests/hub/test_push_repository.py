@@ -185,13 +185,13 @@ def test_without_images_and_joined_again(hub, raw):
 def test_what_is_no_repository(hub, tmp_path, raw):
     """Planted fault: the folder looked at after the Hub was asked."""
     (tmp_path / "some").mkdir()
-    with pytest.raises(OochubError, match=r"is no repository: it has no README.md with build.json"):
+    with pytest.raises(OochubError, match=r"is not a repository: it has no README.md with build.json"):
         oochub.push(tmp_path / "some", "user/data")
     with pytest.raises(OochubError, match="Nothing to push at 'nooc'"):
         oochub.push("nooc", "user/data")
     with pytest.raises(OochubError, match="No config of nooch named 'ce_czr'"):
         oochub.push("nooch/ce_czr", "user/data")
-    with pytest.raises(OochubError, match="is no benchmark: leave out data_dir="):
+    with pytest.raises(OochubError, match="is not a benchmark: leave out data_dir="):
         oochub.push(tmp_path / "some", "user/data", data_dir=".")
     assert not hub.requests
 
@@ -206,7 +206,7 @@ def test_shards_go_too(hub, raw, tmp_path):
     assert [name for name in hub.files(HERE) if name.endswith(".tar")]
     back, mine = oochub.load("user/data", config="o2o_hard"), oochub.load(tmp_path / "shards", config="o2o_hard")
     assert {split: len(part) for split, part in back.items()} == {split: len(part) for split, part in mine.items()}
-    with pytest.raises(OochubError, match="left out of Parquet alone"):
+    with pytest.raises(OochubError, match="left out of Parquet only"):
         oochub.push(tmp_path / "shards", "user/bare", without_images=True)
 
 

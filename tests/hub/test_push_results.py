@@ -210,7 +210,7 @@ WRONG = {
     "no data set": (lambda content: None, {"dataset": None}, r"does not say which data set.* Give dataset= user/name"),
     "a name that is none": (lambda content: None, {"dataset": "nooch"}, "named user/name, got 'nooch'"),
     "no model": (lambda content: None, {"to": "user/none"}, "no model user/none that you may read"),
-    "nothing that ranks": (_of_nothing, {}, r"Nothing in .* can stand on the Hub: ce_car_nll, ce_car_ece \(lower"),
+    "nothing that ranks": (_of_nothing, {}, r"Nothing in .* can be shown on the Hub: ce_car_nll, ce_car_ece \(lower"),
     "an empty folder": (lambda content: None, {"report": "."}, "holds no report"),
 }
 
@@ -282,7 +282,7 @@ def test_the_command_pushes_results_and_metrics(hub, model, report, monkeypatch,
     for given, said in [
         ([report, "--to", MODEL], "Give --dataset user/name"),
         ([*words, "--private"], "is a report: leave out --private"),
-        ([*words, "--config", "ce_car"], "is no benchmark: leave out --config"),
+        ([*words, "--config", "ce_car"], "is not a benchmark: leave out --config"),
         (["metric:auc", "--to", "user/auc", "--dataset", "user/nooch"], "is no report: leave out --dataset"),
         (["metric:auk", "--to", "user/auk"], "Did you mean 'auc'"),
     ]:

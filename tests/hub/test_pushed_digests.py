@@ -91,7 +91,7 @@ def test_names_that_were_swapped_on_the_hub_change_no_label(hub, built, raw):
     HfApi().upload_file(path_or_fileobj=swapped.encode(), path_in_repo="README.md", **_DATA)
     data = oochub.load("user/data", config="o2o_easy")
     assert _names(data) == source
-    assert any("README.md describes" in note and "otherwise than the build" in note for note in _notes(data))
+    assert any("README.md describes" in note and "differently from the build" in note for note in _notes(data))
 
 
 def test_a_changed_shard_is_not_pushed(hub, built):

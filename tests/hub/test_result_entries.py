@@ -44,9 +44,9 @@ def test_what_no_leaderboard_can_rank_is_left_out_and_said() -> None:
     found = _make_result_entries(read(content), **_OF)
     assert found.left_out == {
         "ce_car_auc_hard": "undefined: no row is hard",
-        "ce_car_error_rate": "lower is better, and the Hub ranks by higher",
-        "ce_car_nll": "lower is better, and the Hub ranks by higher",
-        "ce_car_ece": "lower is better, and the Hub ranks by higher",
+        "ce_car_error_rate": "lower is better, but the Hub ranks by higher",
+        "ce_car_nll": "lower is better, but the Hub ranks by higher",
+        "ce_car_ece": "lower is better, but the Hub ranks by higher",
     }
     assert not {entry.task_id for entry in found.entries} & set(found.left_out)
 

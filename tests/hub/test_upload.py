@@ -87,19 +87,19 @@ def test_private_branch_and_pull_request(hub, folder):
     assert hub.content(HERE, "README.md", "dev") == b"dev" and hub.content(HERE, "README.md") != b"dev"
     opened = push(folder, pull_request=True)
     assert opened.pull_request == opened.url and hub.content(HERE, "README.md") != b"dev"
-    with pytest.raises(OochubError, match="A pull request is against main"):
+    with pytest.raises(OochubError, match="A pull request goes to main"):
         push(folder, pull_request=True, revision="dev")
     with pytest.raises(OochubError, match="no dataset user/none on the Hub that this token may read"):
         push(folder, pull_request=True, to="user/none")
     push(folder, to="user/open")
-    with pytest.raises(OochubError, match="there already, and public"):
+    with pytest.raises(OochubError, match="already exists, and is public"):
         push(folder, to="user/open", private=True)
 
 
 def test_somebody_elses_content_is_not_replaced(hub, folder):
     """Planted fault: the check of `known_by` left out."""
     (folder.parent / "other").mkdir()
-    (folder.parent / "other" / "README.md").write_text("of somebody")
+    (folder.parent / "other" / "README.md").write_text("belong to somebody")
     push(folder.parent / "other", delete=[])
     with pytest.raises(OochubError, match=r"holds something else: it has no build.json, and README.md would be"):
         push(folder, known_by="build.json")

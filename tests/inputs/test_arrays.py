@@ -115,10 +115,10 @@ def test_rows_that_do_not_fit_are_named() -> None:
     broken = np.zeros((2, 2, 2))
     broken[1, 0, 1] = np.nan
     for rows, message in (
-        ([cube, cube, broken.tolist()], "row 2: an array with a number that is not finite"),
+        ([cube, cube, broken.tolist()], "row 2: the array has a number that is not finite"),
         ([cube, cube, cube, None], "row 3: there is no array"),
         ([cube, [cube[0], [[0.0, 0.0]]]], "row 1: arrays of 'array' must have one shape"),
-        ([[cube[0]], [cube[0]]], r"row 0: an array of \(1, 2, 2\), and the model takes \(2, 2, 2\)"),
+        ([[cube[0]], [cube[0]]], r"row 0: the array is \(1, 2, 2\), but the model takes \(2, 2, 2\)"),
     ):
         with pytest.raises(OochubError, match=message):
             read(rows)

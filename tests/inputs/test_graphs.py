@@ -70,11 +70,11 @@ def test_what_training_did_not_have_is_the_last_value(tmp_path: Path) -> None:
 
 _WRONG = {
     "there is no graph": None,
-    "a graph without a node": {"nodes": [], "edges": [], "edge_features": []},
+    "a graph without nodes": {"nodes": [], "edges": [], "edge_features": []},
     r"an edge is two of its nodes 0\.\.1, got \[0, 2\]": {
         "nodes": [[1, 1]] * 2, "edges": [[0, 2]], "edge_features": [[0]]
     },
-    "1 edges, and edge_features of 2": {"nodes": [[1, 1]] * 2, "edges": [[0, 1]], "edge_features": [[0], [0]]},
+    "1 edges, but edge_features for 2": {"nodes": [[1, 1]] * 2, "edges": [[0, 1]], "edge_features": [[0], [0]]},
     "nodes must be 0 or more": {"nodes": [[1, -1]], "edges": [], "edge_features": []},
 }  # fmt: skip
 
@@ -94,7 +94,7 @@ def test_columns_that_are_no_graphs_are_refused() -> None:
         ([1], "must hold structs of nodes, edges, edge_features"),
         ({"nodes": [[0.5]], "edges": [[0, 0]], "edge_features": [[0]]}, "lists of lists of whole numbers"),
         ({"nodes": [[1], [1, 2]], "edges": [[0, 0]], "edge_features": [[0]]}, "must have one length"),
-        ({"nodes": [[1]], "edges": [[0, 0]], "edge_features": [[0]]}, "nodes have 1 numbers each, and the model takes"),
+        ({"nodes": [[1]], "edges": [[0, 0]], "edge_features": [[0]]}, "nodes have 1 numbers each, but the model takes"),
     ):
         with pytest.raises(OochubError, match=message):
             list(Graphs(_PROCESSOR).batches(Dataset.from_dict({"graph": [graph]}), batch_size=2, device=CPU))

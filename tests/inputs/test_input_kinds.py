@@ -77,7 +77,7 @@ def test_several_columns_and_none() -> None:
     assert kinds == ["Pictures", "Texts", "Arrays"]
     masks = rows_of("pictures").add_column("mask", [np.zeros((2, 2)).tolist()] * ROWS)
     assert [kind.__name__ for kind in find_input_kinds(masks)] == ["Pictures"]
-    with pytest.raises(OochubError, match=r"no column of a kind of input: .*; only label") as raised:
+    with pytest.raises(OochubError, match=r"no column for any kind of input: .*; only label") as raised:
         find_input_kinds(rows_of("texts").select_columns(["label"]))
     assert all(f"'{oochub.get('input', name).column}' ({name})" in str(raised.value) for name in oochub.names("input"))
 

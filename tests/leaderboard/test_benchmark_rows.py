@@ -99,7 +99,7 @@ def test_sides_and_groups_are_the_benchmarks(birds, tmp_path):
     ("change", "words"),
     [
         (lambda made: made.take(np.arange(len(made) - 3)), "3 rows of the benchmark are missing, first b117 of test"),
-        (lambda made: _forged(made, example_id=["x", *made.column("example_id")[1:]]), "1 of its rows are none of"),
+        (lambda made: _forged(made, example_id=["x", *made.column("example_id")[1:]]), "1 of its rows are not in"),
         (lambda made: _forged(made, split=["other"] * len(made)), ""),
     ],
 )
@@ -145,7 +145,10 @@ def test_what_was_kept_under_other_labels_is_not_taken(birds, tmp_path):
         (changed / file.name).write_text(text.replace("gull", "w").replace("wren", "gull").replace(",w,", ",wren,"))
     first = Site.write(tmp_path / "results", tmp_path / "site", truth=[birds])
     other = Site.write(tmp_path / "results", tmp_path / "site", truth=[changed])
-    assert not first.boards[0].rows[0].reason and "labels are not the benchmark's own" in other.boards[0].rows[0].reason
+    assert (
+        not first.boards[0].rows[0].reason
+        and "labels differ from the benchmark's own" in other.boards[0].rows[0].reason
+    )
 
 
 def test_the_command(birds, tmp_path):
@@ -162,7 +165,7 @@ def test_the_command(birds, tmp_path):
 
 def test_rows_of_which_there_is_no_entry_are_said(birds, tmp_path):
     (tmp_path / "results").mkdir()
-    with pytest.warns(OochubWarning, match="No entry is of custom/birds"):
+    with pytest.warns(OochubWarning, match="There are no entries for custom/birds"):
         Site.write(tmp_path / "results", tmp_path / "site", truth=[birds])
     with pytest.raises(OochubError, match="are named twice"):
         Site.write(tmp_path / "results", tmp_path / "site", truth=[birds, birds])

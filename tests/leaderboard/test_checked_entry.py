@@ -141,7 +141,7 @@ def test_where_the_errors_go_is_recomputed(tmp_path):
 def test_metrics_without_a_description_are_named(sent, tmp_path):
     """A fuzz case found it: the entry was verified by the metrics that the benchmark declares, and showed those."""
     checked = CheckedEntry.of(_edited(sent, tmp_path, lambda content: content["metrics"].clear()))
-    assert checked.reason == "it does not say what its numbers of accuracy, auc, ece, error_rate, nll mean"
+    assert checked.reason == "it does not say what its numbers for accuracy, auc, ece, error_rate, nll mean"
 
 
 def test_a_rounding_is_no_edit(sent, tmp_path):

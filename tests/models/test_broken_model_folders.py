@@ -68,7 +68,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "config: a width below 0": (lambda f: edited(f, CONFIG, embedding_size=-8), "can be loaded"),
     "config: names and count": (
         lambda f: edited(f, CONFIG, num_labels=3, id2label={"0": "a", "1": "b"}),
-        "names 2 outputs, and num_labels says 3",
+        "names 2 outputs, but num_labels says 3",
     ),
     "config: names not counted": (lambda f: edited(f, CONFIG, id2label={"0": "a", "2": "b"}), "outputs 0, 1"),
     "config: names a list": (lambda f: edited(f, CONFIG, id2label=["a", "b"]), "id2label must name the outputs"),
@@ -87,7 +87,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "weights: none": (lambda f: (f / WEIGHTS).unlink(), r"model\.safetensors"),
     "weights: index": (
         lambda f: [(f / WEIGHTS).unlink(), (f / f"{WEIGHTS}.index.json").write_text('{"weight_map": []}')],
-        "must name the file of each weight",
+        "must name a file for each weight",
     ),
     "processor: none": (
         lambda f: (f / PROCESSOR).unlink(),

@@ -32,7 +32,7 @@ def test_an_index_names_weights_beside_it_alone(tmp_path, name):
     (folder / "model.safetensors").rename(tmp_path / "elsewhere.safetensors")
     index = {"metadata": {}, "weight_map": dict.fromkeys(weights, name.format(above=tmp_path))}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(OochubError, match=r"weights are .safetensors beside it"):
+    with pytest.raises(OochubError, match=r"weights must be .safetensors beside it"):
         _open(folder)
 
 
@@ -42,7 +42,7 @@ def test_an_index_that_is_none_is_named(tmp_path, index):
     folder = resnet(tmp_path / "model", classes=2)
     (folder / "model.safetensors").unlink()
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(OochubError, match="must name the file of each weight"):
+    with pytest.raises(OochubError, match="must name a file for each weight"):
         _open(folder)
 
 
@@ -70,5 +70,5 @@ def test_attention_by_code_of_the_hub_is_refused(tmp_path, said):
     folder = resnet(tmp_path / "model", classes=2)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, **said}))
-    with pytest.raises(OochubError, match="names code of the Hub"):
+    with pytest.raises(OochubError, match="names code on the Hub"):
         read_model_config(str(folder))

@@ -279,11 +279,11 @@ def _one_of_three(data):
 
 _REFUSED = {
     "no train": (lambda data: DatasetDict(test=data["test"]), {}, r"learns from a split train, and .* has test"),
-    "one split": (lambda data: data["test"], {"splits": None}, "learns from a split train, and the data set has test"),
+    "one split": (lambda data: data["test"], {"splits": None}, "learns from a split train, but the data set has test"),
     "all in train": (
         lambda data: DatasetDict(train=data["train"]),
         {"splits": None},
-        "All rows are in train, so none is left",
+        "All rows are in train, so none are left",
     ),
     "numbers": (
         lambda data: data.cast_column("label", Value("float32")),
@@ -295,7 +295,7 @@ _REFUSED = {
     "no names": (
         lambda data: data.cast_column("label", Value("int64")),
         {},
-        "The label of train has numbers and no names",
+        "The label of train has numbers but no names",
     ),
     "other classes": (
         lambda data: DatasetDict(
@@ -306,7 +306,7 @@ _REFUSED = {
     ),
     "few rows": (lambda data: _data(train=3, test=3), {}, "3 rows of 3 classes are too few to hold some out"),
     "pooling": (lambda data: data, {"pooling": "max"}, "No pooling named 'max'"),
-    "setting": (lambda data: data, {"pool": "max"}, "No setting of the mode linear_probe named 'pool'"),
+    "setting": (lambda data: data, {"pool": "max"}, "No option of the mode linear_probe named 'pool'"),
 }
 
 
@@ -321,7 +321,9 @@ def test_a_pooling_that_is_not_there_is_said(tmp_path, data):
     _saved(tmp_path, "segformer")
     with pytest.raises(oochub.OochubError, match="SegformerModel gives no pooler_output"):
         _predict(tmp_path, data, pooling="pooler")
-    with pytest.raises(oochub.OochubError, match=r"gives places and no tokens, so none of them is cls\. Take mean"):
+    with pytest.raises(
+        oochub.OochubError, match=r"gives a spatial map instead of tokens, so there is no cls token\. Use mean"
+    ):
         _predict(tmp_path, data, pooling="cls")
 
 

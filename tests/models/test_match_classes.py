@@ -170,10 +170,10 @@ def test_forms_of_a_label_map(tmp_path):
         "d.csv": ("dog,beagle\n,pug\n", "line 2"),
         "e.csv": ('dog,"beagle\n', "line 1"),
         "f.csv": ("", "is empty"),
-        "g.json": ("[1]", "no label map"),
-        "h.json": ('{"dog": []}', "'dog' must have one or more classes"),
-        "i.json": ('{"dog": [true]}', "'dog' must have one or more classes"),
-        "j.json": ('{"dog": {"a": 1}}', "'dog' must have one or more classes"),
+        "g.json": ("[1]", "not a label map"),
+        "h.json": ('{"dog": []}', "'dog' must map to one or more classes"),
+        "i.json": ('{"dog": [true]}', "'dog' must map to one or more classes"),
+        "j.json": ('{"dog": {"a": 1}}', "'dog' must map to one or more classes"),
         "k.txt": ("dog,beagle", r"\.csv or \.json file, got k\.txt"),
     }
     for name, (text, words) in broken.items():

@@ -45,7 +45,7 @@ REFUSED: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
             "text_config": {"model_type": "opt", **WORDS, "ffn_dim": 16, "word_embed_proj_dim": 16},
             "num_query_tokens": 4,
         },
-        "does not answer with scaled cosines",
+        "does not return scaled cosines",
     ),
     ("zero_shot", "videoprism"): (
         {

@@ -195,7 +195,7 @@ def test_a_missing_weight_is_refused(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"templates": "a photo"}, r"templates must be one of photo, imagenet_7, a file .txt .* got 'a photo'"),
+        ({"templates": "a photo"}, r"templates must be one of photo, imagenet_7, a .txt file .* got 'a photo'"),
         ({"templates": ["a photo of a {}", "a type of dog."]}, "got 'a type of dog.'"),
         ({"templates": "nowhere.txt"}, "there is no such file"),
         ({"templates": []}, "templates must be a text or a list of texts"),
@@ -232,7 +232,7 @@ def test_what_is_said_to_be_served_is(tmp_path: Path) -> None:
     )
     transformers.Blip2ForImageTextRetrieval(config).save_pretrained(tmp_path)
     tiny_zero_shot.processor("blip").save_pretrained(tmp_path)
-    with pytest.raises(OochubError, match="does not answer with scaled cosines"):
+    with pytest.raises(OochubError, match="does not return scaled cosines"):
         predicted(tmp_path)
 
 

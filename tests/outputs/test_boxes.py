@@ -102,7 +102,7 @@ def test_what_a_model_gives_is_stored_without_the_boxes_that_are_none():
     stored = get_output("boxes").store(np.array(rows, np.float32))
     assert stored["detected_boxes"].to_pylist() == [[_B, _C], []]
     assert stored["scores"].to_pylist() == [[0.25, 0.0], []]
-    with pytest.raises(OochubError, match="gives 5 numbers a box"):
+    with pytest.raises(OochubError, match="must give 5 numbers per box"):
         get_output("boxes").store(np.zeros((2, 14), np.float32))
 
 
@@ -137,7 +137,7 @@ def test_a_wrong_row_is_named(column, row, words):
             "detected_boxes must hold a list of lists of four numbers.* in b",
         ),
         ("detected_boxes", [[[1.0, 2.0]], [[3.0, 4.0]]], "detected_boxes must hold a list of lists .* in a"),
-        ("scores", [["a"], ["b"]], "scores must hold a list of numbers a row: .* in a"),
+        ("scores", [["a"], ["b"]], "scores must hold a list of numbers per row: .* in a"),
     ],
 )
 def test_a_wrong_row_of_somebody_elses_answers_is_named(column, rows, words):

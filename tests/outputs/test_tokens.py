@@ -65,8 +65,8 @@ def test_what_a_model_gives_ends_where_its_row_does():
     [
         ("tokens", [1, -1], "tokens must be numbers of tokens, 0 to 2147483647, or -100 for none, got -1 in c"),
         ("predicted_tokens", [1, -100], "or -1 for none, got -100 in c"),
-        ("predicted_tokens", [1], r"c has 2 tokens and 1 predicted_tokens \(1 such rows\)"),
-        ("predicted_tokens", [1, 2, 3], r"c has 2 tokens and 3 predicted_tokens \(1 such rows\)"),
+        ("predicted_tokens", [1], r"c has 2 tokens but 1 predicted_tokens \(1 such rows\)"),
+        ("predicted_tokens", [1, 2, 3], r"c has 2 tokens but 3 predicted_tokens \(1 such rows\)"),
         ("predicted_tokens", [0.5, 1], "predicted_tokens"),
     ],
 )
@@ -80,11 +80,11 @@ def test_a_wrong_row_is_named(column, row, words):
 @pytest.mark.parametrize(
     ("kinds", "words"),
     [
-        ([0, 1, 2], r"Row 2 has not as many kinds as tokens \(1 such rows\)"),
-        ([0], r"Row 2 has not as many kinds as tokens \(1 such rows\)"),
-        ([0, 7], r"Row 2: kinds are 0 \(class\), .* got 7"),
-        ([-2, 0], "Row 2: kinds are .* got -2"),
-        ([0, 256], "Row 2: kinds are .* got 256"),
+        ([0, 1, 2], r"Row 2 has different numbers of kinds and tokens \(1 such rows\)"),
+        ([0], r"Row 2 has different numbers of kinds and tokens \(1 such rows\)"),
+        ([0, 7], r"Row 2: kinds must be 0 \(class\), .* got 7"),
+        ([-2, 0], "Row 2: kinds must be .* got -2"),
+        ([0, 256], "Row 2: kinds must be .* got 256"),
     ],
 )
 def test_wrong_kinds_are_named(kinds, words):

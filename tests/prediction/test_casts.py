@@ -41,7 +41,7 @@ WRONG = [
     (CLASSES | {"benchmark": 3}, "benchmark must be text, got 3"),
     (CLASSES | {"split": [None, "test"]}, "Every row needs split, and row 0 has none"),
     (CLASSES | {"example_id": ["a"]}, "example_id: 1"),
-    (CLASSES | {"group": [["day"], ["night"]]}, "group must hold one name a row"),
+    (CLASSES | {"group": [["day"], ["night"]]}, "group must hold one name per row"),
     (CLASSES | {"group": np.array([b"day", b"night"])}, "group must hold text or numbers, got binary. Decode it"),
     (CLASSES | {"thumbnail": ["x", "y"]}, "thumbnail must hold the bytes"),
     (CLASSES | {"features": ["x", "y"]}, "features must be lists of floats"),
@@ -53,7 +53,7 @@ WRONG = [
     ({"logits": LOGITS, "labels": [[0.5, 0.0], [0.0, 1.0]]}, "labels must be 0, 1 or nan"),
     ({"logits": LOGITS, "labels": [[True, False], [False, True]]}, "labels must be lists of numbers"),
     ({"logits": LOGITS, "labels": [[0], [2]]}, r"numbers of 0\.\.1"),
-    ({"logits": LOGITS, "labels": [[0, 0], [1, 0]]}, "each once a row"),
+    ({"logits": LOGITS, "labels": [[0, 0], [1, 0]]}, "each at most once per row"),
 ]
 
 
@@ -203,7 +203,7 @@ def test_present_classes_are_classes():
     """Fault planted: no check; the class 99 of 2 was an IndexError in evaluate(classes="present")."""
     made = Predictions.from_arrays(**CLASSES)
     content = to_json(made.metadata)
-    with pytest.raises(OochubError, match=r"facts.present_classes must be of 0\.\.1, got 99"):
+    with pytest.raises(OochubError, match=r"facts.present_classes must be in 0\.\.1, got 99"):
         Predictions(made.table, content | {"facts": {"present_classes": [0, 99]}})
 
 

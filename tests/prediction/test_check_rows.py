@@ -113,7 +113,7 @@ def test_names_as_long_as_books_are_refused(place):
         given[place] = [book, "b"] if place == "class_names" else [book, "b", "c"]
     with (
         no_hang(place),
-        pytest.raises(OochubError, match="has 2,000 letters at most, got one of 20,8") as error,
+        pytest.raises(OochubError, match="may have at most 2,000 characters, got one of 20,8") as error,
     ):
         Predictions.from_arrays(**given)
     assert len(str(error.value)) < 300

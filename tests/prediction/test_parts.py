@@ -190,14 +190,14 @@ def test_lines_of_rows_stand_beside_a_folder(folder):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (pa.array([16]), "an image of row 16, of 16 rows"),
-        (pa.array([2**62]), "an image of row 4611686018427387904"),
-        (pa.array([-1]), "an image of row -1"),
-        (pa.array([None], pa.int64()), "must say of each image the number of its row"),
-        (pa.array([1.5]), "must say of each image the number of its row, got double"),
-        (pa.array(["1"]), "must say of each image the number of its row, got string"),
-        (pa.array([3, 3]), "two images of one row"),
-        (None, "must say of each image"),
+        (pa.array([16]), "an image for row 16, but there are 16 rows"),
+        (pa.array([2**62]), "an image for row 4611686018427387904"),
+        (pa.array([-1]), "an image for row -1"),
+        (pa.array([None], pa.int64()), "must give the row number of each image"),
+        (pa.array([1.5]), "must give the row number of each image, got double"),
+        (pa.array(["1"]), "must give the row number of each image, got string"),
+        (pa.array([3, 3]), "two images for one row"),
+        (None, "must give the row number of each image"),
     ],
 )
 def test_small_pictures_of_rows_that_are_not_there(folder, rows, words):
@@ -229,7 +229,7 @@ def test_a_manifest_of_a_hundred_thousand_parts(folder, name):
     manifest = Manifest.load(folder)
     listed = tuple(replace(manifest.parts[0], file=name.format(number)) for number in range(100_000))
     replace(manifest, parts=listed).save(folder)
-    with no_hang(name), pytest.raises(OochubError, match=r"lists 100,000 parts, and \d+ files are there"):
+    with no_hang(name), pytest.raises(OochubError, match=r"lists 100,000 parts, but \d+ files are there"):
         Predictions.load(folder)
 
 

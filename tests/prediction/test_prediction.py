@@ -215,7 +215,7 @@ def test_refused_before_the_work(folder, data, tmp_path):
         oochub.predict(_model(), data)
     with pytest.raises(oochub.OochubError, match=r"no column of a kind of input: .*'image' \(pictures\)"):
         oochub.predict(folder, DatasetDict({"test": data["test"].remove_columns("image")}))
-    with pytest.raises(oochub.OochubError, match=r"out is a \.parquet file"):
+    with pytest.raises(oochub.OochubError, match=r"out must be a \.parquet file"):
         oochub.predict(folder, data, features=True, out="/dev/stdout")
 
 

@@ -209,7 +209,7 @@ def test_a_cache_that_cannot_be_written_only_warns(model, tmp_path, monkeypatch)
     """A folder that is a file; a disk that is full. Fault planted: the error let through."""
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "file"))
-    with pytest.warns(OochubWarning, match=r"not kept for the next time\. .*file is a file.*\$OOCHUB_CACHE"):
+    with pytest.warns(OochubWarning, match=r"could not be cached\. .*file is a file.*\$OOCHUB_CACHE"):
         made = oochub.predict(model, pictures(), out=tmp_path / "p.parquet")
     assert len(made) == 3 and len(oochub.Predictions.load(tmp_path / "p.parquet")) == 3
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))

@@ -90,13 +90,13 @@ def test_a_number_of_actors(actors):
 
 @needs_ray
 def test_a_stream_and_torchrun_are_refused(monkeypatch):
-    with pytest.raises(OochubError, match="Ray reads rows by their numbers, and a stream has none"):
+    with pytest.raises(OochubError, match="Ray reads rows by number, and rows of a stream have none"):
         oochub.predict("nowhere", array_data(test=4)["test"].to_iterable_dataset(), engine="ray")
     with pytest.raises(OochubError, match="A compiled network stays in its process"):
         oochub.predict("nowhere", array_data(test=4), engine="ray", compile=True)
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "0")
-    with pytest.raises(OochubError, match="torchrun started 2 processes; Ray starts its own"):
+    with pytest.raises(OochubError, match="torchrun started 2 processes, but Ray starts its own"):
         oochub.predict("nowhere", array_data(test=4), engine="ray")
 
 

@@ -130,7 +130,7 @@ def test_every_state_of_a_mask_is_counted(world, tmp_path):
     assert all(each.accuracy.n == 36 for each in found.variants) and "Left out: " in report.to_markdown()
     for file in masks.iterdir():
         _mask(file, shape=(slice(None), slice(None)))
-    with pytest.raises(OochubError, match=r"known in none of 40 rows .* too little background to fill it with \(39\)"):
+    with pytest.raises(OochubError, match=r"in any of 40 rows .* too little background to fill it with \(39\)"):
         audit(Onlooker("object"), world[0], masks)
     shutil.rmtree(masks)
     (masks / "sub").mkdir(parents=True)
@@ -351,8 +351,8 @@ def test_pictures_of_a_cluster_lend_as_one(world, monkeypatch):
         ({"probe_settings": {"mask": "x"}}, "Did you mean 'masks'"),
         ({"probe_settings": {"masks": "no/such"}}, "no folder of masks at no/such"),
         ({"probe_settings": {"boxes": "a", "masks": "b"}}, "both say where the object is"),
-        ({"probe_settings": {"rows": 0}}, "rows is at least 1"),
-        ({"probe_settings": {"label_map": "x.csv"}}, "label_map says which classes of a segmenter"),
+        ({"probe_settings": {"rows": 0}}, "rows must be at least 1"),
+        ({"probe_settings": {"label_map": "x.csv"}}, "label_map says which classes of a segmentation model"),
         ({"probe_settings": {"segmenter": "no/such/model"}}, "no/such/model"),
     ],
 )
@@ -366,7 +366,7 @@ def test_a_stream_has_no_probe(model, world, monkeypatch):
     monkeypatch.setattr("oochub.auditing.predict_splits", lambda *a, **k: pytest.fail("the model ran"))
     data = oochub.load(world[0], **COLUMNS)
     streams = datasets.IterableDatasetDict({name: part.to_iterable_dataset() for name, part in data.items()})
-    with pytest.raises(OochubError, match="a stream cannot be read again"):
+    with pytest.raises(OochubError, match="a stream can be read only once"):
         oochub.audit(model, streams, probe="background", probe_settings={"masks": world[1]})
 
 

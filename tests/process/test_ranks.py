@@ -149,7 +149,7 @@ def test_a_stream_needs_ids_and_has_each_once(model, data, tmp_path, put, as_ran
         return {name: part.remove_columns("example_id") for name, part in streams().items()}
 
     ends = as_ranks(2, lambda: predicted(model, nameless(), out=tmp_path / "nameless.parquet"))
-    assert "has no column example_id, and 2 processes read it" in " ".join(map(str, ends))
+    assert "has no column example_id, but 2 processes read it, and" in " ".join(map(str, ends))
 
 
 def test_several_ranks_need_a_file(model, data, as_ranks):
@@ -160,11 +160,13 @@ def test_several_ranks_need_a_file(model, data, as_ranks):
 def test_a_folder_that_is_not_shared_is_said(tmp_path):
     """Fault planted: machines with disks of their own go on until the end."""
     own = parts.Parts(tmp_path / "p.parquet", {})
-    with pytest.raises(OochubError, match=r"is not seen by this one\. All machines of torchrun write into one folder"):
+    with pytest.raises(
+        OochubError, match=r"cannot see .* of the first process\. All machines of torchrun write into one folder"
+    ):
         own.check_shared()
     own.share()
     own.check_shared()
-    with pytest.raises(OochubError, match=r"The part 3 of .*, made by another process, is not there"):
+    with pytest.raises(OochubError, match=r"The part 3 of .*, made by another process, is missing"):
         own.check_complete({3})
 
 
@@ -176,7 +178,7 @@ def test_each_rank_has_its_device(monkeypatch):
     monkeypatch.setenv("LOCAL_RANK", "1")
     assert str(choose_device("auto")) == "cuda:1"
     monkeypatch.setenv("LOCAL_RANK", "2")
-    with pytest.raises(OochubError, match=r"No device 'cuda:2' here. There are: cpu, cuda:0, cuda:1"):
+    with pytest.raises(OochubError, match=r"There is no device 'cuda:2' here. Available: cpu, cuda:0, cuda:1"):
         choose_device("auto")
 
 

@@ -70,7 +70,7 @@ def _rows(texts, feature=None):
 def test_rows_of_another_build_are_refused():
     """Planted fault seen: the rows not compared with the features."""
     other = json.dumps(json.loads(_RECORD.text) | {"config": "ce_dog"})
-    with pytest.raises(oochub.OochubError, match=r"not of the build that their features name.*ce_dog"):
+    with pytest.raises(oochub.OochubError, match=r"do not belong to the build that their features name.*ce_dog"):
         drop_build_column(_rows([_RECORD.text, other], _RECORD.feature))
 
 

@@ -267,7 +267,7 @@ def test_pictures_beyond_the_budget_are_left_out_and_said():
 def test_a_picture_that_is_no_jpeg_is_refused(image):
     report = reports.nooch_report()
     report["mistakes"][0]["image"] = image
-    with pytest.raises(OochubError, match=r"must be a base64 JPEG, and it is not.*without images"):
+    with pytest.raises(OochubError, match=r"must be a base64 JPEG, but is not.*without images"):
         render_page(report)
 
 

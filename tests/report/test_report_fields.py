@@ -118,7 +118,7 @@ def test_a_changed_field_is_named_or_shown(name, tmp_path):
     [
         ("_sides", ("groups", "rows", 0, "n"), -1, r"groups\.rows\[0\]\.n must be 0 or more, got -1"),
         ("_sides", ("groups", "rows", 0, "accuracy", "value"), 3, r"accuracy must be in \[0, 1\]"),
-        ("_sides", ("slices", 0, "metrics", "auc", "value"), 3, "auc of the slice all is 3, which it cannot be"),
+        ("_sides", ("slices", 0, "metrics", "auc", "value"), 3, "auc of the slice all is 3, which is not possible"),
         ("_sides", ("slices", 0, "metrics", "nll", "value"), float("inf"), "nll.value must be a finite number"),
         ("_sides", ("gap", "low"), 9.0, "gap.low must be at most high"),
         ("_sides", ("gap", "n"), -3, "gap.n must be 0 or more"),

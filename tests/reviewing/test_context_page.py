@@ -141,7 +141,7 @@ def test_refusals(found, tmp_path):
         store_answers(found, [of_train])
     with pytest.raises(OochubError, match="There is no"):
         store_answers(tmp_path / "nothing", [tmp_path / "ann.csv"])
-    with pytest.raises(OochubError, match="2 rows or more"):
+    with pytest.raises(OochubError, match="at least 2 rows"):
         context_page(oochub.load(found), rows=1)
     with pytest.raises(OochubError, match="no contexts that oochub found"):
         context_page(oochub.load(tmp_path / "pictures"), rows=2)

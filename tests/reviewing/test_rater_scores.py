@@ -75,8 +75,8 @@ def test_a_rater_who_saved_twice_is_one():
     ("files", "message"),
     [
         ({}, "There are no answers"),
-        ({"x": answers(["z"])}, "x answers on 1 images that are on no page, first z"),
-        ({"x": answers(["a", "c"])}, "x answers on images of several pages"),
+        ({"x": answers(["z"])}, "x has answers for 1 images that are on no page, first z"),
+        ({"x": answers(["a", "c"])}, "x has answers for images of several pages"),
     ],
 )
 def test_wrong_files_are_named(files, message):

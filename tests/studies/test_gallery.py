@@ -181,9 +181,9 @@ def test_wrong_turns_of_the_choice():
     ce = Predictions(first.table.drop_columns(["challenge_ce", "challenge_gist"]), first.metadata)
     with pytest.raises(OochubError, match=r"no column 'challenge_gist'.*gist_<class>"):
         choose_examples(ce, only="gist")
-    with pytest.raises(OochubError, match="Two models have one name: erm, erm"):
+    with pytest.raises(OochubError, match="Two models have the same name: erm, erm"):
         choose_examples([first, planted(1)])
-    with pytest.raises(OochubError, match="There are 2 models, and 1 names"):
+    with pytest.raises(OochubError, match="There are 2 models but 1 names"):
         choose_examples(first, than=than, names=["ERM"])
     with pytest.raises(OochubError, match="Did you mean 'hard_positive'"):
         choose_examples(first, kinds=["hard_positives"])

@@ -315,7 +315,7 @@ def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, mo
 
     refused("No model at ./nowhere", model="./nowhere")
     refused("No model at ./nowhere", captioner="./nowhere")
-    refused("makes no text of images", captioner=str(Path(small.model) / "text_encoder"))
+    refused("does not generate text from an image", captioner=str(Path(small.model) / "text_encoder"))
     refused("neither a folder nor a Hub id of a text-to-image pipeline", model=small.captioner)
     unchecked = str(tiny_generators.pipeline(tmp_path / "unchecked", checker=False))
     refused("no safety checker", model=unchecked)

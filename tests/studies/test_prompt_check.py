@@ -66,7 +66,7 @@ def test_how_many_must_fit_is_rounded_up():
 
 
 def test_wrong_answers_are_named():
-    for made, message in ((pictures(2), "1 decisions are on nothing of this prompt"), ([], "images of one prompt")):
+    for made, message in ((pictures(2), "1 decisions refer to nothing of this prompt"), ([], "images of one prompt")):
         with pytest.raises(OochubError, match=message):
             prompt_verdict(made, answers(fits=[7]))
     with pytest.raises(OochubError, match="images of one prompt"):

@@ -276,8 +276,8 @@ def test_decisions_are_written_as_they_are_read(tmp_path):
         ),
         (f"scope,id,decision,at\nclass,a,keep,{NOON}\n", "no decision 'keep' on 'class'"),
         (f"scope,id,decision,at\npair,a,keep,{NOON}\n", "on 'pair'"),
-        ("scope,id,decision,at\nimage,a,keep,yesterday\n", "'yesterday' is no time"),
-        ("scope,id,decision,at\nimage,a,keep,2026-01-31T12:00:00\n", "no time with a time zone"),
+        ("scope,id,decision,at\nimage,a,keep,yesterday\n", "'yesterday' is not a time"),
+        ("scope,id,decision,at\nimage,a,keep,2026-01-31T12:00:00\n", "not a time with a time zone"),
         ("scope,id,decision,at\nimage,a,keep\n", "expected 4 values, got 3"),
         (f"scope,id,decision,at\nimage,a,keep,{NOON}\nimage,a,drop,{ONE}\n", "line 3: a second decision on image a"),
         (None, "There are no decisions at"),
@@ -334,7 +334,7 @@ def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spa
     before = keep.read_text(), decided.read_text()
     write_decisions(saved, _decisions(("image", "nobody", "drop", ONE), ("class", "n02666943", "drop", ONE)))
     for words, message in (
-        ((both[0], "--apply", saved, "--decisions", decided, "--keep", keep), "2 decisions are on nothing"),
+        ((both[0], "--apply", saved, "--decisions", decided, "--keep", keep), "2 decisions refer to nothing"),
         ((both[0], "--out", page), "The page needs both"),
         ((both[0], "--apply", decided), "Nothing to write"),
         ((both[0], both[1], "--out", tmp_path / "keep.txt" / "x.html"), "is a file, not a folder"),

@@ -157,7 +157,7 @@ def test_labels_that_are_no_labels_are_refused(tmp_path: Path) -> None:
     for values, message in (
         ([[0.0, 0.5, 1.0]] * 4, "The train set: labels must be 0, 1 or nan"),
         ([[0.0, 1.0]] + [[0.0, 1.0, 1.0]] * 3, "The model has 3 classes and the train set 2"),
-        ([[0.0, 1.0, 1.0]] + [[0.0, 1.0]] * 3, "The train set: labels must be 3 numbers a row"),
+        ([[0.0, 1.0, 1.0]] + [[0.0, 1.0]] * 3, "The train set: labels must be 3 numbers per row"),
         ([[0.0, 1.0, 1.0]] * 3 + [None], "The train set: Every row needs labels"),
     ):
         train = made_split(4, 1, label=None, labels=(List(Value("float32")), values))

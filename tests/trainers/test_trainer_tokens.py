@@ -155,7 +155,7 @@ def test_what_does_not_go_together_is_said(raw, model, tmp_path):
         oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="dfr", data_dir=folder)
     with pytest.raises(OochubError, match="Causirl compares the features of environments"):
         oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="causirl", data_dir=folder)
-    with pytest.raises(OochubError, match="Features are of rows with one answer"):
+    with pytest.raises(OochubError, match="Features need rows with one answer"):
         oochub.predict(str(model), data, splits=["test"], features=True)
 
 

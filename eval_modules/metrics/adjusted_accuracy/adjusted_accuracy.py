@@ -67,7 +67,7 @@ class _AdjustedAccuracyState(GroupCounts):
     def __init__(self, weights: Weights | None = None, form: str | None = None) -> None:
         super().__init__()
         if form not in (None, "wilds"):
-            raise OochubError(f'form is None or "wilds", got {form!r}.')
+            raise OochubError(f'form must be None or "wilds", got {form!r}.')
         self._weights = None if weights is None else _check_weights(weights)
         self._empty_is_wrong = form == "wilds"
 
@@ -108,9 +108,9 @@ def _check_weights(weights: Weights) -> dict[Hashable, float]:
     checked = {name: float(weight) for name, weight in weights.items()}
     wrong = [name for name, weight in checked.items() if not (math.isfinite(weight) and weight >= 0)]
     if wrong:
-        raise OochubError(f"weights are counts or shares, 0 or more; {wrong[0]!r} weighs {checked[wrong[0]]}.")
+        raise OochubError(f"weights must be counts or shares, 0 or more; {wrong[0]!r} has {checked[wrong[0]]}.")
     if not any(checked.values()):
-        raise OochubError("weights are all 0, or there are none: name at least one group that weighs something.")
+        raise OochubError("weights are all 0 or empty: give at least one group a weight above 0.")
     return checked
 
 

@@ -71,7 +71,7 @@ class _DetectionAccuracyState:
 
     def __init__(self, iou: float = 0.5, threshold: float = 0.5, form: str | None = None) -> None:
         if form not in (None, "wilds"):
-            raise OochubError(f'form is None or "wilds", got {form!r}.')
+            raise OochubError(f'form must be None or "wilds", got {form!r}.')
         self._options = {"iou": 0.5 if form == "wilds" else iou, "threshold": threshold}
         self._groups: dict[Any, tuple[float, int]] = {}
         detection_accuracies([], [], [], **self._options)  # options that are wrong are said before the rows come
@@ -92,7 +92,7 @@ class _DetectionAccuracyState:
 
     def compute(self) -> float:
         if not self._groups:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         return _mean(self._groups)
 
 

@@ -98,7 +98,7 @@ class _EceState:
 
     def __init__(self, *, bins: int = 15, of: Literal["confidence", "positive"] = "confidence") -> None:
         if isinstance(bins, bool) or not isinstance(bins, int | np.integer) or bins < 1:
-            raise OochubError(f"bins must be a whole number of 1 or more, got {bins!r}. Usual is 15.")
+            raise OochubError(f"bins must be a whole number, 1 or more, got {bins!r}. The usual value is 15.")
         if of not in ("confidence", "positive"):
             raise OochubError(f'of must be "confidence" or "positive", got {of!r}.')
         self._of = of
@@ -119,7 +119,7 @@ class _EceState:
 
     def compute(self) -> float:
         if self._n == 0:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         return float(np.abs(self._surplus).sum()) / self._n
 
 

@@ -63,7 +63,7 @@ class _F1MacroState:
 
     def compute(self) -> float:
         if not self._counts[0].any():
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         return _mean(self._counts)
 
     def _add(self, counts: Array) -> None:

@@ -118,14 +118,16 @@ class _MeanAveragePrecisionState:
 
     def compute(self) -> float:
         if not self._batches:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         label, score = (np.concatenate(parts) for parts in zip(*self._batches, strict=True))
         return mean_average_precision(label, score)
 
     def _take(self, batches: list[tuple[Array, Array]]) -> None:
         widths = sorted({label.shape[1] for label, _ in [*self._batches, *batches]})
         if len(widths) > 1:
-            raise OochubError(f"All batches must have the same k labels a row, got {' and '.join(map(str, widths))}.")
+            raise OochubError(
+                f"All batches must have the same number k of labels per row, got {' and '.join(map(str, widths))}."
+            )
         self._batches += batches
 
 

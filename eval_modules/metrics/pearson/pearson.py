@@ -72,7 +72,7 @@ class _PearsonState:
 
     def compute(self) -> float:
         if self._n == 0:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         of_label, of_prediction = np.sqrt(np.diag(self._products))
         # The sums of a constant are not 0 but rounding, so its range says it.
         if (self._low == self._high).any() or not (of_label and of_prediction):

@@ -78,7 +78,7 @@ class _PearsonWorstGroupState:
 
     def compute(self) -> float:
         if not self._groups:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         values = [state.compute() for state in self._groups.values()]
         return math.nan if any(map(math.isnan, values)) else min(values)
 

@@ -71,7 +71,7 @@ class _TokenAccuracyState:
             raise unknown_name("form of token_accuracy", form, _FORMS)
         named = TOKEN_KINDS if kinds is None else kinds
         if isinstance(named, str) or not named:
-            raise OochubError(f"kinds are a list of names, one or more of {', '.join(TOKEN_KINDS)}, got {kinds!r}.")
+            raise OochubError(f"kinds must be a list of names, one or more of {', '.join(TOKEN_KINDS)}, got {kinds!r}.")
         for name in named:
             if name not in TOKEN_KINDS:
                 raise unknown_name("kind of token", name, TOKEN_KINDS)
@@ -92,7 +92,7 @@ class _TokenAccuracyState:
 
     def compute(self) -> float:
         if not self._rows:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         return self.ratio(np.array(self._right), np.array(self._counted))
 
     def of_rows(self, label: Any, prediction: Any, kind: Any) -> tuple[Array, Array]:
@@ -119,8 +119,8 @@ def _check_whole_numbers(values: Any, name: str) -> Array:
     array = np.asarray(values)
     if array.ndim not in (1, 2) or not array.size or array.dtype.kind not in "iu":
         raise OochubError(
-            f"{name} must be whole numbers (n,), a token each, or (n, t), a row each of t tokens, and not empty; got "
-            f"{array.dtype} of shape {array.shape}."
+            f"{name} must be whole numbers (n,), one per token, or (n, t), one row of t tokens each, and not empty; "
+            f"got {array.dtype} of shape {array.shape}."
         )
     return array
 
@@ -148,13 +148,13 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling, **options:
     right, counted = state.of_rows(**columns)
     if not counted.any():
         return Estimate(
-            state.ratio(right, counted), n=len(right), method="none", reason="there is no token of these kinds"
+            state.ratio(right, counted), n=len(right), method="none", reason="there are no tokens of these kinds"
         )
     if sampling.cluster is not None:
         right, counted = (np.bincount(sampling.cluster, each) for each in (right, counted))
     has = counted > 0
     if has.sum() == 1:
-        reason = sampling.warning or "the tokens of one row only: nothing is known of the differences between rows"
+        reason = sampling.warning or "all tokens come from one row: nothing is known about differences between rows"
         return Estimate(state.ratio(right, counted), n=len(columns["label"]), method="none", reason=reason)
     share = share_of_units(right[has], counted[has], sampling)
     return Estimate.from_dict({**share.to_dict(), "n": len(columns["label"])})

@@ -92,7 +92,7 @@ class _WorstGroupState:
 
     def __init__(self, groups: Sequence[Hashable] | None = None, form: str | None = None) -> None:
         if form not in (None, "wilds"):
-            raise OochubError(f'form is None or "wilds", got {form!r}.')
+            raise OochubError(f'form must be None or "wilds", got {form!r}.')
         self._wanted = groups if form == "wilds" and groups is not None else ()
         self._place: dict[Hashable, int] = {}
         self._sums = np.zeros((3, 0))
@@ -114,7 +114,7 @@ class _WorstGroupState:
 
     def compute(self) -> dict[str, Any]:
         if not self._place:
-            raise OochubError("No rows yet: the metric of nothing is undefined. Call update first.")
+            raise OochubError("No rows yet, so the metric is undefined. Call update first.")
         names = list(self._place)
         n, right, loss = self._sums
         values = {"accuracy": right / n, "error_rate": (n - right) / n}

@@ -126,8 +126,8 @@ def read_wordnet(place: str | Path) -> WordNet:
     file = path / _FILE if path.is_dir() else path
     if not file.exists():
         raise OochubError(
-            f"There is no {_FILE} at {place}. Debian and Ubuntu have it: `apt-get install wordnet-base` puts it in "
-            "/usr/share/wordnet. Without it the facts that come with oochub are used."
+            f"There is no {_FILE} at {place}. On Debian and Ubuntu `apt-get install wordnet-base` puts it in "
+            "/usr/share/wordnet. Without --wordnet the facts that come with oochub are used."
         )
     lemmas: dict[str, tuple[str, ...]] = {}
     hypernyms: dict[str, tuple[str, ...]] = {}
@@ -145,12 +145,12 @@ def read_wordnet(place: str | Path) -> WordNet:
         lemmas[wnid], hypernyms[wnid] = words, above
     if version != "3.0":
         raise OochubError(
-            f"{file} is {f'WordNet {version}' if version else 'not the nouns of WordNet'}. ImageNet's wnids are places "
-            "in WordNet 3.0, and other versions have other places."
+            f"{file} is {f'WordNet {version}' if version else 'not the nouns of WordNet'}. ImageNet's wnids are "
+            "positions in WordNet 3.0, and other versions have other positions."
         )
     lost = next((wnid for above in hypernyms.values() for wnid in above if wnid not in hypernyms), None)
     if lost is not None:
-        raise OochubError(f"{file} is cut off: {lost} is named and not there. Install it again.")
+        raise OochubError(f"{file} is cut off: {lost} is named but missing. Install it again.")
     return WordNet(lemmas, hypernyms)
 
 

@@ -48,7 +48,7 @@ _WORDS = {
     "scenes": f"predictions (.parquet of `oochub predict MODEL {ALL}`) or a data set ({ALL} with --data-dir)",
     "data": f"a data set ({ALL} with --data-dir)",
     "numbers": "numbers (numbers.csv of `oochub imagenet_ood detect`)",
-    "scored_sets": "predictions of one model (.parquet of `oochub predict`), a file a set",
+    "scored_sets": "predictions by one model (.parquet of `oochub predict`), one file per set",
 }
 _DPI = 150
 
@@ -86,16 +86,16 @@ class Plot:
         """
         parts = re.fullmatch(r"(\w+)((?::\w+=[^:=]+)*)=(.+)", text)
         if parts is None:
-            raise OochubError(f"A plot is written KIND=FILE.png or KIND:option=value=FILE.png, got {text!r}.")
+            raise OochubError(f"A plot must be written KIND=FILE.png or KIND:option=value=FILE.png, got {text!r}.")
         kind, path = parts[1], check_writable(parts[3], kind=FIGURE)
         options = dict(pair.split("=") for pair in parts[2].split(":")[1:])
         plot = _draw_figure(kind, options, path)
         if sources.kind not in _NEEDS[plot.material]:
             wanted = " or ".join(_WORDS[material] for material in _NEEDS[plot.material])
             wanted = _WORDS.get(plot.material, wanted)
-            raise OochubError(f"{kind} is made of {wanted}, got {_WORDS[sources.kind]}: {', '.join(sources.names)}.")
+            raise OochubError(f"{kind} needs {wanted}, got {_WORDS[sources.kind]}: {', '.join(sources.names)}.")
         if plot.material == "report" and len(sources.names) > 1:
-            raise OochubError(f"{kind} shows exactly one report, got {len(sources.names)}. Draw one after the other.")
+            raise OochubError(f"{kind} shows exactly one report, got {len(sources.names)}. Draw one at a time.")
         if sources.kind == "predictions" and len(sources.names) > 1 and plot.material != "scored_sets":
             raise sources.several()
         if plot.material == "scored_sets":
@@ -147,7 +147,7 @@ def _draw_figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
     if first.name not in _NEEDS or more:
         commands = [f"`oochub {name}`" for name in catalog.names("command") if name.split()[-1] == kind]
         way = commands[0] if commands else f"oochub.get('figure', {kind!r})"
-        raise OochubError(f"{kind} is made of {', '.join([first.name, *more])}: {way} draws it, --plot does not.")
+        raise OochubError(f"{kind} needs {', '.join([first.name, *more])}: {way} draws it, --plot does not.")
     allowed = {parameter.name: parameter.annotation for parameter in others if _is_read(parameter.annotation)}
     for name in options:
         if not allowed:
@@ -195,8 +195,8 @@ def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
     to_fit = [name for name, detector in by_name.items() if {"features", "logits", "label"} & set(detector.fit_needs)]
     if to_fit and sources.reference is None:
         raise OochubError(
-            f"{', '.join(to_fit)}: fitted on the training split. Give --reference FILE: predictions of it with "
-            "features, by `oochub predict ... --split train --features`."
+            f"{', '.join(to_fit)} must be fitted to the training split. Give --reference FILE: predictions for it "
+            "with features, by `oochub predict ... --split train --features`."
         )
 
 

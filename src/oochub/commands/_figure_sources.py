@@ -59,8 +59,8 @@ class Sources:
     def several(self) -> OochubError:
         """The error for more sources than a figure takes."""
         return OochubError(
-            "A figure is made of one or more reports, or of one other source; only detectors are shown on several "
-            f"files of predictions. Got {', '.join(self.names)}."
+            "A figure needs one or more reports, or one other source; only figures of detectors take several files "
+            f"of predictions. Got {', '.join(self.names)}."
         )
 
     @cached_property
@@ -114,7 +114,7 @@ class Sources:
             return pd.read_csv(path)
         except (OSError, ValueError) as error:
             raise OochubError(
-                f"No table of numbers at {path} ({error}). `oochub imagenet_ood detect` writes numbers.csv."
+                f"There is no table of numbers at {path} ({error}). `oochub imagenet_ood detect` writes numbers.csv."
             ) from error
 
     @cached_property
@@ -171,8 +171,8 @@ class Sources:
             for name, part in zip(self.names, self._every, strict=True):
                 if "features" not in part.column_names:
                     raise OochubError(
-                        f"{name} has no features, by which images are near. Predict with --features, or give "
-                        "--embedding FILE, predictions of the same images with the features of another model."
+                        f"{name} has no features, which tell which images are near. Predict with --features, or give "
+                        "--embedding FILE, predictions for the same images with the features of another model."
                     )
 
     @cached_property
@@ -184,7 +184,7 @@ class Sources:
             for key in ("model", "class_names"):
                 if getattr(part.metadata, key) != getattr(every[0].metadata, key):
                     ids = " and ".join(str(part.metadata.model.id) for part in (every[0], part))
-                    raise OochubError(f"These predictions differ in {key} ({ids}). Detectors are shown on one model.")
+                    raise OochubError(f"These predictions differ in {key} ({ids}). Detectors are shown for one model.")
         return every
 
 

@@ -52,7 +52,7 @@ def renamed(before: str, now: str) -> Callable[[Any], None]:
 
     def check(given: Any) -> None:
         if given:
-            raise OochubError(f"{before} is called {now} now, as in `oochub audit`.")
+            raise OochubError(f"{before} is now called {now}, as in `oochub audit`.")
 
     return check
 

@@ -54,7 +54,10 @@ def audit(
     report = audit_source(model, source, data, how, asked, found=contexts, probe=probe, intervals=intervals, out=out)
     after = _read_times(predictions, out / _FILES["report"])
     if before[0] is not None and before[0] == after[0] and (probe.probe is None or before == after):
-        typer.echo(f"No model was run: {predictions} is of the same model, data and settings.", err=True)
+        typer.echo(
+            f"No model was run: {predictions} already holds predictions with the same model, data and settings.",
+            err=True,
+        )
     said = verdict(report)
     result: dict[str, Any] = {name: str(out / file) for name, file in _FILES.items()}
     if as_json:

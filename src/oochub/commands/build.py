@@ -26,7 +26,7 @@ def build(
     config: Annotated[
         list[str] | None,
         typer.Option(
-            help=("Configuration to build; repeatable for a benchmark, and divided among torchrun's processes.")
+            help="Configuration to build; repeatable for a benchmark, and divided among torchrun's processes."
         ),
     ] = None,
     follow_links: Annotated[
@@ -34,11 +34,11 @@ def build(
         typer.Option(
             "--follow-links",
             rich_help_panel=MORE,
-            help=("Also read images that links in the raw folder point to outside it."),
+            help="Also read images that links in the raw folder point to outside it.",
         ),
     ] = False,
     num_proc: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help=("Number of processes that build."), min=1)
+        int | None, typer.Option(rich_help_panel=MORE, help="Number of processes that build.", min=1)
     ] = None,
     format: Annotated[
         Literal["parquet", "webdataset"], typer.Option(help="Format of the files: Parquet, or shards of a WebDataset.")
@@ -61,19 +61,17 @@ def build(
     order: Annotated[
         str,
         typer.Option(
-            rich_help_panel=MORE, help=("For the audit, the order of its filters: 3.2, H, or names with commas.")
+            rich_help_panel=MORE, help="For the audit, the order of its filters: 3.2, H, or names with commas."
         ),
     ] = "3.2",
     candidates: Annotated[
         str,
-        typer.Option(
-            rich_help_panel=MORE, help=("For the audit, its candidates: winter21, fall11, or a file of wnids.")
-        ),
+        typer.Option(rich_help_panel=MORE, help="For the audit, its candidates: winter21, fall11, or a file of wnids."),
     ] = "winter21",
     wordnet: Annotated[
         Path | None,
         typer.Option(
-            rich_help_panel=MORE, help=("For the audit: read WordNet 3.0 from this folder, not the facts in oochub.")
+            rich_help_panel=MORE, help="For the audit: read WordNet 3.0 from this folder, not the facts in oochub."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -90,9 +88,9 @@ def build(
     if out is None and audit is None:
         raise OochubError("Nothing to build: give --out FOLDER for the repository, or --audit FILE.csv.")
     if audit is None and (order, candidates, wordnet) != ("3.2", "winter21", None):
-        raise OochubError("--order, --candidates and --wordnet are of the audit: add --audit FILE.csv.")
+        raise OochubError("--order, --candidates and --wordnet belong to the audit: add --audit FILE.csv.")
     if format == "parquet" and shard_size != SHARD_SIZE:
-        raise OochubError("--shard-size is of shards: add --format webdataset.")
+        raise OochubError("--shard-size only applies to shards: add --format webdataset.")
     written: dict[str, Any] = {}
     here = Ranks.here()
     if audit is not None and here.is_first:
@@ -101,7 +99,7 @@ def build(
         options = {**(data.options or {}), **({"follow_links": True} if follow_links else {})}
         if is_benchmark(source):
             if data.named or data.usual:
-                raise OochubError(f"{source} is built with the columns that it has: leave out the column options.")
+                raise OochubError(f"{source} is built with its own columns: leave out the column options.")
             names = list(dict.fromkeys(f"{source}/{each}" for each in config or ())) or [source]
             for benchmark, each in map(split_name, names):
                 get_builder_class(benchmark).checked_config(each or None)

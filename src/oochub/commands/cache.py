@@ -40,7 +40,7 @@ def cache(
         raise unknown_name("action", action, ["clear"], "`oochub cache` without an action lists the caches.")
     if action is None and (older_than is not None or dry_run):
         option = "--dry-run" if dry_run else "--older-than"
-        raise OochubError(f"{option} is for clearing: oochub cache clear {option} ...")
+        raise OochubError(f"{option} needs clear: oochub cache clear {option} ...")
     found = _list_caches(kind)
     if action is None:
         rows = [
@@ -88,14 +88,14 @@ def _format_megabytes(size: int) -> str:
 
 
 _WHAT = {
-    "predictions": "what models said of splits",
+    "predictions": "predictions, by split",
     "features": "features of training splits, for linear probes",
     "pixels": "decoded training images",
     "embeddings": "captions as vectors",
-    "contexts": "what was measured of images to find their contexts",
-    "checks": "what entries of leaderboards gave when they were computed again",
+    "contexts": "measurements of images, to find contexts",
+    "checks": "numbers of leaderboard entries, computed again",
     "pushes": "benchmarks as files for the Hub",
-    "shards": "which files of repositories were compared with their digests",
+    "shards": "results of comparing repository files with their digests",
     "compiled": "networks compiled by torch",
     "builds": "benchmarks as `datasets` built them",
 }

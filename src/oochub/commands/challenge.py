@@ -29,13 +29,13 @@ def challenge(
         ),
     ],
     label: Annotated[
-        _Column, typer.Option(help=("Column of the label, if the criterion needs one; default label."))
+        _Column, typer.Option(help="Column of the label, if the criterion needs one; default label.")
     ] = None,
     context: Annotated[_Column, typer.Option(help="mismatch: column with the same codes as the label.")] = None,
     value: Annotated[_Column, typer.Option(help="threshold, membership: column of numbers or names.")] = None,
     at: Annotated[float | None, typer.Option(help="threshold: values of at least this are hard.")] = None,
     allowed: Annotated[
-        str | None, typer.Option(help=("membership: 1..245 or road,grass; values outside are hard."))
+        str | None, typer.Option(help="membership: 1..245 or road,grass; values outside are hard.")
     ] = None,
     inside: Annotated[bool, typer.Option("--inside", help="membership: values inside are hard instead.")] = False,
     present: Annotated[
@@ -44,11 +44,11 @@ def challenge(
     ] = None,
     context_areas: Annotated[
         _Column,
-        typer.Option(rich_help_panel=MORE, help=("co_occurrence: columns of areas, a,b,c, or one column of lists.")),
+        typer.Option(rich_help_panel=MORE, help="co_occurrence: columns of areas, a,b,c, or one column of lists."),
     ] = None,
     beta: Annotated[
         float | None,
-        typer.Option(rich_help_panel=MORE, help=("co_occurrence: smallest area of a context that counts as present.")),
+        typer.Option(rich_help_panel=MORE, help="co_occurrence: smallest area of a context that counts as present."),
     ] = None,
     similarity: Annotated[
         _Column, typer.Option(rich_help_panel=MORE, help="gist: column of the similarity to the mean scene.")
@@ -137,7 +137,7 @@ def _parse_thresholds(text: str) -> tuple[float, ...]:
 
     thresholds = tuple(parse_value(part, by="--tau") for part in text.split(","))
     if len(thresholds) > 2 or not all(type(part) in (int, float) for part in thresholds):
-        raise OochubError(f"--tau is a number, or two with a comma between, got {text!r}.")
+        raise OochubError(f"--tau must be a number, or two separated by a comma, got {text!r}.")
     return thresholds
 
 

@@ -42,7 +42,7 @@ def evaluate(
     ] = None,
     task: Annotated[
         list[str] | None,
-        typer.Option(help=("Task of nooch/all: ce_car, gist_car, ..., or every for all of them; repeatable.")),
+        typer.Option(help="Task of nooch/all: ce_car, gist_car, ..., or every for all of them; repeatable."),
     ] = None,
     keep: Annotated[
         Path | None,
@@ -76,7 +76,7 @@ def evaluate(
     }
     if keep is not None:
         if asked.benchmark is None:
-            raise OochubError("--keep is read with --benchmark only. Name it, or leave it out.")
+            raise OochubError("--keep needs --benchmark. Add --benchmark, or leave --keep out.")
         predictions, source, loading = [_keep_predictions(predictions, keep, source | loading)], {}, {}
     if task:
         from oochub.evaluation.tasks import evaluate_tasks

@@ -70,7 +70,7 @@ def _print_pushed(pushed: Pushed, dry_run: bool) -> None:
     """Each file and its size before a push, how many after it."""
     changes = {"add": pushed.added, "change": pushed.changed, "delete": pushed.deleted}
     if not pushed.is_change:
-        out_console.print("Nothing to change: the repository holds this already.")
+        out_console.print("Nothing to change: the repository already holds this.")
     for verb, files in changes.items():
         for path, size in sorted(files.items()) if dry_run else ():
             out_console.print(f"{verb:<6} {size:>15,} bytes  {path}", markup=False)

@@ -38,7 +38,7 @@ def report(
     source: Annotated[
         list[str],
         typer.Argument(
-            help=("One or more report.json; for figures also predictions (.parquet), numbers.csv, nooch/all.")
+            help="One or more report.json; for figures also predictions (.parquet), numbers.csv, nooch/all."
         ),
     ],
     html: Annotated[
@@ -58,7 +58,7 @@ def report(
         list[str] | None, typer.Option(help="For figures of detectors: score predictions with this one; repeatable.")
     ] = None,
     reference: Annotated[
-        Path | None, typer.Option(help=("Predictions for the training split, to fit detectors."))
+        Path | None, typer.Option(help="Predictions for the training split, to fit detectors.")
     ] = None,
     embedding: Annotated[
         list[Path] | None,
@@ -95,19 +95,19 @@ def report(
     plots = [Plot.parse(text, sources) for text in plot or []]
     if (detector or reference or embedding) and not any(figure.material == "scored_sets" for figure in plots):
         raise OochubError(
-            "--detector, --reference and --embedding are read by figures of detectors, such as --plot "
-            "score_distributions=FILE. `oochub evaluate --detector NAME` scores detectors into a report."
+            "--detector, --reference and --embedding apply to figures of detectors only, such as --plot "
+            "score_distributions=FILE. `oochub evaluate --detector NAME` adds the scores of detectors to a report."
         )
     if embedding and not any("nearest" in figure.beside for figure in plots):
-        raise OochubError("--embedding is read by the figures distance_regression and percentile_pictures.")
+        raise OochubError("--embedding applies to the figures distance_regression and percentile_pictures only.")
     outputs = {name: path for name, path in (("html", html), ("markdown", markdown), ("latex", latex)) if path}
     for name in outputs:
         if len(source) > 1:
             raise OochubError(f"--{name} takes exactly one report, got {len(source)}: {', '.join(source)}.")
     if sources.kind != "reports" and (outputs or not plots):
         raise OochubError(
-            f"Tables and pages are made of a report, got {source[0]}: run `oochub evaluate PREDICTIONS --out "
-            "report.json` first. --plot KIND=FILE.png draws a figure of predictions; `oochub list figure` names them."
+            f"Tables and pages need a report, got {source[0]}: run `oochub evaluate PREDICTIONS --out report.json` "
+            "first. --plot KIND=FILE.png draws a figure from predictions; `oochub list figure` names them."
         )
     texts = {
         "html": lambda: sources.report.to_html(images=images),

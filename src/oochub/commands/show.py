@@ -60,7 +60,7 @@ def show(
 def _find_thing(name: str) -> tuple[str, str]:
     """The one thing of that name, with its kind."""
     if name in catalog.kinds():
-        raise OochubError(f"show needs the name of a {name}: oochub show {name} NAME. `oochub list {name}` has them.")
+        raise OochubError(f"show needs the name of a {name}: oochub show {name} NAME. `oochub list {name}` lists them.")
     plain = name.partition("/")[0]  # of nooch/all
     found = [kind for kind in catalog.kinds() if (plain if kind == "benchmark" else name) in catalog.names(kind)]
     if not found:
@@ -130,7 +130,7 @@ def _describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
     if kind == "benchmark":
         return _describe_benchmark(*name.partition("/")[::2], data_dir)
     if data_dir is not None:
-        raise OochubError(f"Only a benchmark has raw files, got a folder for a {kind}. Leave out the folder.")
+        raise OochubError(f"Only benchmarks have raw files, got a folder for a {kind}. Leave out the folder.")
     catalog.module_name(kind, name)  # an unknown name is an error
     if kind in ("objective", "detector", "mode", "model"):
         return "\n".join(_describe_class(kind, name))

@@ -160,10 +160,13 @@ def make_way(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
     """
     if isinstance(by, ContextWay):
         if settings:
-            raise OochubError(f"{next(iter(settings))}= is a setting of a way by its name; this way has its own.")
+            raise OochubError(
+                f"{next(iter(settings))}= is an option of a method given by name; this method object has its own "
+                "options."
+            )
         return by
     kind = catalog.get("context", by)
-    check_parameters(kind, settings, kind=f"setting of the way {by}")
+    check_parameters(kind, settings, kind=f"option of the method {by}")
     parameters = inspect.signature(kind).parameters.values()
     lacking = [each.name for each in parameters if each.default is each.empty and each.name not in settings]
     if lacking:
@@ -207,11 +210,11 @@ def find_contexts(
     first = next(iter(data.values()))
     for column in (CONTEXTS_COLUMN, CHOSEN_ON):
         if column in first.column_names:
-            raise OochubError(f"The data have a column {column!r} already. Rename it, or take the data without it.")
+            raise OochubError(f"The data already have a column {column!r}. Rename it, or remove it.")
     if "image" not in first.column_names:
         option = choose_wording("image=", "--image-column")
         raise OochubError(
-            f"Contexts are found in images, and the data have only {', '.join(first.column_names)}. Name the column "
+            f"Contexts are found in images, but the data only have {', '.join(first.column_names)}. Name the column "
             f"of images with {option}."
         )
     feature = first.features.get("label")
@@ -302,7 +305,7 @@ def _name_columns(columns: Iterable[str], taken: Sequence[str], way: str) -> dic
     for name in columns:
         names[name] = new = name if name not in taken else f"{way}_{name}"
         if new in taken:
-            raise OochubError(f"The data have the columns {name!r} and {new!r} already. Rename one, or take it out.")
+            raise OochubError(f"The data already have the columns {name!r} and {new!r}. Rename or remove one.")
     return names
 
 
@@ -370,8 +373,9 @@ def mark_selection_rows(
     has_both = "train" in data and len(data) > 1
     if choose_on == "train" and not has_both:
         raise OochubError(
-            f"There is nothing to test on beside train, or no train: the splits are {', '.join(data)}. Leave out "
-            f"{choose_wording('choose_on=', '--choose-on')}, and half of the rows are what is chosen on."
+            f"There is nothing to test on besides train, or there is no train: the splits are {', '.join(data)}. "
+            f"Leave out {choose_wording('choose_on=', '--choose-on')}, so that contexts are chosen on half of the "
+            "rows."
         )
     if has_both and choose_on != "half":
         return {split: pa.array([split == "train"] * len(part), pa.bool_()) for split, part in data.items()}

@@ -62,8 +62,8 @@ def context_environments(
         return FoundEnvironments(data, environments)
     if found is None or CONTEXTS_COLUMN not in first.column_names:
         raise OochubError(
-            f"{source} has no contexts that were found, which environments {environments!r} are made of. Write the "
-            "data with them by `oochub contexts SOURCE --contexts METHOD --out FOLDER`, and train on that folder."
+            f"{source} has no found contexts to make the environments {environments!r} from. Write the data with "
+            "contexts by `oochub contexts SOURCE --contexts METHOD --out FOLDER`, and train on that folder."
         )
     names = list(first.features[CONTEXTS_COLUMN].feature.names)
     if asked.name is not None and asked.name not in names:
@@ -150,7 +150,7 @@ def _encode_environments(
             form = asked.partition(":")[0]
             raise OochubError(
                 f"{len(several):,} of the {len(has[split]):,} rows of {split} have several contexts, such as {both}: "
-                f"{asked!r} asks for one a row. Name one, {' or '.join(f'{form}:{each}' for each in names)}, or find "
+                f"{asked!r} needs one per row. Name one, {' or '.join(f'{form}:{each}' for each in names)}, or find "
                 "contexts that exclude each other, as `--contexts clusters` does."
             )
     codes = {split: np.where(of.sum(1) > 0, of.argmax(1), len(names)).astype(float) for split, of in has.items()}
@@ -177,9 +177,11 @@ def _check_several(
     hint = (
         f"Name one that some rows have and others lack: {', '.join(others)}."
         if others
-        else "No context that was found is in some of its rows and not in others: find others, by another way."
+        else "No found context is in some of its rows and not in others: find contexts by another method."
     )
-    raise OochubError(f"{'The context ' + name if name else 'The contexts'} cannot tell environments: {said}. {hint}")
+    raise OochubError(
+        f"{'The context ' + name if name else 'The contexts'} cannot serve as environments: {said}. {hint}"
+    )
 
 
 def _split_by_class(
@@ -188,8 +190,8 @@ def _split_by_class(
     feature = next(iter(data.values())).features.get("label")
     if not isinstance(feature, datasets.ClassLabel):
         raise OochubError(
-            f"The groups {asked!r} are class by context, and the data have no column label of one class a row. Take "
-            f"{asked.removeprefix(_GROUPS)!r}."
+            f"The groups {asked!r} combine class and context, but the data have no column label with one class per "
+            f"row. Use {asked.removeprefix(_GROUPS)!r}."
         )
     groups = {}
     for split, part in data.items():

@@ -71,7 +71,7 @@ def measure_images(
     known = np.concatenate(readable)
     filled = [table for table, one in zip(tables, readable, strict=True) if one.any()]
     if not filled:
-        raise OochubError(f"Split {split} has no image that can be read. Leave it out, or fetch the images again.")
+        raise OochubError(f"No image of split {split} can be read. Leave it out, or fetch the images again.")
     schema = filled[0].schema
     return pa.concat_tables([_convert_part(table, schema) for table in tables]), known
 

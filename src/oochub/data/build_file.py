@@ -237,7 +237,7 @@ class ConfigFiles:
         paths = [PurePosixPath(each.path) for each in self.files]
         if self.digest != self._compute_digest() or any(path.is_absolute() or ".." in path.parts for path in paths):
             raise OochubError(
-                f"{what} were changed by hand, or are of another build: their digest is not {self.digest[:12]!r}. "
+                f"{what} were changed by hand, or come from another build: their digest is not {self.digest[:12]!r}. "
                 "Copy the file again, or build again."
             )
 
@@ -302,7 +302,7 @@ def read_record(folder: Path, config: str) -> BuildRecord | None:
         try:
             content = (metadata_load(file) or {}) if file.is_file() else {}
         except (ValueError, YAMLError) as error:
-            raise OochubError(f"{file} has metadata that are no YAML: {error}. Correct or remove it.") from error
+            raise OochubError(f"The metadata of {file} are not valid YAML: {error}. Correct or remove them.") from error
         records = _index_by_config(content.get(_KEY, {}), f"{file}: {_KEY}")
     if config not in records:
         return None
@@ -344,5 +344,7 @@ def read_files(folder: Path, config: str | None) -> tuple[str, ConfigFiles] | No
 
 def _index_by_config(records: Any, place: str) -> dict[str, Any]:
     if not isinstance(records, dict):
-        raise OochubError(f"{place} holds a record for each configuration, got {repr(records)[:60]}. Build it again.")
+        raise OochubError(
+            f"{place} must hold a record for each configuration, got {repr(records)[:60]}. Build it again."
+        )
     return records

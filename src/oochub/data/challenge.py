@@ -77,7 +77,9 @@ def check_arguments(criterion: str | Callable[..., Any], arguments: Mapping[str,
     for name, column in columns.items():
         names = list_columns(column) if isinstance(column, str | list) else []
         if not names or not all(isinstance(part, str) and part for part in names):
-            raise OochubError(f"{name} is read from a column: give its name, or a list of names, got {column!r}.")
+            raise OochubError(
+                f"{name} is read from a column: give the column's name, or a list of names, got {column!r}."
+            )
     values = {name: list(value) if isinstance(value, Iterator) else value for name, value in content.items()}
     compared = [name for name in arrays if name not in ("present", "label")]
     has_number = any(
@@ -101,13 +103,11 @@ def check_columns(arguments: Arguments, features: Mapping[str, Any], *, replace:
                 raise unknown_name(f"column{where}", column, features, hint)
             if not isinstance(features[column], datasets.Value | datasets.ClassLabel | datasets.List):
                 kind = type(features[column]).__name__
-                raise OochubError(
-                    f"Column {column!r}{where} holds {kind}, not values that {parameter} can be read from."
-                )
+                raise OochubError(f"Column {column!r}{where} holds {kind}, from which {parameter} cannot be read.")
     there = [column for column in MADE if column in features]
     if there and not replace:
         raise OochubError(
-            f"The data set has a column {there[0]!r} already{where}. Ask to replace it with "
+            f"The data set already has a column {there[0]!r}{where}. Replace it with "
             f"{choose_wording('replace=True', '--replace')}, or rename it first."
         )
 
@@ -214,8 +214,8 @@ def _split_parts(dataset: Any) -> dict[str, datasets.Dataset]:
     if isinstance(dataset, datasets.DatasetDict):
         return dict(dataset)
     raise OochubError(
-        f"challenge takes a Dataset or a DatasetDict, got {type(dataset).__name__}. "
-        "A streamed data set is loaded whole without streaming=True."
+        f"challenge takes a Dataset or a DatasetDict, got {type(dataset).__name__}. Load a streamed data set without "
+        "streaming=True."
     )
 
 
@@ -225,7 +225,7 @@ def _find_class_names(parts: Mapping[str, datasets.Dataset], columns: Mapping[st
     for key, column in columns.items():
         features = [part.features[list_columns(column)[0]] for part in parts.values()]
         if any(feature != features[0] for feature in features):
-            raise OochubError(f"Column {column!r} is not the same in all splits: {features}. Cast it to one feature.")
+            raise OochubError(f"Column {column!r} differs between splits: {features}. Cast it to one feature.")
         if isinstance(column, str) and isinstance(features[0], datasets.ClassLabel):
             names[key] = list(features[0].names)
     return names
@@ -242,7 +242,9 @@ def _read(parts: Mapping[str, datasets.Dataset], columns: str | list[str]) -> ND
         ]
         by_split.append(arrays[0] if isinstance(columns, str) else np.column_stack(arrays))
     if len({column.shape[1:] for column in by_split}) > 1:
-        raise OochubError(f"Column {columns!r} holds lists of another length in each split; all must be as long.")
+        raise OochubError(
+            f"Column {columns!r} holds lists of a different length in each split; all must have the same length."
+        )
     return np.concatenate(by_split)
 
 
@@ -252,8 +254,8 @@ def _convert_column(column: pa.Array, feature: Any, title: str) -> NDArray[Any]:
         missing += pc.sum(pc.less(column, 0)).as_py() or 0
     if missing:
         raise OochubError(
-            f"Column {title} has no value in {missing} of {len(column)} rows, and what has none is neither easy nor "
-            "hard. Drop these rows first, with dataset.filter."
+            f"Column {title} has no value in {missing} of {len(column)} rows, which are then neither easy nor hard. "
+            "Drop these rows first, with dataset.filter."
         )
     if not pa.types.is_nested(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False))
@@ -301,8 +303,8 @@ def _encode_alike(
     if not set(seen["label"]) & set(seen["context"]):
         raise OochubError(
             f"The context {columns['context']!r} has none of the names of the label {columns['label']!r}: "
-            f"{', '.join(seen['context'][:8])} against {', '.join(seen['label'][:8])}. "
-            "Give the context the name of the class that it goes with."
+            f"{', '.join(seen['context'][:8])} against {', '.join(seen['label'][:8])}. Name each context after the "
+            "class that it goes with."
         )
     if len(names.get("label", [])) != 2:
         return text

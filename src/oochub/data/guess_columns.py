@@ -58,7 +58,7 @@ def say_guess(role: str, column: str) -> str:
     "The context is taken from the column 'place', the only one that can hold it. Name another with context=."
     """
     name = choose_wording(f"{role}=", f"--{role}-column")
-    return f"The {role} is taken from the column {column!r}, the only one that can hold it. Name another with {name}."
+    return f"The {role} is read from the column {column!r}, the only one that can hold it. Name another with {name}."
 
 
 def note_guess(role: str, column: str) -> str:

@@ -72,6 +72,7 @@ def check_hold_out(declared: Benchmark | None, splits: Iterable[str] | None, *, 
     option = choose_wording("hold_out", "--hold-out")
     if chooses not in reported:
         raise OochubError(
-            f"{option} is for data whose report is of rows that choose the epoch, those of split {chooses}. The "
-            f"report of {source} is of {' and '.join(sorted(reported))}, which chooses nothing: leave {option} out."
+            f"{option} is for data whose report includes the rows that choose the epoch, those of split {chooses}. "
+            f"The report of {source} covers {' and '.join(sorted(reported))} and none of those rows: leave {option} "
+            "out."
         )

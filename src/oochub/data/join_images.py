@@ -106,8 +106,8 @@ def _check(part: Any, find: _Find, digests: str) -> None:
     if wrong:
         shown = ", ".join(wrong[:_SHOWN]) + (f" and {len(wrong) - _SHOWN:,} more" if len(wrong) > _SHOWN else "")
         raise OochubError(
-            f"{len(wrong):,} of {len(part):,} images are missing, or are others than those that the rows were made "
-            f"of (their bytes have another SHA-256): {shown}. Give the untouched files."
+            f"{len(wrong):,} of {len(part):,} images are missing, or differ from those that the rows were made from "
+            f"(their bytes have another SHA-256): {shown}. Give the untouched files."
         )
 
 
@@ -132,7 +132,7 @@ class _InFolder:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise OochubError(f"No folder of images at {folder}. Give the one that holds yours.")
+            raise OochubError(f"There is no folder of images at {folder}. Give the one that holds yours.")
         self._files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
         self._named: dict[str, list[Path]] = {}
         self._by_digest: dict[str, Path] | None = None
@@ -202,10 +202,12 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
     for config, splits in card.files.items():
         other = next((path for paths in splits.values() for path in paths if not path.endswith(".parquet")), None)
         if other is not None:
-            raise OochubError(f"Images are left out of Parquet alone, and {source} holds {other}. Build it as Parquet.")
+            raise OochubError(
+                f"Images can be left out of Parquet only, but {source} holds {other}. Build it as Parquet."
+            )
         features = infos[config].features if config in infos else None
         if features is None or not list_image_columns(features):
-            raise OochubError(f"{config} of {source} has no images that could be left out. Push it as it is.")
+            raise OochubError(f"{config} of {source} has no images to leave out. Push it as it is.")
         record = read_record(source, config)
         if record is not None:
             record = dataclasses.replace(record, notes=(*record.notes, NOTE))

@@ -85,7 +85,7 @@ def load(
     if not isinstance(source, str | PathLike):
         raise OochubError(
             f"load takes the name of a benchmark, a path, or an id on the Hub, got a {type(source).__name__}, "
-            f"{source!r:.60}. A data set that is loaded already goes to oochub.predict and oochub.audit as it is."
+            f"{source!r:.60}. Pass a data set that is already loaded straight to oochub.predict or oochub.audit."
         )
     check_parameters(load, {"num_proc": num_proc}, kind="argument of load")
     columns = DataSettings.of(locals())
@@ -124,7 +124,7 @@ def load_columns(
         taken = [role for role in data.named if role != "context"]
         if taken:
             words = choose_wording(f"{taken[0]}=", f"--{taken[0]}-column")
-            raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for data of your own.")
+            raise OochubError(f"{source} has its own {taken[0]}: leave out {words}, which is for your own data.")
         where: dict[str, Any] = {"config": data.config, "data_dir": data.data_dir, "options": data.options}
         name, loaded = source, load_benchmark(source, **where, num_proc=num_proc, check=check)
         is_whole = not data.context and not data.usual
@@ -301,11 +301,11 @@ def use_text_columns(data: Any, columns: bool | str | Sequence[str] = True) -> A
         return datasets.DatasetDict({split: use_text_columns(part, columns) for split, part in data.items()})
     if not isinstance(data, datasets.Dataset):
         raise OochubError(
-            f"Text columns are those of a Dataset or DatasetDict, got {type(data).__name__}. "
-            "Load without streaming=True, or compare with features[column].str2int(name)."
+            f"text_columns needs a Dataset or DatasetDict, got {type(data).__name__}. Load without streaming=True, "
+            "or compare with features[column].str2int(name)."
         )
     if not isinstance(columns, bool | str | Sequence):
-        raise OochubError(f"text_columns is True, the name of a column or a list of them, got {columns!r:.80}.")
+        raise OochubError(f"text_columns must be True, the name of a column or a list of them, got {columns!r:.80}.")
     truth = {catalog.get("output", name).label_column for name in catalog.names("output")}
     names = {column: _get_class_names(data.features[column]) for column in data.column_names if column not in truth}
     names = {column: classes for column, classes in names.items() if classes}

@@ -69,7 +69,7 @@ def open_source(
     benchmarks = ", ".join(catalog.names("benchmark"))
     hint = f"Give benchmark/config ({benchmarks}), a folder of images, a Parquet, CSV, JSON or .tar file, or a Hub id."
     if not source.strip():
-        raise OochubError(f"No dataset is named. {hint}")
+        raise OochubError(f"No data set is named. {hint}")
     check_source(source, kind="dataset", hint=hint, also=catalog.names("benchmark"))
     place = Path(source).expanduser().absolute()
     path, given = str(place) if place.is_dir() else source, dict(options or {})
@@ -126,9 +126,8 @@ def open_source(
         fault = None if place.exists() else explain_connection_fault(error)
         if fault is not None:
             raise OochubError(
-                f"Could not load {source}: the Hub could not be reached, or did not answer as it should "
-                f"({hide_token(fault)}). "
-                "Check the connection and try again: what has come is not fetched again."
+                f"Could not load {source}: the Hub could not be reached, or did not answer as expected "
+                f"({hide_token(fault)}). Check the connection and try again: what has arrived is not fetched again."
             ) from None  # the chain shows what the server sent
         cause = error.__cause__ if isinstance(error, DatasetGenerationError) and error.__cause__ else error
         why = hide_token(str(cause) or type(cause).__name__).strip().rstrip(".")
@@ -140,7 +139,7 @@ def open_source(
     if isinstance(loaded, datasets.Dataset):
         loaded = datasets.DatasetDict({str(loaded.split or "train"): loaded})
     if not sum(loaded.num_rows.values()):
-        raise OochubError(f"{source} holds no row. {hint}")
+        raise OochubError(f"{source} holds no rows. {hint}")
     loaded = drop_build_column(unpack_samples(loaded))
     if origin is not None:
         for part in loaded.values():
@@ -311,7 +310,7 @@ def _check_class_numbers(data: Mapping[str, datasets.Dataset]) -> None:
                     number = numbers[pc.index(wrong, True).as_py()]
                     row = _find_row(table.column(name), part.features[name], number.as_py())
                     raise OochubError(
-                        f"{name} is {number.as_py()} in {row}split {split}, and there are {feature.num_classes} "
+                        f"{name} is {number.as_py()} in {row}split {split}, but there are {feature.num_classes} "
                         "classes, numbered from 0. Correct it, or leave the row out; -1 stands for no class."
                     )
 

@@ -54,7 +54,7 @@ class RepositoryCard:
         except (ValueError, TypeError, KeyError, AttributeError, YAMLError, RecursionError) as error:
             why = str(error).partition("\n")[0]
             raise OochubError(
-                f"{place} has other metadata than a repository of oochub: {why}. Correct or remove it."
+                f"The metadata of {place} are not those of an oochub repository: {why}. Correct or remove them."
             ) from error
         return read
 

@@ -126,7 +126,7 @@ class RepositoryFiles:
         others = sorted(_find_changes(self.written.features, of_card))
         if not others:
             return None
-        return f"{_CARD} describes {', '.join(others)} otherwise than the build, whose names and types are used"
+        return f"{_CARD} describes {', '.join(others)} differently from the build, whose names and types are used"
 
     def _check_splits(self, builder: datasets.DatasetBuilder) -> None:
         files = builder.config.data_files or {}
@@ -135,7 +135,7 @@ class RepositoryFiles:
             expected = [_name(each.path) for each in self.written.splits.get(split, ())]
             if found and sorted(found.get(split, ())) != sorted(expected):
                 raise OochubError(
-                    f"{self.root / _CARD} names other files than {RECORDS} beside it of split {split}: "
+                    f"{self.root / _CARD} and {RECORDS} beside it name different files for split {split}: "
                     f"{', '.join(found.get(split, ())) or 'none'}, not {', '.join(expected) or 'none'}. {self._again}"
                 )
 
@@ -145,8 +145,8 @@ class RepositoryFiles:
             return "Remove it from the Hub's cache, so that it is fetched again; if that does not help, push again."
         return (
             "Copy it again, or build it again with `oochub build`. If you changed it on purpose, remove "
-            f"{self.root / RECORDS}: the folder is then data of your own, and `oochub build` with the options of its "
-            "columns makes a repository of it."
+            f"{self.root / RECORDS}: the folder then counts as your own data, and `oochub build` with the options of "
+            "its columns makes a repository of it."
         )
 
 

@@ -138,7 +138,7 @@ class ShardIndex:
         names = [split.name for split in found.datasets]
         for name in (found.name, *names):
             if not _NAME.fullmatch(name):
-                raise OochubError(f"{path}: a name must be of letters, digits and '_', got {name!r}. {_AGAIN}")
+                raise OochubError(f"{path}: a name must consist of letters, digits and '_', got {name!r}. {_AGAIN}")
         if not names or len(set(names)) < len(names):
             raise OochubError(f"{path}: each split must be listed once, got {', '.join(names) or 'none'}. {_AGAIN}")
         for shard in (each for split in found.datasets for each in split.shardlist):
@@ -190,12 +190,12 @@ def find_image_column(features: Mapping[str, Any]) -> str | None:
     pictures = [name for name, feature in features.items() if isinstance(feature, Image)]
     if len(pictures) > 1:
         raise OochubError(
-            f"A WebDataset of ours holds one image a row, and the rows have {', '.join(pictures)}. Drop the others, "
-            "or build Parquet."
+            f"A WebDataset of oochub holds one image per row, but the rows have {', '.join(pictures)}. Drop the "
+            "others, or build Parquet."
         )
     for name, feature in features.items():
         if name not in pictures and not _is_json(feature):
-            raise OochubError(f"The column {name} is {feature}, which JSON does not hold exactly. Build Parquet.")
+            raise OochubError(f"The column {name} is {feature}, which JSON cannot hold exactly. Build Parquet.")
     return pictures[0] if pictures else None
 
 
@@ -360,8 +360,8 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
         if not isinstance(row, dict) or set(row) != set(self._features):
             found = sorted({*row} ^ {*self._features}) if isinstance(row, dict) else []
             raise OochubError(
-                f"{member.name} in the shard {path} must have each of the columns {', '.join(self._features)} and no "
-                f"other: {', '.join(found) or 'no object'}. {_BUILD_AGAIN}"
+                f"{member.name} in the shard {path} must have exactly the columns {', '.join(self._features)}: "
+                f"{', '.join(found) or 'no object'}. {_BUILD_AGAIN}"
             )
         if self._picture is not None:
             picture = members[self._index.extension]
@@ -400,4 +400,4 @@ def _name_shard(path: Path) -> Iterator[None]:
     except OochubError:
         raise
     except (*_BROKEN, pa.ArrowException, TypeError) as error:
-        raise OochubError(f"The shard {path} holds what its index does not say: {error}. {_BUILD_AGAIN}") from error
+        raise OochubError(f"The shard {path} does not match its index: {error}. {_BUILD_AGAIN}") from error

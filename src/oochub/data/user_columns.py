@@ -131,7 +131,7 @@ def format_first_rows(wrong: NDArray[np.bool_]) -> str:
     >>> format_first_rows(np.array([False, True, True]))
     '2 of 3 rows, the first is row 1'
     """
-    return f"{int(wrong.sum()):,} of {len(wrong):,} rows, the first is row {int(np.argmax(wrong))}"
+    return f"{int(wrong.sum()):,} of {len(wrong):,} rows, first row {int(np.argmax(wrong))}"
 
 
 def _check_lengths(names: tuple[str, ...], places: Sequence[NDArray[Any]], splits: Sequence[str], title: str) -> None:
@@ -153,7 +153,7 @@ def _check_kind(kind: pa.DataType, title: str, role: str) -> None:
         *(pa.types.is_integer, pa.types.is_floating, pa.types.is_null),
     )
     if not any(check(kind) for check in checks):
-        raise OochubError(f"{title} holds {kind}, and a {role} is a name or a whole number in each row.")
+        raise OochubError(f"{title} holds {kind}, but a {role} must be a name or a whole number in each row.")
 
 
 def _check_values(array: pa.Array, title: str, split: str) -> None:
@@ -164,7 +164,7 @@ def _check_values(array: pa.Array, title: str, split: str) -> None:
     if wrong.any():
         raise OochubError(
             f"{title} has no value in {format_first_rows(wrong)} of split {split}. Fill it in, with a name such as "
-            "'unknown' where nothing is known, or leave these rows out."
+            "'unknown' if it is not known, or leave these rows out."
         )
 
 
@@ -175,8 +175,8 @@ def _read_values(array: pa.Array, title: str, role: str) -> NDArray[Any]:
     fractions = values != np.floor(values)
     if fractions.any():
         raise OochubError(
-            f"{title} holds continuous numbers, first {values[np.argmax(fractions)]:g}, and a {role} is a name or a "
-            "whole number. Make classes of it first, such as 'near' and 'far', in a column of its own."
+            f"{title} holds continuous numbers, first {values[np.argmax(fractions)]:g}, but a {role} must be a name "
+            "or a whole number. Make classes of it first, such as 'near' and 'far', in a separate column."
         )
     return np.asarray(values.astype(np.int64))
 
@@ -263,16 +263,16 @@ def _cast_to_pictures(part: datasets.Dataset, column: str, split: str, folder: P
     if _is_picture(feature) or kind in ("binary", "large_binary"):
         return part.cast_column(column, datasets.Image())
     if kind not in ("string", "large_string"):
-        raise OochubError(f"Column {column!r} holds {feature}, not images, nor the paths of their files.")
+        raise OochubError(f"Column {column!r} holds {feature}, not images or paths of image files.")
     if folder is None:  # a file of somebody else does not say which images of this machine are opened
         raise OochubError(
-            f"Column {column!r} holds text, and paths are read as images of data on this disk alone: fetch the data "
-            "and their images into a folder, and give that."
+            f"Column {column!r} holds text, and paths of images are read for data on this disk only: fetch the data "
+            "and their images into a folder, and give that folder."
         )
     names = get_column_array(part, column).to_pylist()
     if None in names:
         raise OochubError(
-            f"Column {column!r} holds text, which is read as paths of images, and row {names.index(None)} of split "
+            f"Column {column!r} holds text, which is read as paths of images, but row {names.index(None)} of split "
             f"{split} has none. Fill it in, or name another column with {choose_wording('image=', '--image-column')}."
         )
     paths = [folder / name for name in names]
@@ -357,8 +357,8 @@ def _check_ids(array: pa.Array, split: str) -> list[str]:
     for row, name in enumerate(ids):
         if name in seen:
             raise OochubError(
-                f"Rows {seen[name]} and {row} of split {split} have one example_id, {name!r}. Give each row its own, "
-                "or leave the column out."
+                f"Rows {seen[name]} and {row} of split {split} have the same example_id, {name!r}. Give each row its "
+                "own, or leave the column out."
             )
         seen[name] = row
     return ids

@@ -184,13 +184,10 @@ def check_context(dataset: Any) -> None:
     )
     raise OochubError(
         "The data do not say what surrounds each thing: there is no column context, group or challenge, only "
-        f"{', '.join(columns)}.{name_candidates(dataset)} If one of these holds it, name it with {name}. "
-        "Else add a column `context`; of a folder of images, in its metadata.csv:\n"
-        "  file_name,label,context\n"
-        "  1.jpg,dog,grass\n"
-        "  2.jpg,dog,beach\n"
-        "What is usual for a class is then counted, and images in another context are the hard ones. Or have "
-        f"contexts found: {found}."
+        f"{', '.join(columns)}.{name_candidates(dataset)} If one of these holds it, name it with {name}. Otherwise "
+        "add a column `context`; for a folder of images, in its metadata.csv:\n  file_name,label,context\n  "
+        "1.jpg,dog,grass\n  2.jpg,dog,beach\nWhat is usual for a class is then counted, and images in another "
+        f"context are the hard ones. Or have contexts found: {found}."
     )
 
 
@@ -242,8 +239,8 @@ def _check_inside(column: ClassColumn, role: str) -> None:
     for split, codes in column.codes.items():
         if (codes < 0).any():
             raise OochubError(
-                f"The {role} is -1, outside its classes, in {int((codes < 0).sum()):,} of {len(codes):,} rows of split "
-                f"{split}, the first is row {int(np.argmax(codes < 0))}: such a row is neither easy nor hard. Leave "
+                f"The {role} is -1, outside its classes, in {int((codes < 0).sum()):,} of {len(codes):,} rows of "
+                f"split {split}, first row {int(np.argmax(codes < 0))}: such a row is neither easy nor hard. Leave "
                 "these rows out."
             )
 
@@ -252,7 +249,7 @@ def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_ow
     """The challenges that the data have already, as class numbers."""
     if columns.usual or (columns.context and not is_own):
         what = choose_wording("usual=", "--usual") if columns.usual else choose_wording("context=", "--context-column")
-        raise OochubError(f"The data have a column challenge already, by their own criterion: leave out {what}.")
+        raise OochubError(f"The data already have a column challenge, by their own criterion: leave out {what}.")
     column = read_class_column(data, "challenge", role="challenge")
     places = np.array([KINDS.index(name) if name in KINDS else -1 for name in column.names])
     for split, codes in column.codes.items():
@@ -276,7 +273,9 @@ def _name_groups(label: ClassColumn, context: ClassColumn) -> _Made:
     occurring = np.unique(np.concatenate(list(pairs.values())))
     names = [f"{label.names[pair // size]}/{context.names[pair % size]}" for pair in occurring.tolist()]
     if len(set(names)) < len(names):
-        raise OochubError("Two groups have one name, as classes or contexts have slashes in theirs. Rename these.")
+        raise OochubError(
+            "Two groups have the same name, because names of classes or contexts contain slashes. Rename these."
+        )
     places = {split: np.searchsorted(occurring, each) for split, each in pairs.items()}
     return _Made(datasets.ClassLabel(names=names), places)
 

@@ -106,8 +106,7 @@ def check_replaceable(out: str | Path, *, title: str, what: str) -> Path:
     target = check_writable(out)
     if target.exists() and not (target.is_dir() and _is_replaceable(target, title)):
         raise OochubError(
-            f"{target} exists and is not an empty folder, nor {what} and nothing else. Choose another one, or "
-            "remove it first."
+            f"{target} exists and is neither an empty folder nor {what} alone. Choose another one, or remove it first."
         )
     return target
 
@@ -271,9 +270,9 @@ def write_challenge_repository(
     checked = check_arguments(criterion, arguments)
     if criterion == "mismatch" and settings.context and "context" not in arguments:
         raise OochubError(
-            "mismatch compares each context with the label, so it must be coded like it: name that column with "
+            "mismatch compares each context with the label, so both must use the same codes: name that column with "
             f"{choose_wording('context=', '--context')}. A challenge set by usual contexts is what `oochub build` "
-            "makes of the same columns."
+            "makes from the same columns."
         )
     target = check_replaceable(out, title=_CHALLENGE_TITLE, what="a challenge set")
     with lock_target(target):

@@ -93,7 +93,9 @@ def check_shard_size(shard_size: float) -> None:
     """
     if not shard_size > 0:
         named = choose_wording("shard_size", "--shard-size")
-        raise OochubError(f"{named} is in megabytes, above 0, got {shard_size}. Usual is {SHARD_SIZE:g}.")
+        raise OochubError(
+            f"{named} must be in megabytes, above 0, got {shard_size}. The usual value is {SHARD_SIZE:g}."
+        )
 
 
 def _find_extension(splits: Mapping[str, SplitRows], picture: str) -> str:

@@ -62,14 +62,14 @@ def read_answers(path: str | Path) -> AnswersFile:
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise OochubError(f"Answers are read from {', '.join(readers)}, got {path}. Write them as one of these.")
+        raise OochubError(f"Answers can be read from {', '.join(readers)}, got {path}. Write them as one of these.")
     content = read_bytes(path)
     table = reader(path, content)
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
         raise OochubError(f"{path} has the column {twice[0]!r} twice. Rename or drop one.")
     if not table.num_rows:
-        raise OochubError(f"{path} holds no row. It needs one for each example.")
+        raise OochubError(f"{path} holds no rows. It needs one for each example.")
     return AnswersFile(name=path.name, sha256=hashlib.sha256(content).hexdigest(), table=table)
 
 
@@ -80,14 +80,14 @@ def _read_csv(path: Path, content: bytes) -> pa.Table:
         return csv.read_csv(pa.BufferReader(content), convert_options=options)
     except pa.ArrowException as error:
         why = str(error).partition("\n")[0]
-        raise OochubError(f"{path} is not a CSV file of one table: {why}. Write it again.") from error
+        raise OochubError(f"{path} is not a CSV file with one table: {why}. Write it again.") from error
 
 
 def _read_parquet(path: Path, content: bytes) -> pa.Table:
     table = read_parquet(path).table
     if _OURS in (table.schema.metadata or {}):
         raise OochubError(
-            f"{path} was written by oochub and says itself what it is of. Evaluate it without a benchmark."
+            f"{path} was written by oochub and says itself what data it is for. Evaluate it without a benchmark."
         )
     return table
 
@@ -107,7 +107,7 @@ def _read_npz(path: Path, content: bytes) -> pa.Table:
         raise
     except NUMPY_FAULTS as error:
         raise OochubError(
-            f"{path} is not a whole NPZ file of plain arrays: {error}. Write it with numpy.savez."
+            f"{path} is not a complete NPZ file of plain arrays: {error}. Write it with numpy.savez."
         ) from error
     lengths = {name: _measure_length(path, name, array) for name, array in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -174,7 +174,7 @@ def join_answers(
     if answers is None and len(problems) == found:  # nothing that this kind takes
         kind, answers = _find_other_kind(kind, columns, names)
     if answers is None and len(problems) == found:
-        problems.append(f"there are no answers in it: it needs {kind.taken or 'another kind of output'}")
+        problems.append(f"it holds no answers: it needs {kind.taken or 'another kind of output'}")
     joined = None if ids is None else _join_data(file, data, ids, problems)
     table = None if joined is None else _read_rows(data, joined.splits, kind, names)
     if table is not None and joined is not None and columns.have(kind.label_column):
@@ -214,7 +214,7 @@ def _find_kind(part: datasets.Dataset) -> Output:
         truths = sorted({get_output(each).label_column for each in catalog.names("output")})
         name = choose_wording('loading={"label": ...}', "--label-column")
         raise OochubError(
-            f"These data have no truth to compare answers with: no column {' or '.join(truths)}. Name it with {name}."
+            f"These data have no labels to compare answers with: no column {' or '.join(truths)}. Name it with {name}."
         )
     return get_output(name)
 
@@ -276,7 +276,7 @@ def _join_data(
         missing = wanted.get_level_values(1)[absent & of_split]
         if len(missing):
             problems.append(
-                f"of the {int(of_split.sum()):,} ids of {split} {len(missing):,} are missing, first "
+                f"of the {int(of_split.sum()):,} ids of {split}, {len(missing):,} are missing, first "
                 f"{_list_first(missing)}"
             )
     if len(doubled) or absent.any():
@@ -297,7 +297,9 @@ def _find_splits(known: Mapping[str, list[str]], ids: list[str], problems: list[
     found = {split: these for split, these in of_split.items() if these}
     if not found:
         theirs = next(iter(known.values()))
-        problems.append(f"none of its ids is of these data: it has {_list_first(ids)}, they have {_list_first(theirs)}")
+        problems.append(
+            f"none of its ids are in these data: it has {_list_first(ids)}, they have {_list_first(theirs)}"
+        )
     elif sum(map(len, found.values())) > len(set().union(*found.values())):
         problems.append(f"some ids are in several of the splits {', '.join(found)}: add a column split")
         return []
@@ -337,7 +339,7 @@ def _check_truth(
             for each in (given[first], truth[first])
         ]
         problem = f"{_count(np.flatnonzero(wrong), 'label is not that', 'labels are not those')} of the data"
-        columns.problems.append(f"{problem}, first of {table['example_id'][first]}: {words[0]}, and it is {words[1]}")
+        columns.problems.append(f"{problem}, first {table['example_id'][first]}: {words[0]}, but it is {words[1]}")
 
 
 def _count(found: Sequence[Any] | NDArray[Any] | pd.Index, one: str, many: str) -> str:
@@ -356,6 +358,6 @@ def _explain_unfit(file: AnswersFile, part: datasets.Dataset, problems: Sequence
     things = "this is" if len(problems) == 1 else f"these {len(problems)} things are"
     lines = "".join(f"\n- {problem}" for problem in problems)
     return OochubError(
-        f"{file.name} does not fit {data}, {things} wrong:{lines}\nIt needs every example_id of a split once, with its "
-        f"answer; {choose_wording('oochub.load', 'oochub build')} gives the rows with their ids."
+        f"{file.name} does not fit {data}, {things} wrong:{lines}\nIt needs every example_id of a split once, with "
+        f"its answer; {choose_wording('oochub.load', 'oochub build')} gives the rows with their ids."
     )

@@ -146,17 +146,17 @@ def compare(
     if given.predictions:
         if {"slice", "reported", "table", "rows"} & asked.given().keys():
             named = choose_wording("slice=, reported=, table= and rows=", "--slice, --reported, --table and --rows")
-            raise OochubError(f"{named} are of reports; a pair of predictions shows every slice.")
+            raise OochubError(f"{named} apply to reports; a comparison of two predictions shows every slice.")
         pair = (
             given.predictions if asked.task is None else [_select_task(part, asked.task) for part in given.predictions]
         )
         return _compare_predictions(pair[0], pair[1], metrics=metrics, resamples=asked.resamples, seed=asked.seed)
     if asked.task is not None:
         raise OochubError(
-            f"{choose_wording('task=', '--task')} is of predictions of many tasks; each report is of one."
+            f"{choose_wording('task=', '--task')} applies to predictions for many tasks; a report covers one."
         )
     if {"resamples", "seed"} & asked.given().keys():
-        raise OochubError("resamples= and seed= are of predictions; the intervals of reports are theirs.")
+        raise OochubError("resamples= and seed= apply to predictions; reports have their own intervals.")
     return comparison(given.reports, metric=metrics, slice=slice, reported=reported, table=table, rows=rows)
 
 
@@ -207,7 +207,7 @@ def _compare_predictions(
     metrics = None if metrics is None else read_names("metrics", metrics)
     for part in (a, b):
         if not isinstance(part, Predictions | str | Path):
-            raise OochubError(f"A pair is of Predictions or paths of files, got a {type(part).__name__}.")
+            raise OochubError(f"A pair must be Predictions or paths of files, got a {type(part).__name__}.")
     opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in (a, b)]
     files = [[] if isinstance(part, Predictions) else [Path(part).name] for part in (a, b)]
     pair = pair_rows(*opened, resamples=resamples, seed=seed)

@@ -235,8 +235,8 @@ def _check_words(predictions: Predictions, column: str, words: Sequence[str]) ->
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
         first = next((value for value in flat.to_pylist() if value is not None), None)
         raise OochubError(
-            f"The column {column} must hold the words {', '.join(words)}, got {kind}, first {first!r}. Write the word "
-            "of each row, or rename the column."
+            f"The column {column} must hold the words {', '.join(words)}, got {kind}, first {first!r}. Write one of "
+            "them in each row, or rename the column."
         )
     counts = Counter({each["values"]: each["counts"] for each in pc.value_counts(flat).to_pylist()})
     strange = [word for word in counts if word and word not in words]

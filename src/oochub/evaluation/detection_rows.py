@@ -268,14 +268,14 @@ def choose_pairs(
     for part in parts:
         if str(part.metadata.config) in named:
             raise OochubError(
-                f"Two of the predictions are of {part.metadata.config}. Detectors take one file a set: predict all "
-                "its splits into one, or leave one out."
+                f"Two of the predictions are for {part.metadata.config}. Detectors take one file per set: predict "
+                "all its splits into one, or leave one out."
             )
         named[str(part.metadata.config)] = part
     for name in (config for pair in wanted or () for config in pair):
         if name not in named:
             raise OochubError(
-                f"{choose_wording('pairs=', '--pair')} names {name!r}, and the predictions are of {', '.join(named)}."
+                f"{choose_wording('pairs=', '--pair')} names {name!r}, but the predictions are for {', '.join(named)}."
             )
     ood = {name: find_ood_rows(part) for name, part in named.items()}
     every = [(a, b) for a in named for b in named if not ood[a].all() and ood[b].any()]
@@ -283,12 +283,12 @@ def choose_pairs(
     for inside, outside in pairs:
         if ood[inside].all() or not ood[outside].any():
             raise OochubError(
-                f"The pair ({inside}, {outside}) has no row {'in' if ood[inside].all() else 'out of'} distribution. "
+                f"The pair ({inside}, {outside}) has no rows {'in' if ood[inside].all() else 'out of'} distribution. "
                 "Write it as (in distribution, out of distribution)."
             )
     if not pairs:
         raise OochubError(
-            "Detectors need rows in and out of distribution (column is_ood, or label -1). Give predictions of both: "
+            "Detectors need rows in and out of distribution (column is_ood, or label -1). Give predictions for both: "
             + choose_wording(
                 "oochub.evaluate([id_predictions, ood_predictions], detectors=[...]).",
                 "oochub evaluate ID.parquet OOD.parquet --detector NAME.",

@@ -177,8 +177,8 @@ def _check_one_model(parts: Sequence[Predictions]) -> None:
                 named = f"{first.metadata.config} and {part.metadata.config}"
                 kept = "one model" if key == "model" else "the same classes"
                 raise OochubError(
-                    f"Detectors compare sets under one model: the predictions of {named} differ in {key}. Predict "
-                    f"both with {kept}."
+                    f"Detectors compare sets under one model, but the predictions for {named} differ in {key}. "
+                    f"Predict both with {kept}."
                 )
 
 
@@ -187,18 +187,18 @@ def _check_stored(detector: Any, part: Predictions) -> None:
     key, config = make_detector_key(detector), part.metadata.config
     if "logits" not in part.column_names:
         raise OochubError(
-            f"Detectors score classifiers, and the predictions of {config} are of the kind {part.metadata.kind}, which "
-            "has no logits. Give predictions of classes."
+            f"Detectors score classifiers, but the predictions for {config} are of the kind {part.metadata.kind}, "
+            "which has no logits. Give predictions of classes."
         )
     missing = [need for need in detector.score_needs if need not in part.column_names]
     if "odin_logits" in missing:
         raise OochubError(
-            f"{key} needs odin_logits, which the predictions of {config} lack. Predict with "
+            f"{key} needs odin_logits, which the predictions for {config} lack. Predict with "
             f"{choose_wording(f'odin={detector.epsilon}', f'--odin {detector.epsilon}')}, or leave epsilon out."
         )
     if missing:
         raise OochubError(
-            f"{key} needs {', '.join(missing)}, which the predictions of {config} lack. Predict with "
+            f"{key} needs {', '.join(missing)}, which the predictions for {config} lack. Predict with "
             f"{choose_wording('features=True', '--features')}."
         )
     if "odin_logits" not in detector.score_needs:
@@ -330,16 +330,15 @@ def _check(key: str, detector: Any, reference: Predictions | None, head: StoredH
     lacking = [need for need in needs if need in _FIT_ROWS and reference is None]
     if lacking:
         raise OochubError(
-            f"{name} is fitted on the training split ({', '.join(lacking)}). Give "
-            f"{choose_wording('reference=', '--reference')}: predictions of it with features, by `oochub predict ... "
-            "--split train --features`."
+            f"{name} must be fitted to the training split ({', '.join(lacking)}). Give "
+            f"{choose_wording('reference=', '--reference')}: predictions for it with features, by `oochub predict "
+            "... --split train --features`."
         )
     known = {*(reference.column_names if reference is not None else ()), *(_HEAD_ARRAYS if head is not None else ())}
     missing = [need for need in needs if need not in known]
     if missing:
         raise OochubError(
-            f"{name} needs {', '.join(missing)}. Predict with "
-            f"{choose_wording('features=True', '--features')}, which keeps the features and the head; of a file, the "
-            "head lies "
-            "in <predictions>.head.safetensors. Where classes of the model are summed by a label map, there is no head."
+            f"{name} needs {', '.join(missing)}. Predict with {choose_wording('features=True', '--features')}, which "
+            "keeps the features and the head; for a file, the head is in <predictions>.head.safetensors. If a label "
+            "map sums classes of the model, there is no head."
         )

@@ -126,7 +126,7 @@ def evaluate(
     if not detectors and (reference is not None or pairs is not None or probes):
         read = choose_wording("reference=, pairs= and probes=", "--reference, --pair and --probe")
         raise OochubError(
-            f"{read} are read by detectors only: name some with {choose_wording('detectors=[...]', '--detector')}."
+            f"{read} apply to detectors only: name some with {choose_wording('detectors=[...]', '--detector')}."
         )
     for name in probes:
         if name not in _PROBES:
@@ -249,7 +249,7 @@ def _find_allowed(predictions: Predictions, classes: Classes, match: str | None)
     if classes != "all" or match is not None:
         what = "match=" if match is not None else "classes="
         raise OochubError(
-            f"{what} is read by predictions of one class a row; these are of the kind {predictions.metadata.kind}."
+            f"{what} applies to predictions with one class per row; these are of the kind {predictions.metadata.kind}."
         )
     return None
 
@@ -297,8 +297,8 @@ def _write_notes(
     )
     if seen:
         notes.append(
-            f"the model's card says that it was trained on {join_names(seen)}, which rows of {benchmark.title} come "
-            "from or overlap with: it may have seen rows that are tested here"
+            f"the model's card says that it was trained on {join_names(seen)}, which {benchmark.title} takes rows "
+            "from or overlaps with: it may have seen rows that are tested here"
         )
     if chose.note:
         notes.append(chose.note)

@@ -34,7 +34,8 @@ def check_inputs(predictions: Any, metrics: Any, detectors: Any, reference: Any,
     """
     if reference is not None and not isinstance(reference, Predictions | str | Path):
         raise OochubError(
-            f"The reference is Predictions of the training split, or their file, got a {type(reference).__name__}."
+            "The reference must be Predictions for the training split, or their file, got a "
+            f"{type(reference).__name__}."
         )
     return _Listed(
         parts=_check_parts(predictions),
@@ -66,7 +67,7 @@ def _check_detectors(detectors: Any) -> list[Any]:
     listed = list(detectors) if is_list else read_names("detectors", detectors)
     for each in listed:
         if not isinstance(each, str) and (isinstance(each, type) or not hasattr(each, "hyperparameters")):
-            raise OochubError(f"Detectors are given by name, or as detectors, got a {type(each).__name__} in it.")
+            raise OochubError(f"Detectors must be given by name, or as detectors, got a {type(each).__name__}.")
     return listed
 
 
@@ -76,7 +77,9 @@ def _check_pairs(pairs: Any) -> list[tuple[str, str]]:
     listed = list(pairs) if is_list else [pairs]
     for pair in listed:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
-            raise OochubError(f"Pairs are a list of (in distribution, out of it), two configs each, got {pair!r:.80}.")
+            raise OochubError(
+                f"Pairs must be a list of (in distribution, out of it), two configs each, got {pair!r:.80}."
+            )
     return [(first, second) for first, second in listed]
 
 
@@ -110,17 +113,19 @@ def open_parts(
         if read := [name for name, value in given.items() if value]:
             words = choose_wording(f"{read[0]}=", _OPTIONS.get(read[0], f"--{read[0].replace('_', '-')}"))
             raise OochubError(
-                f"{words} is read with {choose_wording('benchmark=', '--benchmark')} only. Name it, or leave it out."
+                f"{words} needs {choose_wording('benchmark=', '--benchmark')}. Give both, or leave both out."
             )
         if answers := [path for path in paths if path.suffix.lower() in _ANSWERS]:
             name = choose_wording("benchmark=", "--benchmark")
-            raise OochubError(f"{answers[0]} holds answers, and does not say of what. Name the data with {name}.")
+            raise OochubError(
+                f"{answers[0]} holds answers, but does not say which data they are for. Name the data with {name}."
+            )
         return [part if isinstance(part, Predictions) else Predictions.load(part) for part in parts]
     from oochub.data.load import load
     from oochub.evaluation.answers_file import join_answers, read_answers
 
     if len(paths) < len(parts):
-        raise OochubError("These predictions say themselves what they are of. Leave out benchmark=.")
+        raise OochubError("These predictions say themselves what data they are for. Leave out benchmark=.")
     files = [read_answers(path) for path in paths]  # before the data, which may take minutes
     data = benchmark if isinstance(benchmark, Mapping) else load(benchmark, **loading)
     return [join_answers(file, data, model_name=model_name) for file in files]

@@ -237,9 +237,9 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRow
         others = {other: read_metric(catalog.get("metric", other)).facts for other in catalog.names("metric")}
         fitting = [other for other, facts in others.items() if facts is not None and kind in facts.outputs]
         raise OochubError(
-            f"The metric {name} scores {' or '.join(known.facts.outputs)}, and these predictions are of the kind "
-            f"{kind}, for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. Name "
-            f"such metrics with {choose_wording('metrics=[...]', '--metric')}."
+            f"The metric {name} scores {' or '.join(known.facts.outputs)}, but these predictions are of the kind "
+            f"{kind}, for which there are {', '.join(fitting) or 'none yet: a metric names its kinds in FACTS'}. "
+            f"Name such metrics with {choose_wording('metrics=[...]', '--metric')}."
         )
     missing = [argument for argument in known.required if argument not in columns]
     if missing:
@@ -260,7 +260,7 @@ def check_limits(evaluated: EvaluationRows) -> None:
     split = evaluated.columns["split"]
     splits = sorted(count_rows(evaluated.predictions.rows.light.column("split")))
     if len(splits) > MOST_SPLITS:
-        raise _refuse_too_many("split", len(splits), MOST_SPLITS, "Name a split for all rows that belong together")
+        raise _refuse_too_many("split", len(splits), MOST_SPLITS, "Give all rows that belong together the same split")
     column = evaluated.benchmark.group_column
     if column not in evaluated.columns:
         return
@@ -276,8 +276,8 @@ def check_limits(evaluated: EvaluationRows) -> None:
 
 def _refuse_too_many(column: str, found: int, most: int, advice: str) -> OochubError:
     return OochubError(
-        f"The column {column} has {found:,} values such as a column of ids has them, and a report compares at most "
-        f"{most:,}. {advice}: Predictions.load(FILE).table is an Arrow table, and .with_table(table) takes the new one."
+        f"The column {column} has {found:,} values, like a column of ids, but a report compares at most {most:,}. "
+        f"{advice}: Predictions.load(FILE).table is an Arrow table, and .with_table(table) takes the new one."
     )
 
 

@@ -62,7 +62,7 @@ def check_match(column: str, columns: Mapping[str, Any]) -> None:
     if column == LABEL:
         return
     if not isinstance(column, str):
-        raise OochubError(f"What to match on is the name of a column, got a {type(column).__name__}.")
+        raise OochubError(f"match must be the name of a column, got a {type(column).__name__}.")
 
     def is_able(name: str) -> bool:
         return name not in _OF_THE_MODEL and columns[name].ndim == 1 and columns[name].dtype.kind in "biuf"

@@ -50,8 +50,9 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
         values = [getattr(part.metadata, name) for part in (first, second)]
         if values[0] != values[1]:
             raise OochubError(
-                f"These predictions differ in {name.replace('_', ' ')}: {_describe_difference(values[0], values[1])}. "
-                "A pair is of the same examples of one benchmark; predict with both models on the same data."
+                f"These predictions differ in {name.replace('_', ' ')}: "
+                f"{_describe_difference(values[0], values[1])}. A pair must cover the same examples of one "
+                "benchmark; predict with both models on the same data."
             )
     second = _reorder(first, second)
     _check_same_truth(first, second)
@@ -106,7 +107,7 @@ def _reorder(first: Predictions, second: Predictions) -> Predictions:
             if rows
         )
         raise OochubError(
-            f"These predictions are not of the same examples: of {len(known | set(others)):,} by split and "
+            f"These predictions do not cover the same examples: of {len(known | set(others)):,} by split and "
             f"example_id, {found}. Predict with both models on the same data."
         )
     return second.take(np.array([row_of[key] for key in keys]))

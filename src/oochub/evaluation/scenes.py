@@ -123,7 +123,9 @@ class Scenes:
 def _list_scene_columns(names: Any) -> list[str]:
     columns = [name for name in ("labels", "areas", "gist_similarity") if name in names]
     if "labels" not in columns or "areas" not in columns:
-        raise OochubError(f"These are not rows of nooch/all, which has labels and areas, but {', '.join(names)}.")
+        raise OochubError(
+            f"These rows are not from nooch/all, which has labels and areas; they have {', '.join(names)}."
+        )
     return columns
 
 

@@ -82,8 +82,8 @@ def choose_inside_part(scored_sets: Sequence[ScoredSet], name: str | None = None
     parts = [part for part in split_scored_sets(_select_named(scored_sets, name)) if part.shift != "semantic"]
     if not parts:
         raise OochubError(
-            f"There is no row in distribution in {_describe_sets(scored_sets, name)}. Give predictions of a set whose "
-            "classes the model knows as well, such as imagenet_1k."
+            f"There are no in-distribution rows in {_describe_sets(scored_sets, name)}. Also give predictions for a "
+            "set whose classes the model knows, such as imagenet_1k."
         )
     return min(parts, key=lambda part: part.shift != "none")  # the first of equals
 
@@ -101,8 +101,8 @@ def choose_outside_part(scored_sets: Sequence[ScoredSet], name: str | None = Non
     parts = [part for part in split_scored_sets(_select_named(scored_sets, name)) if part.shift == "semantic"]
     if not parts:
         raise OochubError(
-            f"There is no row out of distribution (column is_ood, or label -1) in {_describe_sets(scored_sets, name)}. "
-            "Give predictions of such a set as well, such as imagenet_ood."
+            "There are no out-of-distribution rows (column is_ood, or label -1) in "
+            f"{_describe_sets(scored_sets, name)}. Also give predictions for such a set, such as imagenet_ood."
         )
     return parts[0]
 
@@ -132,7 +132,7 @@ def choose_detector(scored_sets: Sequence[ScoredSet], name: str | None = None, *
     if not matches:
         raise unknown_name("detector in these scores", name, keys)
     if len(matches) > 1:
-        raise OochubError(f"{name} is there {len(matches)} times: {', '.join(matches)}. Score one of them at a time.")
+        raise OochubError(f"{name} occurs {len(matches)} times: {', '.join(matches)}. Score one of them at a time.")
     return matches[0]
 
 
@@ -267,7 +267,7 @@ def _read_features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -
     if embedding is None:
         if scored.predictions.features is None:
             raise OochubError(
-                f"The predictions of {scored.name} lack features, by which images are near. Predict with "
+                f"The predictions for {scored.name} lack features, which tell which images are near. Predict with "
                 f"{choose_wording('features=True', '--features')}, or give those of another model with "
                 f"{choose_wording('embedding=', '--embedding')}."
             )
@@ -275,7 +275,7 @@ def _read_features(scored: ScoredSet, embedding: Sequence[Predictions] | None) -
     parts = [part for part in embedding if part.metadata.config == scored.name]
     if len(parts) != 1 or parts[0].features is None:
         configs = ", ".join(str(part.metadata.config) for part in embedding)
-        lacks = "has no features" if parts and parts[0].features is None else f"is there {len(parts)} times"
+        lacks = "has no features" if parts and parts[0].features is None else f"occurs {len(parts)} times"
         raise OochubError(
             f"The embedding of {scored.name} {lacks}; given: {configs}. Give one file with features for each set."
         )

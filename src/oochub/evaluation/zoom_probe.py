@@ -56,8 +56,8 @@ def probe_zoom(
     probed = [pair for pair in pairs if "zoom_logits" in named[pair[0]].predictions.column_names]
     if not probed:
         raise OochubError(
-            "The zoom probe needs the logits of zoomed images, which none of these predictions of sets in "
-            f"distribution have. Predict with {choose_wording('zoom=1.2', '--zoom 1.2')}."
+            "The zoom probe needs the logits of zoomed images, which none of these in-distribution predictions have. "
+            f"Predict with {choose_wording('zoom=1.2', '--zoom 1.2')}."
         )
     for name in dict.fromkeys(inside for inside, _ in probed):
         _check_stored(named[name])
@@ -190,6 +190,7 @@ def _check_stored(inside: ScoredSet) -> None:
             zoom, odin = choose_wording("zoom=", "--zoom"), choose_wording("odin=", "--odin")
             ways = {"zoom_features": choose_wording("features=True", "--features"), "zoom_odin_logits": odin}
             raise OochubError(
-                f"The zoom probe of {make_detector_key(detector)} needs {', '.join(missing)}, which the predictions of "
-                f"{inside.name} lack. Predict with {zoom} and {' and '.join(ways[item] for item in missing)} together."
+                f"The zoom probe of {make_detector_key(detector)} needs {', '.join(missing)}, which the predictions "
+                f"for {inside.name} lack. Predict with {zoom} and {' and '.join(ways[item] for item in missing)} "
+                "together."
             )

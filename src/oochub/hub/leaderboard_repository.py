@@ -81,9 +81,7 @@ def push_site(folder: str | Path, to: str, **options: Any) -> Pushed:
     """
     site = Path(folder).expanduser()
     if not site.is_dir() or not any(site.iterdir()) or not SITE.recognizes(site):
-        raise OochubError(
-            f"{site} holds no site of a leaderboard. `oochub leaderboard RESULTS --out {site}` makes one."
-        )
+        raise OochubError(f"{site} holds no leaderboard site. `oochub leaderboard RESULTS --out {site}` makes one.")
     return upload(
         site,
         to,

@@ -116,13 +116,13 @@ def push_source(
         from oochub.hub.leaderboard_repository import push_entry
 
         unread = ("to", "revision", "private", "overwrite", "data_dir", *_OF_RESULTS, "configs", "out", "options")
-        refuse((*unread, "evaluation_framework"), "An entry is sent to a leaderboard")
+        refuse((*unread, "evaluation_framework"), "Only a leaderboard takes an entry")
         said = dict(asked.entry or {})
         return push_entry(source, asked.leaderboard, predictions=asked.predictions, dry_run=asked.dry_run, **said)
     refuse(("predictions", "entry"), "No leaderboard is named to send an entry to")
     if to is None:
         option = choose_wording("to='user/name'", "--to user/name")
-        raise OochubError(f"Where to is not said. Give {option}; a report may go to a leaderboard instead.")
+        raise OochubError(f"Nothing says where to push to. Give {option}; a report may go to a leaderboard instead.")
     open_client(to, dry_run=asked.dry_run)
     common: dict[str, Any] = {name: getattr(asked, name) for name in ("private", "revision", "overwrite", "dry_run")}
     if _is_site(source):
@@ -132,7 +132,7 @@ def push_source(
         return push_site(source, to, **common)
     kind = _detect_kind(source)
     if kind != "benchmark":
-        refuse(_OF_BENCHMARKS, f"{source} is no benchmark")
+        refuse(_OF_BENCHMARKS, f"{source} is not a benchmark")
     if kind == "report":
         from oochub.hub.push_results import push_results
 
@@ -173,7 +173,7 @@ def _detect_kind(source: str) -> str:
         return "repository"
     known = ", ".join(catalog.names("benchmark"))
     raise OochubError(
-        f"Nothing to push at {source!r}: it is no benchmark ({known}), folder, report.json or {_METRIC}NAME. Give "
+        f"Nothing to push at {source!r}: it is not a benchmark ({known}), folder, report.json or {_METRIC}NAME. Give "
         "one, such as the folder of `oochub build`, `oochub challenge` or `oochub train`."
     )
 

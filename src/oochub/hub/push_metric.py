@@ -64,8 +64,8 @@ def _make_space(name: str, to: str) -> dict[str, str]:
     metric = catalog.get("metric", name)
     if to.rpartition("/")[2] != name:
         raise OochubError(
-            f"The Space of the metric {name} is named like it, user/{name}, got {to!r}: `evaluate` looks for a file of "
-            "the Space's name."
+            f"The Space of the metric {name} must have the same name, user/{name}, got {to!r}: `evaluate` looks for "
+            "a file with the Space's name."
         )
     module = sys.modules[metric.__module__]
     shells = [
@@ -180,7 +180,9 @@ class _Flattening:
         """Takes what defines a name, after all that it needs, and returns what it is called in the file."""
         statement = self.source(module).statements.get(name)
         if statement is None:
-            raise OochubError(f"{module} has no {name}, which its Space needs. A metric's file says what it must hold.")
+            raise OochubError(
+                f"{module} has no {name}, which its Space needs. CONTRIBUTING.md says what a metric's file must hold."
+            )
         if isinstance(statement, ast.Import | ast.ImportFrom):
             return self._import_name(module, name, statement)
         taken = set(self.names.values())
@@ -199,7 +201,7 @@ class _Flattening:
         if isinstance(statement, ast.ImportFrom):
             self.imports.add(f"from {statement.module} import {alias.name}{renamed}")
         elif alias.name.partition(".")[0] in self.packages:
-            raise OochubError(f"{module} imports {alias.name} as a whole: import what it takes of it by name.")
+            raise OochubError(f"{module} imports {alias.name} as a whole: import the names that it needs.")
         else:
             self.imports.add(f"import {alias.name}{renamed}")
         return name

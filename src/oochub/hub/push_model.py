@@ -51,8 +51,8 @@ def push_model(
     names = [name for name in names if any(fnmatchcase(name, pattern) for pattern in _PUSHED)]
     if "config.json" not in names or not any(fnmatchcase(name, pattern) for name in names for pattern in _WEIGHTS):
         raise OochubError(
-            f"{source} holds no finished model: config.json and weights as safetensors. `oochub train` writes them; an "
-            "unfinished run is finished by the same command again."
+            f"{source} holds no finished model: config.json and weights as safetensors. `oochub train` writes them; "
+            "the same command finishes an interrupted run."
         )
     for name in names:
         if not (source / name).resolve().is_relative_to(source.resolve()):

@@ -142,7 +142,7 @@ def _find_left_out(
 def _check_repository(folder: Path) -> None:
     if not (folder / _CARD).is_file() or not (folder / RECORDS).is_file():
         built = choose_wording("`oochub build`", "oochub build SOURCE --out FOLDER")
-        raise OochubError(f"{folder} is no repository: it has no {_CARD} with {RECORDS}. {built} makes one.")
+        raise OochubError(f"{folder} is not a repository: it has no {_CARD} with {RECORDS}. {built} makes one.")
 
 
 def _build_config(
@@ -246,7 +246,7 @@ def _merge_with_remote(
         kept = json.loads(there or "{}")
         merged = dict(sorted({**kept, **records}.items()))
     except (ValueError, TypeError):
-        raise OochubError(f"{RECORDS} of {remote.name} is not what oochub writes. Correct or remove it.") from None
+        raise OochubError(f"{RECORDS} of {remote.name} was not written by oochub. Correct or remove it.") from None
     texts = {_CARD: str(card), RECORDS: json.dumps(merged, indent=1, ensure_ascii=False) + "\n"}
     benchmarks = {str(record.get("benchmark")) for record in merged.values() if isinstance(record, dict)}
     if len(benchmarks) == 1 and (name := benchmarks.pop()) in catalog.names("benchmark"):

@@ -154,7 +154,7 @@ def _check_model(report: Report, remote: RemoteRepository) -> None:
     if report.model.id == remote.name or len(weights) != 1 or revision in (None, weights[0][: len(revision or "")]):
         return
     raise OochubError(
-        f"The report is of the model {report.model.id} with weights {revision}, and {remote.name} holds others, "
+        f"The report is for the model {report.model.id} with weights {revision}, but {remote.name} holds others, "
         f"{weights[0][:40]}. Push that model first, or predict with {remote.name} and evaluate again."
     )
 
@@ -165,13 +165,13 @@ def _find_data_set(report: Report, dataset: str | None) -> tuple[str, str | None
     if known is not None:
         if dataset not in (None, known.id):
             option = choose_wording("dataset=", "--dataset")
-            raise OochubError(f"The report is of {known.id}, not of {dataset}. Leave {option} out, or predict with it.")
+            raise OochubError(f"The report is for {known.id}, not {dataset}. Leave {option} out, or predict with it.")
         return known.id, known.revision
     if dataset is None:
         raise OochubError(
-            f"The report of {report.benchmark.name} does not say which data set of the Hub it is of, and each entry "
-            f"names one. Give {choose_wording('dataset=', '--dataset')} user/name: push the data with `oochub push`, "
-            "or predict from there."
+            f"The report of {report.benchmark.name} does not say which data set on the Hub it is for, but each entry "
+            f"must name one. Give {choose_wording('dataset=', '--dataset')} user/name: push the data with `oochub "
+            "push`, or predict from there."
         )
     return dataset, None
 
@@ -184,8 +184,8 @@ def _note_left_out(parts: Sequence[_ResultEntries], source: str | Path) -> None:
     lines = [f"{_list_names(tasks)} ({reason})" for reason, tasks in by_reason.items()]
     if not any(part.entries for part in parts):
         raise OochubError(
-            f"Nothing in {source} can stand on the Hub: {'; '.join(lines) or 'it has no number'}. Evaluate with a "
-            "metric of which higher is better."
+            f"Nothing in {source} can be shown on the Hub: {'; '.join(lines) or 'it has no number'}. Evaluate with a "
+            "metric for which higher is better."
         )
     if lines:
         warnings.warn(f"Left out, and only in the report: {'; '.join(lines)}.", OochubWarning, stacklevel=3)
@@ -219,7 +219,7 @@ def _read(text: str | None, what: str) -> list[Entry]:
         why = " ".join(str(error).split())
         raise OochubError(f"{what} is not valid YAML: {why}. Correct it on the Hub, then push again.") from None
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise OochubError(f"{what} is no list of results. Correct it on the Hub, then push again.")
+        raise OochubError(f"{what} is not a list of results. Correct it on the Hub, then push again.")
     return entries
 
 
@@ -258,7 +258,7 @@ def _make_result_entries(report: Report, *, dataset: str, revision: str | None, 
         if isnan(estimate):
             left_out[task] = f"undefined: {estimate.reason or 'nan'}"
         elif direction != "higher":
-            left_out[task] = f"{direction} is better, and the Hub ranks by higher"
+            left_out[task] = f"{direction} is better, but the Hub ranks by higher"
         else:
             entries.append(
                 EvalResultEntry(

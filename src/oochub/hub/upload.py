@@ -102,9 +102,9 @@ def upload(
     client = open_client(to, dry_run=dry_run)
     files = _list_files(folder)
     if not files and fitted is None:
-        raise OochubError(f"{folder} holds no file to push. Give the folder of what was built or trained.")
+        raise OochubError(f"{folder} holds no files to push. Give the folder that was built or trained.")
     if pull_request and revision not in (None, "main"):
-        raise OochubError(f"A pull request is against main, and revision is {revision!r}. Give one of them.")
+        raise OochubError(f"A pull request goes to main, but revision is {revision!r}. Give one of them.")
     sent: Pushed | None = None  # by a try whose answer was lost
     for number in range(1, _TRIES + 1):
         try:
@@ -178,7 +178,7 @@ def _check(
         )
     if remote.is_there and private and not remote.is_private:
         raise OochubError(
-            f"{remote.name} is there already, and public. Make it private in its settings on the Hub, or leave out "
+            f"{remote.name} already exists, and is public. Make it private in its settings on the Hub, or leave out "
             + choose_wording("private=True.", "--private.")
         )
     replaced = [path for path in (*planned.changed, *planned.deleted) if path != ".gitattributes"]
@@ -282,8 +282,8 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
         validate_repo_id(to)
     except HFValidationError:
         raise OochubError(
-            f"A repository on the Hub is named user/name, got {to!r}. Give your name, or that of an organization, a "
-            "slash, and a name of letters, digits, - , _ and dots."
+            f"A repository on the Hub must be named user/name, got {to!r}. Give your name, or that of an "
+            "organization, a slash, and a name of letters, digits, - , _ and dots."
         ) from None
     if is_offline_mode():
         raise OochubError("HF_HUB_OFFLINE is set, so nothing can be pushed. Unset it, or set it to 0.")
@@ -296,6 +296,6 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
         )
     if token is not None and not _TOKEN.fullmatch(token):
         raise OochubError(
-            "The token of the Hub holds a space or a letter that no token has. Run `hf auth login` again."
+            "The Hub token contains a space or another character that no token has. Run `hf auth login` again."
         )
     return HfApi(token=token if token is not None else False)

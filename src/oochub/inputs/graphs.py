@@ -128,7 +128,7 @@ class Graphs(ArrowColumn):
 def _clip_to_known(values: NDArray[Any], sizes: Sequence[int], what: str) -> NDArray[Any]:
     """The numbers, those that training did not have as the last value."""
     if len(values) and values.shape[1] != len(sizes):
-        raise OochubError(f"{what} have {values.shape[1]} numbers each, and the model takes {len(sizes)}.")
+        raise OochubError(f"{what} have {values.shape[1]} numbers each, but the model takes {len(sizes)}.")
     return np.minimum(values, np.array(sizes) - 1) if len(values) else values
 
 

@@ -115,8 +115,8 @@ def _read_rows(table: pa.Table, names: Sequence[str]) -> list[NDArray[np.int64]]
     for name, row in zip(names, column, strict=True):
         values = row.values
         if values is None or not len(values) or values.null_count:
-            raise OochubError(f"{name}: no input_ids, or one that is missing. Drop the row.")
+            raise OochubError(f"{name}: input_ids are missing, or one of them is. Drop the row.")
         rows.append(values.to_numpy().astype(np.int64))
         if rows[-1].min() < 0:
-            raise OochubError(f"{name}: input_ids are numbers of tokens, 0 or more, got {rows[-1].min()}.")
+            raise OochubError(f"{name}: input_ids must be token ids, 0 or more, got {rows[-1].min()}.")
     return rows

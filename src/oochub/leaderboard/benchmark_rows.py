@@ -91,7 +91,9 @@ class BenchmarkRows:
         """
         said, kind = predictions.metadata, predictions.output
         if said.version != self.about.version:
-            raise OochubError(f"its rows are of version {said.version}, the benchmark's own of {self.about.version}")
+            raise OochubError(
+                f"its rows have version {said.version}, but the benchmark's own have {self.about.version}"
+            )
         some = next(iter(self.splits.values()))
         names = kind.class_names(some) if kind.label_column in some.features else None
         parts = []
@@ -125,7 +127,7 @@ def _find_places(predictions: Predictions, table: pa.Table | None, splits: Mappi
     if (places < 0).any():
         split, example = sent[int(np.argmax(places < 0))]
         raise OochubError(
-            f"{int((places < 0).sum()):,} of its rows are none of the benchmark's, first {example} of {split}"
+            f"{int((places < 0).sum()):,} of its rows are not in the benchmark, first {example} of {split}"
         )
     if len(own) > len(sent):
         split, example = own[~own.isin(sent)][0]
@@ -142,7 +144,7 @@ def _renumber_labels(sent: tuple[str, ...], own: list[str] | None, table: pa.Tab
     numbers = np.array([number.get(name, -1) for name in own])
     if (label >= 0).any() and (numbers[label[label >= 0]] < 0).any():
         lacking = own[int(label[label >= 0][np.argmax(numbers[label[label >= 0]] < 0)])]
-        raise OochubError(f"its model does not tell the class {lacking}, which rows of the benchmark are of")
+        raise OochubError(f"its model does not know the class {lacking}, which rows of the benchmark have")
     return _replace_column(table, kind.label_column, pa.array(np.where(label >= 0, numbers[label], -1)))
 
 
@@ -155,7 +157,7 @@ def _check_labels(sent: Predictions, own: Predictions) -> None:
     """That the labels in the file are the benchmark's."""
     was, now = sent.label, own.label
     if was.shape != now.shape:
-        raise OochubError("its labels are of another form than the benchmark's own")
+        raise OochubError("its labels have another form than the benchmark's own")
     if was.dtype == object:
         wrong = np.array([str(one) != str(other) for one, other in zip(was, now, strict=True)])
     else:
@@ -164,8 +166,8 @@ def _check_labels(sent: Predictions, own: Predictions) -> None:
     if wrong.any():
         row = own.rows.row(int(np.argmax(wrong)))
         raise OochubError(
-            f"{int(wrong.sum()):,} of its labels are not the benchmark's own, first that of {row['example_id']} of "
-            f"{row['split']}"
+            f"{int(wrong.sum()):,} of its labels differ from the benchmark's own, first that of {row['example_id']} "
+            f"of {row['split']}"
         )
 
 
@@ -175,6 +177,6 @@ def _check_whole(own: Predictions, splits: Mapping[str, Any]) -> None:
     sides = dict.fromkeys([declared.out_of_context.split, declared.in_context.split])
     lacking = [split for split in sides if split in splits and split not in own.metadata.rows]
     if lacking:
-        raise OochubError(f"it has no predictions of the benchmark's split {lacking[0]}")
+        raise OochubError(f"it has no predictions for the benchmark's split {lacking[0]}")
     if find_epoch_rows(own, declared).left_out.any():
         raise OochubError("rows that chose its epoch are left out, but those of the board are not")

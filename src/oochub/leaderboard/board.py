@@ -178,10 +178,10 @@ def _separate_other_data(rows: Sequence[BoardRow]) -> list[BoardRow]:
     ordered = sorted(rows, key=lambda row: (row.entry.date, row.name))
     declared = _find_declaration(ordered[0].report.benchmark)
     if declared is not None:
-        words = f"the board is of {declared.version}"
+        words = f"the board is for {declared.version}"
         ordered = [
             row if row.reason or _read_version(row) == declared.version else
-            replace(row, reason=f"its predictions are of version {_read_version(row)}, {words}", check="")
+            replace(row, reason=f"its predictions are for version {_read_version(row)}, {words}", check="")
             for row in ordered
         ]  # fmt: skip
     sets = Counter(_make_data_key(row) for row in ordered if not row.reason)

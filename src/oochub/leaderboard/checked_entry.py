@@ -114,7 +114,7 @@ class CheckedEntry:
         elif isinstance(error, MemoryError):
             words = "it needs more memory than there is"
         elif not is_foreseen:
-            words = f"its files set off an error that nothing foresaw, {type(error).__name__}: {words or 'no words'}"
+            words = f"its files caused an unexpected error, {type(error).__name__}: {words or 'no words'}"
         return replace(self, reason=wording.name(words, _LONGEST), is_unforeseen=not is_foreseen)
 
 
@@ -131,7 +131,7 @@ def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: BenchmarkRows 
         with write_whole(kept) as draft:
             draft.write_text(json.dumps(to_json(found)), "utf-8")
     except OochubError as error:
-        warnings.warn(f"The check is not kept for the next time. {error}", OochubWarning, stacklevel=3)
+        warnings.warn(f"The check could not be cached. {error}", OochubWarning, stacklevel=3)
     return found
 
 
@@ -167,7 +167,7 @@ def check_entry_files(folder: Path, predictions: Sequence[str] = ()) -> None:
         file = folder / name
         _check_place(file, inside, f"its file {name}")
         if file.is_file() and file.stat().st_size > most:
-            raise OochubError(f"its {name} has {file.stat().st_size:,} bytes, and at most {most:,} are read")
+            raise OochubError(f"its {name} has {file.stat().st_size:,} bytes, but at most {most:,} are read")
     for name in predictions:
         if not (folder / name).exists():
             raise OochubError(f"its file {name} is missing")
@@ -204,4 +204,4 @@ def _check_values(file: Path, name: str) -> None:
     groups = [about.row_group(number) for number in range(about.num_row_groups)]
     values = sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
     if values > _VALUES_A_BYTE * size + _FREE:
-        raise OochubError(f"its file {name} says that {size:,} bytes hold {values:,} values, which is not read")
+        raise OochubError(f"its file {name} says that {size:,} bytes hold {values:,} values, so it is not read")

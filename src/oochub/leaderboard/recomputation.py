@@ -102,10 +102,10 @@ def _open_unbelieving(path: Path) -> Predictions:
 
 def _check_report(sent: Report) -> None:
     if sent.detection or sent.probes:
-        raise OochubError("it has numbers of detectors, which need predictions of other sets")
+        raise OochubError("it has numbers of detectors, which need predictions for other sets")
     unsaid = sorted({name for part in sent.slices for name in part.metrics} - set(sent.metrics))
     if unsaid:
-        raise OochubError(f"it does not say what its numbers of {', '.join(unsaid)} mean")
+        raise OochubError(f"it does not say what its numbers for {', '.join(unsaid)} mean")
     if _PRESENT.search(sent.provenance.command):
         raise OochubError(
             "its answers are among the classes present in the set, but those of the board among all: evaluate "

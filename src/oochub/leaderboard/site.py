@@ -86,7 +86,7 @@ class Site:
                 "makes it."
             )
         if folder.resolve() == target.resolve() or folder.resolve() in target.resolve().parents:
-            raise OochubError(f"The site cannot lie in the results: {target} is in {folder}. Choose another --out.")
+            raise OochubError(f"The site cannot be inside the results: {target} is in {folder}. Choose another --out.")
         own = _own(truth)
         checked = _check_entries(folder, own)
         with lock_target(target), write_whole_folder(target, kind=SITE) as draft:
@@ -183,7 +183,10 @@ def _warn(
     for key, rows in own.items():
         if key not in known:
             several = ", ".join(sorted("/".join(each) for each in known)) or "none"
-            words = f"No entry is of {'/'.join(key)}, whose rows {rows.source} holds; there are entries of {several}."
+            words = (
+                f"There are no entries for {'/'.join(key)}, whose rows {rows.source} holds; there are entries for "
+                f"{several}."
+            )
             warnings.warn(words, OochubWarning, stacklevel=3)
 
 

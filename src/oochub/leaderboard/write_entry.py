@@ -66,13 +66,13 @@ def write_entry(report: str | Path, folder: str | Path, *, predictions: Sequence
 def _find_predictions(path: Path, report: Report) -> list[Path]:
     names = report.provenance.predictions.file
     if names == "in memory" or "/" in names:
-        raise OochubError(f"{path} was made of predictions in memory. {_describe_hint()}")
+        raise OochubError(f"{path} was made from predictions in memory. {_describe_hint()}")
     whole = path.parent / names
     return [whole] if whole.exists() else [path.parent / name for name in names.split()]
 
 
 def _describe_hint() -> str:
-    return f"Name the files that the report was made of: {choose_wording('predictions=[...]', '--predictions FILE')}."
+    return f"Name the files behind the report: {choose_wording('predictions=[...]', '--predictions FILE')}."
 
 
 def _make_entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> LeaderboardEntry:
@@ -83,7 +83,9 @@ def _make_entry(report: Report, files: Sequence[Path], said: dict[str, Any]) -> 
             f"entry={{{', '.join(f'{name!r}: ...' for name in missing)}}}",
             " ".join(f"--entry {name}=..." for name in missing),
         )
-        raise OochubError(f"An entry says its {', '.join(missing)}, and that is not known. Give {given}. {allowed}.")
+        raise OochubError(
+            f"An entry must state its {', '.join(missing)}, but nothing says it. Give {given}. {allowed}."
+        )
     own: dict[str, Any] = {
         "model": report.model.id or report.model.objective or "",
         "date": datetime.now(UTC).date().isoformat(),

@@ -48,7 +48,7 @@ def choose_device(device: str | torch.device) -> torch.device:
     there += ["mps"] if torch.backends.mps.is_available() else []
     if isinstance(device, str | torch.device) and str(device) in (*there, *(name.partition(":")[0] for name in there)):
         return torch.device(device)
-    raise OochubError(f"No device {str(device)!r} here. There are: {', '.join(there)}; auto takes a GPU.")
+    raise OochubError(f"There is no device {str(device)!r} here. Available: {', '.join(there)}; auto takes a GPU.")
 
 
 DTYPES: Mapping[str, torch.dtype] = {
@@ -288,5 +288,5 @@ def check_compiler(device: torch.device) -> None:
     if device.type != "cuda" and not any(shutil.which(each) for each in ([named] if named else _COMPILERS)):
         there = f"$CXX is {named!r}, which is not a program" if named else f"there is none of {', '.join(_COMPILERS)}"
         raise OochubError(
-            f"{option} needs a C++ compiler, and {there}. Install one (apt install g++), or leave it out."
+            f"{option} needs a C++ compiler, but {there}. Install one (apt install g++), or leave it out."
         )

@@ -69,8 +69,8 @@ def add_affine(model: Any) -> Any:
         return model
     if type(model) is not ResNetForImageClassification:
         raise OochubError(
-            f"affine_after_blocks is for a ResNet of transformers (ResNetForImageClassification), got "
-            f"{type(model).__name__}. Take one, for example model='microsoft/resnet-50', or leave it out."
+            "affine_after_blocks is for a ResNet of transformers (ResNetForImageClassification), got "
+            f"{type(model).__name__}. Use one, for example model='microsoft/resnet-50', or leave it out."
         )
     given = {name: value for name, value in model.config.to_dict().items() if name != "model_type"}
     config = AffineResNetConfig(**given)

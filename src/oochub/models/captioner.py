@@ -55,7 +55,8 @@ class Captioner:
         kind = read_model_config(source, words=_WORDS, hint=_HINT).model_type
         if kind not in _KINDS:
             raise OochubError(
-                f"{source} is a {kind}, which makes no text of images alone. Take one of {', '.join(_KINDS)}. {_HINT}"
+                f"{source} is a {kind}, which does not generate text from an image alone. Use one of "
+                f"{', '.join(_KINDS)}. {_HINT}"
             )
 
     @cached_property

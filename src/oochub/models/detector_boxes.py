@@ -26,9 +26,8 @@ def check_whole_images(processor: Any) -> None:
     if crops or not {"height", "width"} <= names:
         does = "crops them" if crops else f"resizes them by {', '.join(sorted(names)) or 'no size'}"
         raise OochubError(
-            "For boxes a model must see whole images squeezed to one size, and its processor "
-            f"{does}. Save it with size={{'height': 512, 'width': 512}} and do_center_crop=False, or train with an "
-            "image_size."
+            f"For boxes a model must see whole images resized to one size, but its processor {does}. Save it with "
+            "size={'height': 512, 'width': 512} and do_center_crop=False, or train with an image_size."
         )
 
 

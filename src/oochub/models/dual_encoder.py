@@ -50,7 +50,7 @@ class TextEncoder:
             if len(numbers) > longest:
                 shown = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
                 raise OochubError(
-                    f"The text {shown!r} has {len(numbers)} tokens, and the model reads {longest}. Shorten it."
+                    f"The text {shown!r} has {len(numbers)} tokens, but the model reads at most {longest}. Shorten it."
                 )
         is_full = "siglip" in self.config.model_type
         padding = {"padding": "max_length", "max_length": longest} if is_full else {"padding": True}
@@ -210,8 +210,8 @@ def _scale(model: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _explain_not_served(model: Any) -> OochubError:
     return OochubError(
-        f"{type(model).__name__} does not answer with scaled cosines of the embeddings of an image and of texts, so "
-        "zero_shot does not serve it. Take a CLIP, SigLIP, ALIGN, AltCLIP, BLIP or Chinese-CLIP model."
+        f"{type(model).__name__} does not return scaled cosines between embeddings of an image and of texts, so "
+        "zero_shot cannot use it. Use a CLIP, SigLIP, ALIGN, AltCLIP, BLIP or Chinese-CLIP model."
     )
 
 
@@ -289,9 +289,9 @@ def read_templates(templates: Templates, *, what: str) -> tuple[str, ...]:
     without = [text for text in texts if "{}" not in text]
     if without and what == "templates":
         raise OochubError(
-            f"templates must be one of {', '.join(TEMPLATE_SETS)}, a file .txt with one a line, or texts with {{}} for "
-            f"the class, got {without[0]!r}. {choose_wording('', 'A text with a comma stands in a file. ')}Texts that "
-            f"name their class themselves are {choose_wording('prompts=', '--mode-option prompts=FILE')}."
+            f"templates must be one of {', '.join(TEMPLATE_SETS)}, a .txt file with one per line, or texts with {{}} "
+            f"for the class, got {without[0]!r}. {choose_wording('', 'A text with a comma stands in a file. ')}Texts "
+            f"that name their class themselves are {choose_wording('prompts=', '--mode-option prompts=FILE')}."
         )
     return texts
 
@@ -305,7 +305,7 @@ def read_prompts(source: Any) -> Given:
     content = read_json(source) if isinstance(source, str | Path) else source
     if not isinstance(content, Mapping) or not content:
         raise OochubError(
-            f"prompts must be an object of class to texts, or a JSON file of one, got {str(content)[:60]!r}. Such as "
+            f"prompts must map classes to texts, or be a JSON file that does, got {str(content)[:60]!r}. For example "
             '{"car": ["a photo of a car.", "a car on a road."]}.'
         )
     return content

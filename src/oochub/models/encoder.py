@@ -146,7 +146,9 @@ def _mean(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
 def _read_cls(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     hidden = _read_field(model, inputs, "last_hidden_state")
     if hidden.ndim != 3:
-        raise OochubError(f"{type(model).__name__} gives places and no tokens, so none of them is cls. Take mean.")
+        raise OochubError(
+            f"{type(model).__name__} gives a spatial map instead of tokens, so there is no cls token. Use mean."
+        )
     return hidden[:, 0]
 
 

@@ -66,8 +66,8 @@ class Perturbation:
         """
         if pixel_values is None or pixel_values.ndim != 4 or pixel_values.shape[1] != len(self.std):
             raise OochubError(
-                f"ODIN perturbs the pixels of an image, and {type(model).__name__} is called with something else. "
-                f"Leave out {choose_wording('odin=', '--odin')}."
+                f"ODIN perturbs the pixels of an image, but {type(model).__name__} does not take pixels. Leave out "
+                f"{choose_wording('odin=', '--odin')}."
             )
         with torch.enable_grad():
             x = pixel_values.detach().clone().requires_grad_(True)
@@ -190,7 +190,7 @@ def _check_head(head: Head, calls: dict[nn.Module, tuple[torch.Tensor, torch.Ten
     error = (rebuilt - logits).abs().max().item()
     if error > 1e-4 * max(1.0, logits.abs().max().item()):
         raise OochubError(
-            f"The head found does not give the logits back (off by {error:.2g}); predict without features."
+            f"The head that was found does not reproduce the logits (off by {error:.2g}); predict without features."
         )
     return head
 

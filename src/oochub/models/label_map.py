@@ -150,7 +150,7 @@ def read_label_map(given: Any) -> dict[str, list[str | int]]:
     if path.suffix.lower() == ".json":
         content = parse_json(read_text(path), name=str(path))
         if not isinstance(content, Mapping):
-            raise OochubError(f"{path} is no label map: {_FORMS}.")
+            raise OochubError(f"{path} is not a label map: {_FORMS}.")
         return _check_content(content, str(path))
     if path.suffix.lower() == ".csv":
         return _check_content(_read_lines(path), str(path))
@@ -183,7 +183,7 @@ def _check_content(content: Mapping[Any, Any], what: str) -> dict[str, list[str 
         is_list = isinstance(several, Sequence) and len(several) > 0
         if not isinstance(name, str) or not is_list or not all(map(_is_class, several)):
             raise OochubError(
-                f"{what}: {name!r} must have one or more classes of the model, names or numbers, got {classes!r}."
+                f"{what}: {name!r} must map to one or more classes of the model, names or numbers, got {classes!r}."
             )
         checked[name] = list(several)
     return checked

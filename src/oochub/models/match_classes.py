@@ -174,7 +174,7 @@ def _raise_unmatched(
         listed = [f"{name}{_find_near(name, own)}" for name in unknown]
         problems.append(f"The model does not know {len(unknown):,} of these: {'; '.join(listed)}.")
     if absent:
-        problems.append(f"{absent[0]} is the absence of a thing, which no class of a classifier says.")
+        problems.append(f"{absent[0]} is the absence of a thing, for which no classifier has a class.")
     problems += [f"{name} may be {senses}." for name, senses in ambiguous.items()]
     ways = [_read_file()]
     if can_restrict and unknown and not absent and len(unknown) <= len(wanted) - 2:  # two at least are to be told apart
@@ -186,7 +186,7 @@ def _raise_unmatched(
         ways.append(f"use another mode: {choose_wording('mode=', '--mode ')}{' or '.join(modes)}")
     ways.append("train a head: `oochub train --model MODEL`")
     return OochubError(
-        f"The model tells {len(own):,} classes apart ({list_names(own)}), the data set has {len(wanted):,} "
+        f"The model has {len(own):,} classes ({list_names(own)}), the data set has {len(wanted):,} "
         f"({list_names(wanted)}). {' '.join(problems)} What you can do: {'; '.join(ways)}."
     )
 

@@ -145,7 +145,7 @@ def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any]) -> 
         mode = min(serving or [catalog.get("mode", "head")], key=lambda each: each.rank)
     else:
         mode = catalog.get("mode", name)
-    words = f"setting of the mode {mode.__module__.rpartition('.')[2]}"
+    words = f"option of the mode {mode.__module__.rpartition('.')[2]}"
     own = [key for key, each in inspect.signature(mode).parameters.items() if each.kind is each.KEYWORD_ONLY]
     for key in settings:
         if key not in own:

@@ -50,8 +50,8 @@ class ModelSource:
         """
         if self.path is None and not hasattr(self.given, "config"):
             raise OochubError(
-                f"The model must be a folder, an id on the Hub, or a model of transformers, got a "
-                f"{type(self.given).__name__}, which has no config. What another program says of the rows goes to "
+                "The model must be a folder, an id on the Hub, or a model of transformers, got a "
+                f"{type(self.given).__name__}, which has no config. Predictions by another program go to "
                 "Predictions.from_arrays."
             )
         return self.given.config if self.path is None else read_model_config(self.path)

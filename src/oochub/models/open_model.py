@@ -106,8 +106,8 @@ def open_pretrained(
         raise OochubError(f"{source} gives outputs that are not finite: its weights are damaged. Get the file again.")
     if unexpected:
         warnings.warn(
-            f"{source}: {_format_names(unexpected, 'weight')} of the file have no place in {type(model).__name__} and "
-            "were left out. That is as it should be where it was taken from a larger model.",
+            f"{source}: {_format_names(unexpected, 'weight')} of the file have no place in {type(model).__name__} "
+            "and were left out. That is expected if it was taken from a larger model.",
             OochubWarning,
             stacklevel=2,
         )
@@ -123,11 +123,11 @@ def _check_index(source: str) -> None:
     content = read_json(file)
     names = content.get("weight_map") if isinstance(content, dict) else None
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
-        raise OochubError(f"{file.name} of {source} must name the file of each weight. Get the file again.")
+        raise OochubError(f"{file.name} of {source} must name a file for each weight. Get the file again.")
     for name in sorted(set(names.values())):
         if Path(name).name != name or "\\" in name or not name.endswith(".safetensors"):
             raise OochubError(
-                f"{file.name} of {source} names the file {name[:100]!r}; weights are .safetensors beside it, and "
+                f"{file.name} of {source} names the file {name[:100]!r}; weights must be .safetensors beside it, and "
                 "nothing else is read. Get the files again."
             )
 
@@ -138,7 +138,7 @@ def _refuse_pickles(source: str) -> None:
     if pickles and not [*folder.glob("*.safetensors"), *folder.glob("*.safetensors.index.json")]:
         raise OochubError(
             f"The weights of {source} are a pickle ({pickles[0]}), which can run code when it is opened: only "
-            "safetensors are read. Where you trust it, open it yourself and write it again with "
+            "safetensors are read. If you trust it, open it yourself and write it again with "
             "model.save_pretrained(FOLDER)."
         )
 
@@ -157,8 +157,8 @@ def _refuse(
     others = f" The file has {_format_names(unexpected, 'weight')} that the model does not know." if unexpected else ""
     raise OochubError(
         f"The weights of {source} do not fit its config: {' and '.join(faults)}. Without them its outputs would be "
-        f"random.{others} Get the file again; a model without a head for its classes gets one by "
-        "`oochub train --model MODEL`."
+        f"random.{others} Get the file again; if the model has no head for its classes, train one with `oochub train "
+        "--model MODEL`."
     )
 
 
@@ -228,8 +228,8 @@ def read_model_config(
     check_source(source, kind="model", hint=hint or "`oochub train` makes one.")
     if folder.is_dir() and not (folder / "config.json").is_file():
         raise OochubError(
-            f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the same "
-            "`oochub train` command again: it goes on."
+            f"{source} holds no finished model (no config.json). If a training run was interrupted there, run the "
+            "same `oochub train` command again: it resumes."
         )
     place = fetch_model_folder(source)
     if folder.is_dir():
@@ -264,8 +264,8 @@ def _check_kernels(content: Any, source: str) -> None:
         named = value.values() if isinstance(value, Mapping) else [value]
         if "attn_implementation" in str(name) and any(isinstance(each, str) and "/" in each for each in named):
             raise OochubError(
-                f"config.json of {source}: {name} names code of the Hub, {str(value)[:100]}, and no model runs code "
-                "here. Remove it; the model's own attention gives the same."
+                f"config.json of {source}: {name} names code on the Hub, {str(value)[:100]}, but no code of a model "
+                "is run here. Remove it; the model's own attention gives the same result."
             )
         _check_kernels(value, source)
 
@@ -281,7 +281,7 @@ def _check_labels(content: Mapping[str, Any], source: str) -> None:
     if not all(isinstance(name, str) for name in names.values()):
         raise OochubError(f"{what} must be text for each output, got {str(dict(names))[:100]}. Correct it.")
     if count is not None and count != len(names):
-        raise OochubError(f"{what} names {len(names)} outputs, and num_labels says {count}. Mend the wrong one.")
+        raise OochubError(f"{what} names {len(names)} outputs, but num_labels says {count}. Correct the wrong one.")
 
 
 _FAULTS = (

@@ -132,8 +132,8 @@ def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -
             if isinstance(source.given, classes) or source.architecture in ("", *(each.__name__ for each in classes)):
                 return name
     raise OochubError(
-        f"The mode {mode} serves models of {', '.join(sorted(served))}, and this one is a {source.architecture}. "
-        'Leave mode out, or "auto", to take the one that the model is made for.'
+        f"The mode {mode} serves models of {', '.join(sorted(served))}, but this one is a {source.architecture}. "
+        'Leave mode out, or use "auto", for the mode that the model is made for.'
     )
 
 

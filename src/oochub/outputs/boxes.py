@@ -32,7 +32,7 @@ class Boxes(Output):
     primary_metric = "detection_accuracy"
     metrics = ("detection_accuracy",)
     group_metrics = ("detection_accuracy",)
-    taken = "columns detected_boxes, a list of lists x1, y1, x2, y2 a row, and scores, a list a row"
+    taken = "columns detected_boxes, a list of lists x1, y1, x2, y2 per row, and scores, a list per row"
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
@@ -60,7 +60,7 @@ class Boxes(Output):
             is_number = pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)
             if not is_number or depth > (name != "scores") + 1 or not depth:
                 form = "a list of numbers" if name == "scores" else "a list of lists x1, y1, x2, y2"
-                raise OochubError(f"{name} must hold {form} a row, got {table.schema.field(name).type}.")
+                raise OochubError(f"{name} must hold {form} per row, got {table.schema.field(name).type}.")
         ids = table.column("example_id")
         rows = (table.column(name).to_pylist() for name in (self.label_column, *self.columns))
         for number, (true, found, scores) in enumerate(zip(*rows, strict=True)):
@@ -94,7 +94,9 @@ class Boxes(Output):
         Raises:
             OochubError: Always.
         """
-        raise OochubError("These predictions are boxes, which have no probability a row. Read .prediction and .label.")
+        raise OochubError(
+            "These predictions are boxes, which have no probability per row. Read .prediction and .label."
+        )
 
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
@@ -144,7 +146,8 @@ class Boxes(Output):
         """The boxes of a model that gives 5 numbers for each: x1, y1, x2, y2, score; one below 0, or nan, is no box."""
         if outputs.shape[1] % 5:
             raise OochubError(
-                f"A model of boxes gives 5 numbers a box, x1, y1, x2, y2 and a score; got {outputs.shape[1]} in all."
+                f"A model of boxes must give 5 numbers per box, x1, y1, x2, y2 and a score; got {outputs.shape[1]} "
+                "in all."
             )
         boxes = [row[row[:, 4] >= 0] for row in outputs.reshape(len(outputs), -1, 5)]
         return {
@@ -181,7 +184,7 @@ def _read_column(name: str, values: Sequence[Any], kind: pa.DataType, ids: Seque
             except _MISFITS as error:
                 form = "a list of numbers" if name == "scores" else "a list of lists of four numbers, x1, y1, x2, y2,"
                 place = f"row {row}" if ids is None else ids[row]
-                raise OochubError(f"{name} must hold {form} a row: {error}, in {place}.") from None
+                raise OochubError(f"{name} must hold {form} per row: {error}, in {place}.") from None
         raise
 
 

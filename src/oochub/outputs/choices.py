@@ -72,7 +72,7 @@ class Choices(Classes):
         except OochubError as error:
             columns.problems.append(f"its prediction cannot be read: {error}")
             return None
-        columns.rows_are((chosen < 0) | (chosen >= len(class_names)), "a prediction of no class")
+        columns.rows_are((chosen < 0) | (chosen >= len(class_names)), "a prediction that is not a class")
         return {"prediction": pa.array(chosen, pa.int64())}
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:

@@ -71,14 +71,14 @@ class Labels(Output):
         column, k = table.column("labels").combine_chunks(), len(class_names)
         inner = getattr(column.type, "value_type", None)
         if inner is None or not (pa.types.is_integer(inner) or pa.types.is_floating(inner)):
-            raise OochubError(f"labels must be lists of numbers, one list a row, got {column.type}.")
+            raise OochubError(f"labels must be lists of numbers, one list per row, got {column.type}.")
         if column.null_count:
-            raise OochubError("Every row needs labels; an empty list says that none of them holds.")
+            raise OochubError("Every row needs labels; an empty list means that none of them applies.")
         lengths, flat = column.value_lengths().to_numpy(), column.flatten().to_numpy(zero_copy_only=False)
         if pa.types.is_floating(inner):
             if set(lengths.tolist()) != {k}:
                 raise OochubError(
-                    f"labels must be {k} numbers a row ({', '.join(class_names[:6])}), got {set(lengths)}."
+                    f"labels must be {k} numbers per row ({', '.join(class_names[:6])}), got {set(lengths)}."
                 )
             wrong = ~(np.isin(flat, (0, 1)) | np.isnan(flat))
             if wrong.any():
@@ -87,14 +87,14 @@ class Labels(Output):
             return hot
         if flat.size and (flat.min() < 0 or flat.max() >= k):
             raise OochubError(
-                f"labels that hold are numbers of 0..{k - 1}, got {int(flat.min())} to {int(flat.max())}."
+                f"labels that apply must be numbers in 0..{k - 1}, got {int(flat.min())} to {int(flat.max())}."
             )
         hot, rows = np.zeros((len(column), k), np.float64), np.repeat(np.arange(len(column)), lengths)
         hot[rows, flat.astype(np.intp)] = 1
         if hot.sum() < len(flat):
             raise OochubError(
-                "labels that hold are class numbers, each once a row, and some row has one twice. If they are 0 and 1 "
-                "for each label, give them as floats."
+                "labels that apply must be class numbers, each at most once per row, but some row has one twice. If "
+                "they are 0 and 1 for each label, give them as floats."
             )
         return hot
 

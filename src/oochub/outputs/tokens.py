@@ -35,7 +35,7 @@ class Tokens(Output):
     problem_type = "next_token"
     primary_metric = "token_accuracy"
     metrics = ("token_accuracy",)
-    taken = "a column predicted_tokens, a list of whole numbers a row"
+    taken = "a column predicted_tokens, a list of whole numbers per row"
     beside = ("kinds",)
     has_classes = False
 
@@ -71,8 +71,8 @@ class Tokens(Output):
         if wrong.any():
             row = int(np.argmax(wrong))
             raise OochubError(
-                f"{table.column('example_id')[row]} has {known[row]} tokens and {said[row]} predicted_tokens "
-                f"({wrong.sum()} such rows). Give an answer for each place."
+                f"{table.column('example_id')[row]} has {known[row]} tokens but {said[row]} predicted_tokens "
+                f"({wrong.sum()} such rows). Give one answer for each position."
             )
 
     def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[np.int32]:
@@ -125,14 +125,17 @@ class Tokens(Output):
         if differ.any():
             row = int(np.argmax(differ))
             raise OochubError(
-                f"Row {row} has not as many kinds as tokens ({differ.sum()} such rows). Give each its kind."
+                f"Row {row} has different numbers of kinds and tokens ({differ.sum()} such rows). Give each token "
+                "its kind."
             )
         flat = kinds.flatten().to_numpy(zero_copy_only=False)
         wrong = ((flat < 0) & (flat != _NONE) & (flat != _MASKED)) | (flat >= len(TOKEN_KINDS))
         if wrong.any():
             row = int(pc.list_parent_indices(kinds)[int(np.argmax(wrong))].as_py())
             allowed = ", ".join(f"{number} ({name})" for number, name in enumerate(TOKEN_KINDS))
-            raise OochubError(f"Row {row}: kinds are {allowed} or {_NONE} where nobody asks, got {flat[wrong][0]}.")
+            raise OochubError(
+                f"Row {row}: kinds must be {allowed} or {_NONE} if the token is not scored, got {flat[wrong][0]}."
+            )
         return _pad_lists(kinds, _NONE).astype(np.int8)
 
     def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
@@ -213,7 +216,7 @@ def _read_lists(table: pa.Table, name: str) -> pa.ListArray:
     if not pa.types.is_integer(getattr(column.type, "value_type", pa.null())) or pa.types.is_dictionary(column.type):
         empty = pa.types.is_list(column.type) and not len(column.flatten())
         if not empty:
-            raise OochubError(f"{name} must be lists of whole numbers, one list a row, got {column.type}.")
+            raise OochubError(f"{name} must be lists of whole numbers, one list per row, got {column.type}.")
         column = column.cast(pa.list_(pa.int32()))
     if column.null_count or column.flatten().null_count:
         raise OochubError(

@@ -129,7 +129,7 @@ def _read_numbers(name: str, values: Any) -> Any:
     column = coerce_column(name, values)
     is_number = pa.types.is_floating(column.type) or pa.types.is_integer(column.type)
     if not is_number or column.null_count:
-        found = f"nothing in {column.null_count:,} rows" if is_number else str(column.type)
+        found = f"no value in {column.null_count:,} rows" if is_number else str(column.type)
         raise OochubError(f"The column {name!r}, which logits= names, must hold numbers, got {found}.")
     return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
 
@@ -167,7 +167,7 @@ def _check_texts(**texts: Any) -> None:
             str(text).encode()
         except UnicodeEncodeError:
             raise OochubError(
-                f"{name} has half of a character ({text!r}), which no file holds. Write it anew."
+                f"{name} has half of a character ({text!r}), which no file can hold. Correct it."
             ) from None
 
 
@@ -200,8 +200,8 @@ def _check_doubtful(labels: pa.Array) -> None:
     rows = {tuple(row) for row in labels.to_pylist()} if set(pc.list_value_length(labels).to_pylist()) == {2} else set()
     if rows and rows <= {(0, 1), (1, 0)}:
         raise OochubError(
-            "labels of whole numbers name those that hold, and here each row looks like 0 and 1 for each of two. Give "
-            "these as floats, or the numbers in ascending order with a row of fewer."
+            "Whole numbers in labels name the labels that apply, but here each row looks like 0 and 1 for each of "
+            "two. Give these as floats, or the numbers in ascending order with a shorter row."
         )
 
 

@@ -41,7 +41,7 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
     if missing:
         raise OochubError(f"Predictions need the columns {', '.join(required)}; {', '.join(missing)} missing.")
     if not len(rows):
-        raise OochubError("The predictions hold no row.")
+        raise OochubError("The predictions hold no rows.")
     _check_nulls(table, required)
     for name in _ROW:
         kind = table.schema.field(name).type
@@ -69,7 +69,7 @@ def _check_group(kind: pa.DataType) -> None:
     """That groups are named by text or numbers, one a row."""
     found = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(found):
-        raise OochubError("group must hold one name a row. Several names a row are a column groups.")
+        raise OochubError("group must hold one name per row. Put several names per row into a column groups.")
     if pa.types.is_binary(found) or pa.types.is_large_binary(found) or pa.types.is_fixed_size_binary(found):
         raise OochubError(f"group must hold text or numbers, got {kind}. Decode it: [name.decode() for name in group].")
 

@@ -147,8 +147,8 @@ def _iterate_blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[i
         with pq.ParquetFile(segment.source, page_checksum_verification=True, buffer_size=_BUFFER) as file:
             if _identify_file(segment.source) != segment.identity:
                 raise OochubError(
-                    f"{segment.source} was replaced since it was opened, so its logits and features are those of other "
-                    "rows. Load the predictions again; save what was chosen of them under another name."
+                    f"{segment.source} was replaced since it was opened, so its logits and features belong to other "
+                    "rows. Load the predictions again; save a selection of them under another name."
                 )
             there, start = set(file.schema_arrow.names), 0  # the schema is read anew each time that it is asked for
             present = [name for name in names if name in there]

@@ -89,7 +89,7 @@ class Parts:
         if self._layout is None or _read(self.folder / _LAYOUT) != json.loads(json.dumps(self._layout)):
             if (count := len(list(self.folder.glob("part-*.parquet")))) and self._layout is not None:
                 warnings.warn(
-                    f"{count} parts of another prediction, that was stopped, are removed from {self.folder}.",
+                    f"{count} parts of another, stopped prediction are removed from {self.folder}.",
                     OochubWarning,
                     stacklevel=3,
                 )
@@ -110,8 +110,8 @@ class Parts:
         """
         if self.folder is None or not (self.folder / _LAYOUT).exists():
             raise OochubError(
-                f"{self.folder} of the first process is not seen by this one. All machines of torchrun write into one "
-                "folder: let the output be a path on a disk that they share."
+                f"This process cannot see {self.folder} of the first process. All machines of torchrun write into "
+                "one folder: choose an output path on a disk that they share."
             )
 
     def check_complete(self, numbers: set[int]) -> None:
@@ -122,8 +122,8 @@ class Parts:
         """
         if missing := sorted(numbers - self.complete()):
             raise OochubError(
-                f"The part {missing[0]} of {self.folder}, made by another process, is not there or not whole. Run the "
-                "same again: what is there is kept. Machines must write to a disk that they share."
+                f"The part {missing[0]} of {self.folder}, made by another process, is missing or incomplete. Run the "
+                "same command again: finished parts are kept. All machines must write to a disk that they share."
             )
 
     def complete(self) -> set[int]:

@@ -71,10 +71,10 @@ class Manifest:
         content = read_json(file)
         check_version(content, _VERSION, what=str(file))
         if content.pop("seal", None) != _compute_seal(content):
-            raise OochubError(f"{file} was damaged after it was written: it does not fit its seal. Predict again.")
+            raise OochubError(f"{file} was damaged after it was written: it does not match its seal. Predict again.")
         listed, there = content.get("parts"), sum(1 for _ in folder.iterdir())
         if isinstance(listed, list) and len(listed) > there:  # before each is looked at
-            counts = f"{len(listed):,} parts, and {there:,} files are there"
+            counts = f"{len(listed):,} parts, but {there:,} files are there"
             raise OochubError(f"{folder} is incomplete: {MANIFEST} lists {counts}. Copy it again, or predict again.")
         manifest: Manifest = from_json(cls, content, what=str(file))
         return manifest
@@ -163,10 +163,10 @@ def _find_rows(file: Path, some: pa.Table, rows: int) -> NDArray[np.integer]:
     column = some.column("row") if names.count("row") == 1 else pa.chunked_array([pa.nulls(len(some))])
     found: NDArray[np.integer] = column.to_numpy()
     if not pa.types.is_integer(column.type) or column.null_count:
-        raise OochubError(f"{file} must say of each image the number of its row, got {column.type}. Delete the file.")
+        raise OochubError(f"{file} must give the row number of each image, got {column.type}. Delete the file.")
     wrong = (found < 0) | (found >= rows)
     if wrong.any():
-        raise OochubError(f"{file} has an image of row {found[wrong][0]}, of {rows} rows. Delete the file.")
+        raise OochubError(f"{file} has an image for row {found[wrong][0]}, but there are {rows} rows. Delete the file.")
     if len(np.unique(found)) < len(found):
-        raise OochubError(f"{file} has two images of one row. Delete the file.")
+        raise OochubError(f"{file} has two images for one row. Delete the file.")
     return found

@@ -175,15 +175,17 @@ def predict_splits(
             f"{ranks.count} processes predict into one file: name it with {choose_wording('out=', '--out')}."
         )
     if asked.features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
-        raise OochubError("The head is stored beside the predictions: with features, out is a .parquet file.")
+        raise OochubError("The head is stored beside the predictions, so with features, out must be a .parquet file.")
     dataset = drop_build_column(unpack_samples(check_data_set(dataset)))
     parts = choose_splits(dataset, None if asked.splits is None else list(asked.splits))
     sample = Splits(parts, ()) if asked.limit is None else draw_sample(parts, asked.limit)
     some = next(iter(sample.parts.values()))
     if cluster is not None and asked.compile:
-        raise OochubError("A compiled network stays in its process, and Ray's actors have their own. Leave out one.")
+        raise OochubError("A compiled network stays in its process, but Ray's actors have their own. Leave out one.")
     if cluster is not None and not isinstance(some, datasets.Dataset):
-        raise OochubError("Ray reads rows by their numbers, and a stream has none. Leave the engine out for a stream.")
+        raise OochubError(
+            "Ray reads rows by number, and rows of a stream have none. Leave the engine out for a stream."
+        )
     source = ModelSource(model)
     inputs = source.inputs(
         some,
@@ -213,7 +215,7 @@ def predict_splits(
     parts = check_splits(parts, read=inputs.column, reserved=opened.kind.columns)
     if (asked.odin is not None or asked.zoom is not None) and not opened.kind.one_answer:
         options = choose_wording("odin= and zoom=", "--odin and --zoom")
-        raise OochubError(f"{options} are read by models of one class a row, and this one gives {opened.kind.name}.")
+        raise OochubError(f"{options} apply to models with one class per row, but this one gives {opened.kind.name}.")
     answered = leave_out_classes(parts, opened.left_out)
     notes = (*sample.notes, *answered.notes)
     probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
@@ -241,5 +243,5 @@ def predict_splits(
 def _choose_engine(asked: PredictionSettings, ranks: Ranks) -> RayEngine | None:
     """The cluster that was asked for; None for the processes that are there."""
     if asked.engine == "ray" and not ranks.is_alone:
-        raise OochubError(f"torchrun started {ranks.count} processes; Ray starts its own. Take one of both.")
+        raise OochubError(f"torchrun started {ranks.count} processes, but Ray starts its own. Use only one of them.")
     return RayEngine(asked.ray_address, asked.actors) if asked.engine == "ray" else None

@@ -65,7 +65,7 @@ class PredictionCache:
             predictions.save(self._file)
         except OochubError as error:
             warnings.warn(
-                f"The predictions are not kept for the next time. {error} $OOCHUB_CACHE names another folder.",
+                f"The predictions could not be cached. {error} $OOCHUB_CACHE names another folder.",
                 OochubWarning,
                 stacklevel=3,
             )

@@ -61,7 +61,7 @@ def choose_splits(dataset: Any, wanted: Iterable[str] | None) -> dict[str, Any]:
     """
     if not isinstance(dataset, Mapping):
         if wanted is not None:
-            raise OochubError("splits chooses among those of a DatasetDict; this data set is a single split.")
+            raise OochubError("splits chooses among the splits of a DatasetDict; this data set is a single split.")
         dataset = {str(getattr(dataset, "split", None) or "test"): dataset}
         wanted = list(dataset)
     names = list(wanted) if wanted is not None else [name for name in dataset if name != "train"] or list(dataset)
@@ -168,7 +168,7 @@ def leave_out_classes(parts: Mapping[str, Any], left_out: Collection[str]) -> Sp
         rows = [row for row, label in enumerate(labels) if label not in gone]
         if not rows and len(part):
             raise OochubError(
-                f"The split {name} has rows of classes alone that the model does not know: {', '.join(left_out)}."
+                f"All rows of the split {name} have classes that the model does not know: {', '.join(left_out)}."
             )
         kept[name] = select_rows(part, rows)
         count += len(part) - len(rows)

@@ -276,7 +276,7 @@ class Predictions(WithStoredRows):
             OochubError: A kind of output other than one class a row.
         """
         if not self.output.one_answer:
-            raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without one answer a row.")
+            raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without one answer per row.")
         return summarize_answers((block["logits"] for _, block in self.blocks("logits")), self.label)
 
     @cached_property

@@ -209,7 +209,7 @@ def _open_folder(folder: Path) -> OpenedPredictions:
             )
         each = _open_file(file)
         if len(each.rows) != part.rows:
-            raise OochubError(f"{file} has {len(each.rows)} rows, and {MANIFEST} says {part.rows}. Predict again.")
+            raise OochubError(f"{file} has {len(each.rows)} rows, but {MANIFEST} says {part.rows}. Predict again.")
         opened.append(each)
     rows = StoredRows.joined([each.rows for each in opened])
     for name, column in load_thumbnails(folder, len(rows), seal=manifest.thumbnails).items():
@@ -304,7 +304,7 @@ class StoredHead:
     def __post_init__(self) -> None:
         if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[:1]:
             shapes = f"weight {self.weight.shape} and bias {self.bias.shape}"
-            raise OochubError(f"A head is a weight (c, d) and a bias (c,), got {shapes}. Predict again.")
+            raise OochubError(f"A head must be a weight (c, d) and a bias (c,), got {shapes}. Predict again.")
 
     @classmethod
     def load(cls, file: Path) -> "StoredHead":

@@ -186,8 +186,8 @@ def _own_rows(name: str, part: Any, ranks: Ranks) -> Any:
         return part
     if "example_id" not in (part.column_names or ()):
         raise OochubError(
-            f"The stream {name} has no column example_id, and {ranks.count} processes read it: a process's own row "
-            "numbers name no example. Add unique ids to the stream, or predict it in one process."
+            f"The stream {name} has no column example_id, but {ranks.count} processes read it, and a process's own "
+            "row numbers are not unique. Add unique ids to the stream, or predict it in one process."
         )
     return split_dataset_by_node(part, ranks.number, ranks.count)
 
@@ -241,7 +241,7 @@ def _check_read(name: str, made: Sequence[MadePart], unit: str) -> None:
         raise OochubError(
             f"None of the {len(broken)} {unit}s of the split {name} can be read. The first: {broken[0].fault}"
         )
-    raise OochubError(f"The split {name} has no example.")
+    raise OochubError(f"The split {name} has no examples.")
 
 
 def _describe_unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:

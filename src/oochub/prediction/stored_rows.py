@@ -100,7 +100,9 @@ class StoredRows:
         start = 0
         for block in self.lazy.blocks(wide):
             if start + len(block) > len(light):
-                raise OochubError(f"{wide[0]} has more rows than the {len(light)} of other columns. Make it again.")
+                raise OochubError(
+                    f"{wide[0]} has more rows than the {len(light)} of the other columns. Make the file again."
+                )
             columns = {**_get_columns(decode_text(light.slice(start, len(block)))), **_get_columns(block)}
             yield pa.table({name: columns[name] for name in names})
             start += len(block)

@@ -75,8 +75,8 @@ class Ranks:
             distributed.all_gather_object(made, own, group=get_gloo_group())
         except RuntimeError as error:  # of gloo and NCCL, where a connection is closed
             raise OochubError(
-                f"Process {self.number} of {self.count} stops: another one ended, and its own message says why. "
-                "Run the same again: the parts that are complete are kept."
+                f"Process {self.number} of {self.count} stops because another one ended, whose own message says why. "
+                "Run the same command again: complete parts are kept."
             ) from error
         return made
 

@@ -79,7 +79,7 @@ class TokenProcessor(StoredProcessor):
 
     def __post_init__(self) -> None:
         if not 0 <= self.padding < 2**31:
-            raise OochubError(f"padding is the number of a token, 0 or more and below 2^31, got {self.padding}.")
+            raise OochubError(f"padding must be a token id, 0 or more and below 2^31, got {self.padding}.")
 
 
 _ARRAYS_TOGETHER = 256  # rows
@@ -118,7 +118,7 @@ class ArrayProcessor(StoredProcessor):
             if values and (len(values) != self.bands or not np.isfinite(values).all()):
                 raise OochubError(f"{name} must be a number for each of the {self.bands} bands, got {values}.")
         if any(value <= 0 for value in self.std):
-            raise OochubError(f"std must be above 0, got {self.std}. Take 1 for a band that is the same everywhere.")
+            raise OochubError(f"std must be above 0, got {self.std}. Use 1 for a band that is constant.")
 
     @classmethod
     def of(
@@ -159,7 +159,7 @@ class ArrayProcessor(StoredProcessor):
             total, squares = total + offset.sum(axes), squares + np.square(offset).sum(axes)
             count += values.size // values.shape[1]
         if not shape:
-            raise OochubError(f"The column {column!r} has no row to take a shape from.")
+            raise OochubError(f"The column {column!r} has no rows to take a shape from.")
         given: dict[str, Any] = {"argument": argument} if argument else {}
         if normalize:
             mean = total / count
@@ -208,11 +208,11 @@ def read_arrays(table: pa.Table, column: str, shape: tuple[int, ...] = (), *, na
         raise OochubError(f"The column {column!r} must hold arrays of numbers, got {values.type}.")
     own = (1, *sizes[1:]) if len(sizes) == 3 else tuple(sizes[1:])
     if shape and own != shape:
-        raise OochubError(f"{names[0]}: an array of {own}, and the model takes {shape}.")
+        raise OochubError(f"{names[0]}: the array is {own}, but the model takes {shape}.")
     numbers: NDArray[Any] = values.to_numpy(zero_copy_only=False).reshape(sizes[0], *own)
     if numbers.dtype.kind == "f" and not np.isfinite(numbers).all():
         bad = int(np.argmax(~np.isfinite(numbers.reshape(len(numbers), -1)).all(1)))
-        raise OochubError(f"{names[bad]}: an array with a number that is not finite. Mend or drop it.")
+        raise OochubError(f"{names[bad]}: the array has a number that is not finite. Correct or drop it.")
     return numbers
 
 
@@ -301,13 +301,13 @@ def read_graphs(
     for number, (own, pairs, kinds) in enumerate(zip(nodes, edges, features, strict=True)):
         fault = ""
         if not len(own):
-            fault = "a graph without a node"
+            fault = "a graph without nodes"
         elif len(pairs) and (pairs.shape[1] != 2 or pairs.max() >= len(own)):
             fault = f"an edge is two of its nodes 0..{len(own) - 1}, got {pairs[pairs.max(axis=1).argmax()].tolist()}"
         elif len(pairs) != len(kinds):
-            fault = f"{len(pairs)} edges, and edge_features of {len(kinds)}"
+            fault = f"{len(pairs)} edges, but edge_features for {len(kinds)}"
         if fault:
-            raise OochubError(f"{names[number]}: {fault}. Mend or drop it.")
+            raise OochubError(f"{names[number]}: {fault}. Correct or drop it.")
     return nodes, edges, features
 
 
@@ -318,7 +318,7 @@ def _read_lists(rows: pa.StructArray, name: str, names: Sequence[str]) -> list[N
         raise OochubError(f"{name} must be lists of lists of whole numbers, got {outer.type}.")
     lengths = np.asarray(outer.value_lengths()) if len(outer) else np.zeros(0, np.int64)
     if outer.null_count:
-        raise OochubError(f"{names[int(np.argmax(outer.is_null()))]}: no {name}. Mend or drop it.")
+        raise OochubError(f"{names[int(np.argmax(outer.is_null()))]}: no {name}. Correct or drop it.")
     inner = outer.flatten()
     width = 0
     if not len(inner):  # of an unknown type, where no row has one
@@ -335,5 +335,5 @@ def _read_lists(rows: pa.StructArray, name: str, names: Sequence[str]) -> list[N
     ends = np.cumsum(lengths)
     if (values < 0).any():
         row = int(np.searchsorted(ends, int(np.argmax((values < 0).any(axis=1))), side="right"))
-        raise OochubError(f"{names[row]}: {name} must be 0 or more. Mend or drop it.")
+        raise OochubError(f"{names[row]}: {name} must be 0 or more. Correct or drop it.")
     return np.split(values, ends[:-1]) if len(ends) else []

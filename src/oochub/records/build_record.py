@@ -172,8 +172,8 @@ class BuildFacts:
         options = {name: getattr(self, fact) for name, fact in facts.from_record.items()} if facts else {}
         if unknown := [facts.from_record[name] for name, value in options.items() if value is None] if facts else []:
             raise OochubError(
-                f"The metric {metric.__name__} takes {', '.join(unknown)} from the build record, and no record with it "
-                "came with these rows. Take rows that oochub built, name other metrics, or call the metric yourself."
+                f"The metric {metric.__name__} needs {', '.join(unknown)} from the build record, but these rows came "
+                "without it. Use rows that oochub built, name other metrics, or call the metric yourself."
             )
         return options
 
@@ -231,8 +231,8 @@ class BuildRecord:
 
         if BUILD_COLUMN in features:
             raise OochubError(
-                f"The data have a column {BUILD_COLUMN!r} of their own, and a built repository says there which build "
-                "a row is of. Rename yours."
+                f"The data have their own column {BUILD_COLUMN!r}, in which a built repository says which build a "
+                "row belongs to. Rename yours."
             )
         return datasets.Features({**features, BUILD_COLUMN: self.feature})
 
@@ -291,7 +291,7 @@ def drop_build_column(data: Any) -> Any:
         record = _parse_column(texts[0])
     elif record is not None and (others := [text for text in texts if text != record.text]):
         raise OochubError(
-            f"These rows are not of the build that their features name: the column {BUILD_COLUMN!r} holds "
+            f"These rows do not belong to the build that their features name: the column {BUILD_COLUMN!r} holds "
             f"{others[0]!r}, not {record.text!r}. Use the rows of one build at a time, as they were built."
         )
     if record is None:

@@ -88,7 +88,7 @@ class GivenColumns:
         if strange:
             self.problems.append(f"no class is meant by the {_describe_columns(strange, wanted)}")
         if missing:
-            self.problems.append(f"of {len(wanted)} classes these have no column: {_find_near(missing, others)}")
+            self.problems.append(f"{len(wanted)} classes, of which these have no column: {_find_near(missing, others)}")
         if strange or missing:
             return None
         parts = [self.numbers(each) for each in wanted]
@@ -110,7 +110,7 @@ class GivenColumns:
         outside = (values < 0) | (values > 1)
         self.rows_are(outside.reshape(len(values), -1).max(axis=1), f"{name} not in [0, 1]")
         if of_one:
-            self.rows_are(np.abs(values.sum(axis=1) - 1) > _SUM, f"{name} that does not sum to 1")
+            self.rows_are(np.abs(values.sum(axis=1) - 1) > _SUM, f"{name} does not sum to 1")
         if len(self.problems) > before:
             return None
         clipped = np.clip(values, _SMALLEST, 1 - _SMALLEST)
@@ -129,8 +129,8 @@ class GivenColumns:
         column = self.values(name)
         if not _is_list(column.type):
             self.problems.append(
-                f"{name} must be lists of {width} numbers, one a class, got {column.type}; in a CSV a list is "
-                "[0.1, 0.2], or a class has a column of its own"
+                f"{name} must be lists of {width} numbers, one per class, got {column.type}; in a CSV a list is "
+                "[0.1, 0.2], or each class has its own column"
             )
             return None
         lengths = pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False)

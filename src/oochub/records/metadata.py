@@ -223,14 +223,14 @@ def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
     names = metadata.class_names
     if not names or not all(name.strip() for name in names):
         found = "a name without text" if names else "none"
-        raise OochubError(f"class_names must be a text for each class; got {found}. Name them anew.")
+        raise OochubError(f"class_names must be a text for each class; got {found}. Correct them.")
     check_name_length("class_names", names)
     for place in ("kind", "benchmark", "config"):
         check_name_length(place, filter(None, [getattr(metadata, place)]))
     check_name_length("model.id", filter(None, [metadata.model.id]))
     strange = [number for number in metadata.facts.present_classes or () if not 0 <= number < len(names)]
     if strange:
-        raise OochubError(f"facts.present_classes must be of 0..{len(names) - 1}, got {strange[0]}. Predict again.")
+        raise OochubError(f"facts.present_classes must be in 0..{len(names) - 1}, got {strange[0]}. Predict again.")
     return replace(metadata, class_names=_make_distinct(names))
 
 
@@ -247,7 +247,7 @@ def check_name_length(place: str, names: Iterable[str]) -> None:
     longest = max(map(len, names), default=0)
     if longest > LONGEST_NAME:
         raise OochubError(
-            f"{place}: a name has {LONGEST_NAME:,} letters at most, got one of {longest:,}. Give the name that it has, "
+            f"{place}: a name may have at most {LONGEST_NAME:,} characters, got one of {longest:,}. Give its name, "
             "not its content."
         )
 

@@ -102,7 +102,7 @@ def check_logits(table: pa.Table, width: int, class_names: Sequence[str]) -> Non
     lengths = check_vectors(table, "logits")
     if lengths != width:
         shown = ", ".join(class_names[:6]) + (", ..." if width > 6 else "")
-        raise OochubError(f"Every row needs {width} logits, one a class ({shown}), got {lengths}.")
+        raise OochubError(f"Every row needs {width} logits, one per class ({shown}), got {lengths}.")
     logits = vectors(table.column("logits"))
     broken = ~np.isfinite(logits).all(axis=1)
     if broken.any():
@@ -147,7 +147,7 @@ def check_vectors(table: pa.Table, name: str) -> int:
     column = table.column(name)
     inner = getattr(column.type, "value_type", None)
     if inner is None or pa.types.is_dictionary(column.type) or not pa.types.is_floating(inner):
-        raise OochubError(f"{name} must be lists of floats, got {column.type}. Store what the model said, unrounded.")
+        raise OochubError(f"{name} must be lists of floats, got {column.type}. Store the model's output, unrounded.")
     lengths = sorted(pc.unique(pc.list_value_length(column)).to_pylist(), key=str)
     if len(lengths) > 1 or lengths[0] in (0, None):
         of_rows = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
@@ -193,7 +193,7 @@ def coerce_text_column(name: str, values: Any) -> pa.Array:
     texts = list(values) if is_plain else coerce_array(name, values).tolist()
     for row, text in enumerate(texts):
         if text is None or text is pd.NA or text is np.ma.masked or bool(text != text):
-            raise OochubError(f"Every row needs {name}, and row {row} has none. Give each one.")
+            raise OochubError(f"Every row needs {name}, but row {row} has none. Give each one.")
         if isinstance(text, bytes | bytearray | np.ndarray) or (
             isinstance(text, Iterable) and not isinstance(text, str)
         ):
@@ -215,7 +215,7 @@ def number_classes(labels: Sequence[str], names: Sequence[str]) -> NDArray[np.in
         raise OochubError(f"Labels must be among the classes {', '.join(names)}; got {', '.join(unknown[:5])}.")
     doubtful = sorted(name for name in set(labels) if names.count(name) > 1)
     if doubtful:
-        raise OochubError(f"Labels are names, and several classes are {doubtful[0]!r}. Give class numbers.")
+        raise OochubError(f"Labels are names, but several classes are called {doubtful[0]!r}. Give class numbers.")
     places = {name: place for place, name in enumerate(names)}
     return np.array([places[name] for name in labels], dtype=np.int64)
 
@@ -293,7 +293,7 @@ def _explain_unfit(values: Any) -> str | None:
     if isinstance(values, Mapping):
         return "give its values as a list, in the order of the rows"
     if isinstance(values, str | bytes | bytearray):
-        return "give a list with a value a row"
+        return "give a list with one value per row"
     if isinstance(values, pd.DataFrame) or (hasattr(values, "columns") and hasattr(values, "__arrow_c_stream__")):
         return "give one of its columns, or the whole to Predictions.from_pandas"
     is_array = hasattr(values, "__array__") or hasattr(values, "__arrow_c_stream__")
@@ -315,7 +315,7 @@ def _normalize_array(name: str, array: NDArray[Any], values: Any) -> Any:
             )
         array = np.asarray(array.data)
     if array.ndim == 0 or array.dtype.names is not None or array.dtype.kind in "cV":
-        kinds = {"c": "complex numbers are none that a model says or a row has", "V": "name one field of its records"}
+        kinds = {"c": "complex numbers are not supported", "V": "name one field of its records"}
         why = kinds.get(array.dtype.kind, "that is one value. Give one for each row")
         raise OochubError(f"{name} must be an array with a row an example, got {_describe_given(values)}: {why}.")
     if array.dtype.kind in "OSU":  # Arrow ends bytes of "S" at a zero
@@ -365,7 +365,7 @@ def _convert_list(name: str, rows: list[Any], values: Any) -> pa.Array:
     is_number = pa.types.is_integer(inner) or pa.types.is_floating(inner)
     wrong = next((number for number, row in enumerate(rows) if _has_truth(row)), None) if is_number else None
     if wrong is not None:
-        raise OochubError(f"{name} holds numbers, and {_shorten(rows[wrong])} in row {wrong}. Give values of one type.")
+        raise OochubError(f"{name} holds numbers, but {_shorten(rows[wrong])} in row {wrong}. Give values of one type.")
     return array
 
 

@@ -64,9 +64,9 @@ def parse_options(pairs: Iterable[str], *, by: str = "--option") -> dict[str, An
     for pair in pairs:
         key, _, text = pair.partition("=")
         if not key or not text or "" in text.split(","):
-            raise OochubError(f"{by} is written key=value, or key=value,value for a list, got {pair!r}.")
+            raise OochubError(f"{by} must be written key=value, or key=value,value for a list, got {pair!r}.")
         if key in options:
-            raise OochubError(f"{by} gives {key} twice. Give it once; several values have commas between: {key}=a,b.")
+            raise OochubError(f"{by} gives {key} twice. Give it once; separate several values by commas: {key}=a,b.")
         values = [parse_value(item, by=f"{key} of {by}") for item in text.split(",")]
         options[key] = values if "," in text else values[0]
     return options

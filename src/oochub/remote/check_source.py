@@ -56,7 +56,7 @@ def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str]
     if is_offline_mode():
         raise OochubError(f"{here}, and no copy of the Hub's ({typed}) while HF_HUB_OFFLINE is set.{meant} {hint}")
     if not _is_on_hub(typed, kind):
-        alone = "" if get_token() else " Where it is private, run `hf auth login` or set HF_TOKEN first."
+        alone = "" if get_token() else " If it is private, run `hf auth login` or set HF_TOKEN first."
         raise OochubError(f"{here}, and the Hub has no {kind} of that name that you may read.{alone}{meant} {hint}")
 
 
@@ -104,8 +104,8 @@ def _ask(name: str, kind: Kind) -> bool:
         if isinstance(error, HfHubHTTPError) and error.response.status_code == _REFUSED:
             said = hide_token(error.server_message or "no reason given").rstrip(".")
             raise OochubError(
-                f"{here} refused the token ({said}). Run `hf auth login` again or correct HF_TOKEN; what is "
-                "public needs none."
+                f"{here} refused the token ({said}). Run `hf auth login` again or correct HF_TOKEN; public "
+                "repositories need none."
             ) from None
         why = hide_token(str(error)).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise OochubError(

@@ -59,7 +59,9 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
     for path in sorted(folder.rglob("*")):
         real = path.resolve()
         if not any(real.is_relative_to(cache) for cache in caches):
-            raise OochubError(f"{path} is a link out of the Hub's cache, so it is not read. Delete {folder}.")
+            raise OochubError(
+                f"{path} is a link that points outside the Hub's cache, so it is not read. Delete {folder}."
+            )
         if (
             real.is_file()
             and real.name not in known
@@ -68,8 +70,8 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
         ):
             real.unlink()
             raise OochubError(
-                f"{path.relative_to(folder)} of {name} came damaged: it has not the digest that the Hub names. Try "
-                "again: it is fetched again."
+                f"{path.relative_to(folder)} of {name} arrived damaged: its digest is not the one that the Hub "
+                "names. Try again: it is fetched again."
             )
     return folder
 

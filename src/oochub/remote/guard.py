@@ -77,15 +77,15 @@ def _check_request(request: Any) -> None:
 
     if (token := get_token()) and token in str(request.url):  # its client would write it into a log
         raise OochubError(
-            f"The server at {_hide_login(constants.ENDPOINT)} puts the token of the Hub into an address, so nothing "
-            "was asked there. Check HF_ENDPOINT."
+            f"The server at {_hide_login(constants.ENDPOINT)} puts the Hub token into an address, so no request was "
+            "sent there. Check HF_ENDPOINT."
         )
     own = {_parse_origin(each) for each in (constants.ENDPOINT, "https://huggingface.co", "https://hf.co")}
     if "authorization" in request.headers and _parse_origin(str(request.url)) not in own:
         raise OochubError(
-            f"The server at {_hide_login(constants.ENDPOINT)} wants the token of the Hub to be sent to "
-            f"{_hide_login(str(request.url))}, so nothing was asked there. Check HF_ENDPOINT; what is public needs no "
-            "token."
+            f"The server at {_hide_login(constants.ENDPOINT)} asks to send the Hub token to "
+            f"{_hide_login(str(request.url))}, so no request was sent there. Check HF_ENDPOINT; public repositories "
+            "need no token."
         )
     limits = request.extensions.get("timeout") or {}
     allowed = {name: _PATIENCE if limits.get(name) is None else limits[name] for name in ("connect", "read", "write")}
@@ -128,7 +128,7 @@ def _limit_time(response: Any) -> Any:
                 yield chunk
                 taken = time.monotonic() - begun
                 if taken > _PATIENCE and size < _PACE * taken:
-                    raise library.ReadTimeout(f"{size:,} bytes came in {taken:.0f} seconds")
+                    raise library.ReadTimeout(f"{size:,} bytes arrived in {taken:.0f} seconds")
 
         def close(self) -> None:
             stream.close()

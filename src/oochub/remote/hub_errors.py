@@ -87,8 +87,8 @@ def _make_refusal(error: BaseException, to: str, token: str | None) -> Refusal:
     if answer is None:
         named = dict.fromkeys(_clean(str(each) or type(each).__name__, token) for each in (chain[0], chain[-1]))
         return Refusal(
-            f"The Hub could not be reached, or did not answer as it should ({': '.join(named)}). Check the connection "
-            "and push again: what is there already is not sent again.",
+            f"The Hub could not be reached, or did not answer as expected ({': '.join(named)}). Check the connection "
+            "and push again: what is already there is not sent again.",
             is_passing=not isinstance(error, ODD_ANSWERS),
         )
     status = answer.response.status_code
@@ -100,8 +100,8 @@ def _make_refusal(error: BaseException, to: str, token: str | None) -> Refusal:
         )
     elif status == 403:
         words = (
-            f"The Hub refused to write to {to} ({said}). The token must be of somebody who may write there, and be of "
-            "the kind that writes: see https://huggingface.co/settings/tokens."
+            f"The Hub refused to write to {to} ({said}). The token must belong to somebody who may write there, and "
+            "must be a write token: see https://huggingface.co/settings/tokens."
         )
     elif status == 404:
         words = f"The Hub has no {to} that this token may write to ({said}). Check the name and the revision."
@@ -109,8 +109,8 @@ def _make_refusal(error: BaseException, to: str, token: str | None) -> Refusal:
         words = f"Somebody else pushed to {to} at the same time, again and again ({said}). Push again."
     elif status in _AGAIN:
         words = (
-            f"The Hub could not take the push to {to} now ({said}). Nothing is half-pushed; push again in a while: "
-            "what is there already is not sent again."
+            f"The Hub could not take the push to {to} now ({said}). Nothing is half-pushed; push again later: what "
+            "is already there is not sent again."
         )
     else:
         words = f"The Hub refused the push to {to} ({said}). Correct what it names, and push again."

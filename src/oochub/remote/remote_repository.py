@@ -113,7 +113,7 @@ class RemoteRepository:
         try:
             return Path(place).read_text("utf-8")
         except UnicodeDecodeError:
-            raise OochubError(f"{path} of {self.name} on the Hub is no text in UTF-8. Correct or remove it.") from None
+            raise OochubError(f"{path} of {self.name} on the Hub is not UTF-8 text. Correct or remove it.") from None
 
 
 def _digest_content(content: bytes | Path, is_large: bool) -> str:

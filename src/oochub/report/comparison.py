@@ -263,8 +263,8 @@ def _check_versions(runs: Sequence[ComparedRun]) -> None:
         versions = [each.report.benchmark.version for each in (other, run)]
         if versions[0] != versions[1]:
             raise OochubError(
-                f"{other.label} is of version {versions[0]} of {run.benchmark}, {run.label} of {versions[1]}: a "
-                "version has its own rows. Evaluate both on the same one."
+                f"{other.label} is for version {versions[0]} of {run.benchmark}, but {run.label} for {versions[1]}, "
+                "and each version has its own rows. Evaluate both on the same version."
             )
 
 
@@ -433,20 +433,22 @@ def compare_files(sources: Sequence[Predictions | Report | str | Path]) -> Compa
             others.append(source if isinstance(source, Report) else _parse_path(source))
         else:
             raise OochubError(
-                f"Reports or predictions are compared, or the paths of such files, got a {type(source).__name__}. "
-                "`oochub.predict` makes predictions, `oochub.evaluate` a report of them."
+                "Only reports or predictions, or paths of such files, can be compared, got a "
+                f"{type(source).__name__}. `oochub.predict` makes predictions, `oochub.evaluate` a report from them."
             )
     if predictions and others:
         named = predictions[0] if isinstance(predictions[0], Path) else "PREDICTIONS"
         made = choose_wording("oochub.evaluate(predictions)", f"oochub evaluate {named} --out report.json")
         raise OochubError(
-            f"Predictions are compared with predictions, reports with reports, got {_describe_given(predictions[0])} "
-            f"and {_describe_given(others[0])}. Make a report of the predictions: {made}."
+            "Predictions can only be compared with predictions, and reports with reports, got "
+            f"{_describe_given(predictions[0])} and {_describe_given(others[0])}. Make a report from the "
+            f"predictions: {made}."
         )
     if predictions and len(predictions) != 2:
         raise OochubError(
-            f"Exactly two predictions are compared, example by example, got {len(predictions)}. For more models make a "
-            f"report of each with `{choose_wording('oochub.evaluate', 'oochub evaluate')}`, and compare the reports."
+            f"Exactly two predictions can be compared, example by example, got {len(predictions)}. For more models "
+            f"make a report of each with `{choose_wording('oochub.evaluate', 'oochub evaluate')}`, and compare the "
+            "reports."
         )
     reports = [
         report

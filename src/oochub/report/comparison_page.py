@@ -77,7 +77,7 @@ def make_gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatri
         if number not in report:
             continue
         if (name, column) in cells:
-            raise OochubError(f"Two reports are of {name} on {column}. Leave one out: a cell holds one number.")
+            raise OochubError(f"Two reports are for {name} on {column}, but a cell holds one number. Leave one out.")
         estimate, lost = report[number], float("nan")
         if number == GAP and described.unit == "fraction" and not format_numbers.is_undefined(estimate):
             lost = max(0.0, estimate.value if described.direction == "lower" else -estimate.value)

@@ -284,8 +284,8 @@ def _check_same_rows(runs: Sequence[ComparedRun], name: str) -> None:
         marks = {part.examples for part in (here, there) if part.examples is not None}  # older reports have none
         if here.n != there.n or len(marks) > 1:
             raise OochubError(
-                f"{other.label} and {run.label} are both of {run.benchmark}/{run.config}, but their rows {name} are "
-                f"not the same ({there.n:,} and {here.n:,}). Predict both on the same data."
+                f"{other.label} and {run.label} are both for {run.benchmark}/{run.config}, but their rows {name} "
+                f"differ ({there.n:,} and {here.n:,}). Predict both on the same data."
             )
 
 
@@ -389,8 +389,8 @@ def _find_reported_columns(
     if not chosen:
         listed = "; ".join(f"{number}: {model.title}" for number, model in models.items())
         raise OochubError(
-            f"The paper of {benchmark} has tables of several models ({listed}), and the reports do not say that one of "
-            f"these was trained. Name a table with {choose_wording('table=', '--table')}."
+            f"The paper of {benchmark} has tables for several models ({listed}), and the reports do not say that one "
+            f"of these was trained. Name a table with {choose_wording('table=', '--table')}."
         )
     return {model.title: find_reported_numbers(benchmark, metric, slice, model=model) for model in chosen}
 

@@ -75,8 +75,8 @@ def embed_picture(image: str, what: str) -> tuple[Markup, int]:
         data = b""
     if not data.startswith(b"\xff\xd8\xff"):
         raise OochubError(
-            f"The image of {wording.name(what)!r} must be a base64 JPEG, and it is not. "
-            "Make the report again with `oochub evaluate`, or render it without images."
+            f"The image of {wording.name(what)!r} must be a base64 JPEG, but is not. Make the report again with "
+            "`oochub evaluate`, or render it without images."
         )
     return Markup("data:image/jpeg;base64,{}").format(image), len(data)
 

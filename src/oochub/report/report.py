@@ -269,7 +269,7 @@ class Report:
         first = next(iter(inspect.signature(function).parameters))
         if first != "report":
             raise OochubError(
-                f"{kind} is made of {first}, not of one report. `oochub list figure` says what each shows."
+                f"{kind} needs {first}, not one report. `oochub list figure` says what each figure shows."
             )
         return function(self, ax=ax)
 
@@ -290,7 +290,7 @@ def _check_value(what: str, estimate: Estimate, described: MetricDescription | N
     """Refuses a number that its metric cannot have; nan and a metric without bounds are fine."""
     low, high = (None, None) if described is None else (described.minimum, described.maximum)
     if (low is not None and estimate < low - _ROUNDING) or (high is not None and estimate > high + _ROUNDING):
-        raise OochubError(f"{what} is {estimate.value:g}, which it cannot be. Make the report again.")
+        raise OochubError(f"{what} is {estimate.value:g}, which is not possible. Make the report again.")
 
 
 def _add_words(report: Report) -> Report:

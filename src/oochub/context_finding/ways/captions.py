@@ -101,13 +101,13 @@ class Captions(ContextWay):
         from oochub.models.model_source import ModelSource
 
         if not isinstance(model, str | Path):
-            raise OochubError(f"captions takes a folder or Hub id of a captioner, got a {type(model).__name__}.")
+            raise OochubError(f"captions needs a folder or Hub id of a captioner, got a {type(model).__name__}.")
         for name, number in (("captions", captions), ("fewest", fewest), ("most", most)):
             if not isinstance(number, int) or number < 1:
-                raise OochubError(f"{name} is a whole number from 1 on, got {number!r}.")
+                raise OochubError(f"{name} must be a whole number, 1 or more, got {number!r}.")
         if not (0 < top_p <= 1 and 0 < hard < 1 and (tau is None or -1 <= tau <= 1)):
             raise OochubError(
-                f"top_p is in (0, 1], hard in (0, 1) and tau a cosine in [-1, 1], got {top_p}, {hard} and {tau}."
+                f"top_p must be in (0, 1], hard in (0, 1) and tau a cosine in [-1, 1], got {top_p}, {hard} and {tau}."
             )
         self._source, self._encoder, self._device_name = ModelSource(model), str(encoder), device
         self._count, self._top_p, self._seed = captions, float(top_p), seed
@@ -149,8 +149,8 @@ class Captions(ContextWay):
         chosen = chosen_on & said
         if not chosen.any():
             raise OochubError(
-                f"What is usual is chosen on no image: of {int(chosen_on.sum())} to choose on none has a caption. "
-                "Give more images, or another captioner."
+                f"None of the {int(chosen_on.sum())} images to choose on has a caption, so nothing says what is "
+                "usual. Give more images, or another captioner."
             )
         gists = self._compute_gists(captions, said, label, classes, chosen)
         words = _find_caption_words(

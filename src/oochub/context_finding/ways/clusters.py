@@ -83,7 +83,7 @@ class Clusters(ContextWay):
         from oochub.models.model_source import ModelSource
 
         if k is not None and k < 2:
-            raise OochubError(f"k is 2 or more clusters, got {k}.")
+            raise OochubError(f"k must be 2 or more clusters, got {k}.")
         mask_region(1, 1, region=region, depth=_RIM)
         self._region = region
         self._source, self._k, self._pooling, self._seed = ModelSource(model), k, pooling, seed
@@ -124,8 +124,8 @@ class Clusters(ContextWay):
         most = min(_MOST, int(chosen_on.sum()) // 2) if self._k is None else self._k
         if chosen_on.sum() < 4 or most > chosen_on.sum() // 2:
             raise OochubError(
-                f"{most} clusters cannot be chosen on {int(chosen_on.sum())} images, two each are the fewest. Give "
-                "more images, or fewer clusters."
+                f"{most} clusters need at least two images each to choose on, got {int(chosen_on.sum())}. Give more "
+                "images, or fewer clusters."
             )
         is_own = bool(classes) and set(classes) <= set(getattr(self._source.config, "id2label", {}).values())
         column = measures.column("feature")
@@ -136,7 +136,7 @@ class Clusters(ContextWay):
         order = np.argsort(-sizes, kind="stable")
         return NamedContexts(
             names=tuple(f"cluster {number + 1}" for number in range(k)),
-            words=tuple(f"cluster {number + 1} of {k} by what the model sees" for number in range(k)),
+            words=tuple(f"cluster {number + 1} of {k} of the model's features" for number in range(k)),
             has=place[:, None] == order[None],
             settings={
                 "k": k,
@@ -153,23 +153,23 @@ class Clusters(ContextWay):
 
         if is_own and self._region == "picture":
             return (
-                f"{self.model} tells these classes apart itself, so that what it sees of whole images is largely "
-                "what it answers: the mean of each class is taken out of the features, and no direction is claimed of "
-                "a gap. Look at the rim, or take an encoder that was not trained for these classes.",
+                f"{self.model} tells these classes apart itself, so its features of whole images are largely its "
+                "predictions: the mean of each class is subtracted from the features, and no direction of a gap is "
+                "claimed. Use the rim, or an encoder that was not trained for these classes.",
             )
         if is_own:
             return (
-                f"{self.model} tells these classes apart itself: where a thing reaches the rim, clusters may be what "
-                "it answers. Look at their images, or take an encoder that was not trained for these classes.",
+                f"{self.model} tells these classes apart itself: if a thing reaches the rim, clusters may be its "
+                "predictions. Look at their images, or use an encoder that was not trained for these classes.",
             )
         alike = adjusted_rand_score(label, place)
         if alike < _ALIKE:
             return ()
         half = choose_wording('choose_on="half"', "--choose-on half")
         return (
-            f"The clusters are nearly the classes (adjusted Rand index {alike:.2f} on the rows chosen on): each class "
-            "has a context of its own there, or the model sees the class itself. Look at their images; "
-            f"{half} chooses on other rows than those of train.",
+            f"The clusters are nearly the classes (adjusted Rand index {alike:.2f} on the rows chosen on): either "
+            "each class has its own context there, or the features show the class itself. Look at their images; "
+            f"{half} chooses on rows outside train.",
         )
 
     def _cluster(
@@ -248,7 +248,10 @@ def _project_within_classes(
     scatter = sum(((part @ basis).T @ (part @ basis) for part in beyond()), np.zeros((basis.shape[1],) * 2, np.float32))
     whole = sum(float(np.square(part, dtype=np.float64).sum()) for part in beyond())
     if whole == 0:
-        raise OochubError("What the model sees does not differ beyond the class: there are no clusters.")
+        raise OochubError(
+            "The model's features do not differ beyond the class, so there are no clusters. Use another model, or "
+            "another method."
+        )
     variance, turn = np.linalg.eigh(scatter.astype(np.float64))
     mean_variance = whole / min(size, max(1, int(chosen_on.sum()) - len(known)))
     count = min(_MOST_PARTS, max(1, int((variance > mean_variance).sum())))

@@ -106,8 +106,8 @@ class Properties(ContextWay):
         """See `ContextWay.name`."""
         if chosen_on.sum() < len(_HUES):
             raise OochubError(
-                f"The thirds of a property are chosen on {int(chosen_on.sum())} images, and {len(_HUES)} are the "
-                "fewest. Give more images."
+                f"The thirds of a property need at least {len(_HUES)} images to be chosen on, got "
+                f"{int(chosen_on.sum())}. Give more images."
             )
         found: dict[str, tuple[str, NDArray[np.bool_]]] = {}
         thresholds: dict[str, list[float]] = {}

@@ -78,7 +78,7 @@ class Segments(ContextWay):
         from oochub.models.model_source import ModelSource
 
         if not (alpha >= 0 and 0 <= beta < 1):
-            raise OochubError(f"alpha is at least 0 and beta a fraction in [0, 1), got {alpha} and {beta}.")
+            raise OochubError(f"alpha must be at least 0 and beta a fraction in [0, 1), got {alpha} and {beta}.")
         self._source, self._alpha, self._beta = ModelSource(model), alpha, beta
         self._processor, self._device_name = image_processor, device
         self._auto = _load_auto_model(self._source)
@@ -129,7 +129,7 @@ class Segments(ContextWay):
     ) -> NamedContexts:
         """See `ContextWay.name`."""
         if not chosen_on.any():
-            raise OochubError("What is a context is chosen on no image. Give more images.")
+            raise OochubError("There are no images to choose contexts on. Give more images.")
         self.check(classes)
         column = join_chunks(measures.column("areas"))
         areas = column.flatten().to_numpy().reshape(len(column), len(self._names))
@@ -227,8 +227,8 @@ class Segments(ContextWay):
             device, inputs = choose_device(self._device_name), self._inputs
             if not hasattr(inputs.processor, "post_process_semantic_segmentation"):
                 raise OochubError(
-                    f"{type(inputs.processor).__name__} makes no map of classes, so it is no processor of a segmenter. "
-                    "Pass the one that the model was published with, image_processor=."
+                    f"{type(inputs.processor).__name__} makes no map of classes, so it is not the processor of a "
+                    "segmentation model. Pass the one that the model was published with, image_processor=."
                 )
             network = self._source.open(self._auto, inputs, logits=_get_answers, whole=True).model.to(device)
             self._opened = inputs, network, device
@@ -245,8 +245,8 @@ def _load_auto_model(source: Any) -> str:
         fault = error
     if fault or source.config.model_type in _OTHERS:
         raise OochubError(
-            f"segments looks with a semantic segmenter of transformers that reads an image and nothing else, and "
-            f"{source.about('segments').id} is a {source.architecture or 'model that does not say what it is'}. Take "
+            "segments needs a semantic segmentation model of transformers that takes only an image, but "
+            f"{source.about('segments').id} is a {source.architecture or 'model that does not say what it is'}. Use "
             "one such as SegFormer, UperNet, BEiT, DPT, MaskFormer or Mask2Former."
         ) from fault
     return name

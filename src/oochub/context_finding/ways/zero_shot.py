@@ -76,13 +76,15 @@ class ZeroShot(ContextWay):
 
         self._names = _check_names(names)
         if threshold is not None and not (isinstance(threshold, int | float) and 0 < threshold < 1):
-            raise OochubError(f"threshold is a probability between 0 and 1, got {threshold!r}. 0.5 is a beginning.")
+            raise OochubError(f"threshold must be a probability between 0 and 1, got {threshold!r}. Start with 0.5.")
         used = read_templates(templates, what="templates")
         if neutral is None and (threshold is not None or len(self._names) == 1):
             neutral = _NEUTRAL
         beside = () if neutral is None else read_templates(neutral, what="neutral")
         if named := [text for text in beside if "{}" in text]:
-            raise OochubError(f"neutral texts name nothing, got {named[0]!r}. Give one without {{}}: {_NEUTRAL!r}.")
+            raise OochubError(
+                f"Neutral texts must not name a thing, got {named[0]!r}. Give one without {{}}: {_NEUTRAL!r}."
+            )
         self._threshold, self._has_neutral = threshold, bool(beside)
         self._texts = [*write_prompts(self._names, used), *([beside] if beside else [])]
         self._source = ModelSource(model)
@@ -170,10 +172,14 @@ def _check_names(names: Sequence[str] | str) -> tuple[str, ...]:
     given = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
     if not given or "" in given:
         how = choose_wording('names=["grass", "beach", "road"]', "--names grass,beach,road")
-        raise OochubError(f"zero_shot takes one name or more, none of them empty, got {names!r}. Such as {how}.")
+        raise OochubError(
+            f"zero_shot needs at least one name, and none may be empty, got {names!r}. For example {how}."
+        )
     for number, name in enumerate(given):
         if twice := [other for other in given[:number] if list_class_words(other) & list_class_words(name)]:
-            raise OochubError(f"The names of contexts have {twice[0]!r} and {name!r}, which are one. Leave one out.")
+            raise OochubError(
+                f"The names of contexts contain {twice[0]!r} and {name!r}, which are the same. Leave one out."
+            )
     return tuple(given)
 
 
@@ -184,7 +190,7 @@ def _check_kind(source: Any) -> None:
         DualEncoder.check_kind(source, mode="zero_shot")
     except OochubError as error:
         raise OochubError(
-            f"zero_shot looks with a model of images and texts, and {source.about('zero_shot').id} is a "
-            f"{source.architecture or 'model that does not say what it is'}. Take a CLIP, SigLIP, ALIGN, AltCLIP, BLIP "
-            "or Chinese-CLIP model."
+            f"zero_shot needs a model of images and texts, but {source.about('zero_shot').id} is a "
+            f"{source.architecture or 'model that does not say what it is'}. Use a CLIP, SigLIP, ALIGN, AltCLIP, "
+            "BLIP or Chinese-CLIP model."
         ) from error

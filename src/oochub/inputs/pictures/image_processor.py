@@ -17,7 +17,7 @@ _NEEDED = {
     "do_center_crop": ("crop_size",),
 }
 _FILES = ("preprocessor_config.json", "processor_config.json")
-_NEXT = "Take the file of the model, or write it with save_pretrained of its image processor."
+_NEXT = "Copy the model's file, or write it with save_pretrained of its image processor."
 
 
 def load_image_processor(source: str) -> Any:
@@ -45,15 +45,16 @@ def load_image_processor(source: str) -> Any:
         option = choose_wording("image_processor=FOLDER_OR_ID", "--image-processor FOLDER_OR_ID")
         raise OochubError(
             f"{source} has no image processor ({_FILES[0]}), which says how its images are resized and normalized. "
-            f"Predict with {option}, that of the model it was tuned from, or save it beside the weights."
+            f"Predict with {option}, the processor of the model that it was fine-tuned from, or save that beside the "
+            "weights."
         ) from error
     stated, _ = processor.get_image_processor_dict(place)
     needed = [name for step, names in _NEEDED.items() if getattr(processor, step, False) for name in names]
     missing = [name for name in needed if _has_number(processor, name) and stated.get(name) is None]
     if missing:
         raise OochubError(
-            f"The image processor of {source} does not say {', '.join(missing)}, and {type(processor).__name__} would "
-            f"take numbers of its own. {_NEXT}"
+            f"The image processor of {source} does not say {', '.join(missing)}, and {type(processor).__name__} "
+            f"would use its own numbers. {_NEXT}"
         )
     check_image_processor(processor)
     return processor
@@ -83,7 +84,7 @@ def check_image_processor(processor: Any) -> None:
             value = getattr(processor, name)
             if isinstance(value, list | tuple) and len(value) != _CHANNELS:
                 raise OochubError(
-                    f"{name} of the image processor is of {len(value)} channels, images have {_CHANNELS}. {_NEXT}"
+                    f"{name} of the image processor has {len(value)} channels, but images have {_CHANNELS}. {_NEXT}"
                 )
     if getattr(processor, "do_rescale", False) and not _read_numbers(processor.rescale_factor, above=0):
         raise _raise_wrong_value("rescale_factor", "a finite number above 0", processor.rescale_factor)

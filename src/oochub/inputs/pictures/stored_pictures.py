@@ -62,6 +62,6 @@ def keep_encoded(dataset: Any) -> Any:
 
     if "image" not in (dataset.column_names or []):
         raise OochubError(
-            f"The data set has no column 'image', only {dataset.column_names}. Rename the image's column."
+            f"The data set has no column 'image', only {dataset.column_names}. Rename the column of images."
         )
     return dataset.with_format(None).cast_column("image", ImageFeature(decode=False))

@@ -64,7 +64,7 @@ class HeadMode(Mode):
         if says_tokens != (self.kind.name == "tokens"):
             what, truth = ("tokens", self.kind.name) if says_tokens else ("no tokens", "tokens")
             raise OochubError(
-                f"A model of {inputs.words()} answers with {what}, and the rows have {truth}. Take another."
+                f"A model of {inputs.words()} answers with {what}, but the rows have {truth}. Use another model."
             )
         self._map = _make_label_map(source.config, data.part, self.kind, given, restrict)
         model, unexpected = source.open(inputs.auto_model, inputs)
@@ -84,9 +84,7 @@ class HeadMode(Mode):
     def head(self, probe: Mapping[str, torch.Tensor]) -> Head:
         """See `Mode.head`; of the first output of each class."""
         if isinstance(self.network, _NextTokens):
-            raise OochubError(
-                "Features are of rows with one answer, and these have one for each token. Leave them out."
-            )
+            raise OochubError("Features need rows with one answer, but these have one for each token. Leave them out.")
         head, first = find_head(self._model, probe), [outputs[0] for outputs in self._map.outputs]
         return head._replace(weight=head.weight[first], bias=head.bias[first])
 
@@ -127,17 +125,19 @@ def _make_label_map(
     has_truth = kind.label_column in features and kind.is_truth(features[kind.label_column])
     names = kind.class_names(part) if has_truth else None
     if kind.problem_type == "regression" and len(own) != 1:
-        raise OochubError(f"A number needs one output, and the model has {len(own)}. Train one with `oochub train`.")
+        raise OochubError(
+            f"A number needs a model with one output, but this one has {len(own)}. Train one with `oochub train`."
+        )
     if names is None and (given is not None or restrict):
         options = choose_wording("label_map= and restrict=", "--label-map and --restrict")
-        raise OochubError(f"{options} are about classes with names, and the data set has none. Leave them out.")
+        raise OochubError(f"{options} concern classes with names, but the data set has none. Leave them out.")
     if not kind.has_classes:
         return LabelMap.in_order([kind.label_column])
     found = LabelMap.in_order(own) if names is None else match_classes(own, names, given=given, restrict=restrict)
     if not kind.one_answer and (found.has_sums or found.left_out):
         raise OochubError(
-            f"Several classes of a model for one, and rows left out, are of data with one class a row; these rows have "
-            f"{kind.name}. Give each class one class of the model."
+            "Mapping several classes of a model to one, and leaving rows out, need data with one class per row; "
+            f"these rows have {kind.name}. Give each class one class of the model."
         )
     return found
 
@@ -175,12 +175,14 @@ class _NextTokens(nn.Module):  # type: ignore[misc]
         largest, length = int(input_ids.max()), input_ids.shape[1]
         if largest >= self._vocabulary:
             raise OochubError(
-                f"The data set has the token {largest}, and the model knows those from 0 to {self._vocabulary - 1}. "
-                "Take a model of the same tokenizer."
+                f"The data set has the token {largest}, but the model knows only those from 0 to "
+                f"{self._vocabulary - 1}. Use a model with the same tokenizer."
             )
         if length > self._longest:
-            raise OochubError(f"A row has {length} tokens, and the model reads at most {self._longest}. Cut the rows.")
+            raise OochubError(
+                f"A row has {length} tokens, but the model reads at most {self._longest}. Shorten the rows."
+            )
         logits = self.model(input_ids=input_ids, attention_mask=attention_mask).logits
         if not logits.isfinite().all():
-            raise OochubError("The model gives logits that are not finite. It diverged, or needs more bits.")
+            raise OochubError("The model gives logits that are not finite. It diverged, or needs a higher precision.")
         return _Said(logits.argmax(-1).masked_fill(attention_mask == 0, -1))

@@ -103,7 +103,7 @@ class _Probed(nn.Module):  # type: ignore[misc]
 def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     """The classes, after a look at what can be known before the weights are opened."""
     if inputs.words() == "texts":
-        raise OochubError('The mode linear_probe reads images and arrays. A model of texts takes mode "head".')
+        raise OochubError('The mode linear_probe reads images and arrays. For a model of texts use the mode "head".')
     hold_out = choose_wording(
         'datasets.DatasetDict(train=..., test=...), or rows.train_test_split(0.2, stratify_by_column="label").',
         "make folders or files train and test.",
@@ -111,12 +111,12 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
     if _TRAIN not in data.splits:
         found = ", ".join(map(str, data.splits))
         raise OochubError(
-            f"A linear probe learns from a split {_TRAIN}, and the data set has {found}. Give it one: {hold_out} "
-            "A model gets a head of its own by `oochub train --model MODEL`."
+            f"A linear probe learns from a split {_TRAIN}, but the data set has {found}. Give it one: {hold_out} Or "
+            "train a head with `oochub train --model MODEL`."
         )
     if len(data.splits) == 1:
         raise OochubError(
-            f"All rows are in {_TRAIN}, so none is left to be predicted: a probe is not scored on what it learned. "
+            f"All rows are in {_TRAIN}, so none are left to predict: a probe is not scored on its training rows. "
             f"Hold some out: {hold_out}"
         )
     features: Mapping[str, Any] = data.splits[_TRAIN].features or {}
@@ -125,8 +125,8 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
         found = "no label" if name is None else f"the kind {name}"
         modes = choose_wording('mode="head"', "--mode head")
         raise OochubError(
-            f"A linear probe answers with a class, and the split {_TRAIN} has {found}. {modes} takes a model that "
-            "was trained for it."
+            f"A linear probe predicts a class, but the split {_TRAIN} has {found}. {modes} uses a model that was "
+            "trained for it."
         )
     names = get_output("classes").class_names(data.splits[_TRAIN])
     own = (data.part.features or {}).get("label")
@@ -140,9 +140,9 @@ def _find_class_names(inputs: Input, data: PredictedData) -> tuple[str, ...]:
             'Cast it: dataset.cast_column("label", datasets.ClassLabel(names=[...])).',
             "Name a column of text by --label-column.",
         )
-        raise OochubError(f"The label of {_TRAIN} has numbers and no names. {named}")
+        raise OochubError(f"The label of {_TRAIN} has numbers but no names. {named}")
     if len(names) < 2:
-        raise OochubError(f"A linear probe tells classes apart, and the data set has one, {names[0]}.")
+        raise OochubError(f"A linear probe tells classes apart, but the data set has only one, {names[0]}.")
     return tuple(names)
 
 
@@ -191,9 +191,7 @@ def _read_or_extract(
             with write_whole(file) as draft:
                 save_tensors(made._asdict(), draft, about={"key": key})
         except OochubError as error:
-            warnings.warn(
-                f"The features of {split} are not kept for the next time. {error}", OochubWarning, stacklevel=2
-            )
+            warnings.warn(f"The features of {split} could not be cached. {error}", OochubWarning, stacklevel=2)
     return made
 
 
@@ -208,7 +206,7 @@ def _extract_features(encoder: Encoder, inputs: Input, data: PredictedData, part
             labels += [-1 if label is None else label for label in batch.columns["label"]]
             bar.update(len(features[-1]))
     if not features:
-        raise OochubError(f"The split {split} has no example that can be read, and the linear probe learns from it.")
+        raise OochubError(f"No example of the split {split} can be read, but the linear probe learns from it.")
     values, label = np.concatenate(features), np.asarray(labels, dtype=np.int64)
     if not np.isfinite(values).all():
         raise OochubError(f"The model gives features of {split} that are not finite. Its weights are damaged.")

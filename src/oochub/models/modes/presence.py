@@ -103,7 +103,7 @@ class PresenceMode(Mode):
         missing = [name for name in ("width", "height") if name not in columns]
         if missing:
             raise OochubError(
-                f"Boxes are in pixels, and the data set does not say how large its images are: it has no column "
+                "Boxes are in pixels, but the data set does not say how large its images are: it has no column "
                 f"{' and '.join(missing)}. Add the columns width and height, in pixels."
             )
         size = np.stack([np.asarray(columns[name], np.float32) for name in ("width", "height")], axis=1)
@@ -173,7 +173,8 @@ def _find_thing(names: Sequence[str], record: BuildRecord | None) -> PresenceCla
     thing = presence_class(names, record.facts if record else BuildFacts())
     if thing is None:
         raise OochubError(
-            "A detector or segmenter says whether a thing is there: the data set needs two classes of which one says "
-            f'"no", such as no_car and car, or several labels a row; it has {", ".join(names[:6]) or "no classes"}.'
+            "A detection or segmentation model says whether a thing is present, so the data set needs two classes of "
+            "which one means absence, such as no_car and car, or several labels per row; it has "
+            f"{', '.join(names[:6]) or 'no classes'}."
         )
     return thing

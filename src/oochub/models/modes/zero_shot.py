@@ -98,8 +98,8 @@ class ZeroShotMode(Mode):
         )
         if (thing is not None and given is None) or against:
             self.notes = (
-                f"that a thing is absent is read from texts that do not name it ({'; '.join(absent)}): the threshold "
-                "is theirs, so read the ranking (AUC) rather than the accuracy",
+                f"absence of a thing is judged by texts that do not name it ({'; '.join(absent)}), which set the "
+                "threshold, so read the ranking (AUC) rather than the accuracy",
             )
 
 
@@ -139,7 +139,7 @@ def _find_classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ..
             "Cast its label to datasets.ClassLabel(names=...), or give texts: prompts=.",
             "Name a column of text by --label-column, or give texts: --mode-option prompts=FILE.",
         )
-        raise OochubError(f"The data set does not name its classes, so there is no text for them. {named}")
+        raise OochubError(f"The data set does not name its classes, so there are no texts for them. {named}")
     return kind, tuple(names)
 
 
