@@ -244,7 +244,7 @@ def find_processor_kind(processor: Any) -> type[Input]:
 
     >>> find_processor_kind(3)
     Traceback (most recent call last):
-    oochub.errors.OochubError: A processor is that of arrays, ..., got int. Pass the model's own.
+    oochub.errors.OochubError: A processor must be for arrays, ..., got int. Pass the model's own.
     """
     names = catalog.names("input")
     for name in names:
@@ -266,7 +266,7 @@ def check_config(inputs: Input, config: Any) -> None:
     >>> arrays = catalog.get("input", "arrays")(ArrayProcessor(column="array", shape=(8, 4, 4)))
     >>> check_config(arrays, ResNetConfig())
     Traceback (most recent call last):
-    oochub.errors.OochubError: The model's config says num_channels=3, and the arrays of the data set need 8.
+    oochub.errors.OochubError: The model's config says num_channels=3, but the arrays of the data set need 8.
     """
     for name, value in inputs.config(inputs.processor).items():
         own = getattr(config, name, value)

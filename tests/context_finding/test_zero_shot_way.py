@@ -160,15 +160,15 @@ def test_what_cannot_be(clip, tmp_path):
             ZeroShot(model=clip, names=names)
     with pytest.raises(OochubError, match="contain 'Snow' and 'snow', which are the same"):
         ZeroShot(model=clip, names=["Snow", "beach", "snow"])
-    with pytest.raises(OochubError, match=r"threshold is a probability between 0 and 1, got 1\."):
+    with pytest.raises(OochubError, match=r"threshold must be a probability between 0 and 1, got 1\."):
         ZeroShot(model=clip, names=NAMES, threshold=1)
     with pytest.raises(OochubError, match=r"templates must be one of photo, imagenet_7"):
         ZeroShot(model=clip, names=NAMES, templates="a photo")
     with pytest.raises(OochubError, match=r"Neutral texts must not name a thing, got 'no \{\}'"):
         ZeroShot(model=clip, names=NAMES, neutral=["a photo.", "no {}"])
-    with pytest.raises(OochubError, match="tokens, and the model reads 64"):
+    with pytest.raises(OochubError, match="tokens, but the model reads at most 64"):
         ZeroShot(model=clip, names=["snow " * 80])
-    with pytest.raises(OochubError, match=r"way zero_shot needs names="):
+    with pytest.raises(OochubError, match=r"method zero_shot needs names="):
         oochub.contexts("absent", by="zero_shot", model=clip)
     with pytest.raises(OochubError, match="needs the tokenizer of its texts"):
         processor = tiny_zero_shot.processor("clip").image_processor

@@ -68,7 +68,7 @@ def test_the_page_says_how_many_chose_and_how_many_are_reported(trained):
     rest = int((predictions.split == "validation").sum()) - chose
     report = oochub.evaluate(predictions, resamples=100)
     said = f"{chose} rows of split validation, selected by a hash of example_id, chose the epoch"
-    assert said in report.to_html() and f"the numbers are of the other {rest}" in report.to_html()
+    assert said in report.to_html() and f"the numbers are from the other {rest}" in report.to_html()
     assert "too good" not in report.to_html() and "left out" not in " ".join(report.notes)
 
 

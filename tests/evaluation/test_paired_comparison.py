@@ -264,10 +264,10 @@ _EDITS = {
         part, metadata=replace(part.metadata, class_names=("no_car", "cat"))
     ),
     "2 only in the first": lambda part: part.select(np.arange(len(part)) >= 2),
-    "another truth in the two predictions, first validation/000000000000": lambda part: part.with_table(
+    "a different truth in the two predictions, first validation/000000000000": lambda part: part.with_table(
         part.table.set_column(2, "label", pa.array(1 - part.label))
     ),
-    "another challenge": lambda part: part.with_table(
+    "a different challenge": lambda part: part.with_table(
         part.table.set_column(5, "challenge", pa.array(["easy"] * len(part)))
     ),
 }

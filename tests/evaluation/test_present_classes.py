@@ -62,7 +62,7 @@ def test_accuracy_and_loss_are_among_them():
     logits = np.array(_LOGITS, float)[:, [1, 3]]
     chosen = logits[np.arange(5), [0, 1, 1, 1, 1]]
     assert float(present["nll"]) == pytest.approx(np.mean(np.log(np.exp(logits).sum(1)) - chosen))
-    assert to_json(present)["notes"][-1] == "answers are among the 2 classes present, not all 5"
+    assert to_json(present)["notes"][-1] == "answers are limited to the 2 classes present, not all 5"
     assert not any("classes present" in note for note in to_json(every)["notes"])
     assert to_json(present)["mistakes"][0]["predicted"] == "b"
 
@@ -72,7 +72,7 @@ def test_what_the_builder_recorded_is_present_too():
     recorded = _made("renditions", _LOGITS, _LABEL, present_classes=[0, 1, 3])
     report = oochub.evaluate(recorded, metrics=["accuracy"], classes="present")
     assert float(report["accuracy"]) == 2 / 5  # row 1 is class a again
-    assert "among the 3 classes present" in to_json(report)["notes"][-1]
+    assert "limited to the 3 classes present" in to_json(report)["notes"][-1]
 
 
 def test_all_classes_present_changes_nothing():

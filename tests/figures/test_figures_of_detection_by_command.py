@@ -162,7 +162,7 @@ def test_options_reach_the_figure(files):
     ("words", "message"),
     [
         (("NO.parquet", "--plot", "score_distributions=OUT"), "shows a detector, but none is named"),
-        (("NO.parquet", "--plot", "detector_ranks=OUT"), "shows two detectors, and only msp is named"),
+        (("NO.parquet", "--plot", "detector_ranks=OUT"), "shows two detectors, but only msp is named"),
         (("NO.parquet", "--plot", "detector_ranks:against=vum=OUT"), "No detector named 'vum'. Did you mean 'vim'"),
         (("NO.parquet", "--plot", "detector_ranks:detector=enrgy=OUT"), "Did you mean 'energy'"),
         (("NO.parquet", "--plot", "detector_ranks:row=ood=OUT"), "Did you mean 'rows'"),

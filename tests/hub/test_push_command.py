@@ -39,14 +39,14 @@ def test_what_it_says(hub, oochub_push, words):
     said = json.loads(out)
     assert said["url"] == f"{hub.endpoint}/{HERE}" and len(said["commit"]) == 40 and "build.json" in said["added"]
     code, out, _ = oochub_push(*words)
-    assert code == 0 and out == f"Nothing to change: the repository holds this already.\n{hub.endpoint}/{HERE}\n"
+    assert code == 0 and out == f"Nothing to change: the repository already holds this.\n{hub.endpoint}/{HERE}\n"
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         (["--to", "nooch"], "must be named user/name"),
-        (["--config", "m2m_hard"], "names the config o2o_hard, and m2m_hard is asked for"),
+        (["--config", "m2m_hard"], "names the config o2o_hard, but m2m_hard is asked for"),
         (["--option", "varient=released"], "No option of spawrious named 'varient'. Did you mean 'variant'?"),
         (["--data-dir", "nowhere"], "nowhere"),
     ],

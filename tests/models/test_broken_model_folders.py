@@ -79,7 +79,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     ),
     "config: more classes": (
         lambda f: edited(f, CONFIG, id2label={str(k): f"LABEL_{k}" for k in range(3)}, label2id=...),
-        r"classifier\.1\.weight is \(2, 16\) in the file, \(3, 16\) in the model",
+        r"classifier\.1\.weight is \(2, 16\) in the file, but \(3, 16\) in the model",
     ),
     "weights: a pickle": (pickled, r"a pickle \(pytorch_model\.bin\).*only safetensors are read"),
     "weights: cut": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:2000]), "can be loaded"),

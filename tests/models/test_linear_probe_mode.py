@@ -291,7 +291,7 @@ _REFUSED = {
         r"the split train has the kind number\. mode=\"head\" takes",
     ),
     "no label": (lambda data: data.remove_columns("label"), {}, "the split train has no label"),
-    "a class unseen": (_one_of_three, {}, "learns each class from rows of train, and blue has none there"),
+    "a class unseen": (_one_of_three, {}, "learns each class from rows of train, but blue has none there"),
     "no names": (
         lambda data: data.cast_column("label", Value("int64")),
         {},

@@ -31,11 +31,11 @@ FAULTS = {
     ),
     "another shape": (
         lambda w: w.update({STEM: w[STEM][:, :, :3, :3].contiguous()}),
-        r"convolution\.weight is \(8, 3, 3, 3\) in the file, \(8, 3, 7, 7\) in the model",
+        r"convolution\.weight is \(8, 3, 3, 3\) in the file, but \(8, 3, 7, 7\) in the model",
     ),
     "a head of other classes": (
         lambda w: w.update({HEAD: torch.zeros(5, 16)}),
-        r"classifier\.1\.weight is \(5, 16\) in the file, \(2, 16\) in the model",
+        r"classifier\.1\.weight is \(5, 16\) in the file, but \(2, 16\) in the model",
     ),
     "all of another model": (lambda w: (w.clear(), w.update({"a": torch.zeros(1)})), "missing"),
     "not finite": (lambda w: w[STEM].fill_(float("nan")), "its weights are damaged"),

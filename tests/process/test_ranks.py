@@ -154,7 +154,7 @@ def test_a_stream_needs_ids_and_has_each_once(model, data, tmp_path, put, as_ran
 
 def test_several_ranks_need_a_file(model, data, as_ranks):
     for end in as_ranks(2, lambda: predicted(model, data)):
-        assert isinstance(end, OochubError) and "2 processes predict into one file: name it, out=" in str(end)
+        assert isinstance(end, OochubError) and "2 processes predict into one file: name it with out=" in str(end)
 
 
 def test_a_folder_that_is_not_shared_is_said(tmp_path):

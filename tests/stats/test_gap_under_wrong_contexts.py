@@ -180,7 +180,7 @@ def test_what_is_not_known_says_so():
     assert nothing.worst_case.low < 0 and 0.5 < nothing.worst_case.high <= 1
     half = gap_under_wrong_contexts(gap, wrong_having=(4, 10), wrong_lacking=(4, 10))
     assert half.corrected == pytest.approx(1.0) and math.isnan(half.corrected.high)
-    assert "too few labels checked, or too many wrong" in half.corrected.reason
+    assert "too few labels were checked, or too many are wrong" in half.corrected.reason
     too_few = stratified_gap([0.1, 0.4], [True, False], [0, 0])
     without = gap_under_wrong_contexts(too_few, wrong_having=(0, 50), wrong_lacking=(0, 50))
     assert "too few rows" in without.corrected.reason and "too few rows" in without.worst_case.reason

@@ -165,9 +165,9 @@ def test_what_does_not_fit_is_refused_before_training(tmp_path: Path) -> None:
     processor = ArrayProcessor.of(train)
     three = ResNetConfig(embedding_size=8, hidden_sizes=[8], depths=[1], layer_type="basic", num_labels=2)
     given = {"train_dataset": train, "objective": oochub.get("objective", "erm")()}
-    with pytest.raises(OochubError, match="num_channels=3, and the arrays of the data set need 4"):
+    with pytest.raises(OochubError, match="num_channels=3, but the arrays of the data set need 4"):
         RobustTrainer(ResNetForImageClassification(three), arguments(tmp_path / "run"), processor=processor, **given)
-    with pytest.raises(OochubError, match="num_channels=3, and the arrays of the data set need 4"):
+    with pytest.raises(OochubError, match="num_channels=3, but the arrays of the data set need 4"):
         oochub.predict(ResNetForImageClassification(three), train)
     with pytest.raises(OochubError, match="augment='flip' is for images"):
         made(tmp_path / "run", train, augment="flip")

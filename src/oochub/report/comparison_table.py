@@ -218,26 +218,33 @@ def build_side_tables(
 
 
 def tabulate_values(
-    values: Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]], described: MetricDescription, **words: str
+    values: Mapping[tuple[str, Column], Mapping[tuple[int, ...], Estimate]],
+    described: MetricDescription,
+    *,
+    benchmark: str,
+    metric: str,
+    slice: str,
 ) -> ComparisonTable:
     """A table of numbers that are in no report, such as those of a sweep.
 
     Args:
         values: The numbers of each config and method, by their seeds.
         described: What they mean.
-        **words: benchmark, metric and slice, as of the table; the slice "gap" has no bold cell.
+        benchmark: Name of the benchmark, as in the table.
+        metric: Name of the metric.
+        slice: Name of the slice; "gap" has no bold cell.
     """
     cells = {place: _make_cell(list(of_seed.values())) for place, of_seed in values.items()}
     rows, methods = list(dict.fromkeys(row for row, _ in values)), list(dict.fromkeys(column for _, column in values))
     if len(rows) > 1:
         cells |= {(AVERAGE, column): cell for column, cell in _average_cells(rows, methods, cells, values)}
         rows.append(AVERAGE)
-    judged = [] if words["slice"] == "gap" else rows
-    where = words["slice"].replace("_", " ")
+    judged = [] if slice == "gap" else rows
+    where = slice.replace("_", " ")
     return ComparisonTable(
-        benchmark=words["benchmark"],
-        metric=words["metric"],
-        slice=words["slice"],
+        benchmark=benchmark,
+        metric=metric,
+        slice=slice,
         where=where,
         brief=where,
         title=described.title,

@@ -236,7 +236,6 @@ def describe_worst_group(report: "Report") -> str:
 
     Where the list of groups gives the same number another interval, both are named.
 
-
     The worst of all groups is that of Sagawa et al. and WILDS; NOOCH's is the worse of those out of context.
     """
     rows = {row.group: row for row in report.group_rows}
