@@ -27,8 +27,8 @@ class ObjectMasks:
 
     >>> ObjectMasks("no/such/folder")
     Traceback (most recent call last):
-    oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the size of its \
-image, <example_id>.png, white on the object and black elsewhere.
+    oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the same size \
+as its image, named <example_id>.png, white on the object and black elsewhere.
     """
 
     def __init__(self, folder: str | Path, thing: str | None = None) -> None:

@@ -115,7 +115,7 @@ def _select_rows(frame: "pd.DataFrame", detector: str | None, metric: str, model
     rows = frame[frame["seed"].notna() & (frame["metric"] == metric)]
     if not len(rows):
         raise OochubError(
-            f"None of these {len(frame)} numbers is a {metric} of an untrained model (with the column seed filled "
+            f"None of these {len(frame)} numbers is the {metric} of an untrained model (with the column seed filled "
             "in). `oochub imagenet_ood detect MODELS --random 5 --out FOLDER` makes five copies of each architecture."
         )
     for column, name in (("detector", detector), ("model", model)):

@@ -198,8 +198,8 @@ class MaskFiles(ObjectArea):
 
     >>> MaskFiles("no/such/folder")
     Traceback (most recent call last):
-    oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the size of its \
-image, named by the row's id or its image's file, white on the object and black elsewhere.
+    oochub.errors.OochubError: There is no folder of masks at no/such/folder. A mask is a PNG of the same size \
+as its image, named by the row's id or the image's file, white on the object and black elsewhere.
     """
 
     def __init__(self, folder: str | Path) -> None:

@@ -73,7 +73,7 @@ def test_rows_out_of_context_are_looked_at():
     ("options", "words"),
     [
         ({"label": "poodle"}, "No class named 'poodle'"),
-        ({"label": "corgi", "answer": "corgi"}, "corgi taken for corgi is no mistake"),
+        ({"label": "corgi", "answer": "corgi"}, "corgi taken for corgi is not a mistake"),
         ({"label": "labrador"}, "makes no mistake of labrador taken for another among all of test. Name other classes"),
     ],
 )
@@ -250,7 +250,7 @@ def test_masks_of_coco_are_those_of_all_annotations(tmp_path):
     assert masks.mask("8", (12, 10)).shape == (10, 12) and not masks.mask("8", (12, 10)).any()
     with pytest.raises(OochubError, match="are not a task of nooch, so nothing says which object"):
         ObjectMasks(tmp_path).check(["7"])
-    with pytest.raises(OochubError, match="there is a '0/snow/corgi/1'"):
+    with pytest.raises(OochubError, match="ids, which are numbers, but one id is '0/snow/corgi/1'"):
         masks.check(["0/snow/corgi/1"])
 
 

@@ -99,7 +99,7 @@ _WRONG = {
     "no image": ("list_attr_celeba.csv", "000003.jpg", "000009.jpg", r"1 of the 4 files .* line 4, 000009.jpg"),
     "leaves": ("list_attr_celeba.csv", "000003.jpg", "../000003.jpg", r"line 4: image_id leads out of"),
     "twice": ("list_eval_partition.csv", "000003.jpg", "000001.jpg", r"lines 2 and 4 have the same image_id"),
-    "a count": ("list_attr_celeba.txt", "4\n", "5\n", r"has 4 rows, but its first line says '5'"),
+    "a count": ("list_attr_celeba.txt", "4\n", "5\n", r"has 4 rows, and its first line says '5'"),
     "no count": ("list_attr_celeba.txt", "4\n", "", r"lacks the column Blond_Hair"),
     "an empty text": ("list_attr_celeba.txt", None, "", r"lacks the column Blond_Hair"),
 }

@@ -407,7 +407,7 @@ def test_pictures_of_no_class_and_folders_that_lack_the_set(imagenet, tmp_path):
     for name in ("imagenet/val/n01443537/ILSVRC2012_val_00000001.JPEG", "imagenet/val/n00004475/b.JPEG"):
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_bytes(_jpeg())
-    with pytest.raises(oochub.OochubError, match=r"1 images in .* belong to no class of ImageNet-1K: n00004475/b.JPEG"):
+    with pytest.raises(oochub.OochubError, match=r"1 images in .* are of no class of ImageNet-1K: n00004475/b.JPEG"):
         _load("imagenet_1k", tmp_path)
     with pytest.raises(oochub.OochubError, match=r"it lacks imagenet-c/") as error:
         _load("fog_1", tmp_path)

@@ -266,9 +266,7 @@ def test_a_build_without_a_row_says_where_nothing_was_found(hundred, tmp_path, m
     """`datasets` alone says: Instruction "train" corresponds to no data!"""
     monkeypatch.setattr(Spawrious, "_generate_tables", lambda self, root, shards: iter(()))
     builder = Spawrious(config_name="o2o_hard", data_dir=str(hundred), cache_dir=str(tmp_path))
-    with pytest.raises(
-        oochub.OochubError, match=r"spawrious/o2o_hard has no rows in train, validation, test, out of 0"
-    ):
+    with pytest.raises(oochub.OochubError, match=r"spawrious/o2o_hard has no row in train, validation, test, of 0"):
         builder.download_and_prepare()
 
 

@@ -146,7 +146,7 @@ _WRONG = {
     "id twice": ((3, "1,002.Jay/Jay_1.jpg,0,1,0,/b/2.jpg"), r"lines 2 and 4 have the same img_id, '1'"),
     "file twice": ((3, "7,001.Gull/Gull_1.jpg,0,1,0,/b/2.jpg"), r"lines 2 and 4 have the same img_filename"),
     "a field less": ((3, "7,002.Jay/Jay_1.jpg,0,1,0"), r"line 4: 5 fields where 6 columns are named"),
-    "an open quote": ((3, '7,"002.Jay/Jay_1.jpg,0,1,0,/b/2.jpg'), r"line \d: not valid CSV"),
+    "an open quote": ((3, '7,"002.Jay/Jay_1.jpg,0,1,0,/b/2.jpg'), r"line \d: this is no CSV"),
     "no column": ((0, _HEADER.replace(",place,", ",")), r"lacks the column place\. It needs img_id, img_filename, y"),
     "renamed column": ((0, _HEADER.replace("y,", "label,")), r"lacks the column y\."),
     "column twice": ((0, _HEADER.replace("place,", "y,", 1)), r"has twice the column y\."),

@@ -72,9 +72,9 @@ def test_iwildcam_is_its_table(raw):
 
 _WRONG = [
     ("split", "Train", "line 4: split is train or val or test or id_val or id_test, got 'Train'"),
-    ("y", "nan", "line 4: y must be a whole number, 0 or more, got 'nan'"),
+    ("y", "nan", "line 4: y is a whole number, 0 or more, got 'nan'"),
     ("y", "7", "line 4: y is of 0..4, the classes of categories.csv, got 7"),
-    ("location_remapped", "-1", "line 4: location_remapped must be a whole number, 0 or more, got '-1'"),
+    ("location_remapped", "-1", "line 4: location_remapped is a whole number, 0 or more, got '-1'"),
     ("datetime", "2013-02-30 00:00:00.000", "line 4: datetime is a time of the form"),
     ("filename", "no_such.jpg", "line 4, no_such.jpg"),
     ("filename", "../metadata.csv", "line 4: filename leads out of"),
@@ -337,7 +337,7 @@ def test_the_environment_holds_every_folder(raw, tmp_path, monkeypatch):
         tmp_path / "wilds" / "camelyon17_v1.0" / "RELEASE_v0.9.txt"
     )
     shutil.rmtree(tmp_path / "cache")
-    with pytest.raises(oochub.OochubError, match=re.escape("is version 0.9 of camelyon17")):
+    with pytest.raises(oochub.OochubError, match=re.escape("is of version 0.9 of camelyon17")):
         load_dataset("wilds", "camelyon17", cache_dir=str(tmp_path / "cache"))
 
 

@@ -108,7 +108,7 @@ DECISIONS = {
     "a field of a megabyte": ("image," + "x" * 2**20 + ",drop,2026-01-31T12:00:00Z", "line 2: field larger than"),
     "a time before the year 1": ("image,a,drop,0001-01-01T00:00:00+14:00", "is not a time with a time zone"),
     "no zone": ("image,a,drop,2026-01-31T12:00:00", "is not a time with a time zone"),
-    "another word": ("image,a,dropp,2026-01-31T12:00:00Z", "no decision 'dropp' on 'image'"),
+    "another word": ("image,a,dropp,2026-01-31T12:00:00Z", "'dropp' is not a decision on 'image'"),
     "a quote that never ends": ('image,"a,drop,2026-01-31T12:00:00Z', "line 2: expected 4 values, got 2"),
 }
 

@@ -198,7 +198,7 @@ _WRONG = [
         "line 4: sirna_id is of 0..1138, the siRNAs of RxRx1-WILDS, got 1139",
     ),
     ("rxrx1", "metadata.csv", "site", "3", "line 4: site is 1 or 2, got '3'"),
-    ("rxrx1", "metadata.csv", "sirna_id", "nan", "line 4: sirna_id must be a whole number, 0 or more, got 'nan'"),
+    ("rxrx1", "metadata.csv", "sirna_id", "nan", "line 4: sirna_id is a whole number, 0 or more, got 'nan'"),
     ("rxrx1", "metadata.csv", "well", "Z99", "line 4, images/HEPG2-01/Plate2/Z99_s1.png"),
     ("fmow", "rgb_metadata.csv", "split", "dev", "line 4: split is train or val or test or seq, got 'dev'"),
     ("fmow", "rgb_metadata.csv", "category", "moon", "line 4: category is airport, airport_hangar, "),

@@ -168,7 +168,7 @@ def test_a_class_that_was_not_chosen_on_and_rows_without_one(model):
 
 def test_what_cannot_be(model):
     label, _, values = planted()
-    with pytest.raises(OochubError, match="k is 2 or more clusters, got 1"):
+    with pytest.raises(OochubError, match="k must be 2 or more clusters, got 1"):
         Clusters(model=model, k=1)
     with pytest.raises(OochubError, match="Allowed: picture, rim"):
         Clusters(model=model, region="middle")

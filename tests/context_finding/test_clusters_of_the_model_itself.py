@@ -81,7 +81,11 @@ CLUSTERS = {"way": "clusters", "names": ("grass", "sand"), "model": "encoder"}
     [
         ({"region": "picture", "model": "abc"}, False, "come from the model under audit"),
         ({"region": "picture", "model": "def", "knows_classes": True}, False, "which itself separates these classes"),
-        ({"region": "picture", "model": "def"}, True, "nearly match the answers of the model (adjusted Rand index 1.00)"),
+        (
+            {"region": "picture", "model": "def"},
+            True,
+            "nearly match the answers of the model (adjusted Rand index 1.00)",
+        ),
         ({"region": "picture", "model": "def"}, False, None),
         ({"region": "rim", "model": "abc", "knows_classes": True}, True, None),
     ],

@@ -142,7 +142,7 @@ def test_groups_need_classes():
 
 def test_data_in_which_nothing_was_found():
     plain = datasets.DatasetDict(train=pictures(10, 20), validation=pictures(10))
-    with pytest.raises(OochubError, match=r"Mine has no contexts that were found.*`oochub contexts SOURCE"):
+    with pytest.raises(OochubError, match=r"Mine has no found contexts to make .*`oochub contexts SOURCE"):
         context_environments(plain, "contexts:sea", needed=BOTH, source="Mine")
     for name in (None, "place", "label"):
         assert context_environments(plain, name, needed=BOTH) == (plain, name)

@@ -131,7 +131,7 @@ def test_thirds_are_of_the_rows_to_choose_on():
     assert found.names == ("dark", "bright")  # all else is equal in all images
     assert found.has[:, 0].tolist() == [True] * 3 + [False] * 8
     assert found.has[:, 1].tolist() == [False] * 6 + [True] * 5
-    with pytest.raises(OochubError, match="chosen on 2 images"):
+    with pytest.raises(OochubError, match="at least 6 images to be chosen on, got 2"):
         named(rows, [True, True] + [False] * 9)
 
 

@@ -141,7 +141,7 @@ def test_nothing_hard_is_counted():
 def test_columns_that_are_there_are_replaced_only_when_asked():
     """Planted fault seen: an old challenge_value kept beside a criterion that has none."""
     data = challenge(Dataset.from_dict({"year": [1, 3], "label": [0, 1]}), "threshold", value="year", at=2).dataset
-    with pytest.raises(OochubError, match="'challenge' already"):
+    with pytest.raises(OochubError, match="already has a column 'challenge' in split train"):
         challenge(data, "mismatch", context="year")
     result = challenge(data, "mismatch", context="year", replace=True).dataset
     assert kinds(result) == ["hard_negative", "hard_positive"] and "challenge_value" not in result.column_names

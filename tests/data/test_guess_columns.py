@@ -155,6 +155,6 @@ def test_contexts_guesses_the_label_and_says_so_in_one_line(tmp_path, monkeypatc
         main()
     assert not stopped.value.code
     line = "The label is read from the column 'breed', the only one that can hold it. Name another with --label-column."
-    assert [str(each.message) for each in said if "taken from" in str(each.message)] == [line]
+    assert [str(each.message) for each in said if "read from" in str(each.message)] == [line]
     found = oochub.load(tmp_path / "found")["train"]
     assert classes(found, "label") == BREED * 3 and "context" not in found.features

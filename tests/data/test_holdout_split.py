@@ -43,5 +43,5 @@ def test_own_data(splits, said):
     if not said:
         check_hold_out(None, splits, source="pictures")
         return
-    with pytest.raises(OochubError, match="The report of pictures is of test, which chooses nothing"):
+    with pytest.raises(OochubError, match="The report of pictures covers test and none of those rows"):
         check_hold_out(None, splits, source="pictures")

@@ -79,8 +79,8 @@ def test_clusters_make_the_interval_wider():
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ({"a": -1}, "'a' weighs -1.0"),
-        ({"a": float("nan")}, "'a' weighs nan"),
+        ({"a": -1}, "0 or more; 'a' has -1.0"),
+        ({"a": float("nan")}, "0 or more; 'a' has nan"),
         ({}, "all 0 or empty: give"),
         ({"a": 0}, "all 0 or empty: give"),
     ],

@@ -99,12 +99,12 @@ def test_what_lacks_is_said(sets):
         oochub.evaluate(both, detectors=["mps"])
     with pytest.raises(oochub.OochubError, match="pairs= names 'elsewhere'"):
         oochub.evaluate(both, detectors=["msp"], pairs=[("inside", "elsewhere")])
-    with pytest.raises(oochub.OochubError, match="no in-distribution rows"):
+    with pytest.raises(oochub.OochubError, match="has no rows in distribution"):
         oochub.evaluate(both, detectors=["msp"], pairs=[("near_ood", "inside")])
-    with pytest.raises(oochub.OochubError, match="Two of the predictions are of inside"):
+    with pytest.raises(oochub.OochubError, match="Two of the predictions are for inside"):
         oochub.evaluate([*both, _made("inside", 50, shift=0.0, seed=4)[0]], detectors=["msp"])
     bare = _made("near_ood", 50, shift=1.0, seed=4, features=False)[0]
-    with pytest.raises(oochub.OochubError, match="features, which the predictions of near_ood lack"):
+    with pytest.raises(oochub.OochubError, match="features, which the predictions for near_ood lack"):
         oochub.evaluate([sets["inside"], bare], detectors=["mahalanobis"], reference=sets["train"])
 
 

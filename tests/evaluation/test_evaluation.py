@@ -112,7 +112,8 @@ def test_the_worst_group_in_both_senses(predictions, report):
     again = from_json(Report, json.loads(json.dumps(to_json(report))), what="the report")
     assert again.slice("all").worst_groups == report.slice("all").worst_groups
     sentence = (
-        "Worst group by error: road without car, among 4 groups (all examples of test); road without car, among 2 groups (out"
+        "Worst group by error: road without car, among 4 groups (all examples of test); "
+        "road without car, among 2 groups (out"
     )
     assert sentence in report.to_markdown() and sentence in report.to_html()
 
@@ -131,7 +132,7 @@ def test_adjusted_accuracy_takes_its_weights_from_the_record(predictions, report
         "adjusted_accuracy",
         "all/adjusted_accuracy",
     ]
-    with pytest.raises(oochub.OochubError, match="adjusted_accuracy takes group_counts from the build record"):
+    with pytest.raises(oochub.OochubError, match="adjusted_accuracy needs group_counts from the build record"):
         oochub.evaluate(predictions, metrics=["adjusted_accuracy"])
 
 

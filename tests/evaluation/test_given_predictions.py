@@ -252,7 +252,7 @@ def test_all_that_is_wrong_is_said_at_once(own, tmp_path):
         "- 3 rows have probability that does not sum to 1, first test1",
         "- 1 id occurs twice, first test1",
         "- 1 id is not of test, first other",
-        "- of the 6 ids of test 2 are missing, first test3, test5",
+        "- of the 6 ids of test, 2 are missing, first test3, test5",
     ]
 
 
@@ -272,7 +272,7 @@ HALVES = {"logit_cat": [0.5] * 6, "logit_dog": [0.25] * 6}
         ({"example_id": IDS, "split": ["tset"] * 6, **HALVES}, "there is no split tset, only validation, test"),
         (
             {"example_id": IDS, "label": [1, 1, 0, 1, 0, 1], **HALVES},
-            "1 label is not .*first of test0: dog, but it is cat",
+            "1 label is not .*first test0: dog, but it is cat",
         ),
         ({"example_id": IDS, "label": ["cat", "gull"] * 3, **HALVES}, "its label cannot be compared: .*gull"),
         (

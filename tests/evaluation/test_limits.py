@@ -20,7 +20,7 @@ def _predictions(n, **columns):
 def test_a_column_of_ids_is_no_group(column):
     """Fault planted: no `check_limits`; 60,000 groups took minutes."""
     ids = [f"photo {row}" for row in range(3_000)]
-    with pytest.raises(OochubError, match=f"column {column} has 3,000 values such as a column of ids.*at most 2,000"):
+    with pytest.raises(OochubError, match=f"column {column} has 3,000 values, like a column of ids.*at most 2,000"):
         oochub.evaluate(_predictions(3_000, **{column: ids if column == "group" else [[name] for name in ids]}))
 
 

@@ -51,7 +51,7 @@ def test_the_warning_is_in_every_form():
         report = report_of(("imagenet-1k", "detection-datasets/coco"), training=training)
         assert all(MAY in " ".join(text.split()) for text in map(reports.rendered(report).get, ("terminal", "page")))
         assert next(note for note in report.notes if MAY in note).startswith(
-            "the model's card says that it was trained on detection-datasets/coco, which rows of"
+            "the model's card says that it was trained on detection-datasets/coco, which NOOCH takes rows from"
         )
         assert (
             "imagenet-1k and detection-datasets/coco, according to the model&#39;s card"

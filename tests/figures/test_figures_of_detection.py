@@ -259,7 +259,7 @@ def test_what_cannot_be_drawn_is_said(name, options, message):
     ("change", "options", "message"),
     [
         (lambda rows: rows.drop(columns="seed"), {}, "seed missing"),
-        (lambda rows: rows.assign(seed=np.nan), {}, "There is no auroc_new_class of an untrained model"),
+        (lambda rows: rows.assign(seed=np.nan), {}, "None of these 192 numbers is the auroc_new_class of an"),
         (lambda rows: rows, {"goal": "new_clas"}, "Did you mean 'new_class'"),
         (lambda rows: rows, {"detector": "vim"}, "No detector in these numbers named 'vim'"),
         (lambda rows: rows, {"model": "nett"}, "Did you mean 'net'"),

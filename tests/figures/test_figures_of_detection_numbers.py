@@ -114,7 +114,7 @@ def test_what_lacks_for_nearest_is_said():
     with pytest.raises(OochubError, match="known lack features"):
         find_nearest_inside(sets)
     whole = parts()
-    with pytest.raises(OochubError, match="The embedding of new is there 0 times; given: known, redrawn"):
+    with pytest.raises(OochubError, match="The embedding of new occurs 0 times; given: known, redrawn"):
         find_nearest_inside(sets, embedding=whole[:2])
     with pytest.raises(OochubError, match="The embedding of known has no features"):
         find_nearest_inside(sets, embedding=parts(features=False))
@@ -199,5 +199,5 @@ def test_detectors_go_by_their_name():
     assert choose_detector(sets, "msp:temperature=2") == "msp:temperature=2.0"
     assert choose_detector(sets, "energy") == "energy:temperature=3.0" and choose_detector(sets, "msp") == "msp"
     sets = scored_sets(["msp:temperature=3", "msp:temperature=2"])
-    with pytest.raises(OochubError, match="msp is there 2 times"):
+    with pytest.raises(OochubError, match=r"msp occurs 2 times: msp:temperature=3\.0, msp:temperature=2\.0"):
         choose_detector(sets, "msp")

@@ -144,7 +144,7 @@ def test_pictures_fill_given_axes_and_cover_nothing(name):
         ("disagreement_pictures", {"detector": "msp"}, "got msp twice"),
         ("disagreement_pictures", {"columns": 0}, "columns must be a whole number, 1 or more"),
         ("disagreement_pictures", {"against": "vim"}, "No detector in these scores named 'vim'"),
-        ("disagreement_pictures", {"datasets": {}}, "There is no data set of known"),
+        ("disagreement_pictures", {"datasets": {}}, "There is no data set for known"),
     ],
 )
 def test_what_cannot_be_shown_is_said(name, options, message):

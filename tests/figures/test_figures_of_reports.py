@@ -124,7 +124,7 @@ def test_methods_without_an_objective_are_named_by_their_model():
     ("given", "metric", "message"),
     [
         ([], "auc", "There are no reports"),
-        ([made(), made()], "auc", "Two reports are of erm on nooch/ce_car with the same seeds, [0]"),
+        ([made(), made()], "auc", "Two reports are for erm on nooch/ce_car with the same seeds, [0]"),
         ([made(), made(task="cow"), made("irm")], "auc", "irm, seeds [0], lacks nooch/ce_cow"),
         ([made(), made(seed=1), made(task="cow")], "auc", "erm, seeds [1], lacks nooch/ce_cow"),
         ([made(), made(seed=1), made("irm")], "auc", "the same number of seeds, got erm 2, irm 1"),

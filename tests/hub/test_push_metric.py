@@ -84,7 +84,7 @@ def test_the_space_shows_its_card(hub):
 def test_what_is_no_space_of_a_metric_is_said(hub):
     for name, to, words in [
         ("auc_hrd", "user/auc_hrd", "Did you mean 'auc_hard'"),
-        ("auc", "user/my_auc", "named like it, user/auc, got 'user/my_auc'"),
+        ("auc", "user/my_auc", "must have the same name, user/auc, got 'user/my_auc'"),
     ]:
         with pytest.raises(OochubError, match=words):
             push_metric(name, to)

@@ -251,7 +251,7 @@ def test_numbers_of_other_weights_are_refused(hub, model, report):
         report.write_text(json.dumps(content))
         return push(report, dry_run=True)
 
-    with pytest.raises(OochubError, match=r"of the model runs/x with weights 0000.*, and user/net holds others"):
+    with pytest.raises(OochubError, match=r"for the model runs/x with weights 0000.*, but user/net holds others"):
         push_of("runs/x", "0" * 40)
     for name, revision in [("runs/x", hashlib.sha256(weights).hexdigest()[:40]), (MODEL, "0" * 40), ("runs/x", None)]:
         assert push_of(name, revision).added

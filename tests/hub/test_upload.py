@@ -99,7 +99,7 @@ def test_private_branch_and_pull_request(hub, folder):
 def test_somebody_elses_content_is_not_replaced(hub, folder):
     """Planted fault: the check of `known_by` left out."""
     (folder.parent / "other").mkdir()
-    (folder.parent / "other" / "README.md").write_text("belong to somebody")
+    (folder.parent / "other" / "README.md").write_text("of somebody")
     push(folder.parent / "other", delete=[])
     with pytest.raises(OochubError, match=r"holds something else: it has no build.json, and README.md would be"):
         push(folder, known_by="build.json")

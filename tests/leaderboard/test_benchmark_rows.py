@@ -78,7 +78,9 @@ def test_the_benchmarks_own_labels_decide(birds, tmp_path):
     assert rows["honest"].rank == (1, 1) and not site.boards[0].undecided
     assert float(rows["honest"].report["accuracy"]) == pytest.approx(accuracy_score(made.label, made.prediction))
     for number in range(3):
-        assert f"{wrong} of its labels are not the benchmark's own, first that of b" in rows[f"forged {number}"].reason
+        assert (
+            f"{wrong} of its labels differ from the benchmark's own, first that of b" in rows[f"forged {number}"].reason
+        )
     page = (site.folder / "boards" / f"custom-{made.metadata.config}.html").read_text("utf-8")
     assert "under the labels, sides and groups of birds" in page
 

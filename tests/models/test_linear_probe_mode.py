@@ -278,7 +278,11 @@ def _one_of_three(data):
 
 
 _REFUSED = {
-    "no train": (lambda data: DatasetDict(test=data["test"]), {}, r"learns from a split train, and .* has test"),
+    "no train": (
+        lambda data: DatasetDict(test=data["test"]),
+        {},
+        "learns from a split train, but the data set has test",
+    ),
     "one split": (lambda data: data["test"], {"splits": None}, "learns from a split train, but the data set has test"),
     "all in train": (
         lambda data: DatasetDict(train=data["train"]),
@@ -288,7 +292,7 @@ _REFUSED = {
     "numbers": (
         lambda data: data.cast_column("label", Value("float32")),
         {},
-        r"the split train has the kind number\. mode=\"head\" takes",
+        r"the split train has the kind number\. mode=\"head\" uses",
     ),
     "no label": (lambda data: data.remove_columns("label"), {}, "the split train has no label"),
     "a class unseen": (_one_of_three, {}, "learns each class from rows of train, but blue has none there"),

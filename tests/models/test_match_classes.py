@@ -109,7 +109,7 @@ def test_all_that_does_not_fit_is_in_one_message():
         match_classes(HUB, ["bulldog", "corgi", "dachshund", "labrador", "crane"])
     words = str(caught.value)
     for part in (
-        "1,000 classes apart (tench, goldfish,",
+        "has 1,000 classes (tench, goldfish,",
         "does not know 2 of these: dachshund; labrador (near: Labrador retriever)",
         "crane may be",
         "restrict=True",

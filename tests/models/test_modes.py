@@ -132,7 +132,7 @@ def test_a_wrong_setting_is_said_before_weights_are_read(name, example, tmp_path
     folder, names = example(name)
     shutil.copytree(folder, tmp_path / "model", ignore=shutil.ignore_patterns("*.safetensors"))
     data = example_rows(names, names)["test"]
-    with pytest.raises(oochub.OochubError, match=f"No setting of the mode {name} named 'no_such_setting'"):
+    with pytest.raises(oochub.OochubError, match=f"No option of the mode {name} named 'no_such_setting'"):
         oochub.predict(str(tmp_path / "model"), data, mode=name, cache=False, no_such_setting=1)
 
 

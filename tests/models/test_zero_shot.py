@@ -199,7 +199,7 @@ def test_a_missing_weight_is_refused(name: str, tmp_path: Path) -> None:
         ({"templates": ["a photo of a {}", "a type of dog."]}, "got 'a type of dog.'"),
         ({"templates": "nowhere.txt"}, "there is no such file"),
         ({"templates": []}, "templates must be a text or a list of texts"),
-        ({"templates": "a photo of a {}" + " dog" * 80}, "tokens, and the model reads 64"),
+        ({"templates": "a photo of a {}" + " dog" * 80}, "tokens, but the model reads at most 64"),
         ({"prompts": {"labrador": "a dog"}}, "no text for 2 of 3 classes: corgi, bulldog"),
         ({"prompts": {"poodle": "a dog"}}, "No class of the data set named 'poodle'"),
         ({"prompts": dict.fromkeys(BREEDS, 3)}, "The prompts of 'labrador' must be a text"),

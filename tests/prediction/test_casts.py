@@ -39,7 +39,7 @@ WRONG = [
     (CLASSES | {"class_names": [1, 2]}, r"class_names\[0\] must be text, got 1"),
     (CLASSES | {"class_names": "ab"}, "class_names must be a list"),
     (CLASSES | {"benchmark": 3}, "benchmark must be text, got 3"),
-    (CLASSES | {"split": [None, "test"]}, "Every row needs split, and row 0 has none"),
+    (CLASSES | {"split": [None, "test"]}, "Every row needs split, but row 0 has none"),
     (CLASSES | {"example_id": ["a"]}, "example_id: 1"),
     (CLASSES | {"group": [["day"], ["night"]]}, "group must hold one name per row"),
     (CLASSES | {"group": np.array([b"day", b"night"])}, "group must hold text or numbers, got binary. Decode it"),
@@ -52,7 +52,7 @@ WRONG = [
     ({"value": [0.1, 0.2], "label": [np.inf, 0.0]}, "label must be finite"),
     ({"logits": LOGITS, "labels": [[0.5, 0.0], [0.0, 1.0]]}, "labels must be 0, 1 or nan"),
     ({"logits": LOGITS, "labels": [[True, False], [False, True]]}, "labels must be lists of numbers"),
-    ({"logits": LOGITS, "labels": [[0], [2]]}, r"numbers of 0\.\.1"),
+    ({"logits": LOGITS, "labels": [[0], [2]]}, r"numbers in 0\.\.1, got 0 to 2"),
     ({"logits": LOGITS, "labels": [[0, 0], [1, 0]]}, "each at most once per row"),
 ]
 
@@ -100,7 +100,7 @@ def test_two_classes_of_one_name_get_their_numbers(tmp_path):
     for predictions in (made, Predictions.load(made.save(tmp_path / "p.parquet"))):
         assert predictions.class_names == ["crane (0)", "crane (1)"]
     frame = pd.DataFrame({"logits": LOGITS, "label": ["crane", "crane"]})
-    with pytest.raises(OochubError, match="several classes are 'crane'"):
+    with pytest.raises(OochubError, match="several classes are called 'crane'"):
         Predictions.from_pandas(frame, class_names=["crane", "crane"])
 
 

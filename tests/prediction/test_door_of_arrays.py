@@ -392,7 +392,7 @@ FRAMES_REFUSED: dict[str, Any] = {
     "logits with NA": (
         lambda: frame(owl=pd.Series(of_first(F[:, 2], None), dtype="Float64")),
         {"logits": NAMES},
-        "'owl'.*nothing in 1 rows",
+        "'owl'.*must hold numbers, got no value in 1 rows",
     ),
     "classes in another order": (
         frame,

@@ -131,7 +131,7 @@ def test_parts_of_another_prediction_are_removed_and_said(model, data, tmp_path,
         predicted(model, data, out=tmp_path / "p.parquet")
     calls["stop"] = None
     whole = predicted(model, data, out=tmp_path / "whole.parquet", dtype="bfloat16")
-    with pytest.warns(OochubWarning, match="2 parts of another prediction"):
+    with pytest.warns(OochubWarning, match="2 parts of another, stopped prediction are removed"):
         same(predicted(model, data, out=tmp_path / "p.parquet", dtype="bfloat16"), whole)
 
 

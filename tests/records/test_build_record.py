@@ -88,6 +88,6 @@ def test_a_column_of_somebody_else_stays(texts, tmp_path):
     rows = _rows(texts)
     assert drop_build_column(rows) is rows
     rows.to_parquet(tmp_path / "mine.parquet")
-    with pytest.raises(oochub.OochubError, match=r"have a column 'build' of their own.*Rename yours"):
+    with pytest.raises(oochub.OochubError, match=r"have their own column 'build'.*Rename yours"):
         write_user_repository(str(tmp_path / "mine.parquet"), tmp_path / "out")
     assert not list(tmp_path.glob("out/*"))

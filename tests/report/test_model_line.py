@@ -127,7 +127,7 @@ def test_cells_are_the_numbers_of_the_reports():
     assert matrix.cells["model 1", "nooch/ce_cow"].lost == 0
     errors = make_gap_matrix(given, number="out_of_context/auc" if "out_of_context/auc" in given[0] else "out/auc")
     assert errors.cells["model 2", "nooch/ce_car"].estimate == pytest.approx(0.88)
-    with pytest.raises(oochub.OochubError, match=r"Two reports are of model 0 on nooch/ce_car"):
+    with pytest.raises(oochub.OochubError, match=r"Two reports are for model 0 on nooch/ce_car"):
         make_gap_matrix([given[0], given[0]])
     with pytest.raises(oochub.OochubError, match="Did you mean"):
         make_gap_matrix(given, number="acurracy")

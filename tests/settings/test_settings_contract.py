@@ -424,4 +424,4 @@ def test_contexts_answers_its_options_of_before(before, now, monkeypatch, capsys
     with pytest.raises(SystemExit) as stopped:
         main()
     error = capsys.readouterr().err
-    assert stopped.value.code == 2 and error.count("\n") == 1 and f"{before} is called {now} now" in error
+    assert stopped.value.code == 2 and error.count("\n") == 1 and f"{before} is now called {now}," in error

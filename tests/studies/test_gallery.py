@@ -170,7 +170,7 @@ def test_wrong_turns_of_the_choice():
         choose_examples(first, than=changed(than, example_id=[*ids[:-2], "x", "y"]))
     label = first.label.copy()
     label[1] = 1 - label[1]
-    with pytest.raises(OochubError, match=f"other labels for 1 examples, first {ids[1]}"):
+    with pytest.raises(OochubError, match=f"different labels for 1 examples, first {ids[1]}"):
         choose_examples(first, than=changed(than, label=label))
     with pytest.raises(OochubError, match=r"no split 'train', only validation, test"):
         choose_examples(first, split="train")
@@ -197,7 +197,7 @@ def test_wrong_turns_of_the_choice():
         same = changed(than, logits=first.table.column("logits").to_pylist())
         choose_examples(first, than=same, kinds=["hard_negative"])
     columns = {"example_id": ["1"], "split": ["test"], "label": [2], "logits": [[0.0, 1.0, 2.0]]}
-    with pytest.raises(OochubError, match=r"3 classes apart \(a, b, c, \.\.\.\).*oochub\.task"):
+    with pytest.raises(OochubError, match=r"have 3 classes \(a, b, c, \.\.\.\).*oochub\.task"):
         choose_examples(predictions_of(columns, class_names=["a", "b", "c"]))
 
 

@@ -272,9 +272,9 @@ def test_decisions_are_written_as_they_are_read(tmp_path):
         ("", "its first line must be"),
         (
             f"scope,id,decision,at\nimage,a,remove,{NOON}\n",
-            "line 2: no decision 'remove' on 'image'. Allowed are image: keep",
+            "line 2: 'remove' is not a decision on 'image'. Allowed are image: keep",
         ),
-        (f"scope,id,decision,at\nclass,a,keep,{NOON}\n", "no decision 'keep' on 'class'"),
+        (f"scope,id,decision,at\nclass,a,keep,{NOON}\n", "'keep' is not a decision on 'class'"),
         (f"scope,id,decision,at\npair,a,keep,{NOON}\n", "on 'pair'"),
         ("scope,id,decision,at\nimage,a,keep,yesterday\n", "'yesterday' is not a time"),
         ("scope,id,decision,at\nimage,a,keep,2026-01-31T12:00:00\n", "not a time with a time zone"),

@@ -149,7 +149,7 @@ def test_what_does_not_go_together_is_said(raw, model, tmp_path):
     with pytest.raises(OochubError, match="the token 51, and the model knows those from 0 to 39"):
         oochub.train("wilds/py150", tmp_path / "run", model=str(small), data_dir=folder)
     data = oochub.load("wilds/py150", data_dir=folder)
-    with pytest.raises(OochubError, match=r"has the token \d+, and the model knows those from 0 to 39"):
+    with pytest.raises(OochubError, match=r"has the token \d+, but the model knows only those from 0 to 39"):
         oochub.predict(str(small), data, splits=["test"])
     with pytest.raises(OochubError, match="Take erm, group_dro, irm or coral"):
         oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="dfr", data_dir=folder)
@@ -273,10 +273,10 @@ def test_the_largest_token_and_the_longest_row_are_read():
     with torch.inference_mode():
         said = NextTokens(model)(input_ids=ids, attention_mask=whole).logits
         assert said.tolist() == model(input_ids=ids).logits.argmax(-1).tolist()
-        with pytest.raises(OochubError, match="the token 9, and the model knows those from 0 to 8"):
+        with pytest.raises(OochubError, match="the token 9, but the model knows only those from 0 to 8"):
             NextTokens(model)(input_ids=ids + 1, attention_mask=whole)
         longer = torch.ones(1, 5, dtype=torch.long)
-        with pytest.raises(OochubError, match="A row has 5 tokens, and the model reads at most 4"):
+        with pytest.raises(OochubError, match="A row has 5 tokens, but the model reads at most 4"):
             NextTokens(model)(input_ids=longer, attention_mask=longer)
         model.lm_head.weight[0, 0] = float("nan")
         with pytest.raises(OochubError, match="logits that are not finite"):

@@ -55,7 +55,7 @@ def say_guess(role: str, column: str) -> str:
     """The sentence that says which column was taken for a role, and how to name another.
 
     >>> say_guess("context", "place")
-    "The context is taken from the column 'place', the only one that can hold it. Name another with context=."
+    "The context is read from the column 'place', the only one that can hold it. Name another with context=."
     """
     name = choose_wording(f"{role}=", f"--{role}-column")
     return f"The {role} is read from the column {column!r}, the only one that can hold it. Name another with {name}."

@@ -129,7 +129,7 @@ def format_first_rows(wrong: NDArray[np.bool_]) -> str:
     """How many rows are wrong, and which is the first: "3 of 120 rows, first row 17" (from 0).
 
     >>> format_first_rows(np.array([False, True, True]))
-    '2 of 3 rows, the first is row 1'
+    '2 of 3 rows, first row 1'
     """
     return f"{int(wrong.sum()):,} of {len(wrong):,} rows, first row {int(np.argmax(wrong))}"
 

@@ -77,7 +77,7 @@ def push_site(folder: str | Path, to: str, **options: Any) -> Pushed:
 
     >>> push_site("nowhere", "user/board")
     Traceback (most recent call last):
-    oochub.errors.OochubError: nowhere holds no site of a leaderboard. `oochub leaderboard RESULTS --out nowhere`...
+    oochub.errors.OochubError: nowhere holds no leaderboard site. `oochub leaderboard RESULTS --out nowhere`...
     """
     site = Path(folder).expanduser()
     if not site.is_dir() or not any(site.iterdir()) or not SITE.recognizes(site):

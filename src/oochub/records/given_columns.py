@@ -110,7 +110,7 @@ class GivenColumns:
         outside = (values < 0) | (values > 1)
         self.rows_are(outside.reshape(len(values), -1).max(axis=1), f"{name} not in [0, 1]")
         if of_one:
-            self.rows_are(np.abs(values.sum(axis=1) - 1) > _SUM, f"{name} does not sum to 1")
+            self.rows_are(np.abs(values.sum(axis=1) - 1) > _SUM, f"{name} that does not sum to 1")
         if len(self.problems) > before:
             return None
         clipped = np.clip(values, _SMALLEST, 1 - _SMALLEST)
