@@ -270,7 +270,7 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
 
     >>> open_client("nooch")
     Traceback (most recent call last):
-    oochub.errors.OochubError: A repository on the Hub must be named user/name, got 'nooch'. Give your name, or that of ...
+    oochub.errors.OochubError: A repository on the Hub must be named user/name, got 'nooch'. Give your name, or ...
     """
     from huggingface_hub import HfApi, get_token, is_offline_mode
     from huggingface_hub.errors import HFValidationError
