@@ -69,7 +69,7 @@ def test_no_direction_is_claimed_of_whole_pictures(tmp_path):
     assert {each.status for each in found.contexts.contexts} == {"no direction"} and found.contexts.n_tests == 0
     said = verdict(found)
     assert said.headline.startswith("No direction is claimed: the clusters come from the model under audit")
-    assert "usual" not in said.lead and "look at the rim, or take another encoder" in found.to_html()
+    assert "usual" not in said.lead and "look at the rim, or use another encoder" in found.to_html()
     assert not re.search(r"times in 100|does (better|worse)", found.to_html())
 
 

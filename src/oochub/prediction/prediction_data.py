@@ -28,7 +28,8 @@ def check_data_set(data: Any) -> Any:
     >>> check_data_set([{"text": "a"}])
     Traceback (most recent call last):
     oochub.errors.OochubError: The data must be a Dataset, or a DatasetDict of splits, got a list. Make one from a \
-list with datasets.Dataset.from_list(rows), from a frame with Dataset.from_pandas(frame), or load a path with oochub.load.
+list with datasets.Dataset.from_list(rows), from a frame with Dataset.from_pandas(frame), or load a path with \
+oochub.load.
     """
     from datasets import Dataset, IterableDataset
 
