@@ -92,7 +92,7 @@ def accuracy_on_the_line(
     return ax
 
 
-def _build_table(
+def _table(
     reports: Sequence[Report], *, metric: str | None = None, config: str | None = None, **_: Any
 ) -> "pd.DataFrame":
     """The points, and how far each lies above the line with its interval, as `--plot` prints them."""

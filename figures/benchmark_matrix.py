@@ -79,7 +79,7 @@ def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes 
     return ax
 
 
-def _build_table(reports: Sequence[Report], *, number: str = GAP, **_: Any) -> "pd.DataFrame":
+def _table(reports: Sequence[Report], *, number: str = GAP, **_: Any) -> "pd.DataFrame":
     """The cells at full precision, as `--plot` prints them."""
     import pandas as pd
 

@@ -226,7 +226,7 @@ def distance_regression(
     return ax
 
 
-def _build_table(scored_sets: Sequence[ScoredSet], **options: Any) -> "pd.DataFrame":
+def _table(scored_sets: Sequence[ScoredSet], **options: Any) -> "pd.DataFrame":
     """The lines of the figure as a table, as `--plot` prints it."""
     return _tabulate_fits(_fit_distances(scored_sets, **options))
 

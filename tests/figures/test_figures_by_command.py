@@ -196,3 +196,17 @@ def test_without_matplotlib(run, files, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = run("report", files / "erm.json", "--plot", f"gap={tmp_path}/x.png")
     assert code == 2 and 'pip install "oochub[plots]"' in err
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("accuracy_on_the_line", ["a.json", "b.json"]),
+        ("benchmark_matrix", ["a.json", "b.json"]),
+        ("distance_regression", ["a.parquet", "b.parquet"]),
+    ],
+)
+def test_a_figure_comes_with_its_table(kind, names, tmp_path):
+    """Fault seen: `_table` under another name, and the table was left out without a word."""
+    sources = Sources(names=names, detectors=["msp"])
+    assert Plot.parse(f"{kind}={tmp_path}/a.png", sources).numbers is not None
