@@ -229,8 +229,8 @@ _ONE = """
 import sys
 from pathlib import Path
 import oochub
-from model_folders import images
-made = oochub.predict(Path(sys.argv[1]), images(), features=True)
+from model_folders import pictures
+made = oochub.predict(Path(sys.argv[1]), pictures(), features=True)
 print(made.digest)
 """
 
