@@ -23,7 +23,8 @@ from oochub.records.build_record import BUILD_COLUMN, BuildRecord, drop_build_co
 from oochub.storage.parquet_file import seal
 from oochub.storage.reading import read_bytes, read_text
 
-NOTE = "the images are left out; oochub.join_images puts your own back"
+_AFTER = " are left out; oochub.join_images puts your own back"  # older notes begin with another word
+NOTE = f"the images{_AFTER}"
 """Of a build record."""
 DIGEST = "_sha256"
 """What the column of digests is called after the name of its column of images."""
@@ -94,7 +95,7 @@ def _join(given: Any, find: _Find, column: str) -> Any:
     ).select_columns(list(features))
     record = BuildRecord.of(joined.info)
     if record is not None:
-        record = dataclasses.replace(record, notes=tuple(note for note in record.notes if note != NOTE))
+        record = dataclasses.replace(record, notes=tuple(note for note in record.notes if not note.endswith(_AFTER)))
         joined.info.description = record.describe((joined.info.description or "").partition("\n")[0])
     return joined
 
