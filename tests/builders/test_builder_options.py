@@ -52,7 +52,7 @@ def test_options_may_be_paths_and_numbers_of_any_kind(coco):
 
 @pytest.mark.parametrize("folder", [["raw"], 5, {}, b"raw"])
 def test_a_folder_that_is_no_path(folder):
-    with pytest.raises(oochub.OochubError, match="data_dir is a folder, as a text or a Path, got"):
+    with pytest.raises(oochub.OochubError, match="data_dir must be a folder, as text or a Path, got"):
         load_dataset("nooch", "ce_car", data_dir=folder)
 
 
@@ -68,7 +68,7 @@ def test_data_that_are_no_name(source):
 def test_splits_and_columns_that_are_no_names(coco):
     with pytest.raises(oochub.OochubError, match="No split named"):
         oochub.load("nooch/ce_car", data_dir=str(coco), split=["test"])
-    with pytest.raises(oochub.OochubError, match="text_columns is True, the name of a column or a list"):
+    with pytest.raises(oochub.OochubError, match="text_columns must be True, the name of a column or a list"):
         oochub.load("nooch/ce_car", data_dir=str(coco), text_columns=5)
     with pytest.raises(oochub.OochubError, match=r"options must be values by name, .* got \['strict'\]"):
         oochub.load("nooch/ce_car", data_dir=str(coco), options=["strict"])
