@@ -15,7 +15,7 @@ def celebA(
     out: Annotated[Path, typer.Option(help="Folder for the repository.")],
     strict: Annotated[bool, typer.Option(help="Stop if the number of rows differs from the release's.")] = True,
     follow_links: Annotated[
-        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
     ] = False,
     num_proc: int = 1,
 ) -> None:

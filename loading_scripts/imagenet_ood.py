@@ -14,12 +14,12 @@ def imagenet_ood(
     data_dir: Annotated[Path, typer.Option(help="Folder that holds imagenet/, imagenet-21k/, imagenet-c/, ...")],
     out: Annotated[Path, typer.Option(help="Folder for the repository.")],
     config: Annotated[
-        list[str], typer.Option(help=("Config, for example imagenet_ood, imagenet_1k, fog_3; repeatable."))
+        list[str], typer.Option(help="Config, for example imagenet_ood, imagenet_1k, fog_3; repeatable.")
     ],
     file_list: Annotated[Path | None, typer.Option(help="List of the files of imagenet_ood or openimage_o.")] = None,
     strict: Annotated[bool, typer.Option(help="Stop if a set is not complete.")] = True,
     follow_links: Annotated[
-        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
     ] = False,
     num_proc: int = 1,
 ) -> None:

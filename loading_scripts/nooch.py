@@ -19,7 +19,7 @@ def nooch(
     ] = "computed",
     strict: Annotated[bool, typer.Option(help="Stop if the folder does not hold all of COCO.")] = True,
     follow_links: Annotated[
-        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
     ] = False,
     num_proc: int = 1,
 ) -> None:

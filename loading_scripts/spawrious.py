@@ -16,14 +16,14 @@ def spawrious(
     out: Annotated[Path, typer.Option(help="Folder for the repository.")],
     config: Annotated[list[str], typer.Option(help="Config, for example o2o_hard; repeatable.")],
     variant: Annotated[
-        str, typer.Option(help=("Which combinations: paper (Table 2) or released (the authors' code)."))
+        str, typer.Option(help="Which combinations: paper (Table 2) or released (the authors' code).")
     ] = "paper",
     composition: Annotated[
-        str | None, typer.Option(help=("TOML file with the composition, for the config composed."))
+        str | None, typer.Option(help="TOML file with the composition, for the config composed.")
     ] = None,
     strict: Annotated[bool, typer.Option(help="Stop if a folder does not hold 3,168 files.")] = True,
     follow_links: Annotated[
-        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
     ] = False,
     num_proc: int = 1,
 ) -> None:

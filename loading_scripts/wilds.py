@@ -15,10 +15,10 @@ def wilds(
     out: Annotated[Path, typer.Option(help="Folder for the repository.")],
     config: Annotated[list[str], typer.Option(help="Config, for example iwildcam; repeatable.")],
     strict: Annotated[
-        bool, typer.Option(help=("Stop if a split's number of rows differs from the published one."))
+        bool, typer.Option(help="Stop if a split's number of rows differs from the published one.")
     ] = True,
     follow_links: Annotated[
-        bool, typer.Option(help=("Also read images that links in the folder point to outside it."))
+        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
     ] = False,
     num_proc: int = 1,
 ) -> None:

@@ -38,13 +38,13 @@ def saliency(
         Path | None, typer.Option(callback=writes(CSV), help="Write a CSV here, one line for each image and model.")
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help=("True class of the images; default the most often misclassified."))
+        str | None, typer.Option(help="True class of the images; default the most often misclassified.")
     ] = None,
     answer: Annotated[
         str | None, typer.Option(rich_help_panel=MORE, help="Class that the model predicted for them.")
     ] = None,
     pictures: Annotated[
-        int, typer.Option(help=("Number of images to show, the most confident mistakes first."), min=1)
+        int, typer.Option(help="Number of images to show, the most confident mistakes first.", min=1)
     ] = 6,
     masks: Annotated[
         Path | None,
@@ -59,12 +59,12 @@ def saliency(
         int, typer.Option(rich_help_panel=MORE, help="With --masks: number of images for the mean share.", min=1)
     ] = 200,
     samples: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help=("Number of noisy copies of each image."), min=1)
+        int, typer.Option(rich_help_panel=MORE, help="Number of noisy copies of each image.", min=1)
     ] = 4,
     noise: Annotated[
         float,
         typer.Option(
-            rich_help_panel=MORE, help=("Standard deviation of the noise, in units of normalized pixels."), min=0
+            rich_help_panel=MORE, help="Standard deviation of the noise, in units of normalized pixels.", min=0
         ),
     ] = 0.3,
     variant: Annotated[
@@ -73,11 +73,11 @@ def saliency(
     ] = "paper",
     seed: Annotated[
         int,
-        typer.Option(rich_help_panel=MORE, help=("Random seed for the noise and the bootstrap."), min=0, max=2**32 - 1),
+        typer.Option(rich_help_panel=MORE, help="Random seed for the noise and the bootstrap.", min=0, max=2**32 - 1),
     ] = 0,
     split: Annotated[
         str | None,
-        typer.Option(rich_help_panel=MORE, help=("Split to take the images from; default the one of the headline.")),
+        typer.Option(rich_help_panel=MORE, help="Split to take the images from; default the one of the headline."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ def list_(
     kind: Annotated[
         str | None,
         typer.Argument(
-            help=("Kind of thing (benchmark, metric, ...) or a benchmark, for its configs; default all kinds.")
+            help="Kind of thing (benchmark, metric, ...) or a benchmark, for its configs; default all kinds."
         ),
     ] = None,
     as_json: AsJson = False,

@@ -19,12 +19,7 @@ def push(
     asked: HubSettings,
     raw: Annotated[
         DataSettings,
-        shown(
-            only=(
-                "data_dir",
-                "options",
-            )
-        ),
+        shown(only=("data_dir", "options")),
     ],
     what: Annotated[
         str,

@@ -27,12 +27,7 @@ def _writes_figures(plots: list[str] | None) -> list[str] | None:
 def report(
     raw: Annotated[
         DataSettings,
-        shown(
-            only=(
-                "data_dir",
-                "options",
-            )
-        ),
+        shown(only=("data_dir", "options")),
     ],
     printed: TableSettings,
     source: Annotated[

@@ -19,23 +19,18 @@ PANEL = "Train"
 def sweep(
     raw: Annotated[
         DataSettings,
-        shown(
-            only=(
-                "data_dir",
-                "options",
-            )
-        ),
+        shown(only=("data_dir", "options")),
     ],
     printed: TableSettings,
     recipe: Annotated[
-        str, typer.Argument(metavar="RECIPE", help=("A .toml file, or the name of one of the hub's recipes."))
+        str, typer.Argument(metavar="RECIPE", help="A .toml file, or the name of one of the hub's recipes.")
     ],
     out: Annotated[
         Path | None, typer.Option(callback=writes(SWEEP), help="Folder for the sweep; not needed with --dry-run.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List the runs and train nothing.")] = False,
     jobs: Annotated[
-        int, typer.Option(help=("Number of runs at the same time, each a process with one thread."), min=1)
+        int, typer.Option(help="Number of runs at the same time, each a process with one thread.", min=1)
     ] = 1,
     only: Annotated[list[str] | None, typer.Option(help="Keep only this task or method; repeatable.")] = None,
     override: Annotated[

@@ -54,7 +54,7 @@ class ComparisonSettings(Settings):
     )
     seed: int = option(
         0,
-        help=("Predictions only: random seed for the bootstrap and for random signs."),
+        help="Predictions only: random seed for the bootstrap and for random signs.",
         panel="Intervals",
         commands=(),
     )

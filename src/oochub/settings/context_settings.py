@@ -106,7 +106,7 @@ class MeasurementSettings(Settings):
     )
     seed: int = option(
         0,
-        help=("Random seed for the halves and for the rows to check."),
+        help="Random seed for the halves and for the rows to check.",
         panel="Contexts",
         least=0,
         hint=("The default is 0."),

@@ -84,7 +84,7 @@ class HubSettings(Settings):
     )
     private: bool = option(False, help="Make the repository private.", panel=_PANEL, common=True, flag="--private")
     revision: str | None = option(
-        None, help=("Branch to push to, created if it does not exist; default main."), panel=_PANEL
+        None, help="Branch to push to, created if it does not exist; default main.", panel=_PANEL
     )
     overwrite: bool = option(
         False,

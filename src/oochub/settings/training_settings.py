@@ -18,7 +18,7 @@ class TrainingSettings(Settings):
     """
 
     objective: str = option(
-        "erm", help=("Training objective, one of `oochub list objective`."), panel=_PANEL, common=True
+        "erm", help="Training objective, one of `oochub list objective`.", panel=_PANEL, common=True
     )
     hyperparameters: Mapping[str, Any] | None = option(
         None,
@@ -61,7 +61,7 @@ class TrainingSettings(Settings):
         64, help="Rows per step on each device.", panel=_PANEL, least=1, python=False
     )
     learning_rate: float = option(
-        2e-3, help=("Largest learning rate of the schedule."), panel=_PANEL, least=0, python=False
+        2e-3, help="Largest learning rate of the schedule.", panel=_PANEL, least=0, python=False
     )
     weight_decay: float = option(1e-3, help="Weight decay of the optimizer.", panel=_PANEL, least=0, python=False)
     report_to: str = option(

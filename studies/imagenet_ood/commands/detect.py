@@ -34,18 +34,18 @@ def detect(
     ] = None,
     detector: Annotated[
         list[str] | None,
-        typer.Option(help=("Detector, such as vim or knn:k=50; repeatable. Default the paper's for each table.")),
+        typer.Option(help="Detector, such as vim or knn:k=50; repeatable. Default the paper's for each table."),
     ] = None,
     table: Annotated[
         list[str] | None,
         typer.Option(
-            help=("Table to make: 1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random.")
+            help="Table to make: 1, 2, 3, 4, differences, gain or random; repeatable. Default all but 3 and random."
         ),
     ] = None,
     random: Annotated[
         int,
         typer.Option(
-            rich_help_panel=MORE, help=("Number of random copies of each architecture, for the table random."), min=0
+            rich_help_panel=MORE, help="Number of random copies of each architecture, for the table random.", min=0
         ),
     ] = 0,
     classes: Annotated[
@@ -63,11 +63,11 @@ def detect(
         int | None, typer.Option(rich_help_panel=MORE, help="Draw this many of its rows; default all.", min=1)
     ] = None,
     reported: Annotated[
-        bool, typer.Option("--reported", help=("Add the paper's numbers, in columns of their own."))
+        bool, typer.Option("--reported", help="Add the paper's numbers, in columns of their own.")
     ] = False,
     batch_size: Annotated[
         int | None,
-        typer.Option(rich_help_panel=MORE, help=("Rows per forward pass; default 32, or 128 on a GPU."), min=1),
+        typer.Option(rich_help_panel=MORE, help="Rows per forward pass; default 32, or 128 on a GPU.", min=1),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -20,10 +20,10 @@ def review(
     ood: Annotated[Path, typer.Argument(metavar="OOD.parquet", help="Predictions for the OOD images, with features.")],
     reference: Annotated[
         Path | None,
-        typer.Argument(metavar="ID.parquet", help=("Predictions for the ID validation images, by the same model.")),
+        typer.Argument(metavar="ID.parquet", help="Predictions for the ID validation images, by the same model."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(callback=writes(PAGE), help=("Write the page of pairs here, one HTML file."))
+        Path | None, typer.Option(callback=writes(PAGE), help="Write the page of pairs here, one HTML file.")
     ] = None,
     decisions: Annotated[
         Path | None,
@@ -38,7 +38,7 @@ def review(
         Path | None,
         typer.Option(
             callback=writes(LIST),
-            help=("Write the list of images that stay here, one per line: a file_list of imagenet_ood."),
+            help="Write the list of images that stay here, one per line: a file_list of imagenet_ood.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="Number of nearest OOD images to review.", min=1)] = 1000,

@@ -14,38 +14,33 @@ from oochub.storage.artifacts import CSV, FIGURE
 def gallery(
     raw: Annotated[
         DataSettings,
-        shown(
-            only=(
-                "data_dir",
-                "options",
-            )
-        ),
+        shown(only=("data_dir", "options")),
     ],
     predictions: Annotated[list[Path], typer.Argument(help="Files of `oochub predict`; the first one is ranked.")],
     out: Annotated[Path, typer.Option(callback=writes(FIGURE), help="File for the figure: .png, .pdf or .svg.")],
     than: Annotated[
-        Path | None, typer.Option(help=("Show images on which the first model is better than this one."))
+        Path | None, typer.Option(help="Show images on which the first model is better than this one.")
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help=("ce or gist: show images that are hard by this criterion and easy by the other.")),
+        typer.Option(help="ce or gist: show images that are hard by this criterion and easy by the other."),
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option(help=("Kind to show: hard_positive, hard_negative, easy_positive, easy_negative; repeatable.")),
+        typer.Option(help="Kind to show: hard_positive, hard_negative, easy_positive, easy_negative; repeatable."),
     ] = None,
     columns: Annotated[int, typer.Option(help="Images of each kind; with 1 the kinds stand side by side.", min=1)] = 4,
     split: Annotated[str, typer.Option(help="Split to choose from.")] = "test",
     task: Annotated[str | None, typer.Option(help="For predictions for nooch/all: the task, such as ce_car.")] = None,
     name: Annotated[
-        list[str] | None, typer.Option(help=("Name of each model in order, --than last; repeatable."))
+        list[str] | None, typer.Option(help="Name of each model in order, --than last; repeatable.")
     ] = None,
     outlines: Annotated[bool, typer.Option(help="Outline object and contexts, from the raw masks.")] = True,
     export: Annotated[
         Path | None,
         typer.Option(
             callback=writes(CSV),
-            help=("Write a CSV of the examples shown here, with a column `doubtful` to mark labels in."),
+            help="Write a CSV of the examples shown here, with a column `doubtful` to mark labels in.",
         ),
     ] = None,
     as_json: AsJson = False,

@@ -19,13 +19,13 @@ def verify(
     coco: Annotated[str, typer.Option(help="Raw COCO folder.")],
     official_ids: Annotated[Path, typer.Option(help="Folder of the 96 published id files.")],
     encoder: Annotated[
-        str | None, typer.Option(help=("Also compare the gist sets, computed with this sentence encoder."))
+        str | None, typer.Option(help="Also compare the gist sets, computed with this sentence encoder.")
     ] = None,
     contexts: Annotated[
-        str, typer.Option(help=("Contexts: computed from the training split, or published."))
+        str, typer.Option(help="Contexts: computed from the training split, or published.")
     ] = "computed",
     splits: Annotated[
-        str | None, typer.Option(help=("The official split file, if it is not in the COCO folder."))
+        str | None, typer.Option(help="The official split file, if it is not in the COCO folder.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 def cleanliness(
     raw: Annotated[
         DataSettings,
-        shown(
-            only=(
-                "data_dir",
-                "options",
-            )
-        ),
+        shown(only=("data_dir", "options")),
     ],
     asked: Annotated[
         PredictionSettings,
@@ -40,7 +35,7 @@ def cleanliness(
         str,
         typer.Argument(
             metavar="SOURCE|FOLDER",
-            help=("Spawrious, such as spawrious/o2o_hard; with ANSWERS, the folder that --out wrote."),
+            help="Spawrious, such as spawrious/o2o_hard; with ANSWERS, the folder that --out wrote.",
         ),
     ],
     answers: Annotated[

@@ -27,12 +27,7 @@ _SHOWN = 3  # sentences on a terminal; the JSON has them all
 def compose(
     raw: Annotated[
         DataSettings,
-        shown(
-            only=(
-                "data_dir",
-                "options",
-            )
-        ),
+        shown(only=("data_dir", "options")),
     ],
     composition: Annotated[
         str | None,
@@ -45,7 +40,7 @@ def compose(
         Path | None,
         typer.Option(
             callback=writes(COMPOSED),
-            help=("Folder for the repository, or for the compositions that --search proposes."),
+            help="Folder for the repository, or for the compositions that --search proposes.",
         ),
     ] = None,
     search: Annotated[
@@ -58,7 +53,7 @@ def compose(
     model: Annotated[
         str | None,
         typer.Option(
-            help=("With --search: model whose features the heads see, as microsoft/resnet-50; a folder or Hub id.")
+            help="With --search: model whose features the heads see, as microsoft/resnet-50; a folder or Hub id."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="With --search: random seed for the draw and the heads.", min=0)] = 0,

@@ -40,21 +40,19 @@ def generate(
         ),
     ] = "paper",
     images_per_prompt: Annotated[
-        int, typer.Option(help=("Number of images for each prompt in each folder."), min=1)
+        int, typer.Option(help="Number of images for each prompt in each folder.", min=1)
     ] = 44,
     prompts: Annotated[int, typer.Option(help="Number of the 72 prompts to use, evenly spread.", min=1, max=72)] = 72,
     repeat: Annotated[
         list[int] | None, typer.Option(rich_help_panel=MORE, help="Repeat: 0 or 1; repeatable. Default both.")
     ] = None,
     background: Annotated[
-        list[str] | None, typer.Option(help=("Background, one of the six; repeatable. Default all."))
+        list[str] | None, typer.Option(help="Background, one of the six; repeatable. Default all.")
     ] = None,
     breed: Annotated[list[str] | None, typer.Option(help="Breed, one of the four; repeatable. Default all.")] = None,
     steps: Annotated[
         int | None,
-        typer.Option(
-            rich_help_panel=MORE, help=("Number of steps of the scheduler; default the pipeline's own."), min=1
-        ),
+        typer.Option(rich_help_panel=MORE, help="Number of steps of the scheduler; default the pipeline's own.", min=1),
     ] = None,
     batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Number of images made at once.", min=1)] = 4,
     most_tries: Annotated[

@@ -28,7 +28,7 @@ def prompt_check(
         ),
     ],
     folder: Annotated[
-        Path | None, typer.Argument(metavar="FOLDER", help=("With ANSWERS: the folder that --out wrote."))
+        Path | None, typer.Argument(metavar="FOLDER", help="With ANSWERS: the folder that --out wrote.")
     ] = None,
     answers: Annotated[Path | None, typer.Argument(metavar="ANSWERS", help="File that the page saved.")] = None,
     out: Annotated[
@@ -50,9 +50,7 @@ def prompt_check(
     ] = "paper",
     steps: Annotated[
         int | None,
-        typer.Option(
-            rich_help_panel=MORE, help=("Number of steps of the scheduler; default the pipeline's own."), min=1
-        ),
+        typer.Option(rich_help_panel=MORE, help="Number of steps of the scheduler; default the pipeline's own.", min=1),
     ] = None,
     batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Number of images made at once.", min=1)] = 4,
     unchecked: Annotated[

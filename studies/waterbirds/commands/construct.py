@@ -18,7 +18,7 @@ def construct(
     cub: Annotated[Path, typer.Option(help="Folder CUB_200_2011, with images.txt, train_test_split.txt and images/.")],
     places: Annotated[Path, typer.Option(help="Folder of Places365 that holds b/, f/, l/, o/, or the one above it.")],
     segmentations: Annotated[
-        Path | None, typer.Option(help=("Folder of CUB's segmentations; default segmentations/ in or beside it."))
+        Path | None, typer.Option(help="Folder of CUB's segmentations; default segmentations/ in or beside it.")
     ] = None,
     species: Annotated[
         Literal["released", "paper"],

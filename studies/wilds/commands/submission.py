@@ -21,7 +21,7 @@ def submission(
         Path, typer.Option(callback=writes(SUBMISSION), help="Folder for scores and reports, or for prediction files.")
     ],
     replicate: Annotated[
-        str, typer.Option(help=("Seed in the names of the files that are written; a fold has its own."))
+        str, typer.Option(help="Seed in the names of the files that are written; a fold has its own.")
     ] = "seed:0",
     as_json: AsJson = False,
 ) -> None:
