@@ -109,14 +109,12 @@ def _find(
     rows: int,
     as_json: bool,
 ) -> None:
-    from oochub.context_finding.context_columns import add_contexts, make_way
+    from oochub.context_finding.context_columns import add_contexts, count_contexts, make_way
+    from oochub.records.build_record import BuildRecord
 
     make_way(str(asked.contexts), asked.of_way)
     without_weight_bars()
     found = add_contexts(source, data, asked, measurement, out=out)
-    from oochub.context_finding.context_columns import count_contexts
-    from oochub.records.build_record import BuildRecord
-
     record = BuildRecord.of(next(iter(found.values())).info)
     facts = record.facts.found_contexts if record else None
     assert facts is not None  # noqa: S101 contexts writes them

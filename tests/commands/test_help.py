@@ -12,7 +12,7 @@ from oochub.cli import main
 from oochub.commands._signature import is_more
 
 COMMANDS = every_command()
-GROUPS = ("imagenet_ood", "nooch", "spawrious", "waterbirds", "wilds")
+GROUPS = tuple(sorted({name.partition(" ")[0] for name in catalog.names("command") if " " in name}))
 
 
 @pytest.fixture

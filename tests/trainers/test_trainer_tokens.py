@@ -146,7 +146,7 @@ def test_what_does_not_go_together_is_said(raw, model, tmp_path):
     small = tmp_path / "small"
     config = GPT2Config(vocab_size=40, n_positions=256, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0)
     GPT2LMHeadModel(config).save_pretrained(small)
-    with pytest.raises(OochubError, match="the token 51, and the model knows those from 0 to 39"):
+    with pytest.raises(OochubError, match="the token 51, but the model knows only those from 0 to 39"):
         oochub.train("wilds/py150", tmp_path / "run", model=str(small), data_dir=folder)
     data = oochub.load("wilds/py150", data_dir=folder)
     with pytest.raises(OochubError, match=r"has the token \d+, but the model knows only those from 0 to 39"):
@@ -221,7 +221,7 @@ def test_rows_of_several_lengths_train_and_are_validated_as_each_is_alone(tmp_pa
     [
         ({"tokens": [[4, 5, 6, 7], [8, 1], [2, 2], [1, 3, 4]]}, "Row 2 of the {} set has 1 input_ids and 2 tokens"),
         ({"input_ids": [[3, 4, 5, 6], [7, 8, 1], [2], [1, 2, 3]]}, "Row 1 of the {} set has 3 input_ids and 2 tokens"),
-        ({"input_ids": [[3, 4, 5, 9], [7, 8], [2], [1, 2, 3]]}, "The {} set has the token 9, and the model knows"),
+        ({"input_ids": [[3, 4, 5, 9], [7, 8], [2], [1, 2, 3]]}, "The {} set has the token 9, but the model knows"),
         (
             {"input_ids": [[1] * 5], "tokens": [[2] * 5], "kinds": [[0] * 5], "environment": ["a"]},
             "A row of the {} set has 5 tokens, and the model reads at most 4",

@@ -183,8 +183,8 @@ def check_tokens(
         largest = max(pc.max(pc.list_flatten(column)).as_py() or 0 for column in table.columns)
         if largest >= model.config.vocab_size:
             raise OochubError(
-                f"The {split} set has the token {largest}, and the model knows those from 0 to "
-                f"{model.config.vocab_size - 1}. Take a model of the same tokenizer."
+                f"The {split} set has the token {largest}, but the model knows only those from 0 to "
+                f"{model.config.vocab_size - 1}. Use a model with the same tokenizer."
             )
         length = examples.label.shape[1]
         if length > longest:

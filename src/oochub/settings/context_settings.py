@@ -31,7 +31,7 @@ class ContextSettings(Settings):
     )
     context_model: str | None = option(
         None,
-        help="What the way looks with: a model folder or a Hub id; clusters in an audit: by default the audited model.",
+        help="Model that the method uses: a folder or a Hub id; clusters in an audit use the audited model by default.",
         panel="Contexts",
         common=True,
         python=False,
