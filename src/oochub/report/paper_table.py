@@ -205,7 +205,7 @@ def make_sentence(text: str) -> str:
     >>> make_sentence("partial: 3 of 5 images"), make_sentence("Done.")
     ('Partial: 3 of 5 images.', 'Done.')
     """
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""
+    return f"{wording.capitalize_sentence(text).rstrip('.')}." if text else ""
 
 
 def _escape(text: str) -> str:
