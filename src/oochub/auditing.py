@@ -133,8 +133,8 @@ def audit_source(
 
     Args:
         model: See `audit`; so are the others.
-        source: What is audited.
-        data: Which of it, and which columns are what.
+        source: Data to audit.
+        data: Configuration of the source, and which of its columns are what.
         how: How the model answers.
         asked: How it predicts.
         found: How contexts are found.

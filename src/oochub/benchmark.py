@@ -35,7 +35,7 @@ class RawFile:
     also: str = ""
 
     def find(self, folder: Path) -> Path | None:
-        """Where the file lies in `folder`; None where it does not."""
+        """The place of the file in `folder`; None if it is not there."""
         for path in filter(None, (self.path, self.also)):
             place = next(iter(sorted(folder.glob(path))), folder / path) if "*" in path else folder / path
             if place.is_dir() if path.endswith("/") else place.exists():
@@ -56,8 +56,8 @@ def find_context_of_group(row: Mapping[str, Any], facts: BuildFacts) -> str:
 class Benchmark:
     """What a benchmark is; its builder, its card, its report and the command line all read it.
 
-    `of(config)` is what holds for one config. Where configs differ, as the data sets of WILDS do, `configs` holds a
-    declaration for each that does, made with `dataclasses.replace` from the benchmark's own.
+    `of(config)` is what holds for one config. If configs differ, as the data sets of WILDS do, `configs` holds a
+    declaration for each one that differs, made with `dataclasses.replace` from the benchmark's own.
 
     Attributes:
         name: The name that `load_dataset` takes.
@@ -75,7 +75,7 @@ class Benchmark:
         sources: The data sets that its rows are of or overlap with, by words that model cards use for them: a model
             whose card names one may have seen tested rows.
         practical_gap: A gap smaller than this does not matter in practice.
-        input: The kind of input: "pictures", "texts", "arrays", "graphs", "token_ids"; see `oochub list input`.
+        input: The kind of input: `pictures`, `texts`, `arrays`, `graphs`, `token_ids`; see `oochub list input`.
         output: The kind of output: "classes" (one class a row), "labels" (several, each there or not), "number".
         words: What report, page and terminal call all this.
         task_category: What the Hub calls the task: "image-classification", "text-classification", ...
@@ -92,7 +92,7 @@ class Benchmark:
         toy_world: The function f(folder, *, size, seed) that draws a small raw folder: its name where it is a file of
             `builders/toy_worlds`, else "package.module:function"; "" has none, or its configs have their own.
         tried_configs: The configs that the contract tests build from their toy worlds; empty takes the first.
-        task: Where a config holds many binary tasks at once: makes (task, its columns, its facts) of that config's
+        task: For a config that holds many binary tasks at once. Makes (task, its columns, its facts) of that config's
             columns, the facts of its build record and the task's config name; see `oochub.task`.
         not_buildable: Names the configs that a raw folder cannot give, each with the reason, of (folder, options), so
             that a sweep and a push of all configs leave them out; None where it gives every one.

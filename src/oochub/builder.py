@@ -389,7 +389,7 @@ def _join_images(pictures: Sequence[Any]) -> pa.StructArray | Sequence[Any]:
     """The images as an array of `datasets.Image`, without the copies of an array that grows while it is filled.
 
     Args:
-        pictures: Of each its `bytes` and its `path`, a name or None.
+        pictures: The images, each with its `bytes` and its `path`, which is a name or None.
 
     Returns:
         The array; the images as they were given where one has no bytes, or all have 2 GiB or more.

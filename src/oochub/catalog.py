@@ -176,10 +176,11 @@ def find_functions(name: str) -> dict[str, Callable[..., Any]]:
     """The functions of that name in what stands on the core, each in a file of its name.
 
     Args:
-        name: Of the file and the function.
+        name: Name of the file and of the function.
 
     Returns:
-        By the folder: a study, which bears the name of the benchmark that it is of, or attention, probing, reviewing.
+        The functions by the name of their folder: a study, which bears the name of its benchmark, or attention,
+        probing, reviewing.
 
     >>> {folder: function.__module__ for folder, function in find_functions("class_audit").items()}
     {'imagenet_ood': 'oochub.studies.imagenet_ood.class_audit'}

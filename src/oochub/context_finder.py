@@ -30,8 +30,8 @@ class NamedContexts:
     """The contexts of all rows.
 
     Attributes:
-        names: Of the k contexts, each once.
-        words: Of each what it means, the end of "rows with ...": "mean brightness below 0.31".
+        names: Names of the k contexts, each once.
+        words: Meaning of each context, the end of "rows with ...": "mean brightness below 0.31".
         has: Whether a row has a context (n, k), bool.
         settings: What was chosen to name them, JSON types.
         columns: More columns for readers, as `datasets` features and values (n, ...) by name.
@@ -99,7 +99,7 @@ class ContextWay(ABC):
         """Names the contexts of all rows; whatever is chosen is chosen on the rows `chosen_on` alone.
 
         Args:
-            measures: Of n images, see `measures`.
+            measures: Measurements of n images, see `measures`.
             label: Class number of each row (n,), -1 where there is none.
             classes: Names of the classes; none of data without labels.
             chosen_on: Rows that may be looked at to choose (n,), bool.

@@ -27,11 +27,11 @@ _CARD, _STATE = "detector.json", "state.safetensors"
 
 
 class SearchRecall(NamedTuple):
-    """Of the nearest rows of some queries, the share that an index found.
+    """The share of the nearest rows of some queries that an index found.
 
     Attributes:
-        share: In [0, 1].
-        queries: How many queries were searched in both ways.
+        share: Share of the nearest rows that were found, in [0, 1].
+        queries: Number of queries that were searched in both ways.
     """
 
     share: float
@@ -267,7 +267,7 @@ class Detector:
         raise NotImplementedError
 
     def _empty(self) -> FitState:
-        """Where batches are gathered; `_head` holds weight and bias, if they are needed."""
+        """The state that gathers batches; `_head` holds weight and bias, if they are needed."""
         return _NoRows()
 
     def _finish(self, gathered: Any) -> None:
@@ -393,9 +393,9 @@ class SavedDetector:
         """What the fit found, arrays and numbers by name.
 
         Args:
-            folder: Of the detector.
+            folder: Folder of the detector.
             declared: See `Detector.fitted`.
-            needs: Of the features and logits what it reads, which `columns` must say.
+            needs: Names of features and logits that the detector reads; `columns` must say how many columns each has.
 
         Raises:
             OochubError: The state is not what was written, or not with this `detector.json`; a part of it is missing,

@@ -50,12 +50,13 @@ class Input(ABC):
 
     Attributes:
         auto_model: The class of transformers that opens a model of such inputs.
-        unit: What a progress bar calls a row.
+        unit: Name of a row in a progress bar.
         changes: Which of `CHANGES` make sense.
-        rank: Which kind is meant where a data set has columns of several and the model does not say: the lowest.
+        rank: If a data set has columns of several kinds and the model does not say which is meant, the lowest rank is
+            taken.
         column: The column that it reads; of the class, its usual name.
-        processor: What is saved beside the model by `save_pretrained`: an image processor, a tokenizer, ...
-        tokenizer: Of a processor of images and texts that was given; None without.
+        processor: What `save_pretrained` saves beside the model: an image processor, a tokenizer, ...
+        tokenizer: Tokenizer of a processor of images and texts, if one was given; else None.
         vocabulary: The text of each token by its number, with the spaces around it; empty where it is not known.
         num_workers: Threads that make `batches` of a kind that is slow to read, images; None takes as many as this
             process has cores, 0 makes them in the thread that asks.
@@ -73,7 +74,7 @@ class Input(ABC):
 
     @classmethod
     def words(cls) -> str:
-        """What the inputs are called, the name of the file: "pictures", "texts", ..."""
+        """What the inputs are called, the name of the file: `pictures`, `texts`, ..."""
         return cls.__module__.rpartition(".")[2]
 
     @classmethod
@@ -146,7 +147,7 @@ class Input(ABC):
         Args:
             part: A split.
             batch_size: Rows of a batch; the last may have fewer.
-            device: Where the inputs go.
+            device: Device that the inputs go to.
             zoom: Also the inputs zoomed by this factor; None for none.
             broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
 
@@ -176,9 +177,9 @@ class Input(ABC):
 
         Args:
             part: A split, of which the first rows are looked at.
-            network: Of a mode, on the device.
+            network: Network of a mode, on the device.
             batch_size: Rows a forward pass.
-            device: Where the network runs.
+            device: Device that the network runs on.
 
         Returns:
             Whether the inputs are others than before: what was made with those is to be made again.
@@ -280,8 +281,8 @@ def check_changes(kind: type[Input], **settings: Any) -> None:
     """Refuses what changes the inputs of other kinds only.
 
     Args:
-        kind: Of the inputs.
-        settings: Those of `CHANGES` that the user set; None and "none" are not set.
+        kind: Kind of the inputs.
+        settings: Settings of `CHANGES` that the user gave; None and "none" count as not given.
 
     Raises:
         OochubError: A setting that the kind does not know.

@@ -49,14 +49,14 @@ class MetricFacts:
             "label" (what the label is measured in) or "label squared".
         ranking: Whether only the order of the scores counts: a monotone rescaling changes nothing.
         outputs: The kinds of output that it scores, of `oochub.names("output")`.
-        keys: Where the result is a dict: the facts of each number in it by its key, the headline first.
+        keys: For a metric that gives a dict: the facts of each number in it by its key, the headline first.
         interval: Makes the intervals from (columns, sampling, **options), see `oochub.stats.estimation.estimate`; None
             is the percentile bootstrap of the metric itself.
         compact: Whether it also takes columns as evaluation holds them: a `ClassProbability` of probabilities (n, c),
             a pandas Categorical of names (n,). Other metrics are given arrays.
-        whole_groups: Whether groups are a sample of such, so that a bootstrap draws them with all their rows, and one
-            that is drawn twice counts as two.
-        group_means: Where the metric is the mean over groups of each group's mean of one number a row: makes these
+        whole_groups: Whether the groups are a sample of groups, so that a bootstrap draws them with all their rows, and
+            one that is drawn twice counts as two.
+        group_means: For a metric that is the mean over groups of each group's mean of one number per row: makes these
             numbers (n,) of (columns, **options), so that a bootstrap works each row out once.
         from_record: Arguments that a report takes from the facts of the build record, each with the name of its fact.
     """

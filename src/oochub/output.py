@@ -25,7 +25,7 @@ class Answer:
     Attributes:
         label: The truth, in words.
         predicted: The answer, in words.
-        probability: That the model gave its answer, in [0, 1]; nan where the kind has none.
+        probability: Probability that the model gave its answer, in [0, 1]; nan if the kind has none.
         mistake: The kind of mistake: "missed", "false_alarm", "confused", ...
     """
 
@@ -67,7 +67,7 @@ class PredictedRows(Protocol):
 
     @property
     def summary(self) -> Any:
-        """Of kind classes: `prediction`, `confidence`, `loss` and `correct` of each row, made of its logits."""
+        """For the kind `classes`: `prediction`, `confidence`, `loss` and `correct` of each row, made of its logits."""
 
     @property
     def class_names(self) -> Sequence[str]:
@@ -102,7 +102,7 @@ class Output(ABC):
         taken: What `given` reads, in words.
         beside: Columns that `arrays` reads beside these where they are there; metrics get what it makes of them.
         has_classes: Whether a model's outputs are classes or labels, which have names; a number and tokens have none.
-        rank: Of kinds whose columns a table has, the one of the highest rank is taken: it says more.
+        rank: If a table has the columns of several kinds, the one of the highest rank is taken: it says more.
     """
 
     label_column: ClassVar[str] = "label"
@@ -132,8 +132,8 @@ class Output(ABC):
         """The column of truth of predictions, made of that of a data set.
 
         Args:
-            values: Of the rows; None for a data set without truth.
-            rows: How many rows there are.
+            values: Values of the rows; None for a data set without truth.
+            rows: Number of rows.
             class_names: See `check`.
         """
 
@@ -156,8 +156,8 @@ class Output(ABC):
         """Checks the columns of truth and answers of a table of predictions.
 
         Args:
-            table: With `label_column`, `columns` and `example_id`.
-            class_names: Names of the classes or labels; of a number, of its column.
+            table: Table with `label_column`, `columns` and `example_id`.
+            class_names: Names of the classes or labels; for a number, the name of its column.
 
         Raises:
             OochubError: A type, shape or value that the kind does not allow; the first bad row is named.
@@ -188,7 +188,7 @@ class Output(ABC):
         """What metrics get, by the names of their arguments; and `loss` (n,), how wrong each row is.
 
         Args:
-            predictions: Of this kind.
+            predictions: Predictions of this kind.
             allowed: Class numbers that an answer may be; None allows all.
         """
 
@@ -226,12 +226,12 @@ class Output(ABC):
         """The columns of predictions, made of answers that somebody else wrote into a file.
 
         Args:
-            columns: Of the file; what is wrong with them is added to their `problems`.
+            columns: Columns of the file; what is wrong with them is added to their `problems`.
             class_names: See `check`.
 
         Returns:
-            What `store` gives; None where something is wrong, or nothing is there that says an answer: of a kind that
-            does not say how, always.
+            What `store` gives; None if something is wrong, or nothing is there that says an answer. A kind that does
+            not say how it reads answers always gives None.
         """
         return None
 

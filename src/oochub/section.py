@@ -67,8 +67,8 @@ class OnPage:
     """What the template of a section prints.
 
     Attributes:
-        values: By name; the template has them as `shown`.
-        images: Characters of the page that are images.
+        values: Values by name; the template has them as `shown`.
+        pictures: Characters of the page that are images.
         spent: Bytes of the images that count against those that later sections may show.
     """
 
@@ -91,7 +91,7 @@ class Section(Generic[R]):
     such a file; else its passages and its chart are printed as they are.
 
     Attributes:
-        title: In the navigation of the page, and where a form says that it leaves the section out.
+        title: Title in the navigation of the page, and where a form says that it leaves the section out.
         anchor: The id of its place on the page.
         place: Sections stand in the order of their places.
         record: The frozen dataclass that `measure` gives and the report holds in `report.findings[name]`; None where
@@ -149,7 +149,7 @@ class Section(Generic[R]):
         """What its template prints; None where there is nothing to print.
 
         Args:
-            report: With what the section shows.
+            report: Report with what the section shows.
             room: Bytes that images may still take; None shows no image.
         """
         return OnPage() if self.has(report) else None

@@ -106,9 +106,9 @@ def train_source(
     Args:
         source: See `train`; so are the others.
         out: The folder of the run.
-        data: Which of the source, and which columns are what.
+        data: Configuration of the source, and which of its columns are what.
         asked: How it is trained.
-        callbacks: Of transformers.
+        callbacks: Callbacks of transformers.
 
     Raises:
         OochubError: See `train`.

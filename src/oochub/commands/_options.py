@@ -48,7 +48,7 @@ AsJson = Annotated[
 
 
 def renamed(before: str, now: str) -> Callable[[Any], None]:
-    """What answers an option's name of before with that of now."""
+    """A callback that refuses an option's old name and tells its new one."""
 
     def check(given: Any) -> None:
         if given:

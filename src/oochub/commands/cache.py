@@ -135,9 +135,9 @@ class _Cache:
     Attributes:
         kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards",
             "compiled" or "builds".
-        what: It holds, in words.
+        what: What it holds, in words.
         folder: Where it is, present or not.
-        entries: What of it is ours, oldest first.
+        entries: Entries in it that are ours, oldest first.
     """
 
     kind: str
@@ -180,7 +180,7 @@ def _remove(entries: list[_CacheEntry]) -> None:
     """Removes entries; what another process has open stays readable to it.
 
     Args:
-        entries: Of `list_caches`.
+        entries: Entries that `_list_caches` gives.
     """
     for entry in entries:
         if entry.path.is_dir():

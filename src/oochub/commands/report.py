@@ -70,7 +70,7 @@ def report(
     """Turns a report into a page, Markdown, LaTeX or tables, and reports or predictions into figures.
 
     `oochub list figure` names the kinds of --plot; an option of a figure stands behind its kind: --plot
-    alpha_beta_loss:side=negative=loss.png. Figures of detectors are made of predictions of one model, a file a set:
+    alpha_beta_loss:side=negative=loss.png. Figures of detectors are made of predictions of one model, one file per set:
     --detector vim --reference train.parquet --plot score_distributions=vim.png
     """
     from oochub.commands._drawing import Plot, draw

@@ -118,8 +118,8 @@ def _describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
     Args:
         kind: "benchmark", "metric", ...
         name: Its name.
-        data_dir: Of a benchmark, the folder whose files are marked as found or missing; None takes
-            $OOCHUB_DATA/<benchmark>, where there is one.
+        data_dir: For a benchmark only: the folder whose files are marked as found or missing. None takes
+            $OOCHUB_DATA/<benchmark> if it exists.
 
     Raises:
         OochubError: An unknown kind, name or config, or a folder that is not there.

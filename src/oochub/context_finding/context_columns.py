@@ -86,7 +86,7 @@ def contexts(
             rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
             and no other.
         seed: Random seed for the halves and for the rows to check.
-        **settings: Of the way: model, names, ...
+        **settings: Settings of the way: model, names, ...
 
     Returns:
         The splits; the build record has what was found, `BuildFacts.found_contexts`.
@@ -120,7 +120,7 @@ def add_contexts(
 
     Args:
         source: See `contexts`; so are the others.
-        data: Which of it, and which columns are what.
+        data: Configuration of the source, and which of its columns are what.
         asked: The way.
         measurement: How images are measured.
         out: The folder.
@@ -351,15 +351,15 @@ def mark_selection_rows(
 ) -> dict[str, pa.BooleanArray]:
     """Whether something may be chosen on each row of each split; null for a row that is neither for that nor for tests.
 
-    Half of the rows is by a digest of their ids, of their clusters where the benchmark declares one: the same rows each
-    time, whatever their order.
+    The half is chosen by a digest of the row ids, or of the clusters if the benchmark declares them: it holds the same
+    rows each time, whatever their order.
 
     Args:
         data: The splits.
-        choose_on: "train" takes the rows of split train; "half" half of the rows of the other splits, and leaves train
-            out, for where each class of train has its context and no other; "auto" takes train where there are other
-            splits. Of data of one split, "auto" and "half" take half of it.
-        seed: Of the halves.
+        choose_on: "train" takes the rows of split train. "half" takes half of the rows of the other splits and leaves
+            train out; it is for data in which each class of train has its context and no other. "auto" takes train if
+            there are other splits. For data with one split, "auto" and "half" take half of it.
+        seed: Random seed for the halves.
 
     Raises:
         OochubError: "train" of data with no other split or without train.

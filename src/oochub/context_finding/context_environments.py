@@ -85,7 +85,7 @@ def find_environments(dataset: datasets.Dataset, column: str | None) -> dict[str
 
     Args:
         dataset: The training rows.
-        column: Of the environments.
+        column: Column that holds the environments; None if there is none.
 
     Returns:
         way, model, and checked: of each context that made them and that people checked, what they said.

@@ -22,11 +22,11 @@ def mask_region(height: int, width: int, *, region: str, depth: float) -> NDArra
     """The pixels of an image that are looked at (height, width), bool.
 
     Args:
-        height: Of the image, in pixels.
-        width: The same.
-        region: "rim" or "picture", which is all of it.
-        depth: Of the rim: the share of the height at top and bottom, and of the width left and right, below 1/2; it is
-            a pixel at least.
+        height: Height of the image, in pixels.
+        width: Width of the image, in pixels.
+        region: `"rim"`, or `"picture"`, which is all of it.
+        depth: Depth of the rim: the share of the height at top and bottom, and of the width left and right, below 1/2.
+            The rim is at least one pixel deep.
 
     Raises:
         OochubError: Another region.

@@ -34,14 +34,14 @@ def measure_images(
 ) -> tuple[pa.Table, NDArray[np.bool_]]:
     """What a way measures of every image of a split.
 
-    Parts of 256 images are kept in the cache by the bytes of their images, so that a run which was ended goes on
-    where it was, and images that come later are all that is measured. Of large files a part has fewer: no more than
-    256 MB of files and 2^26 decoded pixels are in memory, or one image.
+    Parts of 256 images are kept in the cache by the bytes of their images, so that a run which was ended goes on where
+    it was, and images that come later are all that is measured. If files are large, a part has fewer images: no more
+    than 256 MB of files and 2^26 decoded pixels are in memory, or one image.
 
     Args:
-        part: With a column `image`.
-        way: What measures.
-        split: Its name, for messages.
+        part: Rows of the split, with a column `image`.
+        way: Way to find contexts that measures the images.
+        split: Name of the split, for messages.
         skip_broken: Give images that cannot be read a row of nulls; else the first is an error.
         cache: Keep and take measures.
 
@@ -89,7 +89,7 @@ def _read_picture(raw: datasets.Dataset, row: int, name: str, skip_broken: bool)
 
 
 def _group_items(items: Iterable[Item], size: Callable[[Item], int], *, most: int, limit: int) -> Iterator[list[Item]]:
-    """Items in their order, at most so many at once; their sizes add up to no more than a limit, or one is alone."""
+    """Groups items in order: at most `most` per group, with sizes that add up to at most `limit`, or one item alone."""
     group: list[Item] = []
     total = 0
     for item in items:

@@ -41,9 +41,9 @@ class FileDigest:
     """What a file of a repository held when it was written.
 
     Attributes:
-        path: In the repository.
-        size: Bytes.
-        sha256: Of every byte.
+        path: Path in the repository.
+        size: Size in bytes.
+        sha256: SHA-256 of all bytes.
         without_pictures: SHA-256 of all bytes but those of images: of labels, contexts, and where all of it lies.
             None where images are so small, or there are none, that every byte is read as soon.
     """
@@ -59,7 +59,7 @@ class FileDigest:
 
         Args:
             folder: The repository, or a draft of it.
-            path: In it; .parquet, .tar, or a file without images.
+            path: Path in it of a .parquet or .tar file, or of a file without images.
 
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
@@ -202,8 +202,8 @@ class ConfigFiles:
         splits: The files of each split, in order.
         columns: The features of a row as the card has them, with the names of classes, as `Features.to_dict` gives
             them.
-        beside: Of shards, their index.
-        digest: Of all the others.
+        beside: Index of the shards; empty for files without one.
+        digest: Digest of all the other attributes.
     """
 
     splits: Mapping[str, tuple[FileDigest, ...]]
@@ -218,7 +218,7 @@ class ConfigFiles:
         Args:
             folder: The repository, or a draft of it.
             splits: The paths in it of each split's files.
-            features: Of the rows.
+            features: Features of the rows.
         """
         beside = sorted({f"{PurePosixPath(path).parent}/{INDEX}" for paths in splits.values() for path in paths})
         made = cls(
@@ -248,7 +248,7 @@ class ConfigFiles:
 
     @property
     def features(self) -> Features:
-        """Of the rows.
+        """The features of the rows.
 
         Raises:
             OochubError: `columns` says something else.
@@ -266,8 +266,8 @@ def store_record(folder: Path, config: str, record: BuildRecord, written: Config
     Args:
         folder: The repository.
         config: The configuration's name.
-        record: Of its build.
-        written: Its files.
+        record: Record of its build.
+        written: What is said of its files.
     """
     records = {**read_builds(folder), config: to_json(record) | {_WRITTEN: to_json(written)}}
     with write_whole(folder / RECORDS) as draft:

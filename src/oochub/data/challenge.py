@@ -146,8 +146,8 @@ def challenge(
     """Adds the columns `challenge` and, where there is one, `challenge_value` to every split of a data set.
 
     The call is the criterion's own, with the names of columns in place of arrays. A parameter that is annotated
-    `ArrayLike` is such an array; a needed one that is not given is read from the column of its own name. Of a criterion
-    with a number to compare with (a parameter annotated `float`), `challenge_value` holds the numbers that it compares:
+    `ArrayLike` is such an array; a needed one that is not given is read from the column of its own name. If a criterion
+    has a number to compare with (a parameter annotated `float`), `challenge_value` holds the numbers that it compares:
     its only array besides `present` and `label`, the largest of each row if it has several columns.
 
     A ClassLabel column reaches the criterion as its class names, except that a `label` or `present` of two classes is
@@ -159,8 +159,8 @@ def challenge(
         criterion: A name of `oochub list criterion`, or a function of that form.
         restrict_train: Drop what is hard from the split `train`, so that no model learns from it.
         replace: Replace the columns `challenge` and `challenge_value` of a data set that has them.
-        **arguments: Of the criterion. A column's name, or a list of names for an array (n, k); other values as the
-            criterion takes them.
+        **arguments: Arguments of the criterion. A column's name, or a list of names for an array (n, k); other values
+            as the criterion takes them.
 
     Returns:
         The data set, the counts of each kind in each split, and how many rows `restrict_train` dropped.

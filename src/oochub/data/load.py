@@ -110,11 +110,11 @@ def load_columns(
 
     Args:
         source: See `load`.
-        data: Which configuration of it, and which columns are what.
+        data: Configuration of the source, and which of its columns are what.
         num_proc: Processes to build with.
         in_place: Leave images in the shards of a built WebDataset, for what reads them by `read_picture_bytes` alone.
         guess: Which of "label" and "context" may be guessed, see `make_user_data`.
-        check: Is given the features of a benchmark before it is built.
+        check: Function that is called with the features of a benchmark before it is built.
 
     Raises:
         OochubError: See `load`.
@@ -252,10 +252,10 @@ def make_benchmark_builder(
     names of `datasets` that `oochub.registration` changes are there.
 
     Args:
-        benchmark: Its name.
-        config: Of its configs; None where it has one.
+        benchmark: Name of the benchmark.
+        config: Name of one of its configs; None if it has only one.
         data_dir: The raw folder.
-        options: Of the builder.
+        options: Options of the builder, by name.
 
     Raises:
         OochubError: An unknown config or option; raw data that are missing.

@@ -54,12 +54,12 @@ def open_source(
     Args:
         source: A file or folder here, else an id on the Hub.
         config: The configuration, where a repository has several.
-        data_dir: As `load_dataset` takes it: a folder inside the source.
-        options: What else `load_dataset` takes. Of a repository that oochub wrote, `verification_mode` says what is
-            compared with the digests in build.json: "basic_checks" labels and contexts, and every byte of a file whose
-            size or times are new; "all_checks" every byte; "no_checks" nothing, which a note says.
+        data_dir: Folder inside the source, as `load_dataset` takes it.
+        options: Other arguments of `load_dataset`, by name. For a repository that oochub wrote, `verification_mode`
+            says what is compared with the digests in build.json: "basic_checks" labels and contexts, and every byte of
+            a file whose size or times are new; "all_checks" every byte; "no_checks" nothing, which a note says.
         num_proc: Processes to read with.
-        check: Is given the features where they are known before the data are read.
+        check: Function that is called with the features, if they are known before the data are read.
         in_place: Leave the images in the shards of a built WebDataset: what reads them goes by `read_picture_bytes`.
 
     Raises:
@@ -201,9 +201,9 @@ def build_splits(
     """What a builder of `datasets` makes, after a look at its features where they are known before the data are read.
 
     Args:
-        builder: Of `datasets.load_dataset_builder`.
+        builder: A builder from `datasets.load_dataset_builder`.
         num_proc: Processes to build with.
-        check: Is given the features.
+        check: Function that is called with the features, if they are known.
     """
     if check is not None and builder.info.features:
         check(builder.info.features)
@@ -225,7 +225,7 @@ def _check_card_paths(folder: Path) -> None:
     """Checks the paths in the card of a folder before anything looks for them.
 
     Args:
-        folder: Of a data set; a name on the Hub, or one without a card, has nothing to check.
+        folder: Folder of a data set. A name on the Hub, or a folder without a card, has nothing to check.
 
     Raises:
         OochubError: An address, or a path out of the folder.
@@ -244,11 +244,11 @@ def _check_data_files(builder: Any, folder: Path) -> None:
     """Checks the files that a builder found by the card.
 
     Args:
-        builder: Of `datasets.load_dataset_builder`.
-        folder: The data set, where it is one here.
+        builder: A builder from `datasets.load_dataset_builder`.
+        folder: The data set, if it is a folder here.
 
     Raises:
-        OochubError: One is not of the folder, or of the repository on the Hub.
+        OochubError: A file is outside the folder, or outside the repository on the Hub.
     """
     for files in (builder.config.data_files or {}).values():
         for file in map(str, files):
@@ -336,7 +336,7 @@ def _collect_numbers(array: Any, feature: Any) -> Iterator[tuple[datasets.ClassL
 
 
 def _find_row(column: pa.ChunkedArray, feature: Any, number: int) -> str:
-    """Where a number stands first, of a column of plain numbers."""
+    """The first row that holds a number, as "row 3 of "; "" if the column does not hold one class per row."""
     if not isinstance(feature, datasets.ClassLabel):
         return ""
     return f"row {pc.index(column, number).as_py()} of "
@@ -346,10 +346,10 @@ _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 
 def _check_regular_files(folder: Path) -> None:
-    """Checks that everything in a folder is a file or a folder: whoever opens a pipe waits for ever.
+    """Checks that everything in a folder is a file or a folder, because opening a pipe waits forever.
 
     Args:
-        folder: With what lies below it; hidden names are passed over, as `datasets` does.
+        folder: Folder to check, at every depth; hidden names are passed over, as `datasets` does.
 
     Raises:
         OochubError: A pipe, a socket or a device; it is named.
@@ -365,7 +365,7 @@ def _digest_metadata(folder: Path) -> str | None:
     The cache of `datasets` goes by their names and times of change, which a copy may keep.
 
     Args:
-        folder: With what lies below it.
+        folder: Folder to look through, at every depth.
     """
     digest, is_empty = hashlib.sha256(), True
     for entry in sorted(_list_entries(folder), key=lambda entry: entry.path):

@@ -33,10 +33,10 @@ class RepositoryCard:
 
         Args:
             content: The whole file.
-            place: Where it is, for the error.
+            place: Where the file is, for the error.
 
         Raises:
-            OochubError: It is too long, its metadata are no YAML, or not those of a Parquet repository.
+            OochubError: The file is too long, or its metadata are not YAML or not those of a Parquet repository.
 
         >>> RepositoryCard.read("# Words", place="README.md").files
         {}

@@ -66,10 +66,10 @@ class RepositoryFiles:
         Args:
             name: user/name.
             config: The configuration; None takes the only one.
-            options: Of `load_dataset`, which may name a revision and a token.
+            options: Options of `load_dataset`, which may name a revision and a token.
 
         Raises:
-            Exception: What the Hub's client raises where it is not reached.
+            Exception: What the Hub's client raises if the Hub is not reached.
         """
         token = options.get("token")
         file = fetch_file(name, RECORDS, revision=options.get("revision"), token=token)
@@ -117,7 +117,7 @@ class RepositoryFiles:
             file.check(self.root, again=self._again, whole=whole)
 
     def note_of_card(self) -> str | None:
-        """What to say where the card describes columns otherwise than the build: the build's description is taken."""
+        """A note, if the card describes columns differently from the build, whose description is taken; else None."""
         try:
             infos = DatasetInfosDict.from_dataset_card_data(DatasetCard.load(self.root / _CARD).data)
             of_card = infos[self.config].features or {}

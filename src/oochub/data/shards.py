@@ -39,10 +39,10 @@ class Shard:
     """A tar archive of samples.
 
     Attributes:
-        url: Its name beside the index.
-        nsamples: Its samples.
-        filesize: Its bytes.
-        sha256: Of all its bytes.
+        url: File name beside the index.
+        nsamples: Number of samples.
+        filesize: Size in bytes.
+        sha256: SHA-256 of all its bytes.
     """
 
     url: str
@@ -89,8 +89,8 @@ class SplitShards:
     """The shards of a split, in order.
 
     Attributes:
-        name: Of the split.
-        shardlist: Its shards; sample keys are the row numbers of the split, which go on from shard to shard.
+        name: Name of the split.
+        shardlist: Shards of the split; sample keys are the row numbers of the split, which go on from shard to shard.
     """
 
     name: str
@@ -102,10 +102,10 @@ class ShardIndex:
     """What the shards of a configuration hold.
 
     Attributes:
-        name: Of the configuration.
-        datasets: Its splits.
+        name: Name of the configuration.
+        datasets: Shards of each split.
         columns: The features of a row, as `datasets.Features.to_dict` gives them.
-        extension: Of the member with a row's image, such as "jpg"; None for rows without images.
+        extension: Extension of the member with a row's image, such as "jpg"; None for rows without images.
     """
 
     name: str
@@ -115,7 +115,7 @@ class ShardIndex:
 
     @property
     def features(self) -> Features:
-        """Of the rows.
+        """The features of the rows.
 
         Raises:
             OochubError: `columns` says something else.
@@ -147,7 +147,7 @@ class ShardIndex:
         return found
 
     def digest(self) -> str:
-        """Of all that it says, the digests of the shards among it."""
+        """A digest of all that the index says, the digests of the shards included."""
         return hashlib.sha256(json.dumps(to_json(self), sort_keys=True).encode()).hexdigest()
 
 
@@ -256,7 +256,7 @@ class ShardConfig(datasets.BuilderConfig):  # type: ignore[misc]
     """Which shards are read, and how.
 
     Attributes:
-        folder: Of the shards and their index.
+        folder: Folder of the shards and their index.
         in_place: Leave the images in the shards: the rows say where each lies, see `oochub.storage.tar_member`.
     """
 
@@ -268,7 +268,7 @@ class ShardRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     """The rows of a configuration that `oochub build --format webdataset` wrote, as `datasets` builds and caches them.
 
     Args:
-        folder: Of the shards and their index.
+        folder: Folder of the shards and their index.
         in_place: See `ShardConfig`.
 
     Raises:

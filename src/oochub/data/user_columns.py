@@ -28,8 +28,8 @@ class ClassColumn:
     """A column read as classes.
 
     Attributes:
-        codes: Of each split, the place of each row's class in `names` (n,); -1 where a ClassLabel says none.
-        names: Of the classes: a ClassLabel's own; text sorted; numbers in order, as text.
+        codes: Place of each row's class in `names` (n,), by split; -1 where a ClassLabel says none.
+        names: Names of the classes: those of a ClassLabel; texts, sorted; or numbers in order, as text.
         numbers: Whole numbers without names: the number of each class; None where the classes have names.
     """
 

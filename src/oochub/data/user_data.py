@@ -281,7 +281,7 @@ def _name_groups(label: ClassColumn, context: ClassColumn) -> _Made:
 
 
 def _write_summary(description: str | None, name: str) -> str:
-    """The first line of the description of before, else a sentence; the record and its notes are written anew."""
+    """The first line of the earlier description, else a sentence; the record and its notes are written anew."""
     return (description or "").partition("\n")[0].strip() or f"{name}, own data."
 
 
@@ -310,7 +310,7 @@ class _JudgedContexts:
 
     Attributes:
         usual: Class to its usual contexts, none or more.
-        challenge: Of each split, the place of each row's challenge in `oochub.data.challenge.KINDS` (n,).
+        challenge: Place of each row's challenge in `oochub.data.challenge.KINDS` (n,), by split.
         notes: What a reader of the report must know of how that came about.
     """
 

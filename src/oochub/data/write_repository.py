@@ -55,13 +55,13 @@ def write_repository(
     Args:
         target: A folder that `check_replaceable` passed.
         dataset: The splits.
-        record: Of the data; it stands in build.json, and in the column `build` of each row.
+        record: Record of the data; it stands in build.json, and in the column `build` of each row.
         text: The card below its metadata.
-        tag: What the Hub finds it by, besides "out-of-context".
-        shard_size: Write shards of a WebDataset of so many megabytes, not Parquet.
+        tag: Tag by which the Hub finds it, besides "out-of-context".
+        shard_size: Megabytes per shard of a WebDataset; None writes Parquet.
 
     Raises:
-        OochubError: It cannot be written.
+        OochubError: The repository cannot be written.
     """
     with write_whole_folder(target) as draft:
         (draft / "data").mkdir()
@@ -167,10 +167,10 @@ def write_user_repository(
     Args:
         source: A folder of images, a file, an id on the Hub: see `oochub.load`.
         out: The folder of the repository: new, empty, or an earlier one of this kind, which is replaced.
-        settings: Which configuration, where the source has several, and which columns of the data are what;
-            `data_dir` and `options` are as `load_dataset` takes them.
+        settings: Configuration to take, if the source has several, and which columns of the data are what; `data_dir`
+            and `options` are as `load_dataset` takes them.
         num_proc: Processes to read with.
-        shard_size: Write shards of a WebDataset of so many megabytes, see `write_webdataset`; None writes Parquet.
+        shard_size: Megabytes per shard of a WebDataset, see `write_webdataset`; None writes Parquet.
 
     Returns:
         The folder.
@@ -244,7 +244,7 @@ def write_challenge_repository(
             of the same name.
         out: The folder of the repository: new, empty, or an earlier challenge set, which is replaced.
         criterion: A name of `oochub list criterion`.
-        arguments: Of the criterion: names of columns and other values, as `challenge` takes them.
+        arguments: Arguments of the criterion: names of columns and other values, as `challenge` takes them.
         settings: Which configuration, where the source has several and does not name one; where it lies; and which
             columns of own data are what, as `oochub.load` takes them: the criterion then finds `label`, `context` and
             `group`. Without any the columns are as they are.

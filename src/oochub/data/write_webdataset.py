@@ -56,15 +56,15 @@ def write_webdataset(
 ) -> WrittenSplits:
     """Writes `<split>-<number>-<hash>.tar` and `index.json`.
 
-    A sample is `<row>.<extension>`, its image untouched, and `<row>.json` with every column; that of the images
-    holds the name that an image's file had. The extension says what the first image is, for all: who decodes goes
-    by the content.
+    A sample is `<row>.<extension>`, its image untouched, and `<row>.json` with every column; that of the images holds
+    the name that an image's file had. The extension says what the first image is, for all images: a decoder relies on
+    the content.
 
     Args:
-        splits: By name.
+        splits: Rows of each split, by name.
         folder: An empty one, which nobody reads yet.
-        name: Of the configuration.
-        features: Of the rows.
+        name: Name of the configuration.
+        features: Features of the rows.
         shard_size: Megabytes after which a new shard begins; there are 8 or more where there are as many rows.
 
     Raises:
@@ -99,7 +99,7 @@ def check_shard_size(shard_size: float) -> None:
 
 
 def _find_extension(splits: Mapping[str, SplitRows], picture: str) -> str:
-    """Of all images, by the format of the first."""
+    """The extension for all images, by the format of the first."""
     for split, rows in splits.items():
         for table in rows.tables():
             for stored in table.column(picture).slice(0, 1).to_pylist():
@@ -135,7 +135,7 @@ def _read_bytes(stored: Mapping[str, Any] | None, where: str, picture: str) -> b
 def _write_shards(
     samples: Iterator[dict[str, bytes]], folder: Path, split: str, most: int, size: float
 ) -> tuple[Shard, ...]:
-    """Writes the samples, at most so many and about so many bytes a shard; the same rows give the same bytes."""
+    """Writes the samples, at most `most` and about `size` bytes per shard; the same rows give the same bytes."""
     written: list[Shard] = []
     sample = next(samples, None)
     while sample is not None or not written:

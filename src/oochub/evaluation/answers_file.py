@@ -142,14 +142,14 @@ def _read_column(path: Path, name: str, array: Any) -> pa.Array:
 def join_answers(
     file: AnswersFile, data: Mapping[str, datasets.Dataset], *, model_name: str | None = None
 ) -> Predictions:
-    """Predictions of a benchmark, of a file of answers.
+    """Predictions for a benchmark, from a file of answers.
 
-    The file has a row an example: `example_id`; the answers, in the columns that the kind of output takes
+    The file has one row per example: `example_id`; the answers, in the columns that the kind of output takes
     (`oochub.get("output", "classes").taken`); if it likes, `split`, and the truth, which must agree. Without `split`
     the ids say which splits the file is of. A row of every example of these splits must be there, in any order.
 
     Args:
-        file: Of `read_answers`.
+        file: File of answers, as `read_answers` gives it.
         data: The splits of the benchmark by name, as `oochub.load` gives them.
         model_name: What the report calls the model; None takes the file's stem.
 

@@ -1,4 +1,4 @@
-"""Where the errors sit, by group and by confidence, and where they go.
+"""Which groups and confidences have the errors, and which classes the errors go to.
 
 Errors by context: the confusion in each context, and the share that goes to the class trained in that context.
 """
@@ -116,9 +116,9 @@ def measure_calibration(
 
     Args:
         evaluated: The rows.
-        mask: Those of one side (n,).
+        mask: Rows of one side (n,).
         ece: Their calibration error, where it is known already.
-        groups: Of a side that is its worst group: see `Calibration`.
+        groups: For a side that is its worst group, see `Calibration`.
     """
     probability = evaluated.columns["probability"][slice(None) if mask.all() else mask]  # of all nothing is copied
     confidence, correct = probability.confidence, probability.prediction == probability.label
@@ -182,8 +182,8 @@ def count_errors_by_context(
 
     Args:
         evaluated: The rows.
-        mask: Those to look at (n,), of one split.
-        split: Its name.
+        mask: Rows to look at (n,), of one split.
+        split: Name of the split.
         allowed: The numbers of the classes that an answer may be; None allows all.
 
     Returns:

@@ -109,7 +109,7 @@ def compare(
     Args:
         first: Predictions, or the path of a .parquet of them: model A. Or a report, the path of a report.json, or a
             folder that holds some at any depth.
-        *others: Of predictions those of model B, and no more: every difference is B minus A. Of reports any number.
+        *others: For predictions, those of model B, and no more: every difference is B minus A. For reports, any number.
         metric: Names of metrics, one table each; default the primary metric. For predictions also the benchmark's other
             metrics that are means over rows.
         slice: Reports only: slices to show side by side, such as hard, easy, all; default out of context.
@@ -121,7 +121,7 @@ def compare(
         seed: Predictions only: random seed for the bootstrap and for random signs.
 
     Returns:
-        Of predictions a PairedReport, see `oochub.evaluation.compare`; of reports a Comparison, see
+        For predictions a PairedReport, see `oochub.evaluation.compare`; for reports a Comparison, see
         `oochub.report.comparison`. Both have `to_html()`, `to_markdown()`, `to_latex()` and `to_csv()`.
 
     Raises:

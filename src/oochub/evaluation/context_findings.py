@@ -46,12 +46,12 @@ _EDGE = 96  # pixels of a longer side: fifty photographs take about 113 kB of a 
 def find_context_effects(evaluated: EvaluationRows, correction: Correction = "holm") -> ContextFindings | None:
     """The contexts that `oochub.contexts` found, each with its gap, tested on the rows on which nothing was chosen.
 
-    What is usual for a class was chosen on other rows, by the interval of the lift there. Of the tested rows those
-    that have a context which is usual for their class, or lack one that is unusual, are as usual; the others are
-    against it. The gap is the accuracy against minus as usual, class by class. A gap is shown where two tests agree:
-    there is one, and the context does not change the odds of a right answer alike in every class, as images do that
-    are simply harder. The larger p-value of the two is corrected over all contexts that could be tested. A context that
-    has an effect of one direction on the classes for which it is usual and on the others is named as harder, or easier.
+    What is usual for a class was chosen on other rows, by the interval of the lift there. A tested row is as usual if
+    it has a context that is usual for its class, or lacks one that is unusual; the other rows are against it. The gap
+    is the accuracy against minus as usual, class by class. A gap is shown where two tests agree: there is one, and the
+    context does not change the odds of a right answer alike in every class, as images do that are simply harder. The
+    larger p-value of the two is corrected over all contexts that could be tested. A context that has an effect of one
+    direction on the classes for which it is usual and on the others is named as harder, or easier.
 
     Args:
         evaluated: The rows.

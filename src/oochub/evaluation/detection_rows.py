@@ -52,7 +52,7 @@ def detect(
             so, or where their label is -1.
         detectors: Names of the catalog ("msp", or "odin:epsilon=0.0014"), or detectors, fitted or not.
         reference: Predictions of the training split; None where nothing is fitted on it.
-        pairs: Of `choose_pairs`; sets are never pooled.
+        pairs: Pairs that `choose_pairs` gives; sets are never pooled.
         probes: Names of probes: "zoom".
         classes: What is "correct": the largest logit of "all" classes, or of those "present" in the set in
             distribution, such as the 200 of ImageNet-R. The detectors' scores are of all classes either way.
@@ -84,11 +84,11 @@ def make_detection_rows(
     """The rows of `detection` of sets that are scored already.
 
     Args:
-        sets: Of `score_sets`, made with the same `classes`.
-        pairs: Of `choose_pairs`.
-        classes: What the rows say of "correct".
+        sets: Sets that `score_sets` gives, made with the same `classes`.
+        pairs: Pairs that `choose_pairs` gives.
+        classes: What "correct" is, see `detect`; each row says it.
         resamples: Bootstrap replicates of the intervals that are bootstraps.
-        seed: Of the bootstrap.
+        seed: Random seed for the bootstrap.
         without: Metrics to leave out; see `measure_pair`.
     """
     named = {part.name: part for part in sets}
@@ -121,7 +121,7 @@ def make_detection_rows(
 
 
 def _sum_recall(key: str, sets: Collection[ScoredSet]) -> Recall | None:
-    """Of the queries of all sets together."""
+    """The recall over the queries of all sets together; None if no set has one."""
     known = [part.recalls[key] for part in sets if key in part.recalls]
     queries = sum(recall.queries for recall in known)
     return Recall(share=sum(each.share * each.queries for each in known) / queries, queries=queries) if known else None
@@ -224,12 +224,12 @@ def measure_pair(
     """Every metric of detection on the rows of one pair of sets.
 
     Args:
-        score: Of one detector (n,), higher is more in-distribution.
+        score: Score of one detector for each row (n,); higher is more in-distribution.
         is_ood: Whether a row is out of distribution (n,).
         correct: Whether the classifier is right on a row (n,), not looked at where `is_ood`.
         cluster: What the rows (n,) share; None if they are independent.
         resamples: Bootstrap replicates of the intervals that are bootstraps.
-        seed: Of the bootstrap.
+        seed: Random seed for the bootstrap.
         without: Metrics to leave out: average_precision takes as long as all others together, for its bootstrap.
 
     Returns:

@@ -77,8 +77,8 @@ def score_sets(
         reference: Predictions of the training split, to fit detectors on.
         head: The model's last layer, for detectors that need it; None takes that of the reference, else of the first
             part that has one.
-        classes: Which classes an answer may be, to be correct: "all", or those "present" in each set. Scores are of
-            all classes either way.
+        classes: Classes that an answer may be, to be correct: "all", or those "present" in each set. Scores are of all
+            classes either way.
 
     Returns:
         A ScoredSet for each of `parts`, in order.
@@ -258,7 +258,7 @@ def fit_detectors(
     finished detectors. All have to call this, with the same detectors and reference.
 
     Args:
-        detectors: By their keys; those that are not fitted are not changed.
+        detectors: Detectors by key; those that are not fitted are not changed.
         reference: Predictions of the training split; None where nothing is fitted on it.
         head: The model's last layer; None where there is none.
 

@@ -313,8 +313,8 @@ def _find_seen_sources(trained_on: Sequence[str], sources: Sequence[str]) -> tup
     """The names of a card in which the name of a source stands as a word, digits after it apart.
 
     Args:
-        trained_on: As the card has them: "imagenet-1k", "detection-datasets/coco".
-        sources: Of the rows, see `Benchmark.sources`; case and punctuation do not count.
+        trained_on: Names as the card has them: "imagenet-1k", "detection-datasets/coco".
+        sources: Sources of the rows, see `Benchmark.sources`; case and punctuation do not count.
 
     Returns:
         Those of `trained_on`, in their order.

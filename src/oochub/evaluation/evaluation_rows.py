@@ -54,7 +54,7 @@ class EvaluationRows:
         benchmark: The declaration of their config.
         columns: Every array that a metric may ask for by name, and the auxiliary columns; each (n, ...). See
             `oochub.evaluation.evaluation_rows.EvaluationColumns`.
-        known: Which rows have a truth to compare with, and did not choose the epoch of the model (n,).
+        known: Whether a row has a truth to compare with, and did not choose the epoch of the model (n,).
         sampling: resamples and seed of the intervals.
     """
 
@@ -164,7 +164,7 @@ def find_epoch_rows(predictions: Predictions, benchmark: Benchmark) -> EpochRows
     """The rows of predictions that chose the epoch, and what is to be said of them.
 
     Args:
-        predictions: Of a model that may have been trained on the same data.
+        predictions: Predictions of a model that may have been trained on the same data.
         benchmark: The declaration of their config.
     """
     metadata, training = predictions.metadata, predictions.metadata.training
@@ -204,7 +204,7 @@ class KnownMetric(NamedTuple):
     Attributes:
         facts: What its file says of it; None for a function from elsewhere.
         arrays: The names of the arrays and options that it takes.
-        required: Those that it cannot do without.
+        required: Names of those that it cannot do without.
     """
 
     facts: MetricFacts | None

@@ -179,13 +179,13 @@ def _split_in_halves(stratum: Any, *, cluster: Any = None, seed: int = 0) -> Arr
 
     What is chosen on one half is then measured on the other.
 
-    With clusters whole clusters are of one half, each counted for the stratum of its first row. Of an odd number the
-    one that is over goes to either half in turn.
+    With clusters, each whole cluster is in one half, and counts for the stratum of its first row. If a stratum has an
+    odd number, the one that is left over goes to either half in turn.
 
     Args:
         stratum: What is to be halved, such as the group of each row (n,), any hashable.
         cluster: What the rows (n,) share; None if they are independent.
-        seed: Of the draw.
+        seed: Random seed for the draw.
 
     Raises:
         OochubError: No rows, or different lengths.

@@ -90,8 +90,8 @@ def estimate_matched_gap(
 ) -> MatchedGap:
     """The metric out of context minus in context, with the column spread on both sides as out of context.
 
-    The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample. Of 10,000
-    independent rows and more on a side, cells of rows with like values are drawn (`oochub.evaluation.matching`).
+    The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample. If a side
+    has 10,000 independent rows or more, cells of rows with like values are drawn (`oochub.evaluation.matching`).
 
     Args:
         metric: auc, accuracy, error_rate or nll; of others the gap is nan with the reason.
@@ -335,7 +335,7 @@ def _make_row_cells(columns: Mapping[str, Array], stratum: Array, value: str) ->
 
     A resample of independent rows holds multinomial numbers of each cell. Rows of one cell differ by less than the
     resamples do: `value` of a cell is the mean of its rows (a loss), or its place among all (a score, whose order alone
-    counts: rows of one place are ties). Of values that are few, such as 0 and 1, nothing is lost.
+    counts: rows of one place are ties). If the values are few, such as 0 and 1, nothing is lost.
 
     Args:
         columns: `value`; with `label` of each row (n,), which is the same within a stratum.

@@ -96,7 +96,7 @@ def _encode_base64(data: bytes | None) -> str | None:
 
 
 def find_attribution(record: Mapping[str, Any]) -> str | None:
-    """Where the image of a row is from and its license, where its columns say so; else None."""
+    """The source of a row's image and its license, as far as its columns say so; else None."""
     url = str(record.get("source_url") or "")
     if url.startswith("http://") and ".staticflickr.com/" in url:  # COCO's lists are older than Flickr's https
         url = url.replace("http://", "https://", 1)

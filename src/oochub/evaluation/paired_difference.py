@@ -49,9 +49,9 @@ def measure_difference(
 
     Args:
         metric: A metric function.
-        pair: Of `oochub.evaluation.paired_rows.pair_rows`.
+        pair: The pair that `oochub.evaluation.paired_rows.pair_rows` gives.
         rows: Row numbers (n,), at least one.
-        key: Of a metric that gives a dict, which number.
+        key: Name of the number to compare, for a metric that gives a dict.
     """
     first, second = pair
     name = getattr(metric, "__name__", "")
@@ -90,8 +90,8 @@ def measure_worst_difference(first: Estimate, second: Estimate) -> TestedDiffere
     The intervals of both are simultaneous over the groups, so this one is wide. The groups' own differences are paired.
 
     Args:
-        first: Of `oochub.stats.group_intervals`, or like it.
-        second: The same of the second model.
+        first: Estimate of the first model from `oochub.stats.group_intervals`, or one like it.
+        second: The same for the second model.
     """
     return _test_by_interval(difference_of(second, first))
 
@@ -102,7 +102,7 @@ def measure_percentile_difference(
     """The same of a percentile of groups, by a bootstrap of whole groups with both models' numbers.
 
     Args:
-        side: Which percentile of which groups.
+        side: The percentile, and the groups that it is over.
         metric: A metric with one number.
         pair: See `measure_difference`.
         rows: Row numbers (n,) of the side.

@@ -39,7 +39,7 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
 
     Args:
         first: Any predictions.
-        second: Of the same examples.
+        second: Predictions of the same examples.
         **sampling: resamples and seed of the intervals.
 
     Raises:
@@ -161,7 +161,7 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
     """The rows that flip with the largest change in the probability of the truth, a few of each direction.
 
     Args:
-        pair: Of `oochub.evaluation.paired_rows.pair_rows`.
+        pair: The pair that `oochub.evaluation.paired_rows.pair_rows` gives.
         masks: The rows (n,) of the slices by role; rows of the evaluation split and of both sides may be shown.
 
     Returns:

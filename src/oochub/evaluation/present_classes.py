@@ -33,7 +33,7 @@ def find_allowed_classes(predictions: Predictions, classes: Classes = "all") -> 
     """The numbers of the classes that an answer may be, in order.
 
     Args:
-        predictions: Of one set.
+        predictions: Predictions of one set.
         classes: "all" that the model tells apart; or "present", those of the set: what its builder recorded
             (`present_classes`), else the labels that occur.
 

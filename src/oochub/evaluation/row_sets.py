@@ -95,8 +95,8 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
 
     Args:
         rows: The rows.
-        metrics: By name.
-        evaluated: What they are rows of.
+        metrics: Metrics by name.
+        evaluated: All evaluated rows, which these are some of.
     """
     estimates: dict[str, Estimate] = {}
     worst_groups: dict[str, ChosenGroup] = {}
@@ -222,7 +222,7 @@ def find_rows_behind(rows: RowSet, evaluated: EvaluationRows) -> NDArray[np.bool
 
 
 def find_measured_groups(rows: RowSet, evaluated: EvaluationRows) -> dict[str, NDArray[np.int64]] | None:
-    """Of a side that is its worst group, the rows that did not choose it, by group; None for another side."""
+    """For a side that is its worst group, the rows that did not choose it, by group; None for another side."""
     side = _mask_side(rows, evaluated)
     if isinstance(side, WorstOfGroups):
         return measure_worst_group_apart(side, get_primary_metric(evaluated), rows.mask, evaluated)
@@ -239,7 +239,7 @@ def explain_missing_side(sets: Container[Role], benchmark: Benchmark) -> str:
 
     Args:
         sets: The roles of which there are rows.
-        benchmark: Whose sides these are.
+        benchmark: Benchmark that the sides belong to.
     """
     if () in benchmark.out_of_context.where.values():
         return _NO_CONTEXT

@@ -59,7 +59,7 @@ class Scenes:
 
         Args:
             data: Dataset or DatasetDict of `load_dataset("nooch", "all")`, Predictions of it, or their path.
-            split: Which split of it.
+            split: Name of the split.
 
         Raises:
             OochubError: Data of another config, or a split that is not there.
@@ -141,7 +141,7 @@ def measure_task_losses(data: Any, *, split: str = "test") -> pd.DataFrame:
 
     Args:
         data: Scenes with logits, or what `Scenes.of` takes: predictions of `nooch/all` or their path.
-        split: Which split of it.
+        split: Name of the split.
 
     Returns:
         One row a task, criterion and side, with the columns task ("car"), criterion ("ce", and "gist" where the data

@@ -27,7 +27,7 @@ class SetPart(NamedTuple):
         shift: "none" is in distribution, "covariate" has its classes in other images, "semantic" other classes.
         correct: Whether the classifier is right on these rows; None where they are not told apart.
         scored: The set.
-        rows: Which rows (n,).
+        rows: Whether each row of the set is in the part (n,).
     """
 
     name: str
@@ -41,7 +41,7 @@ def split_scored_sets(scored_sets: Sequence[ScoredSet], *, by_answer: bool = Fal
     """The parts of every set that have rows, in order: its rows in distribution, then those out of it.
 
     Args:
-        scored_sets: Of `score_sets`.
+        scored_sets: Sets that `score_sets` gives.
         by_answer: Take right and wrong answers of the rows in distribution apart.
 
     >>> from oochub.prediction.predictions import Predictions
@@ -73,7 +73,7 @@ def choose_inside_part(scored_sets: Sequence[ScoredSet], name: str | None = None
     """The rows in distribution that others are set against.
 
     Args:
-        scored_sets: Of `score_sets`.
+        scored_sets: Sets that `score_sets` gives.
         name: A set; None takes the first that has rows in distribution, one without covariate shift if there is.
 
     Raises:
@@ -92,7 +92,7 @@ def choose_outside_part(scored_sets: Sequence[ScoredSet], name: str | None = Non
     """The rows out of distribution of one set.
 
     Args:
-        scored_sets: Of `score_sets`.
+        scored_sets: Sets that `score_sets` gives.
         name: A set; None takes the first that has rows out of distribution.
 
     Raises:
@@ -111,7 +111,7 @@ def choose_detector(scored_sets: Sequence[ScoredSet], name: str | None = None, *
     """The key of a detector in the scores: itself, or the only one of that name whatever its hyperparameters.
 
     Args:
-        scored_sets: Of `score_sets`.
+        scored_sets: Sets that `score_sets` gives.
         name: "odin" or "odin:epsilon=0.0014"; None takes the first.
         but: A key that None does not take if there is another.
 
@@ -165,7 +165,7 @@ class Nearest(NamedTuple):
 
 
 def find_nearest_rows(features: Any, bank: Any) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of each row the nearest row of a bank by cosine distance, 1 - cos.
+    """For each row, finds the nearest row of a bank by cosine distance, 1 - cos.
 
     The distance is measured from the difference of the two unit vectors, so that of near-duplicates is right as well.
 
@@ -217,7 +217,7 @@ def find_nearest_inside(
     """For every row of every set the nearest row in distribution, by cosine.
 
     Args:
-        scored_sets: Of `score_sets`.
+        scored_sets: Sets that `score_sets` gives.
         embedding: Predictions of the same examples by a model whose features say what is near (in the paper a
             self-supervised one), one for each set, matched by config, split and example_id. None takes the features
             of the scored predictions.

@@ -186,20 +186,20 @@ def evaluate_tasks(
     source: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, Path]:
-    """Evaluates tasks of `nooch/all` predictions and writes one report.json a task.
+    """Evaluates tasks of `nooch/all` predictions and writes one report.json per task.
 
     Args:
         predictions: Files of one model's predictions of `nooch/all`.
         tasks: Config names, "ce_car"; or "every" for each class that has a context, by each criterion in the data.
-        out: With one task the file of its report; with more a folder, which gets `<task>.json` of each.
-        source: What answers of another program are of: benchmark, data_dir, ... of `open_parts`.
-        options: Of `oochub.evaluate`.
+        out: For one task, the file of its report; for more, a folder, which gets `<task>.json` of each.
+        source: Data that answers of another program are for: benchmark, data_dir, ... of `open_parts`.
+        options: Options of `oochub.evaluate`.
 
     Returns:
         Each task's report file.
 
     Raises:
-        OochubError: As `oochub.evaluate` and `oochub.task`; an output that cannot be written. Every report is
+        OochubError: What `oochub.evaluate` and `oochub.task` raise; an output that cannot be written. Every report is
             made before the first is written.
     """
     single = len(tasks) == 1 and tasks[0] != EVERY

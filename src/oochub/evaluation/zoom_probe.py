@@ -38,11 +38,11 @@ def probe_zoom(
     """The change of every detector's rank on every pair whose set in distribution was predicted with zoom=.
 
     Args:
-        sets: Of `score_sets`.
-        pairs: Of `choose_pairs`, (in distribution, out of it); those whose first set stores no zoomed images are
-            left out.
+        sets: Sets that `score_sets` gives.
+        pairs: Pairs (in distribution, out of it) that `choose_pairs` gives. Those whose first set stores no zoomed
+            images are left out.
         resamples: Bootstrap replicates, of the images of both sets or of their clusters; all detectors share them.
-        seed: Of the bootstrap.
+        seed: Random seed for the bootstrap.
 
     Returns:
         One row a detector and pair: how many images are classified correctly (`n_correct`), and of these, whose
@@ -70,7 +70,7 @@ def probe_zoom(
 
 @dataclass(frozen=True)
 class _Ranked:
-    """Where scores stand among a sorted set: `places[k]` of the set lie below, ties one half by two places."""
+    """The places of scores in a sorted set: `places` counts what lies below, and below or equal; a tie is one half."""
 
     order: NDArray[np.int64]
     places: tuple[NDArray[np.int64], NDArray[np.int64]]

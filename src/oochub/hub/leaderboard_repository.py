@@ -36,13 +36,13 @@ def push_entry(
         results: The leaderboard's data set on the Hub, user/results, on which a pull request is opened; or a folder
             here, made where it is not there. A name with one slash is the Hub's, unless there is such a folder.
         predictions: The files that the report was made of; none takes those that it names, beside it.
-        dry_run: Of the Hub: only check, and say what would be sent.
+        dry_run: For the Hub only: check, and say what would be sent, but send nothing.
         **said: track, selection and supervision; if you like model, external_data, who and date. See
             `oochub.leaderboard.leaderboard_entry`.
 
     Raises:
-        OochubError: As `oochub.leaderboard.write_entry` and `oochub.hub.upload.upload`; without a token before
-            anything is read.
+        OochubError: What `oochub.leaderboard.write_entry` and `oochub.hub.upload.upload` raise; if there is no token,
+            before anything is read.
     """
     if not _ON_HUB.fullmatch(results) or Path(results).is_dir():
         folder = write_entry(report, results, predictions=predictions, **said)
@@ -68,9 +68,9 @@ def push_site(folder: str | Path, to: str, **options: Any) -> Pushed:
     """Makes a static Space hold a site, in one commit; pages of entries that are gone are deleted.
 
     Args:
-        folder: Of `oochub leaderboard`.
+        folder: Folder that `oochub leaderboard` wrote.
         to: The Space, user/board.
-        options: Of `oochub.hub.upload.upload`: private, revision, dry_run, overwrite.
+        options: Options of `oochub.hub.upload.upload`: private, revision, dry_run, overwrite.
 
     Raises:
         OochubError: The folder holds no site, or something else too; as `oochub.hub.upload.upload`.
@@ -102,9 +102,9 @@ class ResultsSnapshot:
     """What was fetched.
 
     Attributes:
-        folder: Where it lies here.
+        folder: The folder here that holds it.
         title: The repository and its commit, for readers.
-        address: Its files of this commit on the Hub.
+        address: Address of its files of this commit on the Hub.
     """
 
     folder: Path

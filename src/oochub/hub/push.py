@@ -65,7 +65,7 @@ def push(
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.
         num_proc: Benchmarks only: number of processes that build.
-        out: Of a benchmark: build into this folder, which is kept; None builds in the cache.
+        out: Benchmarks only: build into this folder, which is kept; None builds in the cache.
         without_images: Push ids, labels, contexts and digests, but no images. Users put their own images back with
             `oochub.join_images`.
         private: Make the repository private.

@@ -36,9 +36,9 @@ def push_metric(name: str, to: str, **options: Any) -> Pushed:
     static one, which runs nothing.
 
     Args:
-        name: Of the metric.
+        name: Name of the metric.
         to: The Space, user/<name>: `evaluate` finds the file, and the file the metric, by the Space's name.
-        options: Of `oochub.hub.upload.upload`: private, revision, pull_request, dry_run, overwrite.
+        options: Options of `oochub.hub.upload.upload`: private, revision, pull_request, dry_run, overwrite.
 
     Raises:
         OochubError: An unknown metric, a Space of another name, a metric that cannot be one file; as

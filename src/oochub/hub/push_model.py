@@ -32,12 +32,12 @@ def push_model(
 ) -> Pushed:
     """Makes the Hub hold a model: its weights, its processor, its recipe, and its card.
 
-    Where a report.json lies in the folder, the card says its results too. What else lies there is not pushed.
+    If a report.json lies in the folder, the card says its results too. What else lies there is not pushed.
 
     Args:
-        folder: Of `oochub train`, or of `save_pretrained`.
+        folder: Folder that `oochub train` or `save_pretrained` wrote.
         to: user/name.
-        private: Make the repository one that others do not see.
+        private: Make the repository private.
         revision: A branch; None is main.
         overwrite: Replace what somebody else put there.
         dry_run: Only say what would change.

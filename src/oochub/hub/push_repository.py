@@ -267,7 +267,7 @@ def _format_eval_yaml(benchmark: Benchmark, configs: Sequence[str], *, framework
 
     Args:
         benchmark: The declaration.
-        configs: Those that the repository holds.
+        configs: Configs that the repository holds.
         framework: Value of `evaluation_framework`; None leaves the key out. The Hub has a closed list of frameworks
             and marks the file as invalid if the name is not on it.
 

@@ -37,7 +37,7 @@ class _ResultEntries:
     """What of a report can stand on the Hub, and what cannot.
 
     Attributes:
-        entries: Of `huggingface_hub.EvalResultEntry`, one for each number.
+        entries: One `huggingface_hub.EvalResultEntry` for each number.
         left_out: Why a number has none, by its task id.
     """
 
@@ -49,8 +49,8 @@ def name_task(config: str, metric: str, role: Role = "all") -> str:
     """The id of a task: config, metric, and the side where the number is not of all rows of the evaluation split.
 
     Args:
-        config: Of the benchmark, such as "ce_car"; a task of `nooch/all` bears the name of its config.
-        metric: As a report calls it; "worst_group.accuracy" is one number of a metric that gives several.
+        config: Config of the benchmark, such as "ce_car"; a task of `nooch/all` bears the name of its config.
+        metric: Name of the metric in a report; "worst_group.accuracy" is one number of a metric that gives several.
         role: "all", or a side of the comparison: "in" or "out".
 
     >>> name_task("ce_car", "auc_hard"), name_task("ce_car", "auc", "out")
@@ -244,7 +244,7 @@ def _make_result_entries(report: Report, *, dataset: str, revision: str | None, 
     detector together, and stay in the report.
 
     Args:
-        report: Of one benchmark and config, or of one task of `nooch/all`.
+        report: Report on one benchmark and config, or on one task of `nooch/all`.
         dataset: The data set's id on the Hub.
         revision: The commit that the predictions were made of; None if unknown.
         source: The address of a page that says where the numbers come from.

@@ -32,12 +32,12 @@ class Pushed:
 
     Attributes:
         url: The page of the repository, of the branch, or of the pull request.
-        commit: The commit that the files are in, 40 hex digits; None of a rehearsal.
+        commit: The commit that the files are in, 40 hex digits; None for a dry run.
         pull_request: The address of the pull request that was opened; None where there is none.
         added: Files that the repository did not have.
         changed: Files that it had with another content.
         deleted: Files that it had and that are gone.
-        texts: Of a push of results: what its files hold.
+        texts: For a push of results, what its files hold.
 
     >>> Pushed(url="https://huggingface.co/datasets/user/nooch", added={"README.md": 10}).is_change
     True
@@ -75,20 +75,20 @@ def upload(
 ) -> Pushed:
     """Makes a repository hold the files of a folder: one commit for all of them, none where it holds them already.
 
-    Files of others stay. Where the branch moves, the connection breaks or the Hub fails on the way, the state is read
-    anew and the rest is tried again, five times in all; large files that are there are not sent again, in this push or
-    the next.
+    Files of others stay. If the branch moves, the connection breaks or the Hub fails on the way, the state is read anew
+    and the rest is tried again, five times in all; large files that are there are not sent again, in this push or the
+    next.
 
     Args:
-        folder: What is uploaded, but for what git, Python and drafts leave there.
+        folder: Folder to upload, without what git, Python and drafts leave there.
         to: user/name; it is made where it is not there yet.
-        repo_type: What it holds.
-        message: Of the commit.
-        private: Make the repository one that others do not see.
+        repo_type: Type of the repository.
+        message: Message of the commit.
+        private: Make the repository private.
         revision: A branch, made from main where it is not there; None is main.
         pull_request: Open a pull request, and leave the branch as it is.
         delete: Patterns of paths as of a shell ("ce_car/*"): what of the repository fits and the folder lacks goes.
-        space_sdk: Of a Space: "static", "gradio", "docker".
+        space_sdk: For a Space: "static", "gradio", "docker".
         dry_run: Only say what would change; needs no token where the repository is public or not there.
         fitted: Gives files by path whose content follows from what is there, such as a card of several configs; asked
             again where the branch moved.

@@ -27,7 +27,7 @@ class ArrowColumn(Input):
         """What `ready` takes of the rows of a table, each (n, ...).
 
         Args:
-            table: With the column.
+            table: Table with the column.
             names: What an error calls each row (n,).
 
         Raises:

@@ -21,7 +21,7 @@ class Arrays(ArrowColumn):
     """Arrays float32 (n, bands, height, width), or vectors (n, d), less the mean of each band, over its deviation.
 
     Args:
-        processor: Of the model: which column, its shape, mean and deviation of each band.
+        processor: Processor of the model, with the column, its shape, and the mean and deviation of each band.
 
     >>> from datasets import Dataset
     >>> rows = Dataset.from_dict({"array": [[1.0, 5.0], [3.0, 5.0]]})

@@ -26,7 +26,7 @@ class Graphs(ArrowColumn):
     second. A row's own are never mixed with another's, so that a batch can be cut by rows as any other.
 
     Args:
-        processor: Of the model: which column, and how many values each number has.
+        processor: Processor of the model, with the column, and how many values each number has.
 
     >>> from datasets import Dataset
     >>> small = {"nodes": [[5]], "edges": [], "edge_features": []}

@@ -24,8 +24,8 @@ class Texts(Input):
     """Texts as `input_ids` and `attention_mask`, int64 (n, longest of the batch).
 
     Args:
-        tokenizer: Of the model.
-        max_length: Longer texts are cut to so many tokens; None takes the tokenizer's own limit.
+        tokenizer: Tokenizer of the model.
+        max_length: Maximum number of tokens, to which longer texts are cut; None takes the tokenizer's own limit.
 
     Raises:
         OochubError: A tokenizer without a padding token.

@@ -25,7 +25,7 @@ class TokenIds(ArrowColumn):
     """Numbers of tokens as `input_ids` and `attention_mask`, int64 (n, longest of the batch), for a causal model.
 
     Args:
-        processor: Of the model.
+        processor: Processor of the model.
 
     >>> from datasets import Dataset
     >>> rows = Dataset.from_dict({"input_ids": [[7, 8], [9]]})

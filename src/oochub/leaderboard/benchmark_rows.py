@@ -32,8 +32,8 @@ class BenchmarkRows:
 
     Attributes:
         source: What they were loaded from.
-        splits: By name, with their labels.
-        about: What predictions of them say of themselves.
+        splits: Rows of each split by name, with their labels.
+        about: Metadata of predictions for these rows.
     """
 
     source: str
@@ -80,7 +80,7 @@ class BenchmarkRows:
         """The answers of predictions on these rows: nothing but the answers is the sender's.
 
         Args:
-            predictions: In any order of rows.
+            predictions: Predictions with their rows in any order.
 
         Returns:
             In the same order, with the truth, the auxiliary columns and the facts of these rows.

@@ -143,8 +143,8 @@ class Board:
     ) -> "list[Board]":
         """The boards of some entries, by name; those whose report cannot be read stand on none.
 
-        An entry whose predictions are of another version of the benchmark than is installed here is not verified. Where
-        entries that are verified are of different rows, labels, sides or groups, none is comparable.
+        An entry whose predictions are of another version of the benchmark than is installed here is not verified. If
+        verified entries are of different rows, labels, sides or groups, none is comparable.
 
         Args:
             entries: Checked under the same `own` rows.

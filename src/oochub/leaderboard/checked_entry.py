@@ -42,10 +42,10 @@ class CheckedEntry:
     Attributes:
         name: The name of the folder.
         entry: What its sender says; None where that cannot be read.
-        report: Of the numbers that its predictions give, else as it was sent; None where it cannot be read.
+        report: Report with the numbers that its predictions give, else as it was sent; None if it cannot be read.
         reason: Why it is not verified, in words; "" where it is.
         difference: The largest difference between a number that was sent and the same computed again.
-        numbers: How many were compared.
+        numbers: How many numbers were compared.
         rows: A digest of the examples, labels, sides and groups that the numbers are of.
         own_intervals: Why the intervals that were sent are not compared, in words; "" where they are.
         is_sent: Whether the report is as it was sent, since its predictions give none.
@@ -71,7 +71,7 @@ class CheckedEntry:
         oochub.
 
         Args:
-            folder: With its `entry.json`, `report.json` and predictions.
+            folder: Folder with `entry.json`, `report.json` and predictions.
             own: The benchmarks' own rows by name and config, where they are known.
         """
         name = os.fsencode(folder.name).decode("utf-8", "backslashreplace")
@@ -102,8 +102,8 @@ class CheckedEntry:
         """This entry with an error as the reason why it is not verified; one that nothing foresaw is said to be so.
 
         Args:
-            error: What its files set off.
-            folder: Whose path is left out of the words.
+            error: Error that its files caused.
+            folder: Folder whose path is left out of the words.
         """
         words = " ".join(str(error).split())
         if folder is not None:
@@ -119,7 +119,7 @@ class CheckedEntry:
 
 
 def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: BenchmarkRows | None) -> Recomputation:
-    """The outcome of before for the same bytes, else a new one."""
+    """The earlier outcome for the same bytes, else a new one."""
     kept = cache_folder("checks") / f"{_digest_files(files, own)}.json"
     try:
         found = from_json(Recomputation, read_json(kept), what=str(kept))
@@ -155,7 +155,7 @@ def check_entry_files(folder: Path, predictions: Sequence[str] = ()) -> None:
     """Refuses files that are not there, lead out of the folder, or would fill the memory.
 
     Args:
-        folder: Of the entry.
+        folder: Folder of the entry.
         predictions: The names of its files of predictions, or of folders of parts.
 
     Raises:
@@ -177,7 +177,7 @@ def check_entry_files(folder: Path, predictions: Sequence[str] = ()) -> None:
 
 
 def _find_allowed_folders(folder: Path) -> list[Path]:
-    """Where an entry's files may lie: in its folder; of a snapshot of the Hub beside it, among what was fetched."""
+    """The folders of an entry's files: its own; in a snapshot of the Hub also that of all fetched files."""
     results = _resolve_path(folder.parent)
     is_snapshot = results.parent.name == "snapshots" and len(results.name) == _COMMIT
     return [results / folder.name, *([results.parent.parent / "blobs"] if is_snapshot else [])]

@@ -48,13 +48,14 @@ class LeaderboardEntry:
     """What the sender says of a result; all else is read from its report and computed from its predictions.
 
     Attributes:
-        schema_version: Of the JSON.
-        model: What the model goes by.
+        schema_version: Version of the JSON's schema.
+        model: Name that the model goes by.
         track: "standard" (the default model, no external data) or "open".
-        selection: What settings were chosen on: "none", "in_domain" or "hard" validation rows, or "oracle", the test.
+        selection: Rows that settings were chosen on: "none", "in_domain" or "hard" validation rows, or "oracle", the
+            test.
         supervision: What training was told: "none", class "labels", also "environments" or "groups", or "other".
         external_data: What else the model saw, in words.
-        who: Who sends it.
+        who: Name of the sender.
         date: The day, as 2026-11-22.
         predictions: The names of the files of predictions, in the order of the report.
 

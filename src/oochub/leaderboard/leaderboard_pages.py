@@ -1,8 +1,8 @@
 """The pages of a leaderboard: of a board, of one entry, and the first one.
 
 The entries of a board stand in tables that sort and filter in the page, by a script of ours without requests. The page
-of an entry is its report, below what its sender says and whether its numbers are verified. The first page has a row a
-board, never an average over them, and what could not be read.
+of an entry is its report, below what its sender says and whether its numbers are verified. The first page has one row
+per board, never an average over them, and what could not be read.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ def make_board_page(board: Board, *, source: str) -> str:
     """Renders a board as one HTML file; the same board gives the same bytes.
 
     Args:
-        board: With at least one entry.
+        board: Board with at least one entry.
         source: What the entries were read from, in words.
 
     Raises:
@@ -181,9 +181,9 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
     Images are shown of verified entries alone.
 
     Args:
-        row: Of the board.
-        board: That it stands on.
-        link: Where its files lie on the Hub; None for a folder here.
+        row: Row of the board.
+        board: Board that the entry stands on.
+        link: Address of the entry's files on the Hub; None for a folder here.
 
     Raises:
         OochubError: A report that would exceed the limits of its page, or with an image that is not a JPEG.
@@ -245,7 +245,7 @@ def make_index_page(boards: Sequence[Board], unread: Sequence[CheckedEntry], *, 
     """Renders the index as one HTML file; the same boards give the same bytes.
 
     Args:
-        boards: Of `Board.all_of`.
+        boards: Boards that `Board.all_of` gives.
         unread: The entries that stand on none.
         source: What the entries were read from, in words.
 

@@ -45,10 +45,10 @@ class Recomputation:
     """What came of it.
 
     Attributes:
-        report: With the numbers that the predictions give; None where they give none.
+        report: Report with the numbers that the predictions give; None if they give none.
         reason: Why the sent numbers are not verified, in words; "" where they are.
         difference: The largest difference between a number that was sent and the same computed again.
-        numbers: How many were compared.
+        numbers: How many numbers were compared.
         rows: A digest of the examples, labels, sides and groups that the numbers are of.
         own_intervals: Why the intervals that were sent are not compared, in words; "" where they are.
     """
@@ -212,7 +212,7 @@ def digest_compared_rows(predictions: Predictions) -> str:
     """SHA-256 over the rows that the comparison of a benchmark is of, without the answers.
 
     Args:
-        predictions: Of any order of rows; splits beside the comparison do not count.
+        predictions: Predictions with their rows in any order; splits beside the comparison do not count.
 
     >>> from oochub import Predictions
     >>> rows = {"logits": [[1.0, 0.0]] * 2, "label": [0, 1], "example_id": ["a", "b"]}

@@ -1,4 +1,4 @@
-"""A leaderboard as a static site: every entry of a folder checked, an index, a page a board, a page an entry.
+"""A leaderboard as a static site: every entry of a folder checked, an index, one page per board, one page per entry.
 
 Every entry is also a row of data, in leaderboard.csv and leaderboard.json, at full precision.
 """
@@ -43,8 +43,8 @@ class Site:
     """What was written.
 
     Attributes:
-        folder: Where.
-        boards: What is on it.
+        folder: Folder that the site was written to.
+        boards: Boards on the site.
         unread: The entries that are on no board, each with its reason.
     """
 
@@ -201,14 +201,14 @@ class LeaderboardRow:
 
     Attributes:
         benchmark: Name of the benchmark.
-        config: Its config.
-        version: Of its rows.
+        config: Config of the benchmark.
+        version: Version of its rows.
         entry: The folder of the entry.
-        page: Its page, from the index.
-        model: What the model goes by.
-        objective: It was trained with.
+        page: Path of its page, from the index.
+        model: Name that the model goes by.
+        objective: Objective that it was trained with.
         track: "standard" or "open".
-        selection: What settings were chosen on.
+        selection: Rows that settings were chosen on.
         supervision: What training was told.
         external_data: What else the model saw.
         who: Who sent it.
@@ -218,12 +218,12 @@ class LeaderboardRow:
         rank_from: Best place in its track.
         rank_to: Worst place in its track.
         entries_of_model: How many entries of this board are of its model.
-        metric: Of all numbers but the worst group's where it has none of it.
-        inside: In context.
-        outside: Out of context.
-        gap: Out minus in.
-        off_the_line: How far above the line of its track.
-        worst_group: Of the worst group.
+        metric: Metric of all numbers; the worst group's is the accuracy if the groups have no number of this metric.
+        inside: Estimate in context.
+        outside: Estimate out of context.
+        gap: Estimate out of context minus in context.
+        off_the_line: How far it lies above the line of its track.
+        worst_group: Estimate on the worst group.
     """
 
     benchmark: str

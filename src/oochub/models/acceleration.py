@@ -95,10 +95,10 @@ def warn_of_slow_dtype(name: str, device: torch.device) -> None:
 
     Args:
         name: One of `DTYPES`.
-        device: That the network runs on.
+        device: Device that the network runs on.
 
     Warns:
-        OochubWarning: It is slower than float32 there; the answers are those of any other processor.
+        OochubWarning: The dtype is slower than float32 there; the answers are those of any other processor.
     """
     if device.type != "cpu" or name not in _ARITHMETIC or not hasattr(torch.cpu, "get_capabilities"):
         return  # older versions of torch do not say
@@ -124,12 +124,12 @@ def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> It
     """A block in which a convolution and the batch norm after it are one convolution; after it all is as before.
 
     A pair is a Conv2d that is called once and a BatchNorm2d whose input is the very output of that call, which nothing
-    else reads: a pass over the probe shows it, whatever the layers are called. Where the logits of the probe are then
-    not the same within rounding, nothing is changed. Weights of convolutions are laid out channels last, as pixels are.
+    else reads: a pass over the probe shows it, whatever the layers are called. If the logits of the probe are then not
+    the same within rounding, nothing is changed. Weights of convolutions are laid out channels last, as pixels are.
 
     Args:
-        network: In evaluation mode; `network(**probe).logits`.
-        probe: Its inputs.
+        network: Network in evaluation mode; `network(**probe).logits` are its logits.
+        probe: Inputs of the network.
 
     Yields:
         How many batch norms are folded.
@@ -244,11 +244,11 @@ class Compiled(nn.Module):  # type: ignore[misc]
     """A network under torch.compile, its weights constants; compiled once, at the first batch.
 
     Args:
-        network: In evaluation mode; `network(**inputs).logits` is (b, c). Its weights must not change any more.
-        rows: Of a batch; a smaller one is filled with copies of its first row, which are dropped again.
+        network: Network in evaluation mode; `network(**inputs).logits` is (b, c). Its weights must not change any more.
+        rows: Rows of a batch; a smaller one is filled with copies of its first row, which are dropped again.
 
     Raises:
-        OochubError: On the first call, where torch cannot compile it.
+        OochubError: On the first call, if torch cannot compile it.
     """
 
     def __init__(self, network: nn.Module, rows: int) -> None:
@@ -276,7 +276,7 @@ def check_compiler(device: torch.device) -> None:
     """Checks that there is what torch.compile compiles with.
 
     Args:
-        device: Of the network.
+        device: Device that the network runs on.
 
     Raises:
         OochubError: No C++ compiler for a processor, no triton for a GPU.

@@ -22,7 +22,7 @@ class BuiltInModel(ABC):
     A subclass is one file of `models/built_in/`, and its name is the file's; users may write - for _.
 
     Attributes:
-        inputs: The names of the kinds of input that it reads, such as "pictures".
+        inputs: The names of the kinds of input that it reads, such as `pictures`.
         is_detector: Whether it answers with boxes.
         is_default: Whether it is taken for such rows where no model is named.
         side: Pixels of the square that whole images are squeezed to.
@@ -40,7 +40,7 @@ class BuiltInModel(ABC):
 
         Args:
             said: What it must say of labels and inputs, such as `id2label` and `num_channels`.
-            processor: Of `processor`.
+            processor: Processor that `processor` gives.
             dataset: The training set.
         """
 
@@ -49,7 +49,7 @@ class BuiltInModel(ABC):
         """What stands beside the model: an image processor, a tokenizer, ...
 
         Args:
-            kind: Of input.
+            kind: Kind of input.
             dataset: The training set, from which is learned what the rows alone say.
             image_size: Pixels, in place of `side`.
         """
@@ -90,7 +90,7 @@ def choose_built_in(name: str | None, kind: type[Input], *, boxes: bool) -> str:
 
     Args:
         name: A built-in model, a folder or a Hub id; None for the default.
-        kind: Of the rows' input.
+        kind: Kind of input of the rows.
         boxes: Whether boxes are asked for.
 
     Raises:
@@ -122,10 +122,10 @@ def check_built_in(name: str | None, features: Mapping[str, Any]) -> None:
 
     Args:
         name: See `choose_built_in`.
-        features: Of a data set.
+        features: Features of a data set.
 
     Raises:
-        OochubError: It does not, or no column is of a kind of input.
+        OochubError: The model does not read such rows, or no column is of a kind of input.
 
     >>> from datasets import Features, Value
     >>> check_built_in("gin-virtual", Features({"text": Value("string")}))
@@ -147,7 +147,7 @@ def measure_token_rows(dataset: Any) -> dict[str, int]:
     """What the config of a new GPT-2 must say of rows of tokens.
 
     Args:
-        dataset: With `input_ids`, lists of numbers of tokens, and `tokens`, what comes next.
+        dataset: Data set with `input_ids`, lists of numbers of tokens, and `tokens`, what comes next.
 
     >>> from datasets import Dataset
     >>> measure_token_rows(Dataset.from_dict({"input_ids": [[7, 8], [9]], "tokens": [[8, -100], [11]]}))

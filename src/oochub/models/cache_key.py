@@ -25,15 +25,15 @@ def cache_key(
 ) -> str | None:
     """A digest of the model, the data, all settings, and the versions of the code; None where one is not known.
 
-    Of the model: name, weights and files beside them. Of each split: its name, the fingerprint of `datasets`, what its
-    features and description say, and where images lie in files of their own their paths, sizes and times of change.
-    A time of change also moves where a program that wrote a file put its time of writing back, which the fingerprint
-    of `datasets` does not see. A setting that is a path to a file counts by what the file holds.
+    It covers the model's name, weights and files beside them. For each split it covers its name, the fingerprint of
+    `datasets`, what its features and description say, and, if images lie in files of their own, their paths, sizes and
+    times of change. A time of change also moves where a program that wrote a file put its time of writing back, which
+    the fingerprint of `datasets` does not see. A setting that is a path to a file counts by what the file holds.
 
     Args:
         source: The model; an object is never known by a digest.
         inputs: How rows are read.
-        splits: Those of the data set that are predicted or learned from, by name; a stream is not known.
+        splits: Splits of the data set that are predicted or learned from, by name; a stream is not known.
         mode: The class that answers.
         settings: All else that the answers depend on, JSON types, paths, and texts.
 

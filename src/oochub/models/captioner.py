@@ -24,7 +24,7 @@ class Captioner:
 
     Args:
         source: A folder or Hub id, such as nlpconnect/vit-gpt2-image-captioning; safetensors only.
-        device: Where it runs.
+        device: Device that it runs on.
 
     Raises:
         OochubError: No such model, one that makes no text of images, or weights that do not fit.
@@ -68,7 +68,7 @@ class Captioner:
         """A caption for each image, in RGB: beam search with 4 beams, nothing drawn.
 
         Args:
-            pictures: Of any size.
+            pictures: Images of any size.
         """
         if not pictures:
             return []
@@ -77,14 +77,14 @@ class Captioner:
     def sample(self, picture: Image.Image, *, count: int, top_p: float, seed: int) -> list[str]:
         """Several captions of one image, in RGB, word by word drawn from the most probable ones.
 
-        The numbers are the image's own, so that it has the same captions in any company.
+        The random numbers are the image's own, so that it has the same captions in any company.
 
         Args:
-            picture: Of any size.
-            count: How many captions.
+            picture: Image of any size.
+            count: Number of captions.
             top_p: Words are drawn from the fewest that have this probability together (Holtzman et al. 2020, arXiv
                 1904.09751).
-            seed: Of the numbers.
+            seed: Random seed for these numbers.
         """
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             torch.manual_seed(seed)

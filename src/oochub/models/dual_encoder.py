@@ -32,8 +32,8 @@ class TextEncoder:
     """Makes tokens and embeddings of texts.
 
     Args:
-        tokenizer: Of the model.
-        config: Of the model, one of `AutoModelForZeroShotImageClassification`.
+        tokenizer: Tokenizer of the model.
+        config: Config of the model, one of `AutoModelForZeroShotImageClassification`.
     """
 
     tokenizer: Any
@@ -61,7 +61,7 @@ class TextEncoder:
         """Unit vectors, float (n, d), on the device of the model.
 
         Args:
-            model: With its weights, in evaluation mode.
+            model: Model with its weights, in evaluation mode.
             texts: One or more.
 
         Raises:
@@ -79,7 +79,7 @@ class TextEncoder:
         """The mean embedding of each list of texts, made unit again: float (n, d), on the device of the model.
 
         Args:
-            model: With its weights, in evaluation mode.
+            model: Model with its weights, in evaluation mode.
             texts: One list or more, each of one text or more; each text is read once.
 
         Raises:
@@ -97,9 +97,9 @@ class DualEncoder:
     """A CLIP, SigLIP or other dual encoder with its weights, float32 and in evaluation mode.
 
     Attributes:
-        model: That of transformers.
-        scale: What cosines are multiplied by: CLIP's logit_scale, the inverse of ALIGN's temperature.
-        bias: What is added then: SigLIP's, else 0.
+        model: The model of transformers.
+        scale: Factor of the cosines: CLIP's logit_scale, the inverse of ALIGN's temperature.
+        bias: Number that is added then: SigLIP's, else 0.
         texts: Reads texts.
         unexpected: Weights of the file that the model has no place for.
     """
@@ -126,9 +126,9 @@ class DualEncoder:
 
         Args:
             source: The model.
-            inputs: Of its images.
+            inputs: How its images are read.
             texts: See `text_encoder`.
-            device: Where it runs.
+            device: Device that it runs on.
 
         Raises:
             OochubError: Weights that do not fit, or a model that answers with something else.
@@ -146,9 +146,9 @@ class DualEncoder:
 
         Args:
             source: The model.
-            inputs: Of its images.
+            inputs: How its images are read.
             part: A data set that it reads.
-            tokenizer: Instead of the one beside the model or in its processor.
+            tokenizer: Tokenizer to use instead of the one beside the model or in its processor.
 
         Raises:
             OochubError: There is none.
@@ -170,8 +170,8 @@ class DualEncoder:
         """Unit embeddings of images, float (n, d), with gradient.
 
         Args:
-            model: That of transformers.
-            inputs: What it is called with, without texts.
+            model: A dual encoder of transformers.
+            inputs: What the model is called with, without texts.
         """
         features: torch.Tensor = model.get_image_features(**inputs).pooler_output
         directions: torch.Tensor = features / features.norm(dim=-1, keepdim=True)
@@ -246,7 +246,7 @@ def write_prompts(
     "crane2" are no words. "a {}" becomes "an {}" before a vowel (which OpenAI's code does not do).
 
     Args:
-        names: Of the classes.
+        names: Names of the classes.
         templates: Texts with {} for the name.
         given: Texts of each class as they are, instead.
 

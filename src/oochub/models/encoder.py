@@ -22,8 +22,8 @@ class Encoder(nn.Module):  # type: ignore[misc]
     """The vectors (b, d) of an encoder, in evaluation mode; gradients flow through it.
 
     Attributes:
-        pooling: Where they are from, in words: "the input of the head", "pooler_output", "image embeddings", "cls",
-            "mean".
+        pooling: Where the vectors are from, in words: "the input of the head", "pooler_output", "image embeddings",
+            "cls", "mean".
         unexpected: Weights of its file that it has no place for.
     """
 

@@ -58,7 +58,7 @@ class Perturbation:
         """The perturbed x' (b, 3, h, w) of x; the model's parameters get no gradient.
 
         Args:
-            model: In evaluation mode; its output has `logits` (b, c).
+            model: Model in evaluation mode; its output has `logits` (b, c).
             pixel_values: x, on the model's device; None for a model that is called with something else.
 
         Raises:
@@ -201,9 +201,9 @@ class Extraction:
     The plain columns come from a pass of their own: what else is asked for does not change a bit of them.
 
     Args:
-        network: Of a mode: in evaluation mode, its logits in the order of the classes.
-        head: Its last layer, to store the features; None for none.
-        perturbation: Of ODIN, to store the logits of the perturbed images; None for none.
+        network: Network of a mode: in evaluation mode, its logits in the order of the classes.
+        head: Last layer of the network, to store the features; None for none.
+        perturbation: Perturbation of ODIN, to store the logits of the perturbed images; None for none.
     """
 
     def __init__(self, network: Any, *, head: Head | None = None, perturbation: Perturbation | None = None) -> None:

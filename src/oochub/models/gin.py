@@ -13,11 +13,11 @@ class GinConfig(PreTrainedConfig):  # type: ignore[misc]
     """The config of a `GinForGraphClassification`; the defaults are those of WILDS for OGB-MolPCBA.
 
     Attributes:
-        hidden_size: Of the vector of a node.
+        hidden_size: Length of the vector of a node.
         num_layers: Rounds of messages, 2 or more.
-        dropout: After each.
-        node_sizes: How many values each number of a node has; those of an atom by default.
-        edge_sizes: The same of an edge; those of a bond by default.
+        dropout: Dropout after each round.
+        node_sizes: How many values each number of a node may have; those of an atom by default.
+        edge_sizes: The same for an edge; those of a bond by default.
 
     >>> GinConfig(num_layers=3).edge_sizes
     (5, 6, 2)

@@ -16,8 +16,8 @@ class Answering(NamedTuple):
     """The outputs of a model that answer for a class of a data set, and why.
 
     Attributes:
-        name: Of the class.
-        outputs: Their numbers, one or more.
+        name: Name of the class.
+        outputs: Numbers of these outputs, one or more.
         rule: "order", "name", "synonym" (ImageNet's), "WordNet" or "file".
     """
 
@@ -32,7 +32,7 @@ class LabelMap:
 
     Attributes:
         model_names: Names of the model's classes.
-        answering: Of each class of the data set that is answered for, in its order.
+        answering: The answer for each class of the data set that is answered for, in its order.
         left_out: Classes of the data set that the model does not know.
     """
 
@@ -52,7 +52,7 @@ class LabelMap:
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Of the classes that are answered for."""
+        """The names of the classes that are answered for."""
         return tuple(each.name for each in self.answering)
 
     @property

@@ -38,11 +38,11 @@ def match_classes(
     all that are the thing or a kind of it by WordNet: "bird" through 59 of the 1,000.
 
     Args:
-        model_names: Of the outputs, in their order.
-        class_names: Of the data set.
+        model_names: Names of the model's outputs, in their order.
+        class_names: Names of the data set's classes.
         given: A class of the data set to classes of the model: names, wnids, or numbers of outputs.
         restrict: Leave out classes that the model does not know, instead of an error; two must be left.
-        can_restrict: Whether the error says so.
+        can_restrict: Whether the error may suggest `restrict`.
 
     Raises:
         OochubError: A class that the model does not know, a word that may mean several things, an output for two
@@ -213,7 +213,7 @@ class ImagenetOutputs:
     """What ImageNet and WordNet say of the classes of a model or data set.
 
     Args:
-        names: Of the classes, in order. ImageNet's are known by wnids ("n02123045", "n02123045_tabby"), or as the
+        names: Names of the classes, in order. ImageNet's are known by wnids ("n02123045", "n02123045_tabby"), or as the
             1,000 of ImageNet-1K in the standard order, most of them by a word of theirs ("tabby, tabby cat", "tabby",
             "tabby_cat"); a class "background" may stand before these.
 
@@ -247,8 +247,8 @@ class ImagenetOutputs:
             name: Words, or a wnid.
 
         Returns:
-            A wnid to the numbers, () never; several where the word is ambiguous. Of concepts that have one parent and
-            all bear the word, the one that is called so is meant: the cat, not the "big cat, cat".
+            A wnid to the numbers, () never; several if the word is ambiguous. If the concepts have one parent and all
+            bear the word, the one that is called so is meant: the cat, not the "big cat, cat".
         """
         if _WNID.fullmatch(name):
             return {name: self._below[name]} if name in self._below else {}

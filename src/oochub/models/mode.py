@@ -27,9 +27,9 @@ class PredictedData(NamedTuple):
     Attributes:
         part: The first of the splits that are predicted; its features name the classes.
         splits: Every split of the data set by name, those of training and validation too, where it has them.
-        device: Where the network is to run.
+        device: Device that the network is to run on.
         batch_size: Rows a forward pass.
-        cache: Whether what is learned from may be kept, and taken from before.
+        cache: Whether what is learned from may be kept in the cache, and taken from it.
         skip_broken: Whether rows that cannot be read are left out.
     """
 
@@ -53,8 +53,8 @@ class Mode(ABC):
         rank: "auto" takes the lowest of those that serve an architecture.
         network: `network(**inputs).logits` is float (b, c), one for each of `class_names`; in evaluation mode, on the
             device of the data.
-        kind: Of output.
-        class_names: Names of the c classes or labels; of a number, of its column.
+        kind: Kind of output.
+        class_names: Names of the c classes or labels; for a number, the name of its column.
         about: What predictions say of the model, the mode included.
         training: How it was trained; None if unknown.
         left_out: Classes of the data set that it has no answer for: their rows are not predicted.
@@ -83,8 +83,8 @@ class Mode(ABC):
         Args:
             source: The model.
             inputs: How the rows of the data set become what it is called with.
-            data: What it is to answer.
-            settings: Of the mode.
+            data: Data that it is to answer.
+            settings: Settings of the mode.
 
         Raises:
             OochubError: The model cannot answer for the classes of the data set.
@@ -125,7 +125,7 @@ def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any]) -> 
     Args:
         source: The model.
         name: One of `oochub.names("mode")`, or "auto".
-        settings: Those of the mode, checked by its signature.
+        settings: Settings of the mode, checked by its signature.
 
     Raises:
         OochubError: An unknown mode, or a setting that it does not have.

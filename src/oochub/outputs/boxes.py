@@ -24,7 +24,7 @@ class Boxes(Output):
 
     `detected_boxes` and `scores` are what the model said. Metrics get boxes and scores, those of the model; true_boxes;
     label, the same; prediction, the boxes with a score above 0.5; and loss (n,), 1 minus the detection accuracy of the
-    image. Of each, a row is a tuple of any length.
+    image. A row of each of these is a tuple of any length.
     """
 
     label_column = "boxes"
@@ -46,7 +46,7 @@ class Boxes(Output):
         return _read_column("boxes", [_UNKNOWN if row is None else row for row in known], _BOXES)
 
     def class_names(self, dataset: Any) -> list[str] | None:
-        """Of the column `categories`; without names one, "object"."""
+        """The names of the column `categories`; if it has none, one name, "object"."""
         feature = dataset.features.get("categories")
         names = getattr(getattr(feature, "feature", None), "names", None)
         return list(names or ["object"])
@@ -169,7 +169,7 @@ class Boxes(Output):
             return None
 
     def chance(self, predictions: PredictedRows) -> float:
-        """Of guessed boxes nobody knows: nan."""
+        """nan: nobody knows the accuracy of guessed boxes."""
         return math.nan
 
 

@@ -47,7 +47,7 @@ class Labels(Output):
         return read_truth("labels", values, pa.list_(pa.float32() if is_number else pa.int64()))
 
     def class_names(self, dataset: Any) -> list[str] | None:
-        """Of floats without names, those in the facts of the build record, else their numbers from 0."""
+        """The names of the labels; floats without names take those in the build record, else their numbers from 0."""
         names, feature = super().class_names(dataset), dataset.features[self.label_column]
         if names is not None or not str(feature.feature.dtype).startswith("float"):
             return names

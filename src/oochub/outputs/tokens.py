@@ -115,7 +115,7 @@ class Tokens(Output):
         """What each token is (n, t), a number of `TOKEN_KINDS`, -1 where nobody asks or a row has ended.
 
         Args:
-            table: With `kinds` and `tokens`.
+            table: Table with `kinds` and `tokens`.
 
         Raises:
             OochubError: Kinds that are not as many as the tokens, no whole numbers, or of no kind.

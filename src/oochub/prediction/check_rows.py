@@ -138,7 +138,7 @@ def check_blocks(rows: StoredRows, metadata: Metadata, more: Sequence[str] = ())
     """The id, truth and answer of all rows, a block at a time, each checked before it is given.
 
     Args:
-        rows: That passed `check_rows`.
+        rows: Rows that passed `check_rows`.
         metadata: What they say of themselves.
         more: Vectors that are read too, where they are there; reading checks their lengths.
 
@@ -174,7 +174,7 @@ class AnswerFacts(NamedTuple):
 
     Attributes:
         digest: SHA-256 over examples, truth and answers: equal for equal predictions, whenever and wherever made.
-        summary: Of each row; None where the kind of output has not one answer a row.
+        summary: Summary of each row; None if the kind of output does not have one answer per row.
     """
 
     digest: str
@@ -185,9 +185,9 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
     """Reads truth and answers once: they are checked, digested and summed up, and no vector is kept.
 
     Args:
-        rows: That passed `check_rows`.
+        rows: Rows that passed `check_rows`.
         metadata: What they say of themselves.
-        sealed: What their file says that the digest is; None where it does not say.
+        sealed: Digest that their file states; None if it does not state one.
 
     Raises:
         OochubError: What the kind of output does not allow, the first bad row is named; another digest.

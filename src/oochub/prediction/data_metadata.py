@@ -40,9 +40,9 @@ def describe_data(
         rows: Every row; the model's own columns do not enter the fingerprint of the data.
         info: The `DatasetInfo` of a split.
         kind: The kind of output.
-        class_names: Of the answers.
-        model: What answered.
-        notes: What else is to be known than the notes of the build.
+        class_names: Names of the classes of the answers.
+        model: Model that answered.
+        notes: What else a reader must know, beyond the notes of the build.
         more: Other fields of `Metadata`.
     """
     record = BuildRecord.of(info)
@@ -94,10 +94,10 @@ def read_split_rows(name: str, part: datasets.Dataset, kind: Output, class_names
     """The columns of predictions of a split, but the answers.
 
     Args:
-        name: Of the split.
-        part: Its rows; images, sounds, films and arrays are left out.
+        name: Name of the split.
+        part: Rows of the split; images, sounds, films and arrays are left out.
         kind: The kind of output.
-        class_names: Of its truth.
+        class_names: Names of the classes of its truth.
 
     Returns:
         `example_id`, `split`, the truth, then every auxiliary column, class numbers as names, in the order of `part`.

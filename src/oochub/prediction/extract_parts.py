@@ -21,10 +21,10 @@ class ExtractedPart(NamedTuple):
     """A part of a split.
 
     Attributes:
-        number: Of the part within the split.
-        table: Its rows; None where none can be read.
-        rows: Their numbers in the split.
-        broken: Those that were left out.
+        number: Number of the part within the split.
+        table: Rows of the part; None if none can be read.
+        rows: Numbers of its rows in the split.
+        broken: Rows that were left out.
     """
 
     number: int
@@ -49,7 +49,7 @@ def extract_parts(
     """Parts of one split, each when it is complete; a bar in a terminal shows speed, time left, and the wait for data.
 
     Args:
-        name: Of the split.
+        name: Name of the split.
         part: A Dataset or IterableDataset.
         read: `read(part, broken=None)` gives its batches in order, see `Input.batches`.
         extraction: Gives the model's columns of a batch.
@@ -57,7 +57,7 @@ def extract_parts(
         unit: What the progress bar calls a row.
         part_rows: Rows of a part, whole batches: what stands beside a row in its batch is then the same,
             whichever parts are wanted.
-        wanted: Numbers of the parts, in order; None takes all. Of a stream all.
+        wanted: Numbers of the parts, in order; None takes all. A stream always gives all.
         skip_broken: Leave rows out that cannot be read.
         is_quiet: Show no bar.
 

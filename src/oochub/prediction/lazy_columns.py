@@ -24,9 +24,9 @@ class _Segment:
 
     Attributes:
         source: The file or table.
-        length: Its rows.
-        rows: Which of them, in order; None for all.
-        identity: Of the file when it was opened: another one of the same name has other rows.
+        length: Number of its rows.
+        rows: Numbers of the rows that are taken, in order; None for all.
+        identity: Identity of the file when it was opened: another one of the same name has other rows.
     """
 
     source: Path | pa.Table
@@ -43,7 +43,7 @@ class LazyColumns:
 
     Args:
         segments: Where the rows are.
-        schema: Of the columns.
+        schema: Schema of the columns.
 
     >>> columns = LazyColumns.of(pa.table({"logits": [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]}))
     >>> [block.to_pydict() for block in columns.select(np.array([2, 0])).blocks(["logits"])]
@@ -69,7 +69,7 @@ class LazyColumns:
 
     @property
     def names(self) -> list[str]:
-        """Of the columns."""
+        """The names of the columns."""
         return list(self.schema.names)
 
     def __len__(self) -> int:

@@ -21,10 +21,10 @@ def make_notebook_table(
 
     Args:
         rows: Their cells; what follows a line feed stands below the value, smaller.
-        heads: Of the columns, which stand to the right but for the first; without heads all stand to the left.
-        title: What is said first, bold.
-        sentences: What follows it.
-        footnotes: What stands below the table, a line each.
+        heads: Heads of the columns, which stand to the right but for the first; without heads all stand to the left.
+        title: Text above the table, bold.
+        sentences: Sentences that follow the title.
+        footnotes: Footnotes below the table, one line each.
 
     >>> make_notebook_table([["<b>", "1"]]).count("&lt;b&gt;")
     1

@@ -52,9 +52,9 @@ class MadePart:
     """A complete part.
 
     Attributes:
-        split: Of its rows.
-        predictions: Its rows; None where none could be read, or once they are joined to those of the others.
-        rows: Their numbers in the split.
+        split: Split that the rows belong to.
+        predictions: Rows of the part; None where none could be read, or once they are joined to those of the others.
+        rows: Numbers of these rows in the split.
         broken: The rows that were left out.
     """
 
@@ -69,8 +69,8 @@ class Parts:
 
     Args:
         target: The file that they are for; None keeps them in memory.
-        layout: What they are parts of, JSON types: where another run finds the same, its parts are these. None where
-            that cannot be known, as of a model that is an object.
+        layout: What they are parts of, JSON types: if another run finds the same, its parts are these. None if that
+            cannot be known, as of a model that is an object.
     """
 
     def __init__(self, target: Path | None, layout: Mapping[str, Any] | None) -> None:
@@ -79,7 +79,7 @@ class Parts:
         self._made: dict[int, MadePart] = {}
 
     def begin(self) -> None:
-        """Finds what a run of before left, or removes it.
+        """Finds what an earlier run left, or removes it.
 
         Warns:
             OochubWarning: The parts of another prediction are removed.
@@ -167,7 +167,7 @@ class Parts:
 
         Args:
             predictions: All rows.
-            pictures: Small images and lines of some of them, a row each.
+            pictures: Small images and lines of some of the rows, one row each.
         """
         assert self.folder is not None and self._target is not None  # noqa: S101
         listed = []

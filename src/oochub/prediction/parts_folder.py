@@ -43,11 +43,11 @@ class Manifest:
     """What lies in a folder of parts.
 
     Attributes:
-        schema_version: Of the JSON.
-        parts: In the order of the rows.
-        metadata: Of all rows.
-        digest: Of all answers.
-        thumbnails: The seal of the file of small images; None without one, and in manifests of before.
+        schema_version: Version of the JSON's schema.
+        parts: Parts in the order of the rows.
+        metadata: Metadata of all rows.
+        digest: Digest of all answers.
+        thumbnails: The seal of the file of small images; None if there is no such file, and in older manifests.
     """
 
     schema_version: int = _VERSION
@@ -115,11 +115,11 @@ def _shorten_name(name: str) -> str:
 
 
 def save_thumbnails(folder: Path, pictures: pa.Table) -> str | None:
-    """Writes those of a folder of parts.
+    """Writes the small images and lines of a folder of parts.
 
     Args:
-        folder: Of the parts.
-        pictures: Columns with one a row, null where there is none.
+        folder: Folder of the parts.
+        pictures: Columns with one value per row, null where there is none.
 
     Returns:
         The seal of the file.
@@ -129,15 +129,15 @@ def save_thumbnails(folder: Path, pictures: pa.Table) -> str | None:
 
 
 def load_thumbnails(folder: Path, rows: int, *, seal: str | None) -> dict[str, pa.ChunkedArray]:
-    """Those of a folder of parts as columns of all its rows, null where there is none.
+    """The small images and lines of a folder of parts as columns of all its rows, null where there is none.
 
     Args:
-        folder: Of the parts.
-        rows: How many rows they have.
-        seal: That the file must have; None, of a manifest of before, takes any.
+        folder: Folder of the parts.
+        rows: Number of rows of the parts.
+        seal: Seal that the file must have; None, as in an older manifest, takes any.
 
     Raises:
-        OochubError: It is damaged or of other predictions, or a row is none of theirs or has two.
+        OochubError: The file is damaged or of other predictions, or a row is none of theirs or has two.
     """
     file = folder / _FILE
     if not file.is_file():

@@ -120,7 +120,7 @@ def predict(
             Rows, ids and numbers stay the same.
         ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
         actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
-        **settings: Of the mode; see its class, `oochub.get("mode", "head")`.
+        **settings: Settings of the mode; see its class, `oochub.get("mode", "head")`.
 
     Returns:
         The Predictions; also written to `out`.

@@ -21,7 +21,7 @@ class PredictionCache:
     the other.
 
     Args:
-        key: Of `cache_key`; None keeps nothing and finds nothing.
+        key: Key that `cache_key` gives; None keeps nothing and finds nothing.
     """
 
     def __init__(self, key: str | None) -> None:

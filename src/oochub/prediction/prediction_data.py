@@ -110,13 +110,13 @@ class Splits(NamedTuple):
 
 
 def draw_sample(parts: Mapping[str, Any], limit: int) -> Splits:
-    """At most `limit` rows of each split, drawn at random by a fixed seed and in their order; of a stream the first.
+    """At most `limit` rows of each split, drawn at random by a fixed seed and in their order; for a stream, the first.
 
-    Two models see the same rows. Where a data set names no examples, they keep their row numbers as `example_id`.
+    Two models see the same rows. If a data set names no examples, they keep their row numbers as `example_id`.
 
     Args:
         parts: Splits by name.
-        limit: StoredRows.
+        limit: Maximum number of rows of a split.
 
     >>> rows = datasets.Dataset.from_dict({"text": list("abcdefgh")})
     >>> sample = draw_sample({"test": rows}, 2)
@@ -141,10 +141,10 @@ def draw_sample(parts: Mapping[str, Any], limit: int) -> Splits:
 def leave_out_classes(parts: Mapping[str, Any], left_out: Collection[str]) -> Splits:
     """The rows whose class is not left out; those without a known class (-1) stay. Images are not read.
 
-    Where a data set names no examples, the rows keep their numbers as `example_id`.
+    If a data set names no examples, the rows keep their numbers as `example_id`.
 
     Args:
-        parts: Splits by name, whose `label` is a ClassLabel where classes are left out. Of a stream, the rows are
+        parts: Splits by name, whose `label` is a ClassLabel where classes are left out. For a stream, the rows are
             passed over when they come, and not counted.
         left_out: Names of classes.
 

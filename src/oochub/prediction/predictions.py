@@ -39,7 +39,7 @@ from oochub.storage.parquet_file import Integrity
 
 @dataclass(frozen=True)
 class Predictions(WithStoredRows):
-    """One row an example: `example_id`, `split`, its truth, the model's answer, and every auxiliary column.
+    """One row per example: `example_id`, `split`, its truth, the model's answer, and every auxiliary column.
 
     The truth and the answer are those of the kind of output (`metadata.kind`): `label` and `logits` of classes,
     `labels` and `logits` of several labels, `label` and `value` of a number; see `oochub.names("output")`. Vectors such
@@ -49,7 +49,7 @@ class Predictions(WithStoredRows):
         rows: An Arrow table, or `StoredRows`. `label` of classes is the class number, -1 outside the label set;
             `logits` float32 (n, c); columns of class names hold the names; `thumbnail`, where present, a small JPEG.
         metadata: What the predictions say of themselves; JSON types are read into a `Metadata`.
-        integrity: Of files that were read, whether their bytes were compared with a seal; None for rows in memory.
+        integrity: For files that were read, whether their bytes were compared with a seal; None for rows in memory.
         stored_head: The model's last layer, or the file that has it; read `head`.
         part: What a part of a prediction that is being made says of itself as such.
 
@@ -148,11 +148,11 @@ class Predictions(WithStoredRows):
         model: str | None = None,
         kind: str | None = None,
     ) -> "Predictions":
-        """Predictions of a data frame: a row an example, a column for each name of `from_arrays`.
+        """Predictions of a data frame with one row per example and a column for each name of `from_arrays`.
 
         Args:
-            frame: With `label`, `logits` (a list a row) or `value`, and any of `example_id`, `split`, and auxiliary
-                columns. A label of text is one of `class_names`.
+            frame: Data frame with `label`, `logits` (a list per row) or `value`, and any of `example_id`, `split`, and
+                auxiliary columns. A label of text is one of `class_names`.
             logits: The column of logits, or one column for each class, in the order of the classes.
             class_names: See `from_arrays`; None takes the names of the columns of logits where they are several.
             benchmark: See `from_arrays`.
@@ -267,7 +267,7 @@ class Predictions(WithStoredRows):
 
     @cached_property
     def summary(self) -> SoftmaxSummary:
-        """Of each row, by the softmax of its logits, what evaluation needs.
+        """What evaluation needs of each row, by the softmax of its logits.
 
         prediction int (n,), its confidence float64 (n,), and the loss float64 (n,) of the true class in nats, nan
         where there is none.

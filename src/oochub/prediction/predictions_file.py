@@ -52,7 +52,7 @@ class PartRecord:
     """What a part of a prediction that is being made says of itself.
 
     Attributes:
-        split: Of its rows.
+        split: Split that the rows belong to.
         rows: Their numbers in the split: the first of each unbroken run and the one after its last.
         broken: The rows that were left out, each the fields of a `BrokenRow`.
     """
@@ -115,15 +115,15 @@ def save_predictions(
     """Writes predictions, whole or not at all: one file, or a folder of parts where they are very large.
 
     Args:
-        path: Where.
+        path: File or folder to write.
         rows: The rows.
         metadata: What they say of themselves.
-        summary: Of the answers; None where their kind has none.
-        digest: Of the answers.
+        summary: Summary of the answers; None if their kind has none.
+        digest: Digest of the answers.
         part: What they say of themselves as a part; None for what is whole.
 
     Raises:
-        OochubError: It cannot be written.
+        OochubError: The predictions cannot be written.
     """
     tables = _iterate_sealed(rows, metadata, summary=summary, digest=digest, part=part)
     if part is not None or is_one_file(rows) or str(path) in STREAMS:
@@ -246,7 +246,7 @@ def find_stale_note(given: pa.Table, summary: SoftmaxSummary | None) -> str | No
 
     Args:
         given: The columns of `SUMMARY` that there are, of `drop_copies`.
-        summary: Of the rows; None where their kind has none.
+        summary: Summary of the rows; None if their kind has none.
 
     >>> made = SoftmaxSummary(np.array([1, 0]), np.array([0.75, 0.5]), np.array([0.3, 0.7]))
     >>> find_stale_note(pa.table({"oochub_prediction": [1, 0]}), made)
@@ -338,7 +338,7 @@ class StoredHead:
 
 
 def head_file(predictions: str | Path) -> Path:
-    """Where the head of these predictions lies.
+    """The path of the head of these predictions.
 
     >>> head_file("runs/preds.parquet").as_posix()
     'runs/preds.head.safetensors'

@@ -46,8 +46,8 @@ class RayEngine:
     """A cluster of Ray, from the first batch that is asked for to the end of the block.
 
     Attributes:
-        address: Of a cluster, such as "auto" or "ray://host:10001"; None starts one on this machine.
-        actors: Copies of the model; None takes one a GPU, else one a CPU.
+        address: Address of a cluster, such as "auto" or "ray://host:10001"; None starts one on this machine.
+        actors: Copies of the model; None takes one per GPU, else one per CPU.
 
     Raises:
         OochubError: Ray is not installed, or no number of actors.
@@ -83,9 +83,9 @@ class RayEngine:
 
         Args:
             inputs: Read the rows, each task with one thread.
-            extraction: With the model; each actor gets a copy.
+            extraction: Extraction with the model; each actor gets a copy.
             batch_size: Rows of a pass: the same passes as in one process, so that the numbers are the same.
-            device: Where the actors run; each has a GPU of its own where it is one.
+            device: Device that the actors run on; each has a GPU of its own if it is one.
             zoom: See `Input.batches`.
 
         Raises:

@@ -24,8 +24,8 @@ _TOGETHER = 1 << 13  # ids looked at together
 class RowsWithContexts:
     """The rows with contexts that `oochub.contexts` found, on which nothing was chosen.
 
-    A row is as usual where it has a context that is usual for its class, or lacks one that is unusual, and else against
-    it; of a class for which the context is neither, it is on no side.
+    A row is as usual if it has a context that is usual for its class, or lacks one that is unusual, and else against
+    it. If the context is neither for its class, the row is on no side.
 
     Attributes:
         predictions: All rows.
@@ -81,9 +81,9 @@ class RowsWithContexts:
     def shown(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Row numbers of a few rows as usual and a few against, as the gap of this context compares them.
 
-        Of each class there are as many on both sides, in proportion to what it counts in the gap (Mantel and Haenszel's
+        Each class has as many rows on both sides, in proportion to what it counts in the gap (Mantel and Haenszel's
         weight, by D'Hondt); which rows of it, a digest of their ids says: the same each time, whatever the model
-        answered. Where no class has rows on both sides, they are drawn from all.
+        answered. If no class has rows on both sides, they are drawn from all.
         """
         sides, label = self.sides(number)[self._drawn], self.label[self._drawn]
         usual, against = (np.bincount(label[sides == side], minlength=self.signs.shape[1]) for side in (1, -1))

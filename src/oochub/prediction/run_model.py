@@ -61,23 +61,23 @@ def run_model(
 ) -> Predictions:
     """What the network of a mode says of every row.
 
-    Of several processes each makes its parts of the ones that are missing; the first puts them together.
+    If there are several processes, each makes its share of the missing parts; the first puts them together.
 
     Args:
-        mode: Opened.
+        mode: Mode, opened.
         inputs: How rows are read.
-        splits: By name.
+        splits: Splits by name.
         asked: The settings.
-        notes: Of the data.
+        notes: Notes on the data.
         computed: What predictions say of how the network was prepared.
         key: What the answers depend on; with one, parts that a killed run left are taken.
         target: The file to write; None writes none.
         ranks: This process among those of the run.
-        engine: Where batches are read and answered; None is this process.
+        engine: Engine that reads and answers batches; None is this process.
 
     Raises:
         OochubError: A row that cannot be read, a split without one that can, another process that writes the target;
-            of several processes, a stream without ids or a folder that they do not share.
+            for several processes, a stream without ids or a folder that they do not share.
     """
     some, size, device = next(iter(splits.values())), asked.rows_a_pass, asked.device
     read: Callable[..., Iterator[InputBatch]] = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
@@ -261,11 +261,11 @@ def _describe_dtype_difference(
     """What predictions say of it: "logits within 1.30% of their range, 0 of 8 answers differ".
 
     Args:
-        name: Of the dtype.
+        name: Name of the dtype.
         shorter: The network in it.
-        network: In float32.
-        inputs: Of a few rows.
-        kind: Of output; of one answer a row the answers are compared too.
+        network: Network in float32.
+        inputs: Inputs of a few rows.
+        kind: Kind of output; if it has one answer per row, the answers are compared too.
 
     Raises:
         OochubError: Logits that are not finite.
@@ -291,13 +291,13 @@ def _make_thumbnails(
 ) -> pa.Table:
     """The column `thumbnail`, a small JPEG for the worst mistakes of each split and group, null elsewhere.
 
-    Of data with found contexts also for a few rows as usual and against each (`RowsWithContexts.shown`). Where rows are
-    no images but have lines of text, a column `thumbnail_text` holds those of the mistakes.
+    If the data have found contexts, a few rows as usual and against each have one too (`RowsWithContexts.shown`). If
+    rows are no images but have lines of text, a column `thumbnail_text` holds those of the mistakes.
 
     Args:
-        predictions: Of the splits, in their order.
+        predictions: Predictions of the splits, in their order.
         parts: The splits by name; those of a stream get none.
-        rows: Of each split, the numbers of the rows that were predicted, part by part.
+        rows: Numbers of the rows that were predicted, by split, part by part.
         inputs: Makes images and lines.
     """
     kind, split, count = predictions.output, predictions.split, len(predictions)

@@ -31,9 +31,9 @@ class StoredRows:
     """The columns of predictions.
 
     Attributes:
-        light: Those in memory; text of few names may be coded, see `oochub.prediction.stored_rows`.
-        lazy: Those of `VECTORS`, in memory or in files.
-        column_names: Of all, in order.
+        light: Columns in memory; text of few names may be coded, see `oochub.prediction.stored_rows`.
+        lazy: Columns of `VECTORS`, in memory or in files.
+        column_names: Names of all columns, in order.
 
     >>> rows = StoredRows.of(pa.table({"logits": [[0.0, 1.0], [2.0, 3.0]], "label": [0, 1]}))
     >>> rows.take(np.array([1])).table.to_pydict()
@@ -147,7 +147,7 @@ class WithStoredRows:
 
     @property
     def column_names(self) -> list[str]:
-        """Of all columns."""
+        """The names of all columns."""
         return self.rows.column_names
 
     def to_pandas(self) -> pd.DataFrame:

@@ -32,7 +32,7 @@ def program(work: Callable[[], object]) -> None:
         work: All that the process does, its imports too.
 
     Raises:
-        SystemExit: With the exit code, unless the work returns.
+        SystemExit: Carries the exit code, unless the work returns.
     """
     signals = StopSignals()
     try:
@@ -200,7 +200,7 @@ def serve_parent(pipe: Any) -> None:
     Here, since it is to import next to nothing until it is sure to end so; what the work imports can take seconds.
 
     Args:
-        pipe: To the parent; a function comes through it, which gets the pipe.
+        pipe: Pipe to the parent; a function comes through it, which gets the pipe.
     """
     end_with_parent()
     work = pipe.recv()  # imports what it names

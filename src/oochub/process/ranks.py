@@ -22,8 +22,8 @@ class Ranks:
     """This process among those of a run.
 
     Attributes:
-        number: Of this process, from 0.
-        count: Of all processes.
+        number: Number of this process, from 0.
+        count: Number of all processes.
     """
 
     number: int = 0
@@ -49,7 +49,7 @@ class Ranks:
         """Connects the processes by Accelerate.
 
         Args:
-            device_type: Of the device of this process, such as "cpu".
+            device_type: Type of the device of this process, such as "cpu".
         """
         if not self.is_alone:
             from accelerate import PartialState
@@ -106,7 +106,7 @@ def gather_to_first(told: Told, work: Callable[[list[Told]], Answer]) -> Answer:
 
     Args:
         told: What this one tells; it is pickled where there are several.
-        work: From what all tell, by rank, to an answer.
+        work: Function from what all tell, by rank, to an answer.
 
     >>> gather_to_first(3, sum)
     3

@@ -91,10 +91,10 @@ class ArrayProcessor(StoredProcessor):
 
     Attributes:
         column: The column.
-        shape: Of one row: (bands, height, width), or (d,) of a vector. A row of two dimensions is one band.
-        mean: Of each band or entry of the vector, subtracted; empty subtracts nothing.
-        std: Of each, divided by after that; empty divides by nothing.
-        argument: What the model calls them.
+        shape: Shape of one row: (bands, height, width), or (d,) for a vector. A row of two dimensions is one band.
+        mean: Mean of each band or entry of the vector, subtracted; empty subtracts nothing.
+        std: Deviation of each, divided by after that; empty divides by nothing.
+        argument: Name by which the model takes them.
 
     Raises:
         OochubError: A shape of two dimensions, a mean or deviation that is not one number a band, a deviation of 0.
@@ -177,9 +177,9 @@ def read_arrays(table: pa.Table, column: str, shape: tuple[int, ...] = (), *, na
     """A column of arrays of one shape, without a copy where it is one chunk of the table.
 
     Args:
-        table: With the column: Array2D, Array3D, lists, or lists of lists, of numbers.
-        column: Its name.
-        shape: That each row must have; () takes that of the first row.
+        table: Table with the column: Array2D, Array3D, lists, or lists of lists, of numbers.
+        column: Name of the column.
+        shape: Shape that each row must have; () takes that of the first row.
         names: What an error calls each row (n,).
 
     Returns:
@@ -283,8 +283,8 @@ def read_graphs(
     """The nodes (n, f), edges (e, 2) and numbers of the edges (e, g) of each row, whole numbers of 0 or more.
 
     Args:
-        table: With the column: structs of `nodes`, `edges` and `edge_features`, lists of lists of whole numbers.
-        column: Its name.
+        table: Table with the column: structs of `nodes`, `edges` and `edge_features`, lists of lists of whole numbers.
+        column: Name of the column.
         names: What an error calls each row (n,).
 
     Raises:

@@ -43,10 +43,10 @@ class ContextCheck:
     """What people said of sampled rows of one context.
 
     Attributes:
-        wrong_with: Of the rows that are said to have it, how many do not.
-        checked_with: How many of those were judged.
-        wrong_without: Of the rows that are said to lack it, how many have it.
-        checked_without: How many of those were judged.
+        wrong_with: How many rows that are said to have it do not.
+        checked_with: How many rows that are said to have it were judged.
+        wrong_without: How many rows that are said to lack it have it.
+        checked_without: How many rows that are said to lack it were judged.
     """
 
     wrong_with: int
@@ -60,9 +60,9 @@ class ContextRater:
     """Who checked contexts.
 
     Attributes:
-        name: That of the file of answers.
+        name: Name of the file of answers.
         answered: How many labels were judged.
-        sha256: Of the file.
+        sha256: SHA-256 of the file.
     """
 
     name: str
@@ -76,14 +76,14 @@ class FoundContexts:
 
     Attributes:
         way: The name of the way, one of `oochub list context`.
-        names: Of the contexts, those of the column `contexts`.
-        words: Of each context what it means ("mean brightness below 0.31").
-        chosen_rows: On how many rows something was chosen.
-        class_rows: Of those rows, how many each class has; empty of data without classes.
-        class_counts: Of each context, how many of these rows of each class have it.
-        settings: Of the way, JSON types.
-        model: What the way looked with; None for none.
-        checks: Of each context that people checked, what they said.
+        names: Names of the contexts, those of the column `contexts`.
+        words: Meaning of each context ("mean brightness below 0.31").
+        chosen_rows: Number of rows on which something was chosen.
+        class_rows: How many of those rows each class has; empty for data without classes.
+        class_counts: How many of these rows of each class have each context, by context and class.
+        settings: Settings of the way, JSON types.
+        model: Model that the way looked with; None for none.
+        checks: What people said of each context that they checked.
         raters: Who checked them.
     """
 
@@ -111,13 +111,13 @@ class BuildFacts:
         group_counts: Training rows of each group.
         present_classes: Class numbers that occur in a set which has not all of them.
         label_names: Names of several labels a row that are stored as numbers 0, 1 or nan.
-        alpha: Of NOOCH's contexts: what a context takes of the image more than the object, on average.
-        beta: Of NOOCH's criterion: the fraction of the image above which a context counts as present.
+        alpha: For NOOCH's contexts: what a context takes of the image more than the object, on average.
+        beta: For NOOCH's criterion: the fraction of the image above which a context counts as present.
         encoder: The model that embedded the captions.
         encoder_sha256: A digest of its weights.
-        context_surplus: Of `nooch/all`: class to other classes, and how much more of the image each takes on average.
-        published_contexts: Of `nooch/all`: the contexts of the paper's tasks, where these were asked for.
-        usual_contexts: Of own data: class to its usual contexts, none or more.
+        context_surplus: For `nooch/all`: class to other classes, and how much more of the image each takes on average.
+        published_contexts: For `nooch/all`: the contexts of the paper's tasks, if these were asked for.
+        usual_contexts: For own data: class to its usual contexts, none or more.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
         other: What else the builder notes, for readers; JSON types.
 
@@ -334,8 +334,8 @@ def presence_class(names: Sequence[str], facts: BuildFacts) -> PresenceClass | N
     """The thing whose presence two classes are; None where they are something else.
 
     Args:
-        names: Of the classes; one says "no" and the name of the other, such as "no_car".
-        facts: Of the build, which may name the thing where the classes do not; class 1 is then that it is there.
+        names: Names of the classes; one says "no" and the name of the other, such as "no_car".
+        facts: Facts of the build, which may name the thing if the classes do not; class 1 is then that it is there.
 
     >>> presence_class(["no_car", "car"], BuildFacts())
     PresenceClass(name='car', present=1)

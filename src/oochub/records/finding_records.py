@@ -32,8 +32,8 @@ class ClassInContext:
         role: What the context is for the class, chosen on other rows: the interval of their lift lies above 1
             ("usual"), below 1 ("unusual"), or holds 1 ("neither").
         lift: P(context | class) / P(context | other classes) over the tested rows.
-        accuracy_with: Of the rows of the class that have the context.
-        accuracy_without: Of those that lack it.
+        accuracy_with: Accuracy on the rows of the class that have the context.
+        accuracy_without: Accuracy on those that lack it.
     """
 
     label: str
@@ -68,12 +68,12 @@ class ContextRow:
 class ContextFinding:
     """Whether one context matters.
 
-    Rows are as usual where they have a context that is usual for their class or lack one that is unusual, and
-    otherwise against it; rows of a class for which the context is neither are left out.
+    Rows are as usual if they have a context that is usual for their class or lack one that is unusual, and otherwise
+    against it; rows of a class for which the context is neither are left out.
 
     Attributes:
-        name: Of the context.
-        words: What it means.
+        name: Name of the context.
+        words: Meaning of the context.
         n: Tested rows that have it.
         status: "shown" where the gap is not 0 and goes with what is usual for the class, corrected over all contexts
             that could be tested; "harder for all" or "easier for all" where the context goes with errors, or with right
@@ -82,23 +82,23 @@ class ContextFinding:
             too few rows to test, or no other classes to compare with.
         gap: The accuracy of the rows against minus that of the rows as usual, class by class (Mantel and Haenszel);
             below 0 the model is worse against.
-        accuracy_usual: Of the rows as usual, at the weights of the gap.
-        accuracy_against: Of the rows against.
+        accuracy_usual: Accuracy on the rows as usual, at the weights of the gap.
+        accuracy_against: Accuracy on the rows against, at the same weights.
         n_usual: Rows as usual.
         n_against: Rows against.
-        p_value: Of no gap, or of a context that changes the odds of a right answer alike in every class, the larger of
-            the two (`oochub.stats.effect_by_role`); nan where it cannot be tested.
+        p_value: p-value of no gap, or of a context that changes the odds of a right answer alike in every class, the
+            larger of the two (`oochub.stats.effect_by_role`); nan if it cannot be tested.
         adjusted_p_value: Corrected over all contexts that could be tested.
         reason: Why it is "too few" or "no direction", or why a gap cannot be told from one of harder images.
         classes: Each class.
-        having: Accuracy of rows with the context minus that of rows without it, class by class, over all classes;
-            None in reports of before.
-        alike_p_value: Of no such effect on the classes for which the context is usual, or none on the others, the
-            larger of the two, corrected; None where they differ in direction or cannot be tested.
+        having: Accuracy of rows with the context minus that of rows without it, class by class, over all classes; None
+            in older reports.
+        alike_p_value: p-value of no such effect on the classes for which the context is usual, or of none on the
+            others, the larger of the two, corrected; None if they differ in direction or cannot be tested.
         check: What people said of sampled rows; None where nobody checked.
         bounds: The gap if context labels are as often wrong as they said, whatever the model answers; None without a
             check.
-        shrinkage: What share of that gap then shows, 1 where no label is wrong; None without a check.
+        shrinkage: Share of that gap that then shows, 1 where no label is wrong; None without a check.
         worst_case: The gap; its interval holds those that are possible if wrong labels depend on the answers; None
             without a check.
         rows_usual: A few of the rows as usual, of each class as many as it counts in the gap.
@@ -138,12 +138,12 @@ class ContextFindings:
     """What goes with each class, and whether the model needs it.
 
     Attributes:
-        way: What found the contexts, one of `oochub list context`.
-        model: What it looked with; None for none.
+        way: Way that found the contexts, one of `oochub list context`.
+        model: Model that it looked with; None for none.
         n_chosen: Rows on which contexts, and what is usual for which class, were chosen.
         n_tested: Rows on which nothing was chosen, and which alone are tested.
         correction: Over all contexts that could be tested: "holm" or "benjamini_hochberg".
-        level: Of all tests together.
+        level: Level of all tests together.
         n_tests: Contexts that could be tested.
         contexts: Shown first, by the gap; then not shown, then too few.
     """
@@ -189,9 +189,9 @@ class ProbedPicture:
     """One image of the row that is shown.
 
     Attributes:
-        name: Of the variant.
-        answer: What the model answered.
-        probability: Of the row's class.
+        name: Name of the variant.
+        answer: Answer of the model.
+        probability: Probability of the row's class.
         image: A small JPEG in base64.
     """
 
@@ -209,7 +209,7 @@ class ShownRow:
         example_id: Its id.
         label: Its class.
         attributions: Source and license of its image, and of those that lent a background.
-        images: As it is, and altered.
+        images: The image as it is, and altered.
     """
 
     example_id: str
@@ -223,13 +223,13 @@ class BackgroundProbe:
     """Rows whose object or background was taken away or exchanged.
 
     Attributes:
-        area: What says where the object is.
-        split: Of the rows.
-        lenders: Whose backgrounds the mixed images have: of "all" rows, or of those "in_context" alone where the
-            data tell them, since a class has its usual background there.
-        n_lenders: How many rows lent one. Intervals hold for other rows and other backgrounds of the kind; in a report
-            of before for these backgrounds alone.
-        thing: What a task of two classes asks for: its rows alone are altered; None where all rows are.
+        area: What tells where the object is.
+        split: Split of the rows.
+        lenders: Rows whose backgrounds the mixed images have: "all" rows, or those "in_context" alone if the data tell
+            them, since a class has its usual background there.
+        n_lenders: How many rows lent one. Intervals hold for other rows and other backgrounds of the kind; in an older
+            report for these backgrounds alone.
+        thing: Thing that a task of two classes asks for: its rows alone are altered; None where all rows are.
         n: Rows that were altered.
         left_out: Rows that were not, by the reason.
         variants: The rows as they are, and each way in which they were altered.
@@ -237,9 +237,9 @@ class BackgroundProbe:
             class ("BG gap"), over rows that have both; paired.
         gap_log_odds: The same of the log-odds.
         shown: One row as an example; None without images.
-        seed: Of the rows and backgrounds that were drawn.
-        most: How many rows were to be altered at most.
-        options: The options of `oochub audit` that ask for it, paths by their last part; None in a report of before.
+        seed: Random seed for the rows and backgrounds that were drawn.
+        most: Maximum number of rows that were to be altered.
+        options: The options of `oochub audit` that ask for it, paths by their last part; None in an older report.
     """
 
     area: str
@@ -293,11 +293,11 @@ class ContextErrors:
     """The answers in one context.
 
     Attributes:
-        context: Its name.
+        context: Name of the context.
         classes: The classes whose context it is in training.
         n: Rows.
         n_errors: Wrong answers.
-        share: Of the errors that can tell, those to such a class; `n` is how many can tell.
+        share: Share of the errors that can tell which go to such a class; `n` is how many can tell.
         chance: The share if errors went to every other class alike.
         confusion: The matrix of true class and answer; empty where it would be more than a report holds.
     """
@@ -323,7 +323,7 @@ class ErrorsByContext:
             contexts count, or the "usual" contexts of own data.
         trained: Class to these contexts.
         n_errors: Wrong answers in all contexts.
-        share: Of the errors that can tell, those to a class whose context it is; `n` is how many can tell.
+        share: Share of the errors that can tell which go to a class whose context it is; `n` is how many can tell.
         chance: The share if errors went to every other class alike.
         chance_of_answers: The share if errors went to the other classes as often as the model names these at all.
         contexts: Each context, most errors first; of more than 200 those with most errors.
@@ -358,7 +358,7 @@ class DetectorDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class Recall:
-    """Of the nearest training rows of `queries` rows, the share that an approximate search found."""
+    """The share of the nearest training rows of `queries` rows that an approximate search found."""
 
     share: Share
     queries: Count
@@ -376,11 +376,11 @@ class DetectionRow:
         n_id: Rows in distribution.
         n_ood: Rows out of distribution.
         n_incorrect: Rows in distribution that the classifier gets wrong.
-        metrics: By name: auroc_new_class, auroc_failure, "ood_breakdown.…", ...
-        against_best: By goal, the difference to the best detector of the pair; not for the best itself.
-        against_msp: By goal, the difference to MSP.
+        metrics: Metrics by name: auroc_new_class, auroc_failure, "ood_breakdown.…", ...
+        against_best: Difference to the best detector of the pair, by goal; not for the best itself.
+        against_msp: Difference to MSP, by goal.
         classes: What "correct" is.
-        recall: Of an approximate search among the training rows; None where it is exact.
+        recall: Recall of an approximate search among the training rows; None if it is exact.
     """
 
     detector: str
@@ -407,12 +407,12 @@ class ProbeRow:
 
     Attributes:
         probe: "zoom".
-        factor: Of the zoom.
+        factor: Factor of the zoom.
         detector: See `DetectionRow`.
         id_set: See `DetectionRow`.
         ood_set: See `DetectionRow`.
         n_correct: Rows in distribution that the classifier gets right.
-        n_kept: Those of them that keep their answer.
+        n_kept: How many of them keep their answer.
         n_ood: Rows out of distribution.
         before: Mean share of the scores out of distribution below those of the images, in [0, 1].
         after: The same of the zoomed images.

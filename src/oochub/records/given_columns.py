@@ -25,7 +25,7 @@ class GivenColumns:
     Args:
         table: The columns.
         ids: What the rows are called in messages (n,).
-        problems: Where what is wrong is added to; None starts a list.
+        problems: List that what is wrong is added to; None starts a list.
 
     Attributes:
         problems: A sentence for each thing that is wrong, so far.
@@ -68,11 +68,11 @@ class GivenColumns:
         return self._check_finite(self._read_floats(name, self.values(name)), name)
 
     def matrix(self, name: str, prefix: str, class_names: Sequence[str]) -> Floats | None:
-        """A number a row and class (n, c): lists in the column `name`, else columns that begin with `prefix`.
+        """A number per row and class (n, c): lists in the column `name`, else columns that begin with `prefix`.
 
         Args:
-            name: Of a column of lists in the order of the classes.
-            prefix: What stands before the name of a class in the columns; "" for nothing.
+            name: Name of a column of lists in the order of the classes.
+            prefix: Text before the name of a class in the columns; "" for nothing.
             class_names: The classes (c,).
 
         Returns:

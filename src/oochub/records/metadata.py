@@ -107,15 +107,15 @@ class Training:
         objective: Name of the training objective.
         hyperparameters: Its hyperparameters.
         environments: Column of the training environments.
-        seed: Of the run.
-        epochs: How many.
+        seed: Random seed of the run.
+        epochs: Number of epochs.
         selection: How the weights were chosen among the epochs.
         arguments: The training arguments.
         data: benchmark, config, version and rows of the training data.
         architecture: Class of the model in transformers.
-        base: What its weights or its config came from, by name.
+        base: Name of what its weights or its config came from.
         pretrained: Whether its first weights were trained ones.
-        held_out: Which rows chose the epoch where only half of a split did; None where all of it did, or none.
+        held_out: Rows that chose the epoch, if only half of a split did; None if all of it did, or none.
     """
 
     objective: str | None = optional()
@@ -170,23 +170,23 @@ class Metadata:
     """What predictions say of themselves; JSON under the key `oochub` of the schema of their Parquet file.
 
     Attributes:
-        schema_version: Of the JSON.
+        schema_version: Version of the JSON's schema.
         kind: The kind of output, a name of `oochub.names("output")`.
         benchmark: Name of the benchmark; None for a user's own data.
         config: Its configuration.
-        version: Of the benchmark's rows.
+        version: Version of the benchmark's rows.
         notes: Caveats of the data.
         facts: What the build recorded.
-        fingerprint: Of the data.
-        model: What made the predictions.
+        fingerprint: Fingerprint of the data.
+        model: Model that made the predictions.
         training: How that was trained; None if unknown.
-        class_names: Names of the classes or labels; of a number, of its column.
+        class_names: Names of the classes or labels; for a number, the name of its column.
         rows: How many rows each split has.
         provenance: Versions and settings of the prediction.
         odin: Settings of `odin_logits`; None without them.
         zoom: Settings of `zoom_logits`; None without them.
         task_of: The config whose predictions this task was taken from; None for none.
-        data_set: Of the Hub, that the rows were loaded from; None for others.
+        data_set: Data set on the Hub that the rows were loaded from; None for others.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -209,7 +209,7 @@ class Metadata:
 
 
 def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:
-    """Metadata of JSON or its types, checked; those of files of before say no kind of output, which the columns tell.
+    """Checked metadata from JSON or its types; older files name no kind of output, which the columns then tell.
 
     Raises:
         OochubError: No JSON, another schema version, or a field that is missing or of another type.

@@ -53,18 +53,19 @@ class EvaluatedBenchmark:
         summary: One sentence on what is out of context in it.
         homepage: Where the authors publish it.
         citation: BibTeX.
-        licenses: Of images and labels.
+        licenses: Licenses of images and labels.
         primary_metric: The metric of the gap.
         metric_direction: "higher" or "lower" is better.
         chance: The primary metric of guessing; nan where there is none.
         practical_gap: A gap smaller than this does not matter in practice.
         context_column: Column that holds the context.
-        object: What is to be recognized, in a binary task.
+        object: Thing to be recognized, in a binary task.
         contexts: Its usual contexts.
         in_context: The rows on which context helps.
         out_of_context: The rows on which it misleads.
         words: What report, page and terminal call all this; neutral where a report does not say.
-        data_set: Of the Hub, that the predicted rows were loaded from; None for others, or where a report does not say.
+        data_set: Data set on the Hub that the predicted rows were loaded from; None for others, or if a report does not
+            say.
     """
 
     name: str
@@ -93,12 +94,12 @@ class EvaluatedModel:
     """The model that a report is about.
 
     Attributes:
-        id: As typed; a folder by its name. None where nobody said.
+        id: Id as typed; a folder by its name. None where nobody said.
         revision: Hash of the weights, or the commit on the Hub.
         mode: How its outputs were made: "head", "features", ...
-        class_names: What it tells apart.
-        objective: It was trained with; None for a model that was not trained here.
-        seeds: Of its training.
+        class_names: Names of the classes that it tells apart.
+        objective: Objective that it was trained with; None for a model that was not trained here.
+        seeds: Random seeds of its training.
         trained_on: The data sets that its card names; None where that is not said.
     """
 
@@ -117,11 +118,11 @@ class PredictionsSource:
 
     Attributes:
         file: Names of the files, or "in memory".
-        rows: How many.
-        fingerprint: Of the data.
+        rows: Number of rows.
+        fingerprint: Fingerprint of the data.
         sha256: Digest of examples, truth and answers.
-        integrity: Whether the bytes of every file were compared with a seal; None where there was no file, or where a
-            report of before does not say.
+        integrity: Whether the bytes of every file were compared with a seal; None if there was no file, or if an older
+            report does not say.
     """
 
     file: str
@@ -133,16 +134,16 @@ class PredictionsSource:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where a report comes from; two equal runs differ in `when` and `where` alone.
+    """The origin of a report; two equal runs differ in `when` and `where` alone.
 
     Attributes:
         oochub: Version of oochub.
         python: Version of Python.
         packages: Versions of the packages that matter.
-        seed: Of the bootstrap.
-        resamples: Of the bootstrap.
-        predictions: What was evaluated.
-        command: That makes the report again.
+        seed: Random seed for the bootstrap.
+        resamples: Number of bootstrap replicates.
+        predictions: Predictions that were evaluated.
+        command: Command that makes the report again.
         training: How the model was trained; None if unknown.
         prediction: The provenance of the predictions.
         when: Times.

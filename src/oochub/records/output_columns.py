@@ -114,8 +114,8 @@ def check_class_numbers(table: pa.Table, column: str, class_names: Sequence[str]
     """Checks a column of class numbers.
 
     Args:
-        table: With the column.
-        column: Its name.
+        table: Table with the column.
+        column: Name of the column.
         class_names: Names of the classes (c,).
         lowest: The smallest number allowed: -1 where a row may be outside the label set, else 0.
 
@@ -163,11 +163,11 @@ def coerce_column(name: str, values: Any) -> pa.Array:
     """An Arrow column of what a user has, see `coerce_array`; a matrix of floats becomes lists of float32.
 
     Args:
-        name: Of the column.
+        name: Name of the column.
         values: n values or rows.
 
     Raises:
-        OochubError: As `coerce_array`.
+        OochubError: What `coerce_array` raises.
 
     >>> coerce_column("logits", np.array([[0.5, 1.0]])).type
     ListType(list<item: float>)
@@ -224,7 +224,7 @@ _SHOWN = 60  # characters of a value
 
 
 def coerce_array(name: str, values: Any) -> NDArray[Any] | pa.Array | pa.ChunkedArray:
-    """Values of any library as one array with a row an example; the numbers are those that were given.
+    """Values of any library as one array with one row per example; the numbers are those that were given.
 
     Args:
         name: What an error calls them.

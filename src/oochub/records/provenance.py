@@ -1,4 +1,4 @@
-"""Where an artifact comes from: versions and settings, apart from what differs between two equal runs."""
+"""The origin of an artifact: versions and settings, apart from what differs between two equal runs."""
 
 import platform
 import sys
@@ -53,7 +53,7 @@ def drop_when_and_where(record: Any) -> Any:
 
 @cache
 def _read_versions() -> dict[str, str]:
-    """Of packages whose files are read for it, so that a sweep of a thousand reports asks once."""
+    """The versions of the packages; their files are read once, however many reports a sweep makes."""
     versions = {}
     for package in _PACKAGES:
         try:

@@ -38,8 +38,8 @@ class Slice:
         title: What they are in the benchmark's words.
         split: The split that they are of.
         n: How many they are.
-        n_positive: Of a binary task, how many show the object.
-        metrics: By name; "worst_group.nll" is one number of a metric that gives several.
+        n_positive: For a binary task, how many show the object.
+        metrics: Metrics by name; "worst_group.nll" is one number of a metric that gives several.
         examples: A hash of the rows' ids and labels: equal where two reports are of the same rows.
         worst_groups: The groups that the numbers of worst_group are of, by their names in `metrics`.
     """
@@ -225,10 +225,10 @@ class Calibration:
     Attributes:
         bins: The bins of confidence that have rows.
         ece: The expected calibration error.
-        mean_confidence: Over all rows.
-        accuracy: Over all rows.
+        mean_confidence: Mean confidence over all rows.
+        accuracy: Accuracy over all rows.
         overconfidence: Mean confidence minus accuracy.
-        groups: Of a side that is its worst group: how many rows of which group were measured. A group that is worst on
+        groups: For a side that is its worst group, how many rows of which group were measured. A group that is worst on
             one half of the rows is measured on the other, each half in turn. None for any other side.
     """
 
@@ -249,10 +249,10 @@ class BoxesInPicture:
     """The boxes of one image.
 
     Attributes:
-        width: Of the image whose pixels the boxes count; the one that is shown may be smaller.
-        height: Likewise.
-        true: Those that are there.
-        answered: Those that the model drew.
+        width: Width of the image whose pixels the boxes count; the one that is shown may be smaller.
+        height: Height of the same image.
+        true: Boxes that are there.
+        answered: Boxes that the model drew.
     """
 
     width: Count
@@ -268,10 +268,10 @@ class Mistake:
     Attributes:
         example_id: Its id.
         split: Its split.
-        role: Its side; None where no row is out of context, and of a row of neither side.
+        role: Its side; None if no row is out of context, or if the row is of neither side.
         label: What is true, in words.
         predicted: What the model answered, in words.
-        probability: That the model gave its answer; nan where its kind of output has none.
+        probability: Probability that the model gave its answer; nan if its kind of output has none.
         loss: How wrong it is: negative log likelihood in nats, or the kind's own measure.
         kind: "missed", "false_alarm", "confused", or the kind of output's own word.
         context: Its context, in words.
@@ -279,8 +279,8 @@ class Mistake:
         challenge: Easy or hard by the benchmark's criterion.
         image: A small JPEG in base64; None for rows without an image.
         attribution: Source and license of the image.
-        text: What the row reads, where it is a text.
-        boxes: Those of the image, where the answers are boxes and the image's size is known.
+        text: Text of the row, if it is one.
+        boxes: Boxes of the image, if the answers are boxes and the image's size is known.
     """
 
     example_id: str
@@ -308,10 +308,10 @@ class ComparedNumber:
     """One number of both models on the same rows.
 
     Attributes:
-        first: Of the first model.
-        second: Of the second.
+        first: Number of the first model.
+        second: Number of the second model.
         difference: Second minus first, with a paired interval.
-        p_value: That they do not differ, two-sided; nan where there is none.
+        p_value: p-value of no difference, two-sided; nan where there is none.
         test: How it was found: "exact McNemar", "paired DeLong", "by its interval", ...
         is_clear: Whether the difference holds among all of its table together (Holm, 5%).
     """
@@ -334,7 +334,7 @@ class ComparedRows:
         title: What they are in the benchmark's words.
         split: The split that they are of.
         n: How many.
-        numbers: By metric.
+        numbers: Numbers by metric.
         only_first: Rows that the first model alone answers right; None for a kind of output without right and wrong.
         only_second: Rows that the second alone answers right.
     """
@@ -357,7 +357,7 @@ class Flip:
         right: Which model is right.
         change: The probability that it gives the truth minus that of the other; below 0 where it is right and less
             sure.
-        probability: What the right one gives it.
+        probability: Probability that the right one gives the truth.
         mistake: The other one's answer, with the row's id, image and context.
     """
 

@@ -133,7 +133,7 @@ def check_version(content: Any, known: int, *, what: str, absent: int | None = N
     """Checks the `schema_version` of JSON types before they are read.
 
     Args:
-        content: Of a file.
+        content: Content of a file.
         known: The version that is read.
         what: What errors call it ("car.json").
         absent: The version of content that names none; None refuses it.

@@ -93,7 +93,7 @@ class GroupsOfRows(Rows):
     is that of the difference, and must allow for the choice of the group (`oochub.stats.group_intervals`).
 
     Attributes:
-        column: Where the groups stand: a name a row, or a list of names a row, so that groups overlap.
+        column: Column of the groups: a name per row, or a list of names per row, so that groups overlap.
     """
 
     column: str = "group"
@@ -183,7 +183,7 @@ class PercentileOfGroups(GroupsOfRows):
     Source: WILDS, Section 4.2.2 (Amazon: the 10th percentile of the accuracies of users).
 
     Attributes:
-        percentile: In [0, 100], from the worst end: 10 is the value that a tenth of the groups do not reach.
+        percentile: Percentile in [0, 100], from the worst end: 10 is the value that a tenth of the groups do not reach.
     """
 
     name: str = "10th percentile of groups"

@@ -30,16 +30,16 @@ class Table:
     A cell may have a second line, after a line feed: an interval, or the reason why there is none.
 
     Attributes:
-        heads: Of the columns; a line feed breaks one that is long.
+        heads: Heads of the columns; a line feed breaks one that is long.
         rows: Their cells.
         title: What the table shows; "" where its surroundings say it.
-        sentences: What is said of it before it.
+        sentences: Sentences before the table.
         bold: (row, column) of the cells that are set bold.
         left: The columns that stand to the left in a terminal; in Markdown and LaTeX it is the first.
         reported: How many of the last columns are a paper's numbers; in LaTeX the two kinds get heads of their own.
         rule: The row before which LaTeX draws a rule; None for none.
         records: The table's numbers at full precision, one to a row of the data frame.
-        footnotes: What the marks behind its intervals mean, a line each; every form prints them below it.
+        footnotes: Meaning of the marks behind its intervals, one line each; every form prints them below it.
         beside: Whether Markdown sets the second line of a cell in brackets beside the first, and not below it.
 
     >>> table = Table(heads=("Slice", "AUC"), rows=(("hard", "81.1\n80.4 to 81.8"),), bold=frozenset({(0, 1)}))

@@ -27,9 +27,9 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
 
     Args:
         name: user/name.
-        repo_type: What it holds.
-        patterns: Of the files that are fetched.
-        without: Of those that are not, all the same.
+        repo_type: Type of the repository.
+        patterns: Patterns of the files to fetch.
+        without: Patterns of files that are not fetched all the same.
 
     Raises:
         OochubError: The Hub cannot be reached or does not answer as it should, and the cache has no copy; what came is
@@ -138,19 +138,19 @@ def _fetch_once(name: str, endpoint: str, token: str | None) -> str:
 
 
 def fetch_file(name: str, path: str, *, revision: str | None, token: Any = None, fetch: bool = True) -> Path | None:
-    """Where the file lies in the cache's snapshot, whose folder is called as the commit; None where there is none.
+    """The file in the cache's snapshot, whose folder bears the name of the commit; None if there is no such file.
 
-    Nor is there one where nobody can be asked, and no copy is here.
+    It is also None if nobody can be asked and no copy is here.
 
     Args:
         name: user/name.
-        path: In the repository.
+        path: Path in the repository.
         revision: A branch, tag or commit; None is main.
-        token: As `load_dataset` takes it.
+        token: Token, as `load_dataset` takes it.
         fetch: Fetch it where it is not here; else `revision` is a commit.
 
     Raises:
-        Exception: What the Hub's client raises where the Hub does not answer as it should.
+        Exception: What the Hub's client raises if the Hub does not answer as it should.
     """
     from huggingface_hub import errors as of_hub
     from huggingface_hub import hf_hub_download, is_offline_mode, try_to_load_from_cache

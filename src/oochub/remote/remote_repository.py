@@ -25,12 +25,12 @@ class RemoteRepository:
 
     Attributes:
         name: user/name.
-        repo_type: What it holds.
+        repo_type: Type of the repository.
         commit: 40 hex digits; None where there is no repository, or an empty one.
         is_there: Whether there is a repository that the token may read.
         has_revision: Whether it has the branch that was asked for; else the files are those of its main branch.
         is_private: Whether others may not read it.
-        files: By path.
+        files: Files by path.
     """
 
     name: str
@@ -47,9 +47,9 @@ class RemoteRepository:
         """Asks the Hub.
 
         Args:
-            client: Of `open_client`.
+            client: Client that `open_client` gives.
             name: user/name.
-            repo_type: What it holds.
+            repo_type: Type of the repository.
             revision: A branch, tag or commit; None takes main.
 
         Raises:
@@ -117,7 +117,7 @@ class RemoteRepository:
 
 
 def _digest_content(content: bytes | Path, is_large: bool) -> str:
-    """Of a large file the SHA-256; else what git names it by, which takes the whole of a small file."""
+    """The SHA-256 of a large file; for a small one the name that git gives it, which takes the whole file."""
     if not is_large:
         data = content if isinstance(content, bytes) else content.read_bytes()
         return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

@@ -56,8 +56,8 @@ class Comparison:
         reports: What they were made of.
         metric: The first metric that was asked for; None is the primary one of each benchmark.
         rows: What a row of the tables in text is: "tasks" or "methods".
-        sides: For compact tables: in context, out of context and the gap, of each metric and benchmark. Of a slice
-            that was asked for they are `tables`.
+        sides: For compact tables: in context, out of context and the gap, of each metric and benchmark. If a slice was
+            asked for, they are `tables`.
     """
 
     tables: tuple[ComparisonTable, ...]
@@ -403,7 +403,7 @@ def _make_records(table: ComparisonTable) -> Iterator[Mapping[str, Any]]:
 
 
 class ComparedFiles(NamedTuple):
-    """Of one kind, as they are or their paths: reports, or two predictions; the other is empty."""
+    """Reports, or two predictions, as they are or their paths; the other kind is empty."""
 
     reports: tuple[Report | Path, ...]
     predictions: tuple[Predictions | Path, ...]

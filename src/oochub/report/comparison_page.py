@@ -26,8 +26,8 @@ class MatrixCell:
 
     Attributes:
         estimate: The number.
-        unit: Of it.
-        lost: By how much the metric is worse out of context, of a gap of shares; nan for every other number.
+        unit: Unit of the number.
+        lost: For a gap of shares, how much worse the metric is out of context; nan for every other number.
     """
 
     estimate: Estimate
@@ -44,7 +44,7 @@ class GapMatrix:
         models: The rows, in order of appearance.
         benchmarks: The columns: "nooch/ce_car", in order of appearance.
         metrics: What the number of each column is: the title of its metric.
-        cells: By row and column; a model that was not evaluated there has none.
+        cells: Cells by row and column; a model that was not evaluated there has none.
     """
 
     number: str
@@ -58,7 +58,7 @@ def make_gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatri
     """The matrix of reports.
 
     Args:
-        reports: At most one a model and config.
+        reports: Reports, at most one per model and config.
         number: "gap", or what `report[number]` takes: "out_of_context/accuracy", "auc", "worst_group".
 
     Raises:
@@ -99,9 +99,9 @@ def comparison_page(
     """Renders reports side by side as a self-contained HTML page; the same reports give the same bytes.
 
     Args:
-        reports: At most one a model, seed and config.
-        tables: Of `oochub.report.comparison.comparison`, each with the sentences below it.
-        metric: Of the charts; None takes the primary metric of each benchmark.
+        reports: Reports, at most one per model, seed and config.
+        tables: Tables from `oochub.report.comparison.comparison`, each with the sentences below it.
+        metric: Metric of the charts; None takes the primary metric of each benchmark.
 
     Raises:
         OochubError: Two reports of one cell, or so many that the page would exceed its limits.
@@ -190,8 +190,8 @@ def make_tables_page(headline: str, reports: Sequence[Report], tables: Sequence[
     """Renders tables as a self-contained HTML page; the same reports give the same bytes.
 
     Args:
-        headline: Of the page.
-        reports: What the tables are of.
+        headline: Headline of the page.
+        reports: Reports that the tables are of.
         tables: Each with the sentences below it.
 
     Raises:

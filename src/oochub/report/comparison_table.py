@@ -373,7 +373,7 @@ def _find_reported_columns(
     from trained weights or from scratch as it was.
 
     Args:
-        reports: Of one benchmark, one or more.
+        reports: Reports on one benchmark, one or more.
         metric: Key of the metric.
         slice: Name of the slice.
         table: The number of a table, to take that one whatever was trained.

@@ -53,7 +53,7 @@ class Footnotes:
 
         Args:
             estimate: The number.
-            unit: Of its metric.
+            unit: Unit of the number's metric.
             signed: Whether it is a difference.
         """
         if estimate is None:
@@ -81,8 +81,8 @@ def describe_interval(
     """An interval inside the brackets of a sentence, and what limits it; or why there is none.
 
     Args:
-        estimate: Whose interval.
-        unit: Of its metric.
+        estimate: Estimate that the interval belongs to.
+        unit: Unit of the estimate's metric.
         signed: Whether it is a difference.
         also: What is said of the interval, right behind its ends.
         level: What stands before them; "" where the surroundings say it.

@@ -101,7 +101,7 @@ def group_drops(report: "Report") -> list[Drop]:
     """Compare every group out of context with all groups of its class in context, largest drop first.
 
     The test is that of the evaluation, which knows the clusters of the rows (`oochub.stats.stratified_gap`), corrected
-    by Holm over the groups. A report of before has none: then it is the chi-square test of the counts.
+    by Holm over the groups. An older report has none: then it is the chi-square test of the counts.
 
     Args:
         report: Any report. One with an object has a single task, and no drops.

@@ -30,7 +30,7 @@ def mistake_cards(
     Boxes are drawn over their image, as long as there are few enough of them; then the captions say so.
 
     Args:
-        mistakes: In the order in which they are shown.
+        mistakes: Mistakes in the order in which they are shown.
         benchmark: Its words stand in the captions.
         images: False leaves all images out.
         budget: Bytes of all images.
@@ -61,10 +61,10 @@ def embed_picture(image: str, what: str) -> tuple[Markup, int]:
 
     Args:
         image: A JPEG in base64.
-        what: Whose it is, for the message ("mistake 7").
+        what: What the image belongs to, for the message ("mistake 7").
 
     Raises:
-        OochubError: It is none.
+        OochubError: The image is not a base64 JPEG.
 
     >>> embed_picture("/9j/4AAQ", "mistake 7")
     (Markup('data:image/jpeg;base64,/9j/4AAQ'), 6)

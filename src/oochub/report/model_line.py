@@ -79,7 +79,7 @@ class ModelLine:
         """A number as it is drawn and fitted: a share of 0 or 1 is half an example away from there.
 
         Args:
-            estimate: Of which rows it is.
+            estimate: Estimate, which says how many rows there are.
             value: An end of its interval; None is the estimate itself.
         """
         value = estimate.value if value is None else value
@@ -239,7 +239,7 @@ def find_trained_models(reports: Sequence[Report]) -> list[str]:
     A model is named by what its first weights came from ("resnet-50"), or as its family "from scratch".
 
     Args:
-        reports: Any reports; those of models that were not trained here, and reports of before, say nothing.
+        reports: Any reports; those of models that were not trained here, and older reports, say nothing.
 
     >>> find_trained_models([])
     []
@@ -272,8 +272,8 @@ class Axis:
     """One of the two axes, from values of the metric to places in [0, 1].
 
     Args:
-        line: Whose scale it has.
-        estimates: What must have room on it, with their intervals.
+        line: Line whose scale the axis has.
+        estimates: Estimates that must have room on it, with their intervals.
     """
 
     def __init__(self, line: ModelLine, estimates: Sequence[Estimate]) -> None:
@@ -326,7 +326,7 @@ def draw_line_chart(line: ModelLine, *, number: int) -> Markup:
     """The chart of one config; the model farthest above the line is named.
 
     Args:
-        line: With at least one point.
+        line: Line with at least one point.
         number: Tells its ids from those of other charts of the page.
     """
     x, y = make_line_axes(line)

@@ -25,15 +25,15 @@ class PairedReport:
     """What `oochub.compare` returns: A is the first model, B the second.
 
     Attributes:
-        schema_version: Of the JSON.
-        benchmark: What both were evaluated on.
+        schema_version: Version of the JSON's schema.
+        benchmark: Benchmark that both were evaluated on.
         first: Model A.
         second: Model B.
         notes: Caveats of the data.
         metrics: What the metrics' numbers mean, the primary one first.
         slices: The numbers on each slice, all of the evaluation split first.
-        groups: One metric on each group; empty without groups.
-        group_metric: Which one; "" without groups.
+        groups: The numbers of one metric on each group; empty without groups.
+        group_metric: Name of that metric; "" without groups.
         gap: The primary metric out of context minus in context, of each model, and how much the two gaps differ; each
             undefined, with the reason, where a side has no rows.
         flips: Rows that one model alone answers right, those of the largest change first, a few of each direction.

@@ -334,7 +334,7 @@ def title_models(report: "PairedReport") -> tuple[str, str]:
 
 
 def _place(report: "PairedReport", part: ComparedRows) -> str:
-    """Where the rows of a slice are, at the end of a sentence: "out of context", "on all examples"."""
+    """The place of a slice's rows, for the end of a sentence: "out of context", "on all of test"."""
     if part.role in ("in", "out"):
         return wording.title_side(report.benchmark, part.role)
     return f"on all of {wording.name(part.split, 40)}" if part.role == "all" else f"on {wording.name(part.title)}"

@@ -123,7 +123,7 @@ class PaperTable:
 
     @property
     def _widths(self) -> list[float]:
-        """Of the cells of each column, in letters."""
+        """The width of the widest cell of each column, in letters."""
         return [max((_measure(row[k]) for row in self.rows), default=0) for k in range(len(self.heads))]
 
     @property
@@ -162,7 +162,7 @@ def write_paper_cell(
 
     Args:
         value: The number; nan is "n/a".
-        unit: Of its metric.
+        unit: Unit of the number's metric.
         notes: The marks of the table.
         limited: What has the reason for a mark.
         sd: Its standard deviation over seeds, if there are several.

@@ -54,8 +54,8 @@ class Report:
     context minus in context, and `report["matched_gap"]` the same at equal values of a column, if one was matched on.
 
     Attributes:
-        benchmark: What was evaluated on.
-        model: What was evaluated.
+        benchmark: Benchmark that was evaluated on.
+        model: Model that was evaluated.
         notes: Caveats of the data.
         slices: Every metric on some rows; the first is all of the evaluation split.
         metrics: What the metrics' numbers mean.
@@ -68,11 +68,11 @@ class Report:
         background: What the model says where an image's object or background is altered; None without that probe.
         detection: A row for each detector and pair of sets; None without detectors.
         probes: A row for each detector and pair of sets; None without probes.
-        calibration: Of each side that has rows.
+        calibration: Calibration of each side that has rows.
         mistakes: The worst of them.
         findings: What sections with a record of their own show, by their names; None without any.
         provenance: Where the report comes from.
-        schema_version: Of the JSON.
+        schema_version: Version of the JSON's schema.
     """
 
     schema_version: int = SCHEMA_VERSION

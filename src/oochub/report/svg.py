@@ -32,9 +32,9 @@ class GapChart(NamedTuple):
 
     Attributes:
         sides: The primary metric of each side that has it.
-        titles: What the benchmark calls the sides.
+        titles: Titles that the benchmark gives the sides.
         gap: Their difference.
-        unit: Of all these numbers.
+        unit: Unit of all these numbers.
         chance: The primary metric of guessing; nan where there is none.
         perfect: The best that there is; nan where the metric has no upper bound.
         is_settled: False where the data do not settle the question: both marks are then hollow.
@@ -187,7 +187,7 @@ def bar(side: Side | None, estimate: Estimate, scale: Scale) -> Markup:
     Args:
         side: Color and mark; None draws a plain bar.
         estimate: What to draw; undefined draws the grid alone.
-        scale: From 0 to the highest of all rows; on one that begins below 0 there is no bar.
+        scale: Scale from 0 to the highest of all rows; on one that begins below 0 there is no bar.
     """
     parts = [grid(scale)]
     if not format_numbers.is_undefined(estimate):
@@ -206,7 +206,7 @@ def strip(height: int, parts: Sequence[Markup]) -> Markup:
 
 
 def grid(scale: Scale, most: int = 6) -> Markup:
-    """Vertical lines at the ticks of a scale, at most so many."""
+    """Vertical lines at the ticks of a scale, at most `most` of them."""
     line = Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>')
     return Markup("").join(line.format(scale.at(tick)) for tick in ticks(scale.low, scale.high, most=most))
 
@@ -215,11 +215,11 @@ def whisker(scale: Scale, estimate: Estimate, name: str, y: float, width: float)
     """The interval of an estimate as a line; nothing where it has none.
 
     Args:
-        scale: Of the chart.
-        estimate: Its bounds are drawn.
+        scale: Scale of the chart.
+        estimate: Estimate whose bounds are drawn.
         name: The color, by the name of its CSS class: "inn", "plain".
         y: Pixels from above.
-        width: Of the line, in pixels.
+        width: Width of the line, in pixels.
     """
     if format_numbers.is_undefined(estimate) or not format_numbers.has_interval(estimate):
         return Markup("")
@@ -232,8 +232,8 @@ def tick_labels(scale: Scale, words: Callable[[float], str], *, all_fit: bool = 
     """The labels above a column of charts.
 
     Args:
-        scale: Of the charts.
-        words: What is printed at a tick.
+        scale: Scale of the charts.
+        words: Function that gives the text at a tick.
         all_fit: False marks those between the ends as "far": a phone has no room for them.
         most: Labels that the column has room for.
     """
@@ -250,7 +250,7 @@ def reliability(curves: Sequence[Curve], *, low: float, title: str) -> Markup:
     """The reliability diagram of both sides on one square, above the histogram of confidence of each.
 
     Args:
-        curves: Of the section `confidence`.
+        curves: Curves of the section `confidence`.
         low: Left and lower end of both axes, in [0, 1).
         title: The finding, read out in place of the image.
     """
@@ -339,9 +339,9 @@ def dumbbell(inside: Estimate | None, outside: Estimate | None, scale: Scale) ->
     """One row of a column of charts: each side with its interval, and a line between them.
 
     Args:
-        inside: In context; None, or nan, draws no mark.
-        outside: Out of context, likewise.
-        scale: Of the column.
+        inside: Estimate in context; None, or nan, draws no mark.
+        outside: Estimate out of context, likewise.
+        scale: Scale of the column.
 
     >>> dumbbell(None, Estimate(0.5, n=9, method=""), Scale(low=0, high=1)).count('class="out dia"')
     1

@@ -117,7 +117,7 @@ def heat_step(error: float, width: float) -> int:
 
 
 def heat_ends(width: float) -> list[str]:
-    """Where each heat step begins and the last one ends, in percent.
+    """The percent at which each heat step begins, and at which the last one ends.
 
     >>> heat_ends(0.15)
     ['0', '15', '30', '45', '60', '75', '90', '100']

@@ -32,11 +32,11 @@ def verdict(report: "Report") -> Verdict:
     """Put the head numbers of a report into words; numbers in, text out.
 
     The gap is out of context minus in context on the benchmark's primary metric, negative = worse out of context; at
-    equal shares of the classes where the report has that, since classes of one side may alone be harder.
-    Of the cases below the first that fits wins; l and u bound the gap g, d is the benchmark's practical gap.
-    An in-context interval wholly below chance counts as including it: neither is better than guessing. An end is near
-    chance where it is at most a fifth of the way from there to 1: a wider interval says that the rows are few, and not
-    what the model has learned.
+    equal shares of the classes where the report has that, since classes of one side may alone be harder. The first of
+    the cases below that fits wins; l and u bound the gap g, d is the benchmark's practical gap. An in-context interval
+    wholly below chance counts as including it: neither is better than guessing. An end is near chance where it is at
+    most a fifth of the way from there to 1: a wider interval says that the rows are few, and not what the model has
+    learned.
 
     ========= =================================================================
     failed    the in-context interval includes chance and ends near it
@@ -49,7 +49,7 @@ def verdict(report: "Report") -> Verdict:
     unclear   otherwise
     ========= =================================================================
 
-    Where the number out of context is at chance (its interval includes it) or below, that is said before what the model
+    If the number out of context is at chance (its interval includes it) or below, that is said before what the model
     relies on.
 
     The sentences are put together of `report.benchmark.words`. Only where these name a cause do they say that the model
@@ -134,7 +134,7 @@ def _write_headline(report: "Report", case: Case, drops: Sequence[Drop]) -> tupl
 
 
 def _describe_chance(report: "Report") -> str:
-    """Where the interval out of context stands: "At chance" includes it, "Below chance" lies below, "" above."""
+    """How the interval out of context lies: "At chance" includes chance, "Below chance" lies below it, "" otherwise."""
     chance, there = report.benchmark.chance, report.headline("out")
     if (
         there is None
@@ -205,7 +205,7 @@ def _write_lead(report: "Report") -> str:
 
 
 def _explain_missing(report: "Report", estimate: Estimate | None) -> str:
-    """Of a primary metric without a value on a side: whether it was asked for at all."""
+    """Why a primary metric has no value on a side: it was not evaluated, or it could not be measured."""
     absent = estimate is None and report.benchmark.primary_metric not in report.metrics
     return "was not evaluated" if absent else "could not be measured"
 

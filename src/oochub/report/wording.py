@@ -57,7 +57,7 @@ def words(text: str) -> str:
 
 @cache
 def _list_first_words() -> dict[str, str]:
-    """Of each class of ImageNet-1K the word before the first comma, where that tells it from all others."""
+    """The word before the first comma of each class of ImageNet-1K, if that tells it from all others."""
     first = {name: name.partition(",")[0] for name in IMAGENET_1K_NAMES}
     count = Counter(word.casefold() for word in first.values())
     return {name: word for name, word in first.items() if count[word.casefold()] == 1}

@@ -33,7 +33,7 @@ def parse_usual(texts: Iterable[str] | None, flag: str = "--usual") -> dict[str,
 
 @dataclass(frozen=True, kw_only=True)
 class DataSettings(Settings):
-    """Where data come from, and the columns of a user's data that are what the hub needs, by the user's names.
+    """The place of data, and which columns of a user's data are what the hub needs, by the user's names.
 
     A name with a dot is a field of a column of records: `json.context`. Without a name a column is found: `image`, else
     the only one of images; `label`, else `cls` of a WebDataset, else the class folders; `context`; `group`, else

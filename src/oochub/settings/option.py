@@ -36,7 +36,7 @@ class Option:
         hint: The last sentence of the error for a wrong value.
         noun: What a name is one of, where an error for an unknown one does not say the option's own name.
         typed: The type of what is typed, where it is not the field's.
-        parse: From what was typed, and the flag, to the value.
+        parse: Function from what was typed, and the flag, to the value.
         commands: The commands that show it, of those that take the record; None is all of them, () none.
         python: Whether it is a keyword of public functions; else they take it in another form.
         is_keyed: Whether answers depend on it, so that it is a part of the cache key.

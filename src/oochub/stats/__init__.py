@@ -1,1 +1,1 @@
-"""How a number gets its 95% interval, a file a method; `estimation` chooses among them."""
+"""How a number gets its 95% interval, one file per method; `estimation` chooses among them."""

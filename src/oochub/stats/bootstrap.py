@@ -30,9 +30,9 @@ def bootstrap(
 ) -> Estimate:
     """A metric with its percentile bootstrap interval.
 
-    Replicates on which the metric is nan (one class only, an empty group) are counted in `reason`; the
-    interval is that of the others, and nan if they are fewer than half, or all one number. Of fewer than 100 rows
-    `reason` says that the interval may be too narrow.
+    Replicates on which the metric is nan (one class only, an empty group) are counted in `reason`; the interval is that
+    of the others, and nan if they are fewer than half, or all one number. If there are fewer than 100 rows, `reason`
+    says that the interval may be too narrow.
 
     Args:
         metric: Function of the columns, by keyword, that returns a float.
@@ -42,8 +42,8 @@ def bootstrap(
             resamples: the interval is then the basic bootstrap's, 2 value - quantile (Davison and Hinkley 1997,
             Bootstrap Methods and their Application, Section 5.2), which takes the bias off.
         by_t: Takes Student's t and the standard deviation of the resamples in place of percentiles: for differences of
-            two models, which are as often too large as too small. Of 20 rows that of macro F1 then holds 0.95 (in
-            place of 0.87), of 60 too (0.93).
+            two models, which are as often too large as too small. For 20 rows, that of macro F1 then covers 0.95 (in
+            place of 0.87), for 60 rows too (in place of 0.93).
         unit: What a row is, in words.
 
     Returns:
@@ -67,9 +67,9 @@ def note_few_rows(estimate: Estimate, unit: str = "rows", *, at_least: int = FEW
     """The estimate; `reason` says where its rows are too few for percentiles or for Student's t to cover.
 
     Args:
-        estimate: With its n.
+        estimate: Estimate with its n.
         unit: What a row is, in words.
-        at_least: How many are enough.
+        at_least: Number of rows that are enough.
 
     >>> note_few_rows(Estimate(0.5, low=0.4, high=0.6, n=30, method="bootstrap")).reason
     'only 30 rows: the interval may be too narrow'

@@ -168,10 +168,10 @@ def compare_aucs(covariance: Covariance, first: int, second: int, n: int) -> Pai
     """`paired_delong` of two of the scores of a covariance; None where that has no variance.
 
     Args:
-        covariance: Of scores of independent rows, by `delong_covariance`.
+        covariance: Covariance of scores of independent rows, by `delong_covariance`.
         first: The number of one score.
         second: The number of the other.
-        n: How many rows there are.
+        n: Number of rows.
 
     >>> label, scores = [0, 0, 0, 1, 1, 1], [[1, 2, 4, 3, 5, 6], [1, 4, 5, 2, 3, 6]]
     >>> compare_aucs(delong_covariance(label, scores), 0, 1, len(label))

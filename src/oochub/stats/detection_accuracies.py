@@ -22,11 +22,11 @@ def detection_accuracies(
     a second box on the same one is a false positive. An image without true boxes has 1 without a box, else 0.
 
     Args:
-        boxes: Of each of n images its boxes (m, 4): x and y of the upper left corner, of the lower right one.
-        scores: Of each image the scores of its boxes (m,).
-        true_boxes: Of each image the true boxes (k, 4).
+        boxes: Boxes of each of n images (m, 4): x and y of the upper left corner, then of the lower right one.
+        scores: Scores of the boxes of each image (m,).
+        true_boxes: True boxes of each image (k, 4).
         iou: The overlap of a match, in (0, 1].
-        threshold: In [0, 1].
+        threshold: Score above which a box counts, in [0, 1].
 
     Returns:
         float64 (n,), in [0, 1], higher is better.

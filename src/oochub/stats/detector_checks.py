@@ -38,7 +38,7 @@ def check_arrays(needed: Sequence[str], arrays: Mapping[str, Any], *, by: str) -
         by: Who needs them, for the error.
 
     Raises:
-        OochubError: One is missing or unfit.
+        OochubError: An array is missing or unfit.
 
     >>> list(check_arrays(["features"], {"features": [[1.0]], "logits": None}, by="Knn(k=1)"))
     ['features']
@@ -106,7 +106,7 @@ def check_state(
     Args:
         declared: See `Detector.fitted`; a name alone says nothing of type and shape.
         state: What was saved; a number as an array of one.
-        columns: Of the features and logits that the detector was fitted on.
+        columns: Number of columns of the features and logits that the detector was fitted on, by name.
         file: Where the state stands, for errors.
 
     Raises:

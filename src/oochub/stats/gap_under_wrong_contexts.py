@@ -58,7 +58,7 @@ def gap_under_wrong_contexts(
 ) -> GapUnderWrongContexts:
     """Bounds of the true gap, from a check of some labels.
 
-    Of the rows said to be with, a share e_w is not; of those said to be against, a share e_a is with. Where, given the
+    Of the rows said to be with, a share e_w is not; of those said to be against, a share e_a is with. If, given the
     true context, a wrong label has nothing to do with the answer,
 
         observed gap = (1 - e_w - e_a) x true gap,
@@ -71,10 +71,10 @@ def gap_under_wrong_contexts(
     of what is allowed to fail, the rates Clopper and Pearson's, the gap its own, widened by the normal law.
 
     Args:
-        gap: Of values in [0, 1] for the worst case, with an interval of level `confidence`.
-        wrong_having: Of the rows said to have the context, how many do not, and how many were judged.
-        wrong_lacking: Of the rows said to lack it, how many have it, and how many were judged.
-        having_of_with: Which share of the rows with are said to have the context; less than 1 where it is usual for one
+        gap: Gap with an interval of level `confidence`; for the worst case its values must lie in [0, 1].
+        wrong_having: How many rows said to have the context do not, and how many were judged.
+        wrong_lacking: How many rows said to lack the context have it, and how many were judged.
+        having_of_with: Share of the rows with that are said to have the context; less than 1 if it is usual for one
             class and unusual for another, and a row is with for having it or for lacking it.
         having_of_against: The same of the rows against.
         confidence: Level of all intervals.

@@ -7,8 +7,8 @@ smallest true mean lies between the smallest lower end and the smallest upper en
 
 A percentile of groups has the interval of order statistics, which holds whatever the law of the values is. How many of
 m groups lie below the true percentile is binomial, so two of the values in order hold it (Conover 1999, Practical
-Nonparametric Statistics, Section 3.2). Of few groups none lies far enough out: the end is then the smallest, or the
-largest, value that is possible.
+Nonparametric Statistics, Section 3.2). If the groups are few, none lies far enough out: the end is then the smallest,
+or the largest, value that is possible.
 """
 
 import math
@@ -114,8 +114,8 @@ def quantile_interval(
     """A percentile of values, one a group, with its exact interval.
 
     Args:
-        values: One number a group (m,), without NaN.
-        percentile: In [0, 100].
+        values: One number per group (m,), without NaN.
+        percentile: Percentile in [0, 100].
         value: The estimate; None takes the percentile of the values, linear between neighbors.
         within: The smallest and the largest possible value, None for no bound.
         confidence: Level of the interval.

@@ -19,7 +19,7 @@ class LinearFit:
     """y = slope x + intercept.
 
     Attributes:
-        slope: With its interval; nan, with the reason, where all x are equal or there are fewer than 2 points.
+        slope: Slope with its interval; nan, with the reason, where all x are equal or there are fewer than 2 points.
         intercept: The same.
         slope_error: Standard error of the slope; nan below 3 points.
         intercept_error: Standard error of the intercept.

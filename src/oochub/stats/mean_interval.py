@@ -127,10 +127,10 @@ def effective_share(
     """The share of ones by Clopper and Pearson with as many rows as its standard error says (Korn and Graubard 1998).
 
     Args:
-        ones: How many rows are 1.
-        n: Of how many.
-        error: Of their mean.
-        freedom: Its degrees of freedom.
+        ones: Number of rows that are 1.
+        n: Number of rows.
+        error: Standard error of the rows' mean.
+        freedom: Degrees of freedom of this error.
         alike: How many rows count for one where all values are one, which says nothing of how alike rows are.
         sampling: The level.
         unit: What was counted, in words.
@@ -201,11 +201,11 @@ def _estimate_freedom(part: Array, variance: Array) -> float:
     """Degrees of freedom of the CR2 variance by Bell and McCaffrey; m - 1 for m units of one size.
 
     The residuals of units with these variances have the covariance D - w d' - d w' + S w w', w the parts, d the
-    variances, S their sum; each is scaled by 1 / sqrt(1 - w). Of that matrix M the degrees are trace(M)^2 / |M|^2.
+    variances, S their sum; each is scaled by 1 / sqrt(1 - w). The degrees of that matrix M are trace(M)^2 / |M|^2.
 
     Args:
-        part: What share of the rows each unit has (m,).
-        variance: Of the sum of each unit (m,).
+        part: Share of the rows that each unit has (m,).
+        variance: Variance of the sum of each unit (m,).
     """
     scale, w, d, total = 1 / (1 - part), part, variance, float(variance.sum())
     off = total * w**2 - 2 * w * d  # what the diagonal has beside d

@@ -51,9 +51,9 @@ def adjusted_p_values(p_values: Sequence[float | None], *, correction: Correctio
     those found, of tests that are independent or go together.
 
     Args:
-        p_values: Of each test (m,). None or nan is what could not be tested: it is nan and belongs to no family. This
-            is fair where what can be tested is known without the outcomes (too few rows, one cluster, one class), as
-            of `stratified_gap`; a test whose outcomes say nothing (no row differs) has p = 1, and counts.
+        p_values: p-value of each test (m,). None or nan is what could not be tested: it is nan and belongs to no
+            family. This is fair where what can be tested is known without the outcomes (too few rows, one cluster, one
+            class), as of `stratified_gap`; a test whose outcomes say nothing (no row differs) has p = 1, and counts.
         correction: "holm" or "benjamini_hochberg".
 
     Returns:
@@ -93,9 +93,9 @@ def holm(p_values: Sequence[float | None], *, level: float = _LEVEL) -> list[boo
     """Whether each test is clear when the chance of a single false one among all is at most `level`.
 
     Args:
-        p_values: Of each test; None or nan is what could not be tested: never clear, and of no family, as in
+        p_values: p-value of each test; None or nan is what could not be tested: never clear, and of no family, as in
             `adjusted_p_values`, which this compares with the level.
-        level: Of all of them together.
+        level: Level of all tests together.
 
     >>> holm([0.01, 0.03, 0.02]), holm([0.02, 0.02, 0.04]), holm([None, 0.03])
     ([True, True, True], [False, False, False], [False, True])
@@ -112,7 +112,7 @@ def interval_p_value(estimate: Estimate, *, degrees: int | None = None, confiden
 
     Args:
         estimate: A difference with its interval.
-        degrees: Of freedom of the t that the interval was made with; None for the normal law.
+        degrees: Degrees of freedom of the t that the interval was made with; None for the normal law.
         confidence: Level of that interval.
 
     Returns:

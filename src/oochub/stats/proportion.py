@@ -111,9 +111,9 @@ def adjusted_wald(only_first: float, only_second: float, n: float, tail: float) 
 
     Args:
         only_first: Rows that are true in the first alone.
-        only_second: In the second alone.
+        only_second: Rows that are true in the second alone.
         n: All rows.
-        tail: What lies outside on either side.
+        tail: Probability that lies outside on either side.
     """
     p, q = (only_first + 1) / (n + 2), (only_second + 1) / (n + 2)
     half = -special.ndtri(tail) * math.sqrt((p + q - (p - q) ** 2) / (n + 2))

@@ -216,7 +216,7 @@ def resampled_precision_area(positive: Array, negative: Array, sampling: Samplin
 
 
 def _find_ends(taken: Array) -> Array:
-    """Where cells end: places in the tallies."""
+    """The ends of the cells, as places in the tallies."""
     distinct = len(taken) - 1
     if distinct <= _CELLS:
         return np.arange(1, distinct + 1)
@@ -250,7 +250,7 @@ def take_share(of: Array, until: Array, share: float) -> float:
     Args:
         of: Tally (d + 1,).
         until: Tally (d + 1,) of the same scores.
-        share: In (0, 1].
+        share: Share of `until` that is taken, in (0, 1].
 
     Returns:
         A fraction in [0, 1]; nan if either has no row.

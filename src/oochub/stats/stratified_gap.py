@@ -26,7 +26,7 @@ class StratifiedGap:
         estimate: The mean of the rows with, minus that of the rows against, weighted over strata, with its interval.
         p_value: Two-sided, of no gap in any stratum; nan where there is too little to test.
         mean_with: The mean of the rows with, at the same weights, so that both sides have the same mix of strata.
-        mean_against: That of the rows against.
+        mean_against: The same for the rows against.
         n_with: Rows with, in the strata used.
         n_against: Rows against, in the strata used.
         strata: How many strata have rows of both kinds; the others say nothing and are left out.

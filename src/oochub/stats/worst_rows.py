@@ -23,10 +23,10 @@ def find_worst_rows(
     """Row numbers of the `most` highest losses within each combination of `keys`, in order of the rows.
 
     Args:
-        loss: Of each row (n,).
-        keys: Of each row (n,).
-        most: How many of a combination.
-        rows: Which rows to look at, in order; None takes all.
+        loss: Loss of each row (n,).
+        keys: Keys of each row (n,).
+        most: Maximum number of rows for each combination.
+        rows: Numbers of the rows to look at, in order; None takes all.
 
     >>> import numpy as np
     >>> find_worst_rows(np.array([0.1, 2.0, 3.0]), np.array(["a", "a", "b"]), most=1).tolist()

@@ -1,7 +1,7 @@
-"""Where the caches of the hub lie: what can be made again and is kept to be had at once, all under one folder.
+"""The place of the hub's caches: what can be made again and is kept to be had at once, all under one folder.
 
-Where torch keeps what it compiles is said here too: in our cache, and never in a folder of TMPDIR that outlives the
-program.
+This module also says where torch keeps what it compiles: in our cache, and never in a folder of TMPDIR that outlives
+the program.
 """
 
 import os
@@ -14,7 +14,7 @@ from oochub.storage.files import name_scratch_folder
 
 
 def cache_folder(kind: str) -> Path:
-    """Where a cache of the hub lies: in $OOCHUB_CACHE, else in `oochub` in the cache folder of `datasets`.
+    """The folder of a cache of the hub: in $OOCHUB_CACHE, else in `oochub` in the cache folder of `datasets`.
 
     Args:
         kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards" or
@@ -42,7 +42,7 @@ def torch_files() -> Iterator[None]:
     """Gives torch a folder that goes with this program; the processes that it starts share it.
 
     torch makes one as soon as `transformers` is imported: TMPDIR/torchinductor_<user>, for good. In a TMPDIR of several
-    users whoever makes it first says what code runs. One that the user named in TORCHINDUCTOR_CACHE_DIR stays.
+    users, the first one to make it says what code runs. One that the user named in TORCHINDUCTOR_CACHE_DIR stays.
     """
     if _PLACE in os.environ:
         yield

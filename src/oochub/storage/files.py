@@ -32,7 +32,7 @@ class FileKind:
     """What a command writes: its name in messages, the suffixes that fit, and how an existing one is recognized.
 
     Attributes:
-        name: With its article, "a report".
+        name: Name with its article, "a report".
         suffixes: The allowed ends of the file's name, (".json",); () allows any.
         recognizes: Whether an existing file or folder that is not empty is of this kind, so may be replaced.
         is_folder: Whether it is a folder.

@@ -1,10 +1,10 @@
 """Parquet files that notice bit rot: written with page checksums and a seal over every byte, checked when read.
 
 Checksums of pages leave out what says how to read them: the footer and the headers of pages. The seal, a mark of 16
-bytes and the SHA-256 of all others, covers these too. It stands between the last column and the footer: a footer
-counts its columns from the file's start, so every other reader of Parquet skips it, and a tool that writes the file
-anew drops it, so that a seal is never stale. It tells damage and is no signature: whoever writes a file can seal it, so
-what a sealed file holds is checked like that of any other.
+bytes and the SHA-256 of all others, covers these too. It stands between the last column and the footer: a footer counts
+its columns from the file's start, so every other reader of Parquet skips it, and a tool that writes the file anew drops
+it, so that a seal is never stale. It tells damage and is no signature: anyone who writes a file can seal it, so what a
+sealed file holds is checked like that of any other.
 """
 
 import hashlib
@@ -38,7 +38,7 @@ class StoredTable(NamedTuple):
     Attributes:
         table: The columns that were asked for.
         integrity: Whether its bytes were compared with a seal ("checked"), or it has none.
-        schema: Of all its columns.
+        schema: Schema of all its columns.
     """
 
     table: pa.Table
@@ -50,7 +50,7 @@ def write_parquet(table: pa.Table, path: str | Path, *, kind: FileKind | None = 
     """Writes a table as Parquet, whole or not at all, with page checksums and a seal.
 
     Args:
-        table: With what it says of itself in the metadata of its schema.
+        table: Table with what it says of itself in the metadata of its schema.
         path: The file.
         kind: What it is, which must not replace anything else.
 
@@ -69,7 +69,7 @@ def write_tables(tables: Iterable[pa.Table], path: str | Path, *, kind: FileKind
     """As `write_parquet`, of tables that come one after the other: no more than one of them is held.
 
     Args:
-        tables: Of the schema of the first, one or more.
+        tables: Tables of the schema of the first, one or more.
         path: See `write_parquet`.
         kind: See `write_parquet`.
 
@@ -202,7 +202,7 @@ def _digest_bytes(file: IO[bytes], digest: "hashlib._Hash", count: int) -> None:
 
 
 def _place(file: int) -> int | None:
-    """Where the footer of an open file begins; None where its end is not that of Parquet."""
+    """The place where the footer of an open file begins; None if its end is not that of Parquet."""
     size = os.fstat(file).st_size
     tail = os.pread(file, _TAIL, max(size - _TAIL, 0))
     place = size - _TAIL - int.from_bytes(tail[:4], "little")

@@ -89,7 +89,7 @@ def read_exif_value(picture: Image.Image, tag: int, *, block: int | None = None)
     """A value of an image's EXIF; None where it has none, or where its EXIF is damaged: no image is lost by that.
 
     Args:
-        picture: As `open_picture` gives it.
+        picture: Image, as `open_picture` gives it.
         tag: Number of the value.
         block: Number of the directory that it stands in; None for the first.
     """

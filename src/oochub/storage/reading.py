@@ -157,7 +157,7 @@ def check_weight(text: str | bytes, *, name: str) -> None:
     """Checks that JSON is not made to fill the memory, as 100 MB of empty lists do: before it is parsed.
 
     Args:
-        text: Of the JSON.
+        text: Text of the JSON.
         name: What errors call it.
 
     Raises:

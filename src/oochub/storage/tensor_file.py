@@ -74,14 +74,14 @@ def save_tensors(
     """Writes arrays with a digest of their names, types, shapes and bytes.
 
     Args:
-        arrays: By name.
+        arrays: Arrays by name.
         file: Usually the draft of `files.write_whole`.
-        entry: Where the file's metadata have the digest and `about`, as JSON; it is the only entry, since safetensors
-            orders several at random.
+        entry: Entry of the file's metadata that has the digest and `about`, as JSON; it is the only one, since
+            safetensors orders several at random.
         about: What else is to be kept, JSON types.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp(), "head.safetensors")

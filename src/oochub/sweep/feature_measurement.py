@@ -73,7 +73,7 @@ class _Prepared:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the predicted examples."""
+        """A digest of the ids of the predicted examples."""
         return hashlib.sha256(json.dumps(self.rows["example_id"].to_pylist()).encode()).hexdigest()
 
     def examples(self, split: str, left_out: str | None) -> tuple[Examples, Tensor]:
@@ -95,12 +95,12 @@ def measure_on_features(
 ) -> Iterator[tuple[Run, RunResult]]:
     """Trains a head for each run on features of its backbone, and measures it as `measure` does.
 
-    The backbone stays as it is: pretrained, or, of a network from scratch, with the weights of seed 0. An image is
+    The backbone stays as it is: pretrained, or, for a network from scratch, with the weights of seed 0. An image is
     seen once, without augmentation.
 
     Args:
-        runs: What to train.
-        folder: Of the sweep. `features/` holds the extracted features, `runs/<id>/` of each run its head
+        runs: Runs to train.
+        folder: Folder of the sweep. `features/` holds the extracted features, `runs/<id>/` each run's head
             (head.safetensors), predictions.parquet and report.json.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         hidden: Width of a hidden layer of the heads; 0 for linear ones.
@@ -255,7 +255,7 @@ class FeatureCache:
     was killed is done again; those before it stay.
 
     Args:
-        folder: Of this backbone and this benchmark alone.
+        folder: Folder of this backbone and this benchmark alone.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -270,7 +270,7 @@ class FeatureCache:
 
         Args:
             model: An image classifier; its head is not used.
-            image_processor: Of the model.
+            image_processor: Image processor of the model.
             data: The splits, with `example_id` and `image`.
 
         Raises:

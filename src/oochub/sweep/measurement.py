@@ -87,13 +87,13 @@ def collect_numbers(predictions: Predictions, report: Report) -> dict[str, float
     """The numbers of a run by name; None where one is undefined.
 
     Args:
-        predictions: Of all splits but the training split.
-        report: Of the predictions.
+        predictions: Predictions of all splits but the training split.
+        report: Report on the predictions.
 
     Returns:
-        Of each slice of the report, "all/auc", "out_of_context/auc", ..., and "gap": the value, and under the name
-        with `.low`, `.high` and `.n` its 95% interval and rows. Of each split but the one that the report is about,
-        values alone: "validation/nll", and its slices, "validation/hard_positive/nll". Where the rows know another
+        For each slice of the report, "all/auc", "out_of_context/auc", ..., and "gap": the value, and under the name
+        with `.low`, `.high` and `.n` its 95% interval and rows. For each split but the one that the report is about,
+        values alone: "validation/nll", and its slices, "validation/hard_positive/nll". If the rows know another
         criterion besides their own (NOOCH's gist tasks: columns `challenge_gist`, their own, and `challenge_ce`), all
         that again by it, as the paper scores one run on both: "ce/out_of_context/auc". Groups follow a task's own
         criterion, so their numbers are not repeated.
@@ -145,9 +145,9 @@ def measure_held_out(
     """The accuracy on the validation rows of the environment that was left out of training.
 
     Args:
-        predictions: Of a run without the environment.
-        column: Of the environments.
-        environment: Its name.
+        predictions: Predictions of a run without the environment.
+        column: Column of the environments.
+        environment: Name of the environment.
         split: The validation split.
 
     Returns:

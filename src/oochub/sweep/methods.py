@@ -63,8 +63,8 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
             `random` gives each name one of {uniform = [low, high]}, {loguniform = [low, high]},
             {whole_loguniform = [low, high]} (rounded down to whole numbers) or {choice = [...]}. Numbers are drawn to
             four digits.
-        draw_seed: Of the draws. Each name of each method has a stream of its own, so that neither the order in the
-            file nor another name changes them, and more draws begin with the same ones.
+        draw_seed: Random seed for the draws. Each name of each method has a stream of its own, so that neither the
+            order in the file nor another name changes them, and more draws begin with the same ones.
 
     Raises:
         OochubError: An unknown key, objective, hyperparameter or distribution, or a range that is none.

@@ -34,16 +34,16 @@ class Run:
     Attributes:
         task: benchmark/config, or the place of own data.
         method: Title of the method.
-        objective: Its name in the catalog.
-        seed: Of the weights that are not loaded, the order of rows and the augmentation.
+        objective: Name of the objective in the catalog.
+        seed: Random seed for the weights that are not loaded, the order of rows and the augmentation.
         setting: The hyperparameters and training arguments that vary among the runs of the method, by name.
-        fixed: Those that do not.
-        model: As `oochub.training.train` takes it, like the next two.
+        fixed: Those that do not vary.
+        model: Model as `oochub.training.train` takes it, like the next two.
         pretrained: Load the weights of `model`; False takes its architecture alone.
         image_size: Pixels; None for the model's own.
         environments: Column of the training environments; None for the benchmark's.
         hold_out: As `train` takes it.
-        options: Of the builder.
+        options: Options of the builder.
         left_out: The environment whose rows it does not see, None for a run on all of them.
         stage: "tuning", whose runs only serve to select a setting, or "final".
         follows: A task and a method of earlier stages; the setting selected for them joins this run's.
@@ -107,7 +107,7 @@ class RunResult:
         status: Whether it came to its end.
         error: Why it failed; None where it did not.
         headline: The primary metric of its benchmark; None where it failed.
-        numbers: By name, see `oochub.sweep.measurement.collect_numbers`; None where one is undefined.
+        numbers: Numbers by name, see `oochub.sweep.measurement.collect_numbers`; None where one is undefined.
         seconds: How long it took; None where it was not done.
     """
 
@@ -258,7 +258,7 @@ class RunListing:
 
     @property
     def repeats(self) -> tuple[bool, ...]:
-        """Of each run, whether it is a final run that repeats the tuning run that was selected: it is trained once."""
+        """Whether each run is a final run that repeats the tuning run that was selected: it is trained once."""
         tuned = {(run.task, run.method, run.seed) for run in self.runs if run.stage == "tuning"}
         return tuple(run.stage == "final" and (run.task, run.method, run.seed) in tuned for run in self.runs)
 

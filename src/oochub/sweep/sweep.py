@@ -48,8 +48,8 @@ class _Workers:
 
     Args:
         measure: Does one run; importable by name, since it is called in the processes.
-        folder: Of the sweep. A run has the folder `runs/<id>`; what it prints goes to `logs/<id>.log`.
-        jobs: How many processes.
+        folder: Folder of the sweep. A run has the folder `runs/<id>`; what it prints goes to `logs/<id>.log`.
+        jobs: Number of processes.
     """
 
     def __init__(self, measure: Measure, folder: Path, *, jobs: int) -> None:
@@ -132,11 +132,11 @@ class SweepResult(NamedTuple):
     """What a sweep left.
 
     Attributes:
-        table: runs.parquet, a row a run.
+        table: runs.parquet, one row per run.
         selected: selected.parquet, the selected settings (oracle.parquet when the rule is the oracle's).
         page: The same as Markdown.
-        runs: How many runs the table has.
-        failed: How many of them failed.
+        runs: Number of runs in the table.
+        failed: Number of them that failed.
     """
 
     table: Path

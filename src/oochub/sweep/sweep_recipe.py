@@ -65,7 +65,7 @@ class Tuning:
     """Settings are selected on some tasks and carried to others.
 
     Attributes:
-        seeds: Of the runs among which a setting is selected.
+        seeds: Random seeds of the runs among which a setting is selected.
         carry: Each tuning task with the tasks that take over what was selected on it.
         shared: Title of the method whose selected setting all others take over on the same task, besides their own.
     """
@@ -80,27 +80,27 @@ class SweepRecipe:
     """A recipe, read and checked.
 
     Attributes:
-        name: Of its file, and of the variant after a slash where one was chosen.
+        name: Name of its file, and of the variant after a slash if one was chosen.
         about: What it is, in a sentence.
         source: Paper and section.
         tasks: benchmark/config, ./repository or an id on the Hub each.
-        methods: In the order of the tables.
-        seeds: Of the runs.
-        model: As `oochub.training.train` takes it, like the next two.
+        methods: Methods in the order of the tables.
+        seeds: Random seeds of the runs.
+        model: Model as `oochub.training.train` takes it, like the next two.
         pretrained: Load the weights of `model`; False takes its architecture alone.
         image_size: Pixels; None for the model's own.
         environments: Column of the training environments; None for the benchmark's.
         hold_out: As `train` takes it: half of the rows that would choose and be reported choose, epoch and setting.
-        options: Of the builder.
+        options: Options of the builder.
         arguments: Fields of RobustTrainingArguments that all runs have.
         select: Name of the selection rule.
         leave_out: The environments that leave_one_environment_out leaves out in turn.
         per_task: What is different on single tasks; `fixed` in it is by title of the method, `methods`
             are the titles of those that are run there.
         tuning: None where a setting is selected on each task among all its runs.
-        head: Of the runs on features, which has no part in fine-tuning: "linear", or "mlp" with one hidden layer.
-        hidden_size: Of that layer.
-        matched: Those of the tasks that stand in the recipe as a pattern with `*`.
+        head: Head of the runs on features, which has no part in fine-tuning: "linear", or "mlp" with one hidden layer.
+        hidden_size: Size of that layer.
+        matched: Tasks that stand in the recipe as a pattern with `*`.
         needs: Benchmarks of the tasks that not every version has; other tasks of no benchmark are ids on the Hub.
     """
 

@@ -1,4 +1,4 @@
-"""The table of a sweep: a row a run, and what was selected, as mean and standard deviation over the seeds."""
+"""The table of a sweep: one row per run, and what was selected, as mean and standard deviation over the seeds."""
 
 import json
 from collections.abc import Iterable
@@ -104,7 +104,7 @@ SELECTION_HEADS = ("Task", "Method", "Setting", "Metric", "In context × 100", "
 
 
 def list_unselected(table: pd.DataFrame) -> list[str]:
-    """Where no setting was selected, a sentence each.
+    """A sentence for each method and task for which no setting was selected.
 
     >>> list_unselected(pd.DataFrame({"stage": ["final"], "task": ["t"], "method": ["m"], "selected": [False]}))
     ['Nothing was selected for m on t: no setting has a score.']

@@ -66,8 +66,8 @@ class Captions(ContextWay):
 
     Args:
         model: Folder or Hub id of a captioner, see `oochub.models.captioner`; the default is that of Spawrious.
-        encoder: Of the captions, see `oochub.builders.sources.sentence_embeddings`; the default is NOOCH's.
-        captions: How many of each image; COCO's images have five.
+        encoder: Encoder of the captions, see `oochub.builders.sources.sentence_embeddings`; the default is NOOCH's.
+        captions: Number of captions per image; COCO's images have five.
         top_p: Words are drawn from the most probable ones that have this probability together; 0.9 as Li et al. 2022
             (BLIP, arXiv 2201.12086) draw captions.
         tau: A cosine below which a row of a class is hard; None takes `hard`.
@@ -75,7 +75,7 @@ class Captions(ContextWay):
         fewest: Rows to choose on that have a class, a word, or lack it, from which on it is looked at.
         most: Gists and words that are kept, each: those of the most rows, those that go most with a class.
         leave_out: Words that are no context.
-        seed: Of the captions.
+        seed: Random seed for the captions.
         device: "auto", "cpu", "cuda", ... Drawn captions may differ from one kind of device to another.
 
     Raises:
@@ -236,7 +236,7 @@ class Captions(ContextWay):
 
 
 class _Gists(NamedTuple):
-    """Of each class its tau, the rows that are like it (n, k), the columns, the encoder, and what to say of them."""
+    """The tau of each class, the rows that are like the class (n, k), the columns, the encoder, and notes on them."""
 
     tau: dict[str, float]
     has: NDArray[np.bool_]
@@ -274,12 +274,12 @@ def _find_caption_words(
     "background") and single letters.
 
     Args:
-        captions: Of each of n images.
+        captions: Captions of each of n images.
         label: Class number of each (n,), -1 where there is none. With fewer than two classes frequent words are taken.
         chosen: Rows that may be looked at to choose (n,).
         besides: Words, or names of several words, that are left out, such as those of the classes.
-        least: In how many captions of an image a word must stand for the image to have it.
-        fewest: In so many of the rows to choose on, or more, it is there, and in so many it is not.
+        least: Minimum number of captions of an image that must hold a word for the image to have it.
+        fewest: Minimum number of rows to choose on that have a word, and minimum number of them that lack it.
         most: Words that are kept: those whose share differs most between a class and the other rows, or the frequent.
 
     >>> captions = [["A cow on grass"], ["Cows and grass"], ["A cow, grass"], ["A dog in snow"], ["dog, snow"]] * 4

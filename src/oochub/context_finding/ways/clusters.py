@@ -11,8 +11,8 @@ sees little of the thing, and its clusters are contexts like those of any encode
 best silhouette; all of it is chosen on the rows to choose on, and the other rows go to the nearest center.
 
 Limitations: Clusters have no names; look at their images. A cluster may split what people call one context, hold
-several, or be the look of a class; a note says where clusters and classes are nearly the same. Where the mean of the
-class is taken out, a context that most of the class has goes with it. A thing that reaches the rim is seen there.
+    several, or be the look of a class; a note says where clusters and classes are nearly the same. If the mean of the
+    class is taken out, a context that most of the class has goes with it. A thing that reaches the rim is seen there.
 
 Source: directions of variation within what is to be told apart: Solomonoff et al. 2005 (ICASSP), nuisance attribute
 projection. Number of directions: Kaiser 1960, variance above the mean. Silhouette: Rousseeuw 1987 (J. Comput. Appl.
@@ -54,13 +54,13 @@ class Clusters(ContextWay):
 
     Args:
         model: Folder or Hub id of a model, or the model itself with `image_processor`.
-        k: How many clusters, 2 or more; None chooses 2 to 10 by the silhouette.
-        region: What the model is shown: "rim", a sixth of the height at top and bottom and of the width left and right;
-            or "picture".
-        pooling: Of the features, see `oochub.models.encoder.Encoder.open`.
-        image_processor: Of another model, where this one has none.
+        k: Number of clusters, 2 or more; None chooses 2 to 10 by the silhouette.
+        region: Part of the image that the model sees: `"rim"`, a sixth of the height at top and bottom and of the width
+            left and right; or `"picture"`, all of it.
+        pooling: Where the features are taken from, see `oochub.models.encoder.Encoder.open`.
+        image_processor: Image processor of another model, if this one has none.
         device: "auto", "cpu", "cuda", ...
-        seed: Of k-means.
+        seed: Random seed for k-means.
 
     Raises:
         OochubError: Fewer than two clusters, or another region.

@@ -70,12 +70,12 @@ class Properties(ContextWay):
 
     Measures of a region of an image: mean `brightness` and `chroma`, and `contrast`, the interquartile range of
     brightness, in [0, 1]; `sharpness`, the median absolute difference of neighbors at 256 pixels; `hue` in degrees,
-    null where it has none. Of the whole: `pixels`, `aspect`; `border`, the share in plain rows and columns at its
-    edges; `jpeg_quality` of 1 to 100, null for other files; `hour` 0 to 23 and `camera` of EXIF, else null.
+    null if it has none. Measures of the whole image: `pixels`, `aspect`; `border`, the share in plain rows and columns
+    at its edges; `jpeg_quality` of 1 to 100, null for other files; `hour` 0 to 23 and `camera` of EXIF, else null.
 
     Args:
-        region: "rim", a tenth of the height at top and bottom and of the width left and right; or "picture", all of it,
-            the thing too.
+        region: `"rim"`, a tenth of the height at top and bottom and of the width left and right; or `"picture"`, all of
+            it, the thing too.
 
     Raises:
         OochubError: Another region.

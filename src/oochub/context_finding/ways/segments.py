@@ -4,8 +4,8 @@ The segmenter says what each class of its label set takes of an image. A class i
 it takes alpha of the image more than Y itself, on average over the rows of Y that may be looked at; an image has the
 context where it takes more than beta.
 
-Limitations: Y's own area is that of the segmenter's class of that name (or of `label_map`). Of a class that it does not
-know the area counts 0, and what it takes Y for may be named as a context of Y.
+Limitations: Y's own area is that of the segmenter's class of that name (or of `label_map`). If the segmenter does not
+    know Y, this area counts as 0, and what the segmenter takes Y for may be named as a context of Y.
 
 Source: Madras and Zemel, NOOCH, Section 3.2.1 and Appendix B.3.
 """
@@ -53,9 +53,9 @@ class Segments(ContextWay):
             `image_processor`.
         label_map: A class of the data to the classes of the segmenter that are it, where names differ, by name or
             number: a mapping, {"bulldog": ["dog"]}, or a .csv or .json file, see `oochub.models.label_map`.
-        alpha: What a context takes of the image more than the object, on average.
+        alpha: Fraction of the image that a context takes beyond what the object takes, on average.
         beta: The fraction of the image above which a context is there.
-        image_processor: Of another model, where this one has none.
+        image_processor: Image processor of another model, if this one has none.
         device: "auto", "cpu", "cuda", ...
 
     Raises:

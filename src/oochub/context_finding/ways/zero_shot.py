@@ -1,9 +1,9 @@
 """Contexts from your list of names, by a model of images and texts such as CLIP.
 
-Each image gets the name whose texts it is most like: a list such as grass, beach, road is read as the places that
-there are. Where an image may show several or none of the names, a threshold gives each name by itself: it is there
-where the image is more like its texts than like those that name nothing ("a photo."). One name alone says nothing
-without such an alternative, and is held against it too.
+Each image gets the name whose texts it is most like: a list such as grass, beach, road is read as the places that there
+are. If an image may show several or none of the names, a threshold gives each name by itself: it is there if the image
+is more like its texts than like those that name nothing ("a photo."). One name alone says nothing without such an
+alternative, and is held against it too.
 
 Limitations: The model answers for the list that it is given: of an image of a kitchen it says grass, beach or road,
 unless texts that name nothing are given. Names that people would both say of one image take it from each other.
@@ -42,15 +42,16 @@ class ZeroShot(ContextWay):
     Args:
         model: Folder or Hub id of a dual encoder, every model that the mode zero_shot takes, or the model itself with
             `image_processor` and `tokenizer`.
-        names: Of the contexts, such as ["grass", "beach", "road"].
+        names: Names of the contexts, such as ["grass", "beach", "road"].
         templates: Texts with {} for the name, the name of a set ("photo", "imagenet_7") or a file, see
             `oochub.models.dual_encoder`.
         threshold: None gives each image one name, the most similar. A number in (0, 1) gives it every name that is
             this probable beside the neutral texts: 0.5 is as like the name as like nothing.
         neutral: Texts that name nothing. With them an image may have no name; None takes "a photo." where there is a
             threshold or a single name, and else none.
-        image_processor: Of another model, where this one has none; of images alone, or of images and texts.
-        tokenizer: Of a model object.
+        image_processor: Image processor of another model, if this one has none; for images alone, or for images and
+            texts.
+        tokenizer: Tokenizer, for a model object.
         device: "auto", "cpu", "cuda", ...
 
     Raises:

@@ -25,7 +25,7 @@ def augment_images(pixels: Tensor, kind: str, *, generator: torch.Generator) -> 
             1/2. "shift": moved by -4 to 4 pixels in each direction; the border is repeated where it moved away.
             "crop": a rectangle of 0.7 to 1 of the area and 3/4 to 4/3 of the aspect, resized (bilinear). "color":
             brightness, then contrast, then saturation times 0.7 to 1.3.
-        generator: On the CPU; the draws are a function of its state.
+        generator: Generator on the CPU; the draws are a function of its state.
 
     Returns:
         uint8 (n, height, width, 3).

@@ -55,7 +55,8 @@ def map_images(
 
     Args:
         part: A Dataset or IterableDataset with an `image` column that is not decoded, see `keep_encoded`.
-        make: From the bytes of an image, and what an error calls it; raises OochubError where it cannot be read.
+        make: Function of the bytes of an image and the name that an error gives it; raises OochubError if it cannot be
+            read.
         batch_size: Rows of a batch; the last may have fewer, and those with broken rows.
         num_workers: Threads; None takes as many as this process has cores, 0 makes all in the thread that asks.
         broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
@@ -95,7 +96,7 @@ def _count_cores() -> int:
 
 
 def _make_tasks(part: Any, batch_size: int) -> Iterator[list[_Task]]:
-    """Of each batch in order, the tasks that make it."""
+    """The tasks that make each batch, in order."""
     from datasets import Dataset
 
     rows = keep_encoded(part)

@@ -40,9 +40,9 @@ class Preprocessing:
             or exact (height, width).
         crop: (height, width) cut from the center, None for no crop. The corner is rounded down, as in transformers.
         resample: Pillow's filter, 2 bilinear, 3 bicubic.
-        mean: Per channel, subtracted after scaling.
-        std: Per channel, divided by after subtracting the mean.
-        scale: What a pixel 0..255 is multiplied by first.
+        mean: Mean of each channel, subtracted after scaling.
+        std: Standard deviation of each channel, divided by after the mean is subtracted.
+        scale: Factor that a pixel 0..255 is multiplied by first.
         draft: Let the JPEG decoder shrink images whose short side is at least 4 times the target to about 2 times
             the target. Faster on large photographs and inexact (about 1 of 255 levels in the mean).
 
@@ -318,9 +318,10 @@ class FusedCheck:
     """The largest differences on the images of a probe.
 
     Attributes:
-        levels: Of a pixel, in gray levels of 255 before normalization; infinite where sizes differ, or names of inputs.
-        logits: Of a logit, as a share of the range of all.
-        images: How many of the data set's there were, beside two of noise.
+        levels: Difference of a pixel, in gray levels of 255 before normalization; infinite if sizes or names of inputs
+            differ.
+        logits: Difference of a logit, as a share of the range of all.
+        pictures: Number of images of the data set, beside two of noise.
 
     >>> str(FusedCheck(levels=0.6, logits=0.004, pictures=8))
     'fused: pixels within 0.60 gray levels, logits within 0.40% of their range on 8 images and 2 of noise'
@@ -356,12 +357,12 @@ def check_fused(
     """Compares both ways on up to 8 of the first images, of different shapes where there are some, and on noise.
 
     Args:
-        fused: What is compared.
+        fused: Fused preprocessing to compare.
         processed: The model's own processor: all that the model is called with for one image.
         network: `network(pixel_values=x).logits` is (n, c).
         part: The split; images that cannot be read are passed over, since their own turn comes.
         batch_size: Rows a forward pass.
-        device: Of the network.
+        device: Device that the network runs on.
     """
     import torch
 

@@ -13,7 +13,7 @@ def read_picture_bytes(picture: Mapping[str, Any] | None, where: str) -> bytes:
     """The file of an image that is not decoded: its bytes, or what stands at its path, also in a tar archive.
 
     Args:
-        picture: Its `bytes` and `path`; None for a row without one.
+        picture: The image's `bytes` and `path`; None for a row without an image.
         where: What an error calls the image.
 
     Raises:
@@ -39,7 +39,7 @@ def describe_picture_place(of: str, example: Any, picture: Mapping[str, Any] | N
     Args:
         of: "split train, ", or nothing.
         example: The id of its row.
-        picture: Its `bytes` and `path`; the last two parts of the path are shown.
+        picture: The image's `bytes` and `path`; the last two parts of the path are shown.
 
     >>> describe_picture_place("split test, ", 7, {"bytes": None, "path": "/somewhere/birds/gull/a.png"})
     'split test, example 7 (gull/a.png)'

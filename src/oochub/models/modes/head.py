@@ -150,7 +150,7 @@ class _NextTokens(nn.Module):  # type: ignore[misc]
     """Answers with the most probable next token: `logits` are numbers of tokens, int64 (b, t), -1 where there is none.
 
     Args:
-        model: Of transformers; its logits are (b, t, vocabulary).
+        model: Model of transformers; its logits are (b, t, vocabulary).
 
     >>> from transformers import GPT2Config, GPT2LMHeadModel
     >>> model = GPT2LMHeadModel(GPT2Config(vocab_size=9, n_positions=4, n_embd=8, n_layer=1, n_head=1)).eval()

@@ -39,8 +39,8 @@ class LinearProbeMode(Mode):
 
     Args:
         source: A model that `transformers.AutoModel` opens, a classifier, or a model of images and texts.
-        inputs: Of images or arrays.
-        data: With a split train, which has a row of every class.
+        inputs: How images or arrays are read.
+        data: Data with a split train, which has a row of every class.
         pooling: Where the features are from: "auto", see `oochub.models.encoder.Encoder.open`, or "pooler", "cls",
             "mean".
 
@@ -159,11 +159,11 @@ def _read_or_extract(
     """What an encoder sees of a split, from the cache where it was seen before.
 
     Args:
-        encoder: On the device of the data.
+        encoder: Encoder on the device of the data.
         source: The model that it is of.
         inputs: How rows are read.
-        data: Whose split it is.
-        split: Its name.
+        data: Data that the split belongs to.
+        split: Name of the split.
 
     Raises:
         OochubError: A row that cannot be read, or features that are not finite.
@@ -227,8 +227,8 @@ class _FittedProbe:
         weight: float64 (c, d).
         bias: float64 (c,).
         c: The inverse penalty that was chosen, of `_GRID`.
-        accuracy: On the rows that it was chosen on.
-        chosen_on: How many they are.
+        accuracy: Accuracy on the rows that it was chosen on.
+        chosen_on: How many rows it was chosen on.
         has_converged: Whether the optimum was reached.
     """
 

@@ -35,12 +35,12 @@ class PresenceMode(Mode):
     [1e-7, 1 - 1e-7] in float64, and the logits are (0, log(p / (1 - p))) for (absent, present), or
     log(p / (1 - p)) for each of several labels. The largest of many scores is no calibrated probability.
 
-    Of a data set with boxes a detector answers with the boxes that it draws, in pixels of the image, each with the
+    For a data set with boxes, a detector answers with the boxes that it draws, in pixels of the image, each with the
     score of its class; those of other classes are left out, whatever their score, and none else.
 
     Args:
         source: A model for object detection, semantic, instance or universal segmentation.
-        inputs: Of the images.
+        inputs: How the images are read.
         data: Two classes of which one says "no" ("no_car", "car"), or several labels a row.
         label_map: The thing to the classes of the model that are it, where names differ: a mapping, or a .csv or .json
             file; see `oochub.models.label_map`.

@@ -40,18 +40,19 @@ class ZeroShotMode(Mode):
     runs. Equal to the model's own `logits_per_image` for one text a class.
 
     A class that says that a thing is absent ("no_car") has texts that do not name it, `negatives`. Text encoders read
-    "without a car" much as "a car", so the default names nothing. What such texts are like moves the threshold
-    between the two classes: read the ranking (AUC), not the accuracy. Of several labels a row, the logit of each is
-    the difference between its texts and these.
+    "without a car" much as "a car", so the default names nothing. What such texts are like moves the threshold between
+    the two classes: read the ranking (AUC), not the accuracy. If a row has several labels, the logit of each is the
+    difference between its texts and these.
 
     Args:
         source: The model, one of `AutoModelForZeroShotImageClassification`.
-        inputs: Of the images.
+        inputs: How the images are read.
         data: Classes, or several labels a row.
         templates: A name ("photo", "imagenet_7") or texts with {} for the class; None takes the benchmark's own.
         prompts: Texts of each class, which win: a mapping, or a JSON file of one.
         negatives: Texts of an absent thing, {} stands for its name.
-        tokenizer: Instead of the one beside the model or in `processor`; a model object has none beside it.
+        tokenizer: Tokenizer to use instead of the one beside the model or in `processor`; a model object has none
+            beside it.
 
     Raises:
         OochubError: A model of another kind, a data set without names of classes, texts that do not fit.

@@ -102,7 +102,7 @@ def _fill_verdict(report: "Report") -> Verdict:
     ========= =================================================================
 
     Args:
-        report: With `contexts`.
+        report: Report with `contexts`.
     """
     found = report.contexts
     assert found is not None  # noqa: S101  the caller looked

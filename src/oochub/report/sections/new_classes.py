@@ -119,7 +119,7 @@ def _fill_verdict(report: "Report") -> Verdict:
     above guessing; with several pairs of sets the range of the best of each.
 
     Args:
-        report: With `detection`.
+        report: Report with `detection`.
     """
     pairs = _group_detection(report)
     first = pairs[0]
@@ -187,7 +187,7 @@ def _describe_new_classes(rows: Sequence[DetectionRow]) -> str:
     Bonferroni, and not Holm, since the leader is chosen by the same data.
 
     Args:
-        rows: Of one pair.
+        rows: Rows of one pair.
 
     >>> from oochub.stats.estimate import Estimate
     >>> auroc = Estimate(0.8, low=0.7, high=0.9, n=300, method="delong")
@@ -219,7 +219,7 @@ def _describe_failures(rows: Sequence[DetectionRow]) -> str:
     """Whether any detector finds failures better than MSP (Holm over the detectors); "" where MSP is alone or absent.
 
     Args:
-        rows: Of one pair.
+        rows: Rows of one pair.
     """
     compared = {row.detector: row.against_msp.get(_FAILURE) for row in rows if row.detector != _BASELINE}
     tests = {key: test for key, test in compared.items() if test and not format_numbers.is_undefined(test.estimate)}
@@ -248,7 +248,7 @@ def _find_among_best(rows: Sequence[DetectionRow], goal: str) -> set[str]:
     """The detectors that print in bold: the best of a goal, and those not shown to be below it (Bonferroni).
 
     Args:
-        rows: Of one pair.
+        rows: Rows of one pair.
         goal: "auroc_new_class" or "auroc_failure".
     """
     known = [row for row in rows if not format_numbers.is_undefined(row.auroc(goal))]
@@ -265,7 +265,7 @@ def _describe_counts(rows: Sequence[DetectionRow]) -> str:
     """How many rows stand behind a pair, what an answer may be, and what approximate searches found.
 
     Args:
-        rows: Of one pair.
+        rows: Rows of one pair.
     """
     row = rows[0]
     rule = ""
@@ -291,7 +291,7 @@ def _describe_probe(rows: Sequence[ProbeRow]) -> str:
     """Which detectors a zoom that changes no answer moves further down than MSP, by the interval of the difference.
 
     Args:
-        rows: Of one pair.
+        rows: Rows of one pair.
     """
     first, kept = rows[0], f"{format_numbers.count(rows[0].n_kept)} of {format_numbers.count(rows[0].n_correct)}"
     factor = "" if first.factor is None else f" of {first.factor:g}"
@@ -369,7 +369,7 @@ def _make_page_content(report: "Report") -> dict[str, Any] | None:
 
 
 def _take_first(pairs: Sequence[_PairRows[_Row]], most: int) -> Sequence[_PairRows[_Row]]:
-    """The first pairs whose rows are at most so many together, and one in any case."""
+    """The first pairs that have at most `most` rows together, and one pair in any case."""
     ends = itertools.accumulate(len(pair.rows) for pair in pairs)
     return pairs[: max(1, sum(end <= most for end in ends))]
 

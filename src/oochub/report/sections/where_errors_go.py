@@ -1,4 +1,4 @@
-"""Where the errors go: their share to the class of the context, and the answers to each class in each context."""
+"""The classes that errors go to: the share to the context's class, and the answers to each class in each context."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -42,8 +42,8 @@ class _ConfusionRow(NamedTuple):
         title: The class and the context, in words.
         label: The place of the class among the classes.
         n: Rows.
-        shares: Of each class among the answers, in [0, 1].
-        is_trained: Of each class, whether the context is its own in training.
+        shares: Share of each class among the answers, in [0, 1].
+        is_trained: Whether the context is a class's own in training, for each class.
     """
 
     title: str
