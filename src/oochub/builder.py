@@ -310,7 +310,7 @@ def parse_builder_options(kind: Any, given: Any, *, benchmark: str) -> dict[str,
     Args:
         kind: The class of its configurations, whose fields are the options.
         given: Options by name.
-        benchmark: Its name, for errors.
+        benchmark: Name of the benchmark, for errors.
 
     Raises:
         OochubError: No options by name; a name that the builder does not have, a value of another type.

@@ -98,7 +98,7 @@ def get(kind: str, name: str) -> Any:
 
     Args:
         kind: See `names`.
-        name: One of `names(kind)`.
+        name: Name of the thing, one of `names(kind)`.
 
     Returns:
         metric, criterion, figure, command: the function named like the file. detector, objective, input, output,

@@ -136,7 +136,7 @@ class Detector:
         """Takes in a batch of training rows; `weight` and `bias` are needed with the first batch only. See `fit`.
 
         Raises:
-            OochubError: As for `fit`; or the detector is fitted already.
+            OochubError: What `fit` raises; or the detector is fitted already.
         """
         self._gather(dict(features=features, logits=logits, label=label, weight=weight, bias=bias), lasting=False)
         return self
@@ -337,7 +337,7 @@ class SavedDetector:
     """What `detector.json` says.
 
     Attributes:
-        detector: Its name in the catalog.
+        detector: Name of the detector in the catalog.
         hyperparameters: The arguments of its constructor.
         columns: How many its features and logits have.
         oochub: The version that wrote it.
@@ -352,7 +352,7 @@ class SavedDetector:
         """Writes the folder, whole or not at all.
 
         Raises:
-            OochubError: It cannot be written.
+            OochubError: The folder cannot be written.
         """
         with write_whole_folder(folder, kind=DETECTOR) as draft:
             save_tensors(state, draft / _STATE, about=to_json(self))

@@ -98,7 +98,7 @@ class Input(ABC):
             training: Whether the model is to be trained on the split: what no folder says may then be learned from it.
 
         Raises:
-            OochubError: It must be given.
+            OochubError: The processor must be given.
             OSError: The folder or id has none.
             ValueError: The folder or id has another one.
         """
@@ -241,7 +241,7 @@ def find_processor_kind(processor: Any) -> type[Input]:
     """The kind of input that a processor is of.
 
     Raises:
-        OochubError: It is of none.
+        OochubError: The processor is of no kind of input.
 
     >>> find_processor_kind(3)
     Traceback (most recent call last):

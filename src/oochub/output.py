@@ -239,7 +239,7 @@ class Output(ABC):
         """The truth that somebody else wrote into a file, of the shape of `label`.
 
         Raises:
-            OochubError: It is none of this kind.
+            OochubError: The truth is not of this kind.
         """
         values = columns.values(self.label_column).to_pylist()
         truth = self.truth(values, len(values), class_names)

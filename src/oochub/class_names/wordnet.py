@@ -65,7 +65,7 @@ class WordNet:
     def path(self, wnid: str, targets: Collection[str]) -> tuple[str, ...]:
         """The shortest way upward from `wnid` to one of `targets`, both ends included; () where there is none.
 
-        Of equally short ways it is the one of the first hypernyms.
+        If several ways are equally short, it is the one of the first hypernyms.
 
         >>> tree = WordNet({}, {"n1": (), "n2": ("n1",), "n3": ("n2",)})
         >>> tree.path("n3", {"n1"}), tree.path("n3", {"n3"}), tree.path("n1", {"n3"})

@@ -60,9 +60,9 @@ class Plot:
     Attributes:
         draw: Takes what the figure is made of, by keyword where there is more than one thing; returns its axes.
         material: The attribute of `Sources` that it takes first.
-        path: Where it goes.
+        path: File to write.
         beside: Attributes of `Sources` that it takes by name.
-        detectors: Those that its options name.
+        detectors: Detectors that its options name.
         numbers: Takes the same as `draw`, returns the table that belongs to the figure; None if there is none.
     """
 

@@ -73,7 +73,7 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
     """Checks that there are such models, the one whose processor is taken, and the device: before anything slow.
 
     Raises:
-        OochubError: One that is neither a folder of a model nor on the Hub; a setting of the mode in two ways.
+        OochubError: A name that is neither a model's folder nor on the Hub; a setting of the mode in two ways.
     """
     from oochub.remote.check_source import check_source
 

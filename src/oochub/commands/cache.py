@@ -118,7 +118,7 @@ class _CacheEntry:
     """One thing in a cache: a file, or the folder of a build.
 
     Attributes:
-        path: Where it is.
+        path: Path of the file or folder.
         size: Bytes.
         age: Days since it was written or, of predictions and features, last used.
     """
@@ -136,7 +136,7 @@ class _Cache:
         kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards",
             "compiled" or "builds".
         what: What it holds, in words.
-        folder: Where it is, present or not.
+        folder: Folder of the cache, present or not.
         entries: Entries in it that are ours, oldest first.
     """
 
@@ -155,7 +155,7 @@ def _list_caches(kind: str | None = None) -> list[_Cache]:
     """The caches with what is in them; of others' files none is listed.
 
     Args:
-        kind: One of them; None for all.
+        kind: Kind of the caches; None for all.
 
     Raises:
         OochubError: An unknown kind.

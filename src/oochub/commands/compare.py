@@ -35,7 +35,7 @@ def compare(
 ) -> None:
     """Sets reports side by side, or compares two predictions of the same examples by paired tests.
 
-    Of two predictions A and B it gives the difference B minus A on every slice and group, that of their gaps, and the
+    For two predictions A and B, it gives the difference B minus A on every slice and group, that of their gaps, and the
     examples that one of them alone answers right.
     """
     import oochub

@@ -117,7 +117,7 @@ def _describe(kind: str, name: str, *, data_dir: str | None = None) -> str:
 
     Args:
         kind: "benchmark", "metric", ...
-        name: Its name.
+        name: Name of the thing.
         data_dir: For a benchmark only: the folder whose files are marked as found or missing. None takes
             $OOCHUB_DATA/<benchmark> if it exists.
 

@@ -150,7 +150,7 @@ def make_way(by: str | ContextWay, settings: Mapping[str, Any]) -> ContextWay:
 
     Args:
         by: A name of `oochub list context`, or the way itself.
-        settings: Its keyword arguments.
+        settings: Keyword arguments of the way.
 
     Raises:
         OochubError: An unknown name, a setting that it does not have, lacks or refuses.

@@ -1,8 +1,8 @@
 """What several ways to find contexts do with images and their arrays.
 
-Where in an image contexts are looked for: on its rim, where things seldom are, or in all of it; opened images as rows
-that the inputs of a model read; a column of a table as one array; truth values as lists, of each row the numbers of the
-columns that are true.
+It holds where in an image contexts are looked for: on its rim, where things seldom are, or in all of it; opened images
+as rows that the inputs of a model read; a column of a table as one array; truth values as lists, for each row the
+numbers of the columns that are true.
 """
 
 from collections.abc import Sequence

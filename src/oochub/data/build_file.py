@@ -1,6 +1,6 @@
 """What `build.json` beside a repository's card says of its configurations: their build records and files.
 
-Of the files as they were written it holds their digests (of every byte, and of all but those of images, which take a
+For the files as they were written, it holds their digests (of every byte, and of all but those of images, which take a
 moment) and the columns of their rows.
 """
 
@@ -87,7 +87,7 @@ class FileDigest:
             whole: Compare every byte in any case.
 
         Raises:
-            OochubError: It is not there, or not the file that was written.
+            OochubError: The file is missing, or is not the file that was written.
         """
         file = folder / self.path
         shard = f"The {'index' if file.suffix == '.json' else 'shard'} {file}"
@@ -278,7 +278,7 @@ def read_builds(folder: Path) -> dict[str, Any]:
     """The content of `build.json`, by configuration; empty where there is none.
 
     Raises:
-        OochubError: It is no JSON, or no object.
+        OochubError: The file is no JSON, or no object.
     """
     file = folder / RECORDS
     return _index_by_config(read_json(file), str(file)) if file.is_file() else {}

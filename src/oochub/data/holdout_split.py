@@ -22,7 +22,7 @@ def choose_holdout(
 
     Args:
         part: The rows of the validation split.
-        split: Its name.
+        split: Name of the split.
         cluster: Column of the clusters, whose rows stay together; None goes by the ids of the rows.
 
     Raises:

@@ -25,7 +25,7 @@ from oochub.storage.reading import read_bytes, read_text
 
 _AFTER = " are left out; oochub.join_images puts your own back"  # older notes begin with another word
 NOTE = f"the images{_AFTER}"
-"""Of a build record."""
+"""The note in a build record."""
 DIGEST = "_sha256"
 """What the column of digests is called after the name of its column of images."""
 _ROWS = 100  # that are held at a time
@@ -193,7 +193,7 @@ def remove_images(source: Path, out: Path, *, configs: Collection[str] = ()) -> 
         The new folder.
 
     Raises:
-        OochubError: It has no images, or is no Parquet repository.
+        OochubError: The repository has no images, or is no Parquet repository.
     """
     place = str(source / "README.md")
     card = RepositoryCard.read(read_text(source / "README.md"), place=place).of(configs)

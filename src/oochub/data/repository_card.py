@@ -22,7 +22,7 @@ class RepositoryCard:
     """The card of a Parquet repository.
 
     Attributes:
-        card: As the Hub's client reads it.
+        card: Card as the Hub's client reads it.
     """
 
     card: DatasetCard

@@ -15,7 +15,7 @@ from oochub.remote.fetch import fetch_file
 from oochub.remote.hub_errors import retry
 
 NOTE = "not checked: the files were not compared with digests of their build"
-"""Of the rows of a repository without digests, as an earlier version wrote it, or where nothing was to be compared."""
+"""For a repository without digests, as an earlier version wrote it, or when nothing was to be compared."""
 _CARD = "README.md"
 _OWN = ("data_files", "data_dir")  # options that say which files are read
 
@@ -27,7 +27,7 @@ class RepositoryFiles:
     Attributes:
         root: The folder with the card; of a repository on the Hub its snapshot in the cache.
         config: The configuration.
-        written: Its files.
+        written: What was noted of its files.
         hub: Id and token, of one on the Hub.
     """
 

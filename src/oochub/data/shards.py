@@ -54,7 +54,7 @@ class Shard:
         """The archive, after a look at its size.
 
         Raises:
-            OochubError: It is not there, or of another size.
+            OochubError: The archive is missing, or of another size.
         """
         path = folder / self.url
         if not path.is_file():
@@ -71,7 +71,7 @@ class Shard:
         """The archive, after comparing every byte with the index.
 
         Raises:
-            OochubError: It is not there, cut short, damaged or of another build.
+            OochubError: The archive is missing, cut short, damaged or of another build.
         """
         path = self.present(folder)
         with path.open("rb") as content:
@@ -217,12 +217,12 @@ def read_features(columns: Mapping[str, Any], *, name: str, again: str) -> Featu
     """The features.
 
     Args:
-        columns: As `Features.to_dict` gives them.
+        columns: Columns as `Features.to_dict` gives them.
         name: What errors call it.
         again: What to do where it is broken.
 
     Raises:
-        OochubError: It says something else.
+        OochubError: `columns` says something else.
 
     >>> read_features({"n": {"dtype": "int64", "_type": "Value"}}, name="index.json", again="Copy it again.")
     {'n': Value('int64')}

@@ -101,7 +101,7 @@ def check_replaceable(out: str | Path, *, title: str, what: str) -> Path:
         what: Its kind, for the error ("a challenge set").
 
     Raises:
-        OochubError: It holds something else, or cannot be written.
+        OochubError: The folder holds something else, or cannot be written.
     """
     target = check_writable(out)
     if target.exists() and not (target.is_dir() and _is_replaceable(target, title)):

@@ -89,7 +89,7 @@ def check_shard_size(shard_size: float) -> None:
     """Checks a size in megabytes.
 
     Raises:
-        OochubError: It is not above 0.
+        OochubError: The size is not above 0.
     """
     if not shard_size > 0:
         named = choose_wording("shard_size", "--shard-size")

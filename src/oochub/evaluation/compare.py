@@ -1,6 +1,6 @@
 """`oochub.compare`: two predictions pair by pair, or any number of reports side by side.
 
-Of two models on the same examples every difference is paired, and no model is run.
+If two models are compared on the same examples, every difference is paired, and no model is run.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

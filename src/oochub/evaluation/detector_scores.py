@@ -38,7 +38,7 @@ class ScoredSet:
 
     Attributes:
         name: The config of its predictions, such as "imagenet_1k".
-        predictions: Its rows, in order.
+        predictions: Rows of the set, in order.
         is_ood: Whether a row is out of distribution (n,): by its column `is_ood`, or its label -1.
         answer: The classifier's answer to each row (n,): a class number, one of `allowed`.
         allowed: The classes (k,) that an answer may be; see `oochub.evaluation.present_classes`.

@@ -51,7 +51,7 @@ def check_match(column: str, columns: Mapping[str, Any]) -> None:
     """Checks that the column can be matched on, before anything is scored.
 
     Args:
-        column: Its name.
+        column: Name of the column.
         columns: Every column (n, ...) by name.
 
     Raises:

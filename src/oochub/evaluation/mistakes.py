@@ -23,7 +23,7 @@ def choose_mistakes(
 ) -> tuple[Mistake, ...]:
     """The rows with the highest loss out of context, at most six of a kind of mistake.
 
-    Where there are fewer than twelve, those of the other rows follow, told by `role`.
+    If there are fewer than twelve, those of the other rows follow, told by `role`.
 
     Args:
         evaluated: The rows; the kind of output says which are wrong, and how.
@@ -50,7 +50,7 @@ def make_mistake(row: int, evaluated: EvaluationRows, *, is_out: bool | None) ->
     """One row as a reader sees it.
 
     Args:
-        row: Its number.
+        row: Number of the row.
         evaluated: See `choose_mistakes`.
         is_out: Whether it is out of context; None where no row is, and for one that is of neither side.
     """

@@ -1,6 +1,6 @@
 """The rows of two predictions of the same examples, in one order, and those that flip.
 
-Of a row that flips one model is right, the other wrong.
+In a row that flips, one model is right and the other wrong.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _LISTED = 3
 
 
 SHOWN = 6
-"""Of each direction."""
+"""How many flips of each direction are shown."""
 
 
 def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple[EvaluationRows, EvaluationRows]:

@@ -34,7 +34,7 @@ class Scenes:
         surplus: (c, c) float64, row Y, column C: A(C, Y), the mean over training images with Y of
             Area(C) - Area(Y); nan where it is not above 0, or unknown.
         alpha: The alpha of the benchmark's own contexts.
-        beta: Its beta.
+        beta: The beta of the benchmark's own criterion.
 
     >>> scenes = Scenes(
     ...     names=["car", "road"], present=np.array([[True, False]]), area=np.array([[0.1, 0.0]]), similarity=None,

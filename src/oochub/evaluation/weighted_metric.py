@@ -15,7 +15,7 @@ def weigh_metric(metric: str, columns: Mapping[str, Array], weights: Array) -> A
         accuracy, error_rate, nll: sum_i w_i v_i / sum_i w_i
 
     Args:
-        metric: One of `list_weighted_names()`.
+        metric: Name of the metric, one of `list_weighted_names()`.
         columns: `label` and `score`; `label` and `prediction`; or `loss` in nats; each (n,).
         weights: Nonnegative (k, n), a row for each weighting.
 

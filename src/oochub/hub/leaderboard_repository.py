@@ -116,7 +116,7 @@ def fetch_results(name: str) -> ResultsSnapshot:
     """Fetches the entries of a data set repository; files that are here already are not fetched again.
 
     Args:
-        name: Its id, user/results.
+        name: Id of the repository, user/results.
 
     Raises:
         OochubError: There is no such folder or data set, or the Hub could not be asked.

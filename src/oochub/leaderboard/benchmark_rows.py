@@ -45,8 +45,8 @@ class BenchmarkRows:
         """Loads the rows; no image is read.
 
         Args:
-            source: As `oochub.load` takes it: "spawrious/o2o_hard", a folder that `oochub build` wrote, an id on the
-                Hub.
+            source: Source as `oochub.load` takes it: "spawrious/o2o_hard", a folder that `oochub build` wrote, an id on
+                the Hub.
 
         Raises:
             OochubError: What `oochub.load` raises, or rows without labels.

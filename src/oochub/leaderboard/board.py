@@ -41,7 +41,7 @@ class BoardRow:
     Attributes:
         name: The name of its folder.
         entry: What its sender says.
-        report: Its numbers: of its predictions, else as they were sent.
+        report: Numbers of the entry: of its predictions, else as they were sent.
         reason: Why it is not verified; "" where it is.
         check: What was compared, in words.
         rank: Best and worst place in its track; None of an entry that is not verified, an oracle, or has no interval.

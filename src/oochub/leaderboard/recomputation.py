@@ -32,7 +32,7 @@ from oochub.report.report import Report
 ROUNDING = 1e-9
 """How far a number may lie from the one that was sent, of 1 or of its own size: other versions of numpy round so."""
 RESAMPLES, SEED = 1_000, 0
-"""Of every interval on a board, whatever was sent: nobody looks for a seed that flatters."""
+"""Settings of every interval on a board, whatever was sent: nobody looks for a seed that flatters."""
 _PRESENT = re.compile(r"--classes[ =]present")
 
 

@@ -211,7 +211,7 @@ class LeaderboardRow:
         selection: Rows that settings were chosen on.
         supervision: What training was told.
         external_data: What else the model saw.
-        who: Who sent it.
+        who: Name of the sender.
         date: When.
         verified: Whether every number was computed again and is the same.
         reason: Why not.

@@ -94,7 +94,7 @@ def warn_of_slow_dtype(name: str, device: torch.device) -> None:
     """Says where a shorter dtype is no gain: on a processor without arithmetic of it, which torch then imitates.
 
     Args:
-        name: One of `DTYPES`.
+        name: Name of the dtype, one of `DTYPES`.
         device: Device that the network runs on.
 
     Warns:
@@ -248,7 +248,7 @@ class Compiled(nn.Module):  # type: ignore[misc]
         rows: Rows of a batch; a smaller one is filled with copies of its first row, which are dropped again.
 
     Raises:
-        OochubError: On the first call, if torch cannot compile it.
+        OochubError: torch cannot compile it; raised on the first call.
     """
 
     def __init__(self, network: nn.Module, rows: int) -> None:

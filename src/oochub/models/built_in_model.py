@@ -1,6 +1,6 @@
 """The form of a built-in model: a network that training makes from scratch by its name, without a folder.
 
-Of a model of tokens, the vocabulary and the length follow from the rows: `measure_token_rows`.
+For a model of tokens, the vocabulary and the length follow from the rows: `measure_token_rows`.
 """
 
 from abc import ABC, abstractmethod

@@ -160,7 +160,7 @@ def convert_densenet_weights(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     `denselayer1.norm1.weight`; all other names are the same.
 
     Args:
-        state: As it was read, such as by `safetensors.torch.load_file`.
+        state: Weights as they were read, such as by `safetensors.torch.load_file`.
 
     >>> list(convert_densenet_weights({"features.denseblock1.denselayer2.conv.1.weight": torch.zeros(1)}))
     ['features.denseblock1.denselayer2.conv1.weight']

@@ -16,7 +16,7 @@ def check_whole_images(processor: Any) -> None:
     """Checks that an image processor squeezes whole images to one height and width.
 
     Raises:
-        OochubError: It crops, pads or keeps the shape: where a box lies in the image would be lost.
+        OochubError: The processor crops, pads or keeps the shape: where a box lies in the image would be lost.
 
     >>> from transformers import YolosImageProcessorPil
     >>> check_whole_images(YolosImageProcessorPil(size={"height": 512, "width": 512}))

@@ -62,7 +62,7 @@ class TextEncoder:
 
         Args:
             model: Model with its weights, in evaluation mode.
-            texts: One or more.
+            texts: Texts, one or more.
 
         Raises:
             OochubError: A text that is longer than the model reads.
@@ -80,7 +80,7 @@ class TextEncoder:
 
         Args:
             model: Model with its weights, in evaluation mode.
-            texts: One list or more, each of one text or more; each text is read once.
+            texts: Lists of texts, one or more, each of one text or more; each text is read once.
 
         Raises:
             OochubError: A text that is longer than the model reads.
@@ -116,7 +116,7 @@ class DualEncoder:
         """Says whether the model is of a kind that has dual encoders; its weights are not read.
 
         Raises:
-            OochubError: It is not.
+            OochubError: The model is of another kind.
         """
         choose_auto_model(source, (cls.auto_model,), mode=mode)
 

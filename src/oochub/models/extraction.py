@@ -84,7 +84,7 @@ def check_perturbation(epsilon: Any, temperature: Any = ODIN_TEMPERATURE) -> tup
     """Both as floats.
 
     Raises:
-        OochubError: One of them is not a finite number above 0.
+        OochubError: One of the two is not a finite number above 0.
 
     >>> check_perturbation(0.0014)
     (0.0014, 1000.0)

@@ -124,7 +124,7 @@ def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any]) -> 
 
     Args:
         source: The model.
-        name: One of `oochub.names("mode")`, or "auto".
+        name: Name of the mode, one of `oochub.names("mode")`, or "auto".
         settings: Settings of the mode, checked by its signature.
 
     Raises:

@@ -96,7 +96,7 @@ class ModelSource:
         """What predictions say of the model; an absolute path by its last part, for a report holds no path.
 
         Args:
-            mode: Its name.
+            mode: Name of the mode.
         """
         if self.path is None:
             return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
@@ -176,7 +176,7 @@ def choose_input(dataset: Any, model: str | None) -> type[Input]:
 
     Args:
         dataset: A split.
-        model: Its folder or Hub id; None for a model that is still to be made.
+        model: Folder or Hub id of the model; None for a model that is still to be made.
 
     Raises:
         OochubError: A data set without a column of any kind.

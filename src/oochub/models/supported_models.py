@@ -43,7 +43,7 @@ class SupportedModel:
     """A type of model.
 
     Attributes:
-        model_type: As its config.json says.
+        model_type: Type of the model, as its config.json says.
         modes: The modes that serve it, by name; none where nothing serves it.
         reason: Why a mode that is made for such models does not serve it; "" where all do.
     """
@@ -110,7 +110,7 @@ def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -
     Args:
         source: The model; an object is of one of the classes that they make.
         among: Names of Auto classes, those that a mode serves.
-        mode: Its name.
+        mode: Name of the mode.
 
     Raises:
         OochubError: None of them does.

@@ -121,7 +121,7 @@ class Classes(Output):
     def answer(self, arrays: Mapping[str, Any], row: int, class_names: Sequence[str]) -> Answer:
         """Both classes by name.
 
-        Where one of two classes is that the other is absent ("no_car" and "car"), or they are 0 and 1, the mistake is
+        If one of two classes is that the other is absent ("no_car" and "car"), or they are 0 and 1, the mistake is
         "missed" where the thing was there, else "false_alarm".
         """
         label, prediction = int(arrays["label"][row]), int(arrays["prediction"][row])

@@ -135,7 +135,7 @@ def _check_lengths(block: pa.Table, lengths: dict[str, int], source: Path | pa.T
 def _iterate_blocks(segment: _Segment, names: Sequence[str]) -> Iterator[tuple[int, pa.Table]]:
     """Blocks of a segment's source with the number of their first row; those without a chosen row are passed over.
 
-    Of the names, each has those that the source has.
+    Each block has those of the names that the source has.
     """
     if isinstance(segment.source, pa.Table):
         table = segment.source.select([name for name in names if name in segment.source.column_names])

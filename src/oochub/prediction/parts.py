@@ -106,7 +106,7 @@ class Parts:
         """Checks that another process made the folder where this one looks for it.
 
         Raises:
-            OochubError: It is not there.
+            OochubError: The folder is not there.
         """
         if self.folder is None or not (self.folder / _LAYOUT).exists():
             raise OochubError(
@@ -118,7 +118,7 @@ class Parts:
         """Checks that the parts that all processes made are seen by this one.
 
         Raises:
-            OochubError: One is not there.
+            OochubError: A part is not there.
         """
         if missing := sorted(numbers - self.complete()):
             raise OochubError(

@@ -32,7 +32,7 @@ class PredictionCache:
         """The predictions of this key, None where there are none; `provenance["when"]["cached"]` says since when.
 
         Args:
-            out: Where they are wanted: a file that holds them already stays as it is, another is written.
+            out: File to write; one that holds these predictions already stays as it is, else it is written.
 
         Raises:
             OochubError: `out` cannot be written.

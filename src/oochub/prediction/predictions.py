@@ -230,7 +230,7 @@ class Predictions(WithStoredRows):
         """The model's last layer, None where it was not stored; read from beside the file when it is asked for.
 
         Raises:
-            OochubError: It has changed since it was written.
+            OochubError: The file has changed since it was written.
         """
         if not isinstance(self.stored_head, Path):
             return self.stored_head

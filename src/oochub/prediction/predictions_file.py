@@ -74,7 +74,7 @@ class OpenedPredictions(NamedTuple):
     """What a file or folder holds.
 
     Attributes:
-        rows: Its columns, but the summary.
+        rows: Columns of the rows, but the summary.
         metadata: JSON.
         integrity: Whether every file was compared with its seal.
         digest: What sealed files say that the digest of their answers is; None where they do not.
@@ -94,7 +94,7 @@ def open_predictions(path: Path) -> OpenedPredictions:
     """Opens what `Predictions.save` or `oochub predict` wrote, or any Parquet file with the same columns and metadata.
 
     Raises:
-        OochubError: It is not there, damaged, or without metadata.
+        OochubError: The file is missing, damaged, or without metadata.
     """
     if path.is_dir():
         return _open_folder(path)
@@ -314,7 +314,7 @@ class StoredHead:
             OochubError: No such file, or it is no head, or it has changed since it was written.
 
         Warns:
-            OochubWarning: It is of an earlier version, without a digest, and was not checked.
+            OochubWarning: The file is of an earlier version, without a digest, and was not checked.
         """
         stored = load_tensors(file)
         if not stored.checked:

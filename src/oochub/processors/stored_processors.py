@@ -41,7 +41,7 @@ class StoredProcessor:
 
         Raises:
             OSError: There is no such file.
-            OochubError: One that is not of this form.
+            OochubError: The file is not of this form.
         """
         from transformers.utils.hub import cached_file
 

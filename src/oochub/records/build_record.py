@@ -84,7 +84,7 @@ class FoundContexts:
         settings: Settings of the way, JSON types.
         model: Model that the way looked with; None for none.
         checks: What people said of each context that they checked.
-        raters: Who checked them.
+        raters: People who checked them.
     """
 
     way: str
@@ -106,7 +106,7 @@ class BuildFacts:
     Attributes:
         rows: Rows of each split.
         object: What a binary task asks for ("car").
-        contexts: Its usual contexts, the one that makes the environments first.
+        contexts: Usual contexts of the object, the one that makes the environments first.
         trained_groups: The groups that the training split has.
         group_counts: Training rows of each group.
         present_classes: Class numbers that occur in a set which has not all of them.

@@ -48,8 +48,8 @@ class ContextRow:
     """One tested row, as a reader sees it: drawn whatever the model answered, see `RowsWithContexts.shown`.
 
     Attributes:
-        example_id: Its id.
-        split: Its split.
+        example_id: Id of the row.
+        split: Split of the row.
         label: What is true, in words.
         predicted: What the model answered.
         image: A small JPEG in base64; None where the predictions have none.
@@ -206,8 +206,8 @@ class ShownRow:
     """The row whose images are shown: its change on the background of another class is the nearest to the mean.
 
     Attributes:
-        example_id: Its id.
-        label: Its class.
+        example_id: Id of the row.
+        label: Class of the row.
         attributions: Source and license of its image, and of those that lent a background.
         images: The image as it is, and altered.
     """

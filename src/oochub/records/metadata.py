@@ -105,7 +105,7 @@ class Training:
 
     Attributes:
         objective: Name of the training objective.
-        hyperparameters: Its hyperparameters.
+        hyperparameters: Hyperparameters of the objective.
         environments: Column of the training environments.
         seed: Random seed of the run.
         epochs: Number of epochs.
@@ -137,7 +137,7 @@ class PredictedBy:
     """The model of predictions.
 
     Attributes:
-        id: As typed; a folder by its name. None where nobody said.
+        id: Id as typed; a folder by its name. None where nobody said.
         revision: Hash of the weights, or the commit on the Hub.
         mode: How its outputs were made: "head", "features", ...
         trained_on: The data sets that its card names; None where there is none, or it does not say.
@@ -242,7 +242,7 @@ def check_name_length(place: str, names: Iterable[str]) -> None:
         names: The names.
 
     Raises:
-        OochubError: One has more than `LONGEST_NAME` letters.
+        OochubError: A name has more than `LONGEST_NAME` letters.
     """
     longest = max(map(len, names), default=0)
     if longest > LONGEST_NAME:

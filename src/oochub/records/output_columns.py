@@ -23,7 +23,7 @@ def no_truth(column: str, found: str) -> OochubError:
     """An error for a column of truth that holds something else.
 
     Args:
-        column: Its name.
+        column: Name of the column.
         found: What it holds.
 
     >>> print(no_truth("label", "string"))
@@ -82,7 +82,7 @@ def vectors(column: pa.ChunkedArray) -> NDArray[np.float32]:
 def make_vectors(matrix: NDArray[Any]) -> pa.Array:
     """A matrix (n, k) as an Arrow array of lists of float32, the inverse of `vectors`.
 
-    Of more than 2^31 numbers the offsets have 64 bits.
+    If there are more than 2^31 numbers, the offsets have 64 bits.
 
     >>> make_vectors(np.array([[0.5, 1.0]])).to_pylist()
     [[0.5, 1.0]]

@@ -82,7 +82,7 @@ class Gap:
     """The primary metric out of context minus in context.
 
     Attributes:
-        metric: Its name.
+        metric: Name of the metric.
         estimate: The difference with its interval.
         n_in: Rows in context.
         n_out: Rows out of context.
@@ -152,7 +152,7 @@ class GroupRow:
     """One group on one side of the comparison.
 
     Attributes:
-        group: Its name.
+        group: Name of the group.
         label: The label that it is of.
         context: The context that it is of.
         split: The split of its rows.
@@ -266,16 +266,16 @@ class Mistake:
     """One of the worst rows, as a reader sees it.
 
     Attributes:
-        example_id: Its id.
-        split: Its split.
-        role: Its side; None if no row is out of context, or if the row is of neither side.
+        example_id: Id of the row.
+        split: Split of the row.
+        role: Side of the row; None if no row is out of context, or if the row is of neither side.
         label: What is true, in words.
         predicted: What the model answered, in words.
         probability: Probability that the model gave its answer; nan if its kind of output has none.
         loss: How wrong it is: negative log likelihood in nats, or the kind's own measure.
         kind: "missed", "false_alarm", "confused", or the kind of output's own word.
-        context: Its context, in words.
-        group: Its group.
+        context: Context of the row, in words.
+        group: Group of the row.
         challenge: Easy or hard by the benchmark's criterion.
         image: A small JPEG in base64; None for rows without an image.
         attribution: Source and license of the image.

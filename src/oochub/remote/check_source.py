@@ -24,7 +24,7 @@ def check_source(name: str | Path, *, kind: Kind, hint: str, also: Iterable[str]
     /, ./, ../ or ~, has more than one slash, or its first part is a folder here.
 
     Args:
-        name: As typed.
+        name: Name as typed.
         kind: What is looked for.
         hint: What to do where there is none.
         also: Names that it, or its part before a slash, might be meant for.
@@ -124,7 +124,7 @@ def check_reached(address: str | None) -> None:
 
     Raises:
         OSError: Nobody listens there.
-        ValueError: Its port is no number.
+        ValueError: The port of the address is no number.
 
     >>> check_reached("auto")
     """

@@ -1,7 +1,7 @@
 """Fetches files of one commit of a repository of the Hub, and looks at what came before anything reads it.
 
-Of a model that is the folder that its files lie in: its own, or the copy of one commit, fetched as a whole; of a data
-set one file, in the Hub's cache here.
+For a model, that is the folder that its files lie in: its own, or the copy of one commit, fetched as a whole; for a
+data set, one file in the Hub's cache here.
 """
 
 import hashlib
@@ -104,9 +104,9 @@ _WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 def fetch_model_folder(source: str) -> str:
     """The folder to read a model's files from.
 
-    Of an id on the Hub all files that are read are fetched first, of one commit: no weights of today are put in a
+    For an id on the Hub, all files that are read are fetched first, of one commit: no weights of today are put in a
     config of yesterday, and a file that could not be fetched is not taken for one that is not there. What the cache of
-    the Hub holds is not fetched again; where the Hub cannot be reached it is what is read.
+    the Hub holds is not fetched again; if the Hub cannot be reached, it is what is read.
 
     Args:
         source: A folder, or an id on the Hub that is there: see `check_source`.

@@ -101,8 +101,8 @@ class RemoteRepository:
         """The text of a file at this commit; None where there is no such file.
 
         Raises:
-            Refusal: It cannot be fetched.
-            OochubError: It is no text.
+            Refusal: The file cannot be fetched.
+            OochubError: The file is no text.
         """
         if path not in self.files:
             return None

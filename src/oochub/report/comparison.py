@@ -287,7 +287,7 @@ def _format_comparison(tables: Sequence[ComparisonTable], *, rows: str = "tasks"
     """One table of text from those of one benchmark and metric, a column for each slice.
 
     Args:
-        tables: One a slice.
+        tables: Tables, one per slice.
         rows: "tasks", as in the paper of NOOCH, or "methods", as in that of Spawrious.
     """
     tasks = list(dict.fromkeys(task for table in tables for task in table.rows))

@@ -191,7 +191,7 @@ def build_side_tables(
         The three; none where no report has the metric on both sides.
 
     Raises:
-        OochubError: As of `comparison_table`.
+        OochubError: What `comparison_table` raises.
     """
     key, *_ = _find_metric_and_slice(runs, metric or runs[0].report.benchmark.primary_metric, None)
     names = [next((p.name for run in runs for p in run.report.slices if p.role == role), "") for role in ("in", "out")]
@@ -369,7 +369,7 @@ def _find_reported_columns(
 ) -> dict[str, ReportedNumbers]:
     """The numbers of a paper that belong beside reports of one benchmark: those of the model that was trained.
 
-    Where a paper has tables of several models, those of the architecture that the reports say was trained are taken,
+    If a paper has tables of several models, those of the architecture that the reports say was trained are taken,
     from trained weights or from scratch as it was.
 
     Args:

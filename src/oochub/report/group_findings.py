@@ -234,7 +234,7 @@ def describe_intervals(report: "Report") -> str:
 def describe_worst_group(report: "Report") -> str:
     """Which group each worst-group error is of, and the worst of how many, in one sentence; "" where there is none.
 
-    Where the list of groups gives the same number another interval, both are named.
+    If the list of groups gives the same number another interval, both are named.
 
     The worst of all groups is that of Sagawa et al. and WILDS; NOOCH's is the worse of those out of context.
     """
@@ -281,7 +281,7 @@ def describe_matched_gap(report: "Report") -> str:
 def judge_gap(report: "Report") -> Estimate:
     """The gap that the verdict is read from: at equal shares of the classes where the report has that.
 
-    Where both sides hold the classes alike already the two are the same number, and the plain one has the better
+    If both sides hold the classes alike already, the two are the same number, and the plain one has the better
     interval: a bootstrap of rows that are all right or all wrong has none.
     """
     matched, plain = report.matched_gap, report.gap.estimate

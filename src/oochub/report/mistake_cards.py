@@ -14,7 +14,7 @@ from oochub.records.report_records import Box, BoxesInPicture, Mistake
 from oochub.report import format_numbers, wording
 
 PICTURE_BYTES = 12 * 20_000
-"""Of all images of a page."""
+"""Bytes of all images of a page."""
 _BOX_BYTES = 60_000  # of the boxes of all images
 _LONGEST_TEXT = 400  # characters of a mistake that is a text
 _WRONG = re.compile("⟦([^⟦⟧]*)⟧")
@@ -31,7 +31,7 @@ def mistake_cards(
 
     Args:
         mistakes: Mistakes in the order in which they are shown.
-        benchmark: Its words stand in the captions.
+        benchmark: Benchmark whose words stand in the captions.
         images: False leaves all images out.
         budget: Bytes of all images.
 

@@ -29,8 +29,8 @@ class LinePoint:
 
     Attributes:
         model: What it goes by.
-        inside: Its metric in context.
-        outside: Its metric out of context.
+        inside: The model's metric in context.
+        outside: The model's metric out of context.
         robustness: How much better it is out of context than the line says of its number in context (effective
             robustness); positive is better, whatever the metric's direction. nan, with the reason, without a line.
     """
@@ -46,8 +46,8 @@ class ModelLine:
     """The models of one config of a benchmark.
 
     Attributes:
-        benchmark: Its name.
-        config: Its config.
+        benchmark: Name of the benchmark.
+        config: Config of the benchmark.
         metric: The metric of both sides.
         described: What its numbers mean.
         titles: What the benchmark calls the sides, in context first.
@@ -125,7 +125,7 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
 
     Args:
         reports: A report a model and config.
-        metric: Its name; None takes the benchmark's primary metric.
+        metric: Name of the metric; None takes the benchmark's primary metric.
 
     Raises:
         OochubError: No reports, or a metric that none of them has on both sides.

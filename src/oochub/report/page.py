@@ -42,7 +42,7 @@ def render_page(
     Args:
         report: Any report; what it lacks is said, or left out.
         images: False leaves the images out, for data that may not be passed on; ids and words stay.
-        template: One that extends the report's.
+        template: A template that extends the report's.
         advice: What to do where the page would be too large.
         **more: What that template prints beyond the report.
 

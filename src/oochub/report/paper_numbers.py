@@ -67,14 +67,14 @@ def find_reported_numbers(
 ) -> ReportedNumbers:
     """The reported numbers of a metric on a slice.
 
-    Where two tables print the same number, the one with a standard deviation is taken, else the first.
+    If two tables print the same number, the one with a standard deviation is taken, else the first.
 
     Args:
-        benchmark: One of `list_reported_benchmarks()`.
-        metric: As in a report ("auc", "worst_group.nll").
+        benchmark: Benchmark, one of `list_reported_benchmarks()`.
+        metric: Metric as in a report ("auc", "worst_group.nll").
         slice: The name of a slice as in a report ("out_of_context", "hard_positive").
         table: The number of a table, to take no other's.
-        model: One of `list_reported_models`, to take its tables; None is the paper's main one, where no table is named.
+        model: One of `list_reported_models`, to take its tables; None is the paper's main one, if no table is named.
 
     Returns:
         The numbers as fractions or nats; none where the paper prints no such table.

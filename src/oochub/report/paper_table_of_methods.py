@@ -28,7 +28,7 @@ def paper_table_of_methods(
     bold: that of a model which is bad on both sides is small.
 
     Args:
-        tables: One for each slice; the one of the gap is called "gap".
+        tables: Tables, one for each slice; the one of the gap is called "gap".
         notes: Sentences below it, after those that explain its numbers.
         label: What its label is made of; default "compare", the benchmark and the metric.
         data: What its numbers are on, in the caption; default the benchmark, with the task if there is one.

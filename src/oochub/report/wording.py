@@ -47,7 +47,8 @@ def name(text: str, limit: int = _LONGEST_NAME) -> str:
 def words(text: str) -> str:
     """A class or context name in print: cleaned, underscores as spaces, at most 40 characters.
 
-    Of a class of ImageNet-1K, whose name is a list of words for one thing, the first word that no other class has.
+    For a class of ImageNet-1K, whose name is a list of words for one thing, it is the first word, if no
+    other class begins with that.
 
     >>> words("dining_table"), words("tench, Tinca tinca"), words("maillot, tank suit"), words("maillot")
     ('dining table', 'tench', 'maillot, tank suit', 'maillot')

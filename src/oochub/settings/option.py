@@ -171,7 +171,7 @@ def _check_value(name: str, value: Any, about: Option, annotation: Any) -> Any:
     """The value, a list of names as a tuple, a path that is to be a text as one.
 
     Raises:
-        OochubError: It is of none of the types, or out of bounds.
+        OochubError: The value is of none of the types, or out of bounds.
     """
     kinds = list_kinds(annotation)
     if value is None and type(None) in kinds:

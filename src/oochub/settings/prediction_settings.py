@@ -16,7 +16,7 @@ class PredictionSettings(Settings):
     """The settings of `oochub.predict` besides the model, its mode and the data.
 
     Raises:
-        OochubError: One that is out of range, or a name that is none; what is stored beside answers of a compiled
+        OochubError: A setting that is out of range, or a name that is none; what is stored beside answers of a compiled
             network.
 
     >>> PredictionSettings(device="cpu").rows_a_pass

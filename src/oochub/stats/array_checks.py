@@ -229,7 +229,7 @@ def check_class_probability(label: Any, probability: Any) -> tuple[Array, Array]
     """Labels and probabilities that fit each other: see `check_label` and `check_probability`.
 
     Raises:
-        OochubError: As those, different lengths, or a label without a column.
+        OochubError: What those raise, different lengths, or a label without a column.
 
     >>> check_class_probability([1, 0], [0.9, 0.2])[0].tolist()
     [1, 0]

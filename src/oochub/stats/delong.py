@@ -66,7 +66,7 @@ def delong(label: Any, score: Any, *, cluster: Any = None, confidence: float = 0
         The AUC; value or interval nan, with the reason, for one class, one row of a class, or equal scores.
 
     Raises:
-        OochubError: As `auc`.
+        OochubError: What `auc` raises.
 
     >>> delong([0, 0, 0, 1, 1, 1], [0.1, 0.4, 0.3, 0.35, 0.8, 0.7])
     0.889 [0.088, 0.998] n=6
@@ -111,7 +111,7 @@ def paired_delong(
         The difference in [-1, 1]. Scores that order all rows alike differ by 0 with p = 1.
 
     Raises:
-        OochubError: As `auc`.
+        OochubError: What `auc` raises.
 
     >>> label, first = [0, 0, 0, 1, 1, 1], [1, 2, 4, 3, 5, 6]
     >>> paired_delong(label, first, [2 * s for s in first])
@@ -153,7 +153,7 @@ def delong_covariance(label: Any, scores: Any, *, cluster: Any = None) -> Covari
         cluster: What the rows (n,) share; None if they are independent.
 
     Raises:
-        OochubError: As `auc`, or one class only.
+        OochubError: What `auc` raises, or one class only.
 
     >>> delong_covariance([0, 0, 1, 1], [[1, 3, 2, 4]]).auc
     array([0.75])

@@ -96,7 +96,7 @@ def mean_estimate(
 def share_of_clusters(values: Array, sampling: Sampling) -> Estimate:
     """The share of ones among rows in clusters, by Clopper and Pearson with the effective number of rows.
 
-    Where all rows are 0, or all 1, nothing tells how alike the rows of a cluster are: then as many rows count as there
+    If all rows are 0, or all 1, nothing tells how alike the rows of a cluster are: then as many rows count as there
     are clusters of equal size, n^2 / sum of size^2.
 
     Args:

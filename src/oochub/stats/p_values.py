@@ -1,6 +1,6 @@
 """P-values: of a mean of paired differences, of an interval, and of a family of tests together.
 
-Where two models are alike but for chance, each row's difference is as likely to have the other sign. `sign_flips` holds
+If two models are alike but for chance, each row's difference is as likely to have the other sign. `sign_flips` holds
 the mean against the means under random signs: exact for any number of rows and any law that is alike on both sides of
 0, where a bootstrap of 10 to 60 rows refuses 0.10 to 0.15 of true zeros at 0.05. With clusters whole clusters are
 turned. Its interval is that of the means that this does not refuse.

@@ -72,10 +72,10 @@ def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Esti
 def paired_shares(first: Any, second: Any, *, confidence: float = 0.95) -> PairedDifference:
     """The share of the first minus that of the second, with an adjusted Wald interval and McNemar's exact test.
 
-    Of n rows b are true in the first alone and c in the second alone; with p = (b + 1) / (n + 2), q = (c + 1) / (n + 2)
-    the interval is  p - q +- z sqrt((p + q - (p - q)^2) / (n + 2)),  which has a width where no row differs, and is
-    recommended by Fagerland, Lydersen and Laake 2014 (Statist. Med. 33:2850-2875). The test asks whether b of b + c is
-    one half. Near its level the two may disagree.
+    Among n rows, b are true in the first alone and c in the second alone; with p = (b + 1) / (n + 2) and
+    q = (c + 1) / (n + 2) the interval is  p - q +- z sqrt((p + q - (p - q)^2) / (n + 2)),  which has a width where no
+    row differs, and is recommended by Fagerland, Lydersen and Laake 2014 (Statist. Med. 33:2850-2875). The test asks
+    whether b of b + c is one half. Near its level the two may disagree.
 
     Args:
         first: Whether each row is true (n,), such as whether the first model is right.

@@ -68,7 +68,7 @@ def count_by_score(score: Any, is_ood: Any, correct: Any = None) -> Array:
         distinct scores, which ascend; the first column is 0, the last counts all rows of a kind.
 
     Raises:
-        OochubError: As `check_kinds`.
+        OochubError: What `check_kinds` raises.
 
     >>> count_by_score([0.1, 0.5, 0.5, 0.9], [True, True, False, False])
     array([[0., 1., 2., 2.],
@@ -267,7 +267,7 @@ def check_choice(value: Any, choices: Any, name: str) -> None:
     """Checks an option that is one of the words of a Literal.
 
     Raises:
-        OochubError: It is another.
+        OochubError: The option is another word.
 
     >>> check_choice("in", Positive, "positive")
     Traceback (most recent call last):
@@ -281,7 +281,7 @@ def check_share(share: Any, name: str) -> None:
     """Checks a share of rows.
 
     Raises:
-        OochubError: It is no number in (0, 1].
+        OochubError: The share is no number in (0, 1].
 
     >>> check_share(95, "tpr")
     Traceback (most recent call last):
@@ -308,7 +308,7 @@ def ood_numbers(
         with `correct` also auroc_failure, the three of ood_breakdown, and correct_discarded. nan is undefined.
 
     Raises:
-        OochubError: As `check_kinds`, or a share outside (0, 1].
+        OochubError: What `check_kinds` raises, or a share outside (0, 1].
 
     >>> ood_numbers([1, 3, 2, 4], [True, True, False, False])["auroc_new_class"]
     0.75

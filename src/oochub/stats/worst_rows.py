@@ -12,7 +12,7 @@ from oochub.stats.row_blocks import row_blocks
 KEPT_PER_GROUP = 12
 """How many rows of each split and group keep a small image, as many as a report shows."""
 PER_KIND = 6
-"""Of one kind of mistake, so that it never hides another; what a report shows of some groups is then kept in each."""
+"""How many rows of one kind of mistake are kept, so that it never hides another; a report shows some of each group."""
 
 _TOGETHER = 1 << 13  # rows looked at together, beside the worst of those before
 

@@ -90,13 +90,13 @@ def holds_only(sign: str, *others: str) -> Callable[[Path], bool]:
 
 
 PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)
-"""Of `Predictions.save`."""
+"""What `Predictions.save` writes."""
 REPORT = FileKind("a report", (".json",), _is_report)
-"""Of `Report.save`."""
+"""What `Report.save` writes."""
 REPORTS = FileKind("reports", (), holds("*.json"), is_folder=True)
-"""A folder with a report a task."""
+"""A folder with one report per task."""
 PAGE = FileKind("a page", (".html", ".htm"), _is_page)
-"""Of `Report.to_html`, and of a review."""
+"""What `Report.to_html` writes, and a review."""
 MARKDOWN = FileKind("Markdown", (".md", ".markdown"), _is_text)
 """Tables."""
 LATEX = FileKind("LaTeX", (".tex", ".latex"), _is_text)
@@ -104,9 +104,9 @@ LATEX = FileKind("LaTeX", (".tex", ".latex"), _is_text)
 CSV = FileKind("a table", (".csv",), _is_text)
 """Numbers, rankings, decisions."""
 LIST = FileKind("a list", (".txt",), _is_text)
-"""One id a line."""
+"""One id per line."""
 FIGURE = FileKind("a figure", tuple(_MAGIC), _is_figure)
-"""Of `oochub report --plot`, and a gallery."""
+"""What `oochub report --plot` draws, and a gallery."""
 RUN = FileKind("a training run", (), holds("recipe.json", "checkpoints"), is_folder=True)
 """A model folder with its recipe, or an unfinished one with checkpoints."""
 SWEEP = FileKind("a sweep", (), holds("sweep.json"), is_folder=True)
@@ -114,16 +114,16 @@ SWEEP = FileKind("a sweep", (), holds("sweep.json"), is_folder=True)
 REPOSITORY = FileKind("a Parquet repository", (), is_repository, is_folder=True)
 """Configs beside a card."""
 DETECTOR = FileKind("a detector", (), holds("detector.json"), is_folder=True)
-"""Of `Detector.save`."""
+"""What `Detector.save` writes."""
 AUDIT = FileKind("an audit", (), holds("predictions.parquet"), is_folder=True)
-"""Of `oochub audit`: predictions, report and page."""
+"""What `oochub audit` writes: predictions, report and page."""
 SITE = FileKind(
     "a leaderboard's site",
     (),
     holds_only("leaderboard.json", "index.html", "boards", "entries", "leaderboard.csv", "README.md"),
     is_folder=True,
 )
-"""Of `oochub leaderboard`: pages beside their data."""
+"""What `oochub leaderboard` writes: pages beside their data."""
 ENTRY = FileKind("an entry of a leaderboard", (), holds("entry.json"), is_folder=True)
 """A report beside its predictions."""
 

@@ -77,7 +77,7 @@ def write_whole(target: Path | str, *, kind: FileKind | None = None) -> Iterator
     umask. /dev/null, /dev/stdout and /dev/stderr are written to.
 
     Raises:
-        OochubError: As for `check_writable`, or the disk is full; `target` is then as it was.
+        OochubError: What `check_writable` raises, or the disk is full; `target` is then as it was.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -112,7 +112,7 @@ def write_whole_folder(target: Path | str, *, kind: FileKind | None = None) -> I
     """Yields a temporary folder beside `target`; when the block ends well it takes the target's place.
 
     Raises:
-        OochubError: As for `write_whole`.
+        OochubError: What `write_whole` raises.
     """
     path = _prepare_target(target, kind)
     draft: Path | None = None
@@ -141,7 +141,7 @@ def take_place(draft: Path, path: Path) -> None:
     """Gives a finished file or folder the name of `path`, on the same disk; what stood there is removed.
 
     Raises:
-        OSError: It cannot; `path` is as it was.
+        OSError: The name cannot be given; `path` is as it was.
     """
     old: Path | None = None
     try:

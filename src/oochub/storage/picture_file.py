@@ -57,8 +57,8 @@ def open_picture(content: bytes, *, name: str) -> Image.Image:
         name: What errors call it.
 
     Raises:
-        OochubError: It does not begin as an image in one of `FORMATS`, or it has more than `Image.MAX_IMAGE_PIXELS`
-            pixels.
+        OochubError: The content does not begin as an image in one of `FORMATS`, or it has more than
+            `Image.MAX_IMAGE_PIXELS` pixels.
 
     >>> file = io.BytesIO()
     >>> Image.new("RGB", (3, 2)).save(file, "WEBP")
@@ -119,7 +119,7 @@ def read_picture(file: Path | str, *, root: Path | str, follow_links: bool = Fal
         follow_links: Whether a link may lead out of `root`.
 
     Raises:
-        OochubError: It cannot be read, is not a regular file, is empty, does not begin as an image in one of
+        OochubError: The file cannot be read, is not a regular file, is empty, does not begin as an image in one of
             `FORMATS`, or lies outside `root` and `follow_links` is False.
     """
     path = file if isinstance(file, Path) else Path(file)
@@ -146,7 +146,7 @@ def check_inside(path: Path, *, root: Path | str) -> None:
     """Checks that a file or folder of a raw folder lies in it, wherever its links lead.
 
     Raises:
-        OochubError: It lies outside `root`, or its links lead in a circle.
+        OochubError: The file or folder lies outside `root`, or its links lead in a circle.
     """
     real, folder = _resolve_path(path), _resolve_folder(str(root))
     if real != folder and not real.startswith(folder.rstrip("/") + "/"):

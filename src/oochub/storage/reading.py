@@ -50,11 +50,11 @@ def read_bytes(file: Path | str, *, at_most: int = -1) -> bytes:
     """The content of a regular file; nothing else is opened.
 
     Args:
-        file: Its path.
+        file: Path of the file.
         at_most: How many of its first bytes are read; -1 takes all.
 
     Raises:
-        OochubError: As for `check_regular_file`, or it cannot be read.
+        OochubError: What `check_regular_file` raises, or the file cannot be read.
 
     >>> read_bytes("nope.json")
     Traceback (most recent call last):
@@ -80,11 +80,11 @@ def read_text(file: Path | str, *, largest: int | None = None) -> str:
     """The text of a UTF-8 file, without its byte order mark.
 
     Args:
-        file: Its path.
+        file: Path of the file.
         largest: Bytes that it may have; None for any number.
 
     Raises:
-        OochubError: As for `read_bytes`, it has more bytes, or is not UTF-8; the line is named.
+        OochubError: What `read_bytes` raises, or the file has more bytes, or is not UTF-8; the line is named.
     """
     if largest is not None and (size := check_regular_file(file).stat().st_size) > largest:
         raise OochubError(f"{file} is not read: it has {size:,} bytes of {largest:,} allowed. Is it the right file?")
@@ -100,7 +100,7 @@ def read_lines(file: Path | str) -> list[str]:
     r"""The lines of a UTF-8 file without their ends, \n or \r\n.
 
     Raises:
-        OochubError: As for `read_text`.
+        OochubError: What `read_text` raises.
     """
     text = read_text(file).replace("\r\n", "\n")
     return text.removesuffix("\n").split("\n") if text else []
@@ -110,11 +110,11 @@ def read_json(file: Path | str, *, kept: Callable[[dict[str, Any]], Any] | None 
     """The content of a JSON file; `schema.from_json` makes a record of it.
 
     Args:
-        file: Its path.
+        file: Path of the file.
         kept: What is kept of each object, inner ones first: a large file then takes little memory.
 
     Raises:
-        OochubError: As for `read_text`, or it is no JSON, cut off or nested too deeply; line and column are named.
+        OochubError: What `read_text` raises, or it is no JSON, cut off or nested too deeply; line and column are named.
     """
     return parse_json(read_text(file), name=str(file), kept=kept)
 
@@ -128,7 +128,7 @@ def parse_json(text: str | bytes, *, name: str, kept: Callable[[dict[str, Any]],
         kept: As for `read_json`.
 
     Raises:
-        OochubError: It is no JSON, cut off, nested too deeply, holds half of a character, or see `check_weight`.
+        OochubError: The text is no JSON, cut off, nested too deeply, holds half of a character, or see `check_weight`.
 
     >>> parse_json(r'{"a": "\ud800"}', name="car.json")
     Traceback (most recent call last):

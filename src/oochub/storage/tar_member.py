@@ -16,7 +16,7 @@ class TarMember(NamedTuple):
     Attributes:
         archive: The archive's path.
         offset: Bytes before its own.
-        size: Its bytes.
+        size: Size in bytes.
     """
 
     archive: str

@@ -55,7 +55,7 @@ _PARTS = ("weight", "bias")
 class _Prepared:
     """What runs on the same rows and features share; `validation` is the split that stops and selects.
 
-    Where rows are held out, `choosing` are the row numbers of that split that do.
+    If rows are held out, `choosing` are the row numbers of that split that do.
     """
 
     data: Mapping[str, Any]

@@ -39,8 +39,8 @@ class Method:
     """An objective with the settings that a sweep tries.
 
     Attributes:
-        title: Its name in tables ("GDRO").
-        objective: Its name in the catalog ("group_dro").
+        title: Name of the method in tables ("GDRO").
+        objective: Name of the objective in the catalog ("group_dro").
         fixed: Hyperparameters of the objective and training arguments that all its runs have.
         settings: What varies, one mapping a setting; one empty mapping where nothing does.
         environments: Column that gives the objective its environments; None for the recipe's.
@@ -57,7 +57,7 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
     """A method from its table in a recipe.
 
     Args:
-        title: Its name in tables.
+        title: Name of the method in tables.
         table: `objective` (the title where it is left out), `environments` and `fixed`; to sweep, either `grid`, lists
             of values of which all combinations are tried, or `random` and `draws`, how many settings are drawn.
             `random` gives each name one of {uniform = [low, high]}, {loguniform = [low, high]},

@@ -42,7 +42,7 @@ class Run:
         pretrained: Load the weights of `model`; False takes its architecture alone.
         image_size: Pixels; None for the model's own.
         environments: Column of the training environments; None for the benchmark's.
-        hold_out: As `train` takes it.
+        hold_out: Whether rows are held out, as `train` takes it.
         options: Options of the builder.
         left_out: The environment whose rows it does not see, None for a run on all of them.
         stage: "tuning", whose runs only serve to select a setting, or "final".

@@ -190,7 +190,7 @@ def feature_sweep(
         only: See `oochub.sweep.runs.plan_stages`.
 
     Raises:
-        OochubError: As for `sweep`.
+        OochubError: What `sweep` raises.
     """
     track = name_features_track(recipe.hidden)
     folder = _claim_folder(Path(out), recipe, track)

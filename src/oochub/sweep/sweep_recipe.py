@@ -25,7 +25,7 @@ from oochub.sweep.selection import RULES
 from oochub.trainers.arguments import RobustTrainingArguments
 
 FOLDER = Path(__file__).parent / "recipes"
-"""Where the recipes lie that come with the hub."""
+"""Folder of the recipes that come with the hub."""
 
 _TASK_KEYS: Mapping[str, type] = {
     "model": str,
@@ -90,7 +90,8 @@ class SweepRecipe:
         pretrained: Load the weights of `model`; False takes its architecture alone.
         image_size: Pixels; None for the model's own.
         environments: Column of the training environments; None for the benchmark's.
-        hold_out: As `train` takes it: half of the rows that would choose and be reported choose, epoch and setting.
+        hold_out: Whether half of the rows that would choose and be reported choose epoch and setting, as `train` takes
+            it.
         options: Options of the builder.
         arguments: Fields of RobustTrainingArguments that all runs have.
         select: Name of the selection rule.

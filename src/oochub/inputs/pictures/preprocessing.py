@@ -87,7 +87,7 @@ class Preprocessing:
             draft: See the class.
 
         Raises:
-            OochubError: It does something else than resize, center crop, scale and normalize.
+            OochubError: The processor does something else than resize, center crop, scale and normalize.
         """
         from transformers.image_processing_backends import PilBackend, TorchvisionBackend
 

@@ -25,7 +25,7 @@ from oochub.output import Output, find_output_of_features, get_output
 class HeadMode(Mode):
     """A model of transformers with a trained head, whose outputs answer for the classes of the data set.
 
-    Where label sets differ, `oochub.models.match_classes` finds the outputs that answer for a class. The logit of one
+    If label sets differ, `oochub.models.match_classes` finds the outputs that answer for a class. The logit of one
     with several is the logsumexp of theirs, so its probability is the sum of their probabilities; the softmax over the
     classes of the data set renormalizes what is left when other outputs are dropped. Such logits are no linear
     function of the features: these are stored, and no head.

@@ -59,7 +59,7 @@ class GroupErrors(Section["Report"]):
 def _build_table(report: "Report") -> Table:
     """The error of each group, those out of context first, the highest first; no rows without groups.
 
-    Of a kind of output without errors it is its first metric, the worst group first.
+    For a kind of output without errors, it is the first metric, the worst group first.
     """
     metric, groups = _list_rows(report)
     head, unit, below = _group_head(report, metric), report.description(metric).unit, Footnotes()
