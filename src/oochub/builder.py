@@ -357,7 +357,7 @@ def cut_rows(rows: Any, *, at_most: int = 64) -> list[Any]:
     Args:
         rows: A list, or a `pyarrow.Table`, whose parts are bytes of its own format: they reach the processes 20 times
             as fast.
-        at_most: Parts.
+        at_most: Maximum number of parts.
 
     >>> cut_rows([{"i": 0}, {"i": 1}, {"i": 2}], at_most=2)
     [[{'i': 0}, {'i': 1}], [{'i': 2}]]

@@ -300,7 +300,7 @@ class MeanState:
         """The mean of all rows.
 
         Raises:
-            OochubError: No rows.
+            OochubError: There are no rows.
         """
         if self._n == 0:
             raise OochubError("No rows yet, so the metric is undefined. Call update first.")
@@ -315,7 +315,7 @@ def _make_metric_features(arrays: Sequence[str], outputs: Sequence[str], *, stat
     """The `datasets.Features` of a metric's arrays: one alternative a kind of output, two for a probability of classes.
 
     Args:
-        arrays: Their names.
+        arrays: Names of the arrays.
         outputs: The kinds of output that the metric scores.
         state: The name of its state, for an error.
 

@@ -15,7 +15,7 @@ from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import no_truth
 
 Arrays = dict[str, Any]
-"""By name, each (n, ...); probabilities of classes are a `oochub.stats.logits.ClassProbability`."""
+"""Arrays by name, each (n, ...); probabilities of classes are a `oochub.stats.logits.ClassProbability`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ class Sources:
 
     @cached_property
     def kind(self) -> str:
-        """By the look of the names: "reports", "predictions", "numbers" or "data".
+        """The kind of the sources by the look of their names: "reports", "predictions", "numbers" or "data".
 
         Raises:
             OochubError: Sources of several kinds; several data sets or tables of numbers.

@@ -167,7 +167,7 @@ def _measure_part(
 
 
 def _count_pixels(content: bytes | None) -> int:
-    """By its header; none of what cannot be decoded."""
+    """The number of pixels by the image's header; 0 for what cannot be decoded."""
     try:
         width, height = open_picture(content or b"", name="an image").size
     except OochubError:

@@ -251,7 +251,7 @@ def _make_shown_rows(evaluated: EvaluationRows, rows: Iterable[int]) -> tuple[Co
 
     Args:
         evaluated: All rows.
-        rows: Their numbers.
+        rows: Numbers of the rows.
 
     Raises:
         OochubError: An image that cannot be read.

@@ -198,7 +198,7 @@ def check_closed_words(predictions: Predictions, benchmark: Benchmark) -> tuple[
     """Checks the words of predictions by which rows come to a side, and says what comes to none.
 
     Args:
-        predictions: Any.
+        predictions: Any predictions.
         benchmark: The declaration of their config.
 
     Returns:

@@ -42,7 +42,7 @@ _LINES_TOGETHER = 1 << 13  # examples written out at once
 _ON_VALIDATION = "on the validation split"
 MOST_SPLITS = 200
 MOST_GROUPS = 2_000
-"""In one split; WILDS-Amazon, the largest that is published, has 1,334."""
+"""Groups in one split; WILDS-Amazon, the largest that is published, has 1,334."""
 
 
 @dataclass(frozen=True, kw_only=True)

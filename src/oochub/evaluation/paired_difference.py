@@ -126,7 +126,7 @@ def measure_percentile_difference(
 
 
 def _resample_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> TestedDifference:
-    """By whole groups, or clusters where each group lies in one: of a bootstrap each copy is a group of its own."""
+    """Tests whole groups, or clusters if each group lies in one; in a bootstrap each copy is a group of its own."""
     first, facts = pair[0], read_facts(metric)
     rows = first.rows_for(metric, rows)
     group = np.unique(check_group(first.columns["group"][rows]).codes, return_inverse=True)[1]

@@ -57,7 +57,7 @@ def choose_answers(logits: NDArray[np.float32], allowed: NDArray[np.int64]) -> N
     """The answer to each row (n,): the allowed class with the largest logit, the first of equals.
 
     Args:
-        logits: (n, c).
+        logits: Logits of each row (n, c).
         allowed: (k,) class numbers, in order.
 
     >>> choose_answers(np.array([[3.0, 1.0, 2.0]]), np.array([1, 2])).tolist()

@@ -139,7 +139,7 @@ class _Source:
 
     @cached_property
     def lines(self) -> list[bytes]:
-        """In UTF-8, in which `ast` counts columns."""
+        """The lines in UTF-8, in which `ast` counts columns."""
         return self.text.encode().splitlines(keepends=True)
 
     @cached_property

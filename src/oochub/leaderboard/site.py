@@ -212,9 +212,9 @@ class LeaderboardRow:
         supervision: What training was told.
         external_data: What else the model saw.
         who: Name of the sender.
-        date: When.
+        date: Day on which it was sent.
         verified: Whether every number was computed again and is the same.
-        reason: Why not.
+        reason: Why it is not verified; "" where it is.
         rank_from: Best place in its track.
         rank_to: Worst place in its track.
         entries_of_model: How many entries of this board are of its model.

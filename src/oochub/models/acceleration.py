@@ -114,9 +114,9 @@ def warn_of_slow_dtype(name: str, device: torch.device) -> None:
 
 
 _ROUNDING = 1.5e-6
-"""Of the range of logits, on the probe: other rows move a few times as far, and answers stay those of transformers
-within 1e-5. Folding rounds each weight once more, by 2^-24 of itself: trained networks move by less than 1e-6, some
-random ones by 1e-5, and one wrong batch norm moves them by percents."""
+"""A share of the logits' range, on the probe: other rows move a few times as far, and answers stay those of
+transformers within 1e-5. Folding rounds each weight once more, by 2^-24 of itself: trained networks move by less
+than 1e-6, some random ones by 1e-5, and one wrong batch norm moves them by percents."""
 
 
 @contextmanager

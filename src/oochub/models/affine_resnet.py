@@ -30,7 +30,7 @@ class AffineResNetForImageClassification(ResNetForImageClassification):  # type:
     transformers know it once this module is imported, and refuse its folder before.
 
     Args:
-        config: Any ResNet's.
+        config: Config of any ResNet.
 
     >>> config = AffineResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 2], layer_type="basic")
     >>> model = AffineResNetForImageClassification(config)

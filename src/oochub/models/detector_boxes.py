@@ -41,7 +41,7 @@ def draw_boxes(logits: Tensor, boxes: Tensor, asked: Sequence[int], *, classes: 
         logits: float (n, q, c + 1), the last "no object"; or (n, q, c).
         boxes: float (n, q, 4), x and y of the center, width and height, as fractions of the image.
         asked: Numbers of the classes whose boxes count.
-        classes: c.
+        classes: Number of classes, c.
 
     Returns:
         float (n, q, 5): x1, y1, x2, y2 as fractions of the image, and the score; -1 for a box of another class.

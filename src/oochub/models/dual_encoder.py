@@ -113,7 +113,7 @@ class DualEncoder:
 
     @classmethod
     def check_kind(cls, source: ModelSource, *, mode: str) -> None:
-        """Says whether the model is of a kind that has dual encoders; its weights are not read.
+        """Checks that the model is of a kind that has dual encoders; its weights are not read.
 
         Raises:
             OochubError: The model is of another kind.
@@ -151,7 +151,7 @@ class DualEncoder:
             tokenizer: Tokenizer to use instead of the one beside the model or in its processor.
 
         Raises:
-            OochubError: There is none.
+            OochubError: There is no tokenizer.
         """
         if tokenizer is None:
             tokenizer = inputs.tokenizer

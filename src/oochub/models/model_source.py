@@ -271,7 +271,7 @@ class _Model:
 
 @dataclass(frozen=True, kw_only=True)
 class _Recipe:
-    """What of `trainers.recipe.make_recipe` is read again."""
+    """The parts of `trainers.recipe.make_recipe` that are read again."""
 
     objective: _Objective
     arguments: Mapping[str, Any]

@@ -79,7 +79,7 @@ class LazyColumns:
         """The rows of these numbers, in their order.
 
         Args:
-            rows: int (k,).
+            rows: Row numbers, int (k,).
         """
         if len(rows) > 1 and (np.diff(rows) < 0).any():  # in the order of the files no row is looked for twice
             in_order, back = np.unique(rows, return_inverse=True)

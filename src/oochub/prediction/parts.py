@@ -37,7 +37,7 @@ def count_part_rows(width: int, batch_size: int) -> int:
     """How many rows a part has: whole batches.
 
     Args:
-        width: Numbers a row.
+        width: Numbers that a row holds.
         batch_size: Rows a forward pass.
 
     >>> count_part_rows(2, 32), count_part_rows(3048, 32)

@@ -132,7 +132,7 @@ def _has(lists: pa.ListArray, names: tuple[str, ...]) -> NDArray[np.bool_]:
 
 
 def _compute_signs(facts: FoundContexts, classes: list[str]) -> NDArray[np.int8]:
-    """By the lift on the rows where that was chosen."""
+    """What each context is for each class, by the lift on the rows where that was chosen."""
     counts = [facts.class_counts.get(context, {}) for context in facts.names]
     having = np.array([[of.get(name, 0) for of in counts] for name in classes], np.int64)
     rows = [facts.class_rows.get(name, 0) for name in classes]

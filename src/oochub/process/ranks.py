@@ -31,7 +31,7 @@ class Ranks:
 
     @classmethod
     def here(cls) -> "Ranks":
-        """By the environment variables RANK and WORLD_SIZE, which torchrun sets; one process where there are none."""
+        """This process by the variables RANK and WORLD_SIZE, which torchrun sets; without them it is the only one."""
         count = int(os.environ.get("WORLD_SIZE", 1))
         return cls(number=int(os.environ["RANK"]) if count > 1 else 0, count=count)
 

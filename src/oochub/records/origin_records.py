@@ -146,8 +146,8 @@ class Provenance:
         command: Command that makes the report again.
         training: How the model was trained; None if unknown.
         prediction: The provenance of the predictions.
-        when: Times.
-        where: Platform and device.
+        when: Times of the run.
+        where: Platform and device of the run.
     """
 
     oochub: str = ""

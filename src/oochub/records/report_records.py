@@ -333,7 +333,7 @@ class ComparedRows:
         role: What the rows are to the comparison; None for a group where there are no sides.
         title: What they are in the benchmark's words.
         split: The split that they are of.
-        n: How many.
+        n: Number of rows.
         numbers: Numbers by metric.
         only_first: Rows that the first model alone answers right; None for a kind of output without right and wrong.
         only_second: Rows that the second alone answers right.

@@ -123,7 +123,7 @@ def check_reached(address: str | None) -> None:
         address: Such as "ray://10.0.0.1:10001"; None and "auto" name none.
 
     Raises:
-        OSError: Nobody listens there.
+        OSError: Nobody listens at the address.
         ValueError: The port of the address is no number.
 
     >>> check_reached("auto")

@@ -26,7 +26,7 @@ _active: list[None] = []  # one for each block, of whatever thread: the clients 
 
 @contextmanager
 def guard_clients() -> Iterator[None]:
-    """In the block the clients of the Hub send the token to the Hub alone, and nothing that it says lasts for ever.
+    """A block in which the Hub's clients send the token to the Hub alone, and nothing that it says lasts for ever.
 
     The token goes to HF_ENDPOINT and huggingface.co, whatever address a list of files goes on at. Files of the cache
     get no name that leads out of it. A connection is silent for a minute at most, a list has 10,000 pages at most, a

@@ -229,7 +229,7 @@ def tabulate_values(
 
     Args:
         values: The numbers of each config and method, by their seeds.
-        described: What they mean.
+        described: Meaning of the numbers.
         benchmark: Name of the benchmark, as in the table.
         metric: Name of the metric.
         slice: Name of the slice; "gap" has no bold cell.
@@ -406,7 +406,7 @@ def check_table(table: str, benchmarks: Sequence[str]) -> None:
     """Checks that a paper of one of the benchmarks has a table of that number.
 
     Raises:
-        OochubError: None has.
+        OochubError: No paper of them has such a table.
 
     >>> check_table("5", ["nooch", "spawrious"])
     """

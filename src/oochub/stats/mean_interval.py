@@ -153,7 +153,7 @@ def t_interval(values: Array, sampling: Sampling, *, within: tuple[float, float]
     """The mean with Student's interval, of rows or of clusters; none where all values are one.
 
     Args:
-        values: (n,).
+        values: Values (n,).
         sampling: Clusters and level.
         within: The smallest and the largest mean that is possible.
     """

@@ -20,7 +20,7 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
 
     Args:
         successes: How many of the rows; of weighted rows any number, as of `n`.
-        n: How many rows.
+        n: Number of rows.
         confidence: Level of the interval.
 
     Returns:
@@ -48,7 +48,7 @@ def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Esti
 
     Args:
         successes: How many of the rows.
-        n: How many rows.
+        n: Number of rows.
         confidence: Level of the interval.
 
     Returns:

@@ -66,7 +66,7 @@ def write_parquet(table: pa.Table, path: str | Path, *, kind: FileKind | None = 
 
 
 def write_tables(tables: Iterable[pa.Table], path: str | Path, *, kind: FileKind | None = None) -> Path:
-    """As `write_parquet`, of tables that come one after the other: no more than one of them is held.
+    """Like `write_parquet`, for tables that come one after the other: no more than one of them is held.
 
     Args:
         tables: Tables of the schema of the first, one or more.

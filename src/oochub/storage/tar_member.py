@@ -14,8 +14,8 @@ class TarMember(NamedTuple):
     """A file in a tar archive that is not compressed.
 
     Attributes:
-        archive: The archive's path.
-        offset: Bytes before its own.
+        archive: Path of the archive.
+        offset: Bytes before the file's own.
         size: Size in bytes.
     """
 

@@ -258,7 +258,7 @@ def _fit_logistic_regression(
     Args:
         features: (n, d) of the training rows.
         label: Their classes (n,), 0 to `classes` - 1; every one occurs.
-        classes: How many.
+        classes: Number of classes.
         validation: Features and labels of other rows; None holds some out.
 
     Raises:
