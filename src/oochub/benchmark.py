@@ -76,13 +76,13 @@ class Benchmark:
             whose card names one may have seen tested rows.
         practical_gap: A gap smaller than this does not matter in practice.
         input: The kind of input: `pictures`, `texts`, `arrays`, `graphs`, `token_ids`; see `oochub list input`.
-        output: The kind of output: "classes" (one class a row), "labels" (several, each there or not), "number".
+        output: The kind of output: "classes" (one class per row), "labels" (several, each there or not), "number".
         words: What report, page and terminal call all this.
         task_category: What the Hub calls the task: "image-classification", "text-classification", ...
         images_license: License of the images.
         annotations_license: License of the labels.
         environments: Column with the training environments by default.
-        group_column: Column of the groups: `group`, one a row, or `groups`, a list a row, which may overlap.
+        group_column: Column of the groups: `group`, one per row, or `groups`, a list per row, which may overlap.
         context_column: Column that holds the context.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
         closed: Columns of which all words are known, with these: another word in predictions is an error.

@@ -178,7 +178,7 @@ class Input(ABC):
         Args:
             part: A split, of which the first rows are looked at.
             network: Network of a mode, on the device.
-            batch_size: Rows a forward pass.
+            batch_size: Rows per forward pass.
             device: Device that the network runs on.
 
         Returns:

@@ -40,7 +40,7 @@ def train(
 
 
 class _EpochLines:
-    """A line an epoch on standard error, above the bar where there is one."""
+    """One line per epoch on standard error, above the bar where there is one."""
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float], **_: Any) -> None:
         if state.is_world_process_zero:

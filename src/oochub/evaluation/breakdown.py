@@ -32,7 +32,7 @@ def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bo
     """The metrics of each group on each side of the comparison; None without a column of groups.
 
     Args:
-        evaluated: The rows; `group` holds a name a row, `groups` a list of them.
+        evaluated: The rows; `group` holds a name per row, `groups` a list of them.
         sides: "in" and "out" to the rows (n,) of that side; without them all rows of `split`.
         split: The evaluation split.
     """
@@ -187,8 +187,8 @@ def count_errors_by_context(
         allowed: The numbers of the classes that an answer may be; None allows all.
 
     Returns:
-        None for a kind of output without one class a row, rows without a context, and data of which no training context
-        is known. Rows whose context is missing are left out.
+        None for a kind of output without one class per row, rows without a context, and data of which no training
+        context is known. Rows whose context is missing are left out.
 
     Source: Lynch et al., Spawrious, Section 5.2 and Figure 5.
     """

@@ -58,7 +58,7 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
         correction: "holm" or "benjamini_hochberg".
 
     Returns:
-        None for rows without such contexts, and for a kind of output without one class a row.
+        None for rows without such contexts, and for a kind of output without one class per row.
 
     Source: the criteria of Madras and Zemel, NOOCH, Section 2, for contexts that are found; Mantel and Haenszel 1959
         for gaps over classes.

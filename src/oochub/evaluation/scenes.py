@@ -30,7 +30,7 @@ class Scenes:
         area: (n, c) float64, fraction of the image that it takes.
         similarity: (n, c) float64, cosine of the image's captions to those of the class's training positives; None
             without embeddings.
-        logit: (n, c) float32 of a model with one logit a class; None for a data set.
+        logit: (n, c) float32 of a model with one logit per class; None for a data set.
         surplus: (c, c) float64, row Y, column C: A(C, Y), the mean over training images with Y of
             Area(C) - Area(Y); nan where it is not above 0, or unknown.
         alpha: The alpha of the benchmark's own contexts.
@@ -144,7 +144,7 @@ def measure_task_losses(data: Any, *, split: str = "test") -> pd.DataFrame:
         split: Name of the split.
 
     Returns:
-        One row a task, criterion and side, with the columns task ("car"), criterion ("ce", and "gist" where the data
+        One row per task, criterion and side, with the columns task ("car"), criterion ("ce", and "gist" where the data
         have embeddings), side ("positive", "negative", or "all" for both together), n_all, n_hard, loss_all and
         loss_hard in nats, nan where there is no such example. Gist has as many hard examples as co-occurrence.
 

@@ -45,7 +45,7 @@ def probe_zoom(
         seed: Random seed for the bootstrap.
 
     Returns:
-        One row a detector and pair: how many images are classified correctly (`n_correct`), and of these, whose
+        One row per detector and pair: how many images are classified correctly (`n_correct`), and of these, whose
         answer the zoom leaves (`n_kept`); estimates, in [0, 1] and [-1, 1], `before`, `after` and `change` of the mean
         rank, and `beyond_msp`, the change less that of "msp" (None for "msp" itself and without it).
 

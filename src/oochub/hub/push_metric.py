@@ -103,7 +103,7 @@ def _flatten_module(module: str, names: tuple[str, ...]) -> str:
     """The text of one file that defines these names of a module and imports nothing of oochub.
 
     The definitions stand as they are written, each after what it needs; of two of the same name the one that is not
-    asked for gets its module's name in front. Imports stand at the head, one a line, as `evaluate` reads them.
+    asked for gets its module's name in front. Imports stand at the head, one per line, as `evaluate` reads them.
 
     Args:
         module: Such as "oochub.eval_modules.metrics.auc.auc".

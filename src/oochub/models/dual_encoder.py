@@ -273,7 +273,7 @@ def read_templates(templates: Templates, *, what: str) -> tuple[str, ...]:
     """Templates of a name, a file, a text or a list of texts.
 
     Args:
-        templates: A name of `TEMPLATE_SETS`, a file .txt of a text a line, or texts.
+        templates: A name of `TEMPLATE_SETS`, a file .txt of one text per line, or texts.
         what: What errors call them: those that are "templates" need {} in each.
 
     Raises:

@@ -28,7 +28,7 @@ class PredictedData(NamedTuple):
         part: The first of the splits that are predicted; its features name the classes.
         splits: Every split of the data set by name, those of training and validation too, where it has them.
         device: Device that the network is to run on.
-        batch_size: Rows a forward pass.
+        batch_size: Rows per forward pass.
         cache: Whether what is learned from may be kept in the cache, and taken from it.
         skip_broken: Whether rows that cannot be read are left out.
     """

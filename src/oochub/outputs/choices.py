@@ -1,4 +1,4 @@
-"""One class a row and nothing of how sure the model is: right or wrong, without scores."""
+"""One class per row and nothing of how sure the model is: right or wrong, without scores."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from oochub.records.output_columns import check_class_numbers
 
 
 class Choices(Classes):
-    """One class a row: `label` is its number, -1 outside the label set; `prediction` the number of the one chosen.
+    """One class per row: `label` is its number, -1 outside the label set; `prediction` the number of the one chosen.
 
     Metrics get label (n,), prediction (n,), correct (n,) and loss (n,), 1 where the choice is wrong. There is no
     probability, so no AUC, NLL, calibration or detector.

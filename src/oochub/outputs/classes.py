@@ -1,4 +1,4 @@
-"""One class a row: a logit for each class, and a softmax over them."""
+"""One class per row: a logit for each class, and a softmax over them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from oochub.stats.logits import ClassProbability, softmax, summarize_answers
 
 
 class Classes(Output):
-    """One class a row: `label` is its number, -1 outside the label set; `logits` (c,).
+    """One class per row: `label` is its number, -1 outside the label set; `logits` (c,).
 
     Metrics get label (n,), probability (n, c), prediction (n,), correct (n,), loss (n,) in nats, and of two classes
     score (n,), the second logit minus the first.
@@ -135,7 +135,7 @@ class Classes(Output):
         )
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
-        """`logits`, a list a row."""
+        """`logits`, a list per row."""
         return {"logits": make_vectors(outputs)}
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:

@@ -1,4 +1,4 @@
-"""Several labels a row, each of them there or not: a logit and a sigmoid for each."""
+"""Several labels per row, each of them there or not: a logit and a sigmoid for each."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ _SHOWN = 3  # labels in the words of a row
 
 
 class Labels(Output):
-    """Several labels a row: `labels` is a list of k numbers, 1, 0, or nan for unknown, or a list of those that hold.
+    """Several labels per row: `labels` is a list of k numbers, 1, 0, or nan for unknown, or a list of those that hold.
 
     Metrics get label (n, k) float, nan unknown; probability (n, k), a sigmoid each; score (n, k), the logits;
     prediction (n, k), 1 where the probability is above one half; and loss (n,), the mean binary cross entropy of the
@@ -147,7 +147,7 @@ class Labels(Output):
         )
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
-        """`logits`, a list a row."""
+        """`logits`, a list per row."""
         return {"logits": make_vectors(outputs)}
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:

@@ -1,4 +1,4 @@
-"""A number a row, such as a wealth or a temperature, of any sign."""
+"""A number per row, such as a wealth or a temperature, of any sign."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from oochub.records.output_columns import read_truth
 
 
 class Number(Output):
-    """A number a row: `label` is any finite float, nan where it is unknown; `value` is what the model said.
+    """A number per row: `label` is any finite float, nan where it is unknown; `value` is what the model said.
 
     Metrics get label (n,), prediction (n,) and loss (n,), the squared error.
     """

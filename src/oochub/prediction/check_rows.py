@@ -66,7 +66,7 @@ def check_rows(rows: StoredRows, metadata: Metadata) -> None:
 
 
 def _check_group(kind: pa.DataType) -> None:
-    """That groups are named by text or numbers, one a row."""
+    """That groups are named by text or numbers, one per row."""
     found = kind.value_type if pa.types.is_dictionary(kind) else kind
     if pa.types.is_nested(found):
         raise OochubError("group must hold one name per row. Put several names per row into a column groups.")

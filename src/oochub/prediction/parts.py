@@ -38,7 +38,7 @@ def count_part_rows(width: int, batch_size: int) -> int:
 
     Args:
         width: Numbers that a row holds.
-        batch_size: Rows a forward pass.
+        batch_size: Rows per forward pass.
 
     >>> count_part_rows(2, 32), count_part_rows(3048, 32)
     (8192, 5504)
@@ -203,7 +203,7 @@ def _find_spans(rows: Sequence[int]) -> tuple[tuple[int, int], ...]:
 
 
 def _expand_spans(spans: Sequence[tuple[int, int]]) -> Sequence[int]:
-    """What `_find_spans` was given; a range where it can be, for a list takes 36 bytes a row."""
+    """What `_find_spans` was given; a range where it can be, for a list takes 36 bytes per row."""
     runs = [range(first, stop) for first, stop in spans]
     return runs[0] if len(runs) == 1 else list(chain.from_iterable(runs))
 

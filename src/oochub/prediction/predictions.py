@@ -111,7 +111,7 @@ class Predictions(WithStoredRows):
         """Predictions of arrays that you have, of any model.
 
         Args:
-            logits: Floats (n, c), one a class or label; None for a kind of output without logits.
+            logits: Floats (n, c), one per class or label; None for a kind of output without logits.
             label: Class numbers (n,), -1 outside the label set; numbers (n,) for the kind `number`.
             class_names: Names of the c classes; None numbers them.
             example_id: Ids (n,), unique in a split; None numbers the rows.
@@ -273,7 +273,7 @@ class Predictions(WithStoredRows):
         where there is none.
 
         Raises:
-            OochubError: A kind of output other than one class a row.
+            OochubError: A kind of output other than one class per row.
         """
         if not self.output.one_answer:
             raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without one answer per row.")

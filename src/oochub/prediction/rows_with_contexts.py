@@ -45,7 +45,7 @@ class RowsWithContexts:
 
     @classmethod
     def of(cls, predictions: Predictions) -> "RowsWithContexts | None":
-        """None for rows without found contexts, and for a kind of output without one class a row.
+        """None for rows without found contexts, and for a kind of output without one class per row.
 
         Raises:
             OochubError: Contexts that the record of the data does not know, or columns of other types.

@@ -1,6 +1,6 @@
 """Rows of predictions: narrow columns in memory, wide ones where they lie, read when they are asked for.
 
-Text of few names, such as splits and groups, is held as a number a row: a byte or two in place of the text. A coded
+Text of few names, such as splits and groups, is held as a number per row: a byte or two in place of the text. A coded
 column is a dictionary of Arrow whose field is marked; one that a file holds itself is left as it is.
 """
 

@@ -97,7 +97,7 @@ class ArrayProcessor(StoredProcessor):
         argument: Name by which the model takes them.
 
     Raises:
-        OochubError: A shape of two dimensions, a mean or deviation that is not one number a band, a deviation of 0.
+        OochubError: A shape of two dimensions, a mean or deviation that is not one number per band, a deviation of 0.
 
     >>> ArrayProcessor(column="array", shape=(2, 4, 4), mean=(0.5, 3.0), std=(0.1, 2.0)).bands
     2

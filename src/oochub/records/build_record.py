@@ -110,7 +110,7 @@ class BuildFacts:
         trained_groups: The groups that the training split has.
         group_counts: Training rows of each group.
         present_classes: Class numbers that occur in a set which has not all of them.
-        label_names: Names of several labels a row that are stored as numbers 0, 1 or nan.
+        label_names: Names of several labels per row that are stored as numbers 0, 1 or nan.
         alpha: For NOOCH's contexts: what a context takes of the image more than the object, on average.
         beta: For NOOCH's criterion: the fraction of the image above which a context counts as present.
         encoder: The model that embedded the captions.

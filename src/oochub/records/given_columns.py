@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 
 class GivenColumns:
-    """The columns of answers that were made elsewhere, one row an example.
+    """The columns of answers that were made elsewhere, one row per example.
 
     Args:
         table: The columns.
@@ -49,7 +49,7 @@ class GivenColumns:
         return name in names or (prefix is not None and any(other.startswith(prefix) for other in names))
 
     def is_list(self, name: str) -> bool:
-        """Whether a column holds a list a row; of a file of text, one in brackets."""
+        """Whether a column holds a list per row; of a file of text, one in brackets."""
         return name in self.table.column_names and _is_list(self.values(name).type)
 
     def values(self, name: str) -> pa.Array:
@@ -64,7 +64,7 @@ class GivenColumns:
         return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
     def numbers(self, name: str) -> Floats | None:
-        """A number a row (n,), float64; None where something is wrong with it."""
+        """A number per row (n,), float64; None where something is wrong with it."""
         return self._check_finite(self._read_floats(name, self.values(name)), name)
 
     def matrix(self, name: str, prefix: str, class_names: Sequence[str]) -> Floats | None:

@@ -46,7 +46,7 @@ def read_truth(column: str, values: Sequence[Any], kind: pa.DataType) -> pa.Arra
 
     Args:
         column: What an error calls it.
-        values: A number a row, or a list of numbers.
+        values: A number per row, or a list of numbers.
         kind: int64 or float64, or a list of these; whole numbers become floats, never the other way.
 
     Raises:
@@ -181,7 +181,7 @@ def coerce_column(name: str, values: Any) -> pa.Array:
 
 
 def coerce_text_column(name: str, values: Any) -> pa.Array:
-    """Ids or names, one a row, as text.
+    """Ids or names, one per row, as text.
 
     Raises:
         OochubError: A row has none, bytes or a list; as `coerce_array`.

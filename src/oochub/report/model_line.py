@@ -124,7 +124,7 @@ def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list
     of the band of the line, and of the number in context carried along the line, taken as independent.
 
     Args:
-        reports: A report a model and config.
+        reports: Reports, one per model and config.
         metric: Name of the metric; None takes the benchmark's primary metric.
 
     Raises:

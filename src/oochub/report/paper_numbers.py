@@ -1,9 +1,9 @@
 """Numbers that papers report, as facts: for reference beside measured ones, never in their place.
 
-One JSON file a benchmark, `studies/reported/<benchmark>.json`: its source, setting, notes, and tables as printed, each
-with the metric, slice and methods under the names of this hub; of ImageNet-OOD, a slice is the set out of distribution
-and the methods are detectors. A table may have a setting, notes and a model of its own. A cell is [mean, standard
-deviation] or null where the source has none that can be read with certainty.
+One JSON file per benchmark, `studies/reported/<benchmark>.json`: its source, setting, notes, and tables as printed,
+each with the metric, slice and methods under the names of this hub; of ImageNet-OOD, a slice is the set out of
+distribution and the methods are detectors. A table may have a setting, notes and a model of its own. A cell is [mean,
+standard deviation] or null where the source has none that can be read with certainty.
 """
 
 import json

@@ -142,7 +142,7 @@ def check_numbers(**arrays: Any) -> list[Array]:
 
 
 def check_labels(label: Any, score: Any) -> tuple[Array, Array]:
-    """Several labels a row and a score for each of them, both (n, k) with at least one row and one label.
+    """Several labels per row and a score for each of them, both (n, k) with at least one row and one label.
 
     Args:
         label: 1 where a label holds, 0 where not, nan where nobody knows (n, k).

@@ -111,7 +111,7 @@ def quantile_interval(
     within: tuple[float | None, float | None] = (None, None),
     confidence: float = 0.95,
 ) -> Estimate:
-    """A percentile of values, one a group, with its exact interval.
+    """A percentile of values, one per group, with its exact interval.
 
     Args:
         values: One number per group (m,), without NaN.

@@ -1,7 +1,7 @@
 """What logits say row by row: the softmax, the answer with its probability and loss, how far two runs are apart.
 
-`ClassProbability` is how evaluation holds the probabilities of classes: three numbers a row, however many classes there
-are. `summarize_softmax` makes these numbers in one pass over the logits, without ever holding the probabilities:
+`ClassProbability` is how evaluation holds the probabilities of classes: three numbers per row, however many classes
+there are. `summarize_softmax` makes these numbers in one pass over the logits, without ever holding the probabilities:
 accuracy is the mean of `prediction == label`, NLL the mean of `loss`, and the expected calibration error is
 `ece(prediction == label, confidence, of="positive")`. `summarize_answers` does it a block of rows at a time.
 """

@@ -21,7 +21,7 @@ _SHARED = ["track", "rule", "stage", "task", "method", "objective", "setting", "
 def make_run_table(
     recipe: SweepRecipe, results: Iterable[tuple[Run, RunResult]], *, track: str = "fine-tuning"
 ) -> pd.DataFrame:
-    """One row a run.
+    """One row per run.
 
     Args:
         recipe: What the runs are of.

@@ -361,7 +361,7 @@ def check_fused(
         processed: The model's own processor: all that the model is called with for one image.
         network: `network(pixel_values=x).logits` is (n, c).
         part: The split; images that cannot be read are passed over, since their own turn comes.
-        batch_size: Rows a forward pass.
+        batch_size: Rows per forward pass.
         device: Device that the network runs on.
     """
     import torch

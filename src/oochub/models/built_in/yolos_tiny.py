@@ -7,7 +7,7 @@ from oochub.models.built_in_model import BuiltInModel
 
 
 class YolosTiny(BuiltInModel):
-    """A detector with the loss of DETR and 100 boxes an image, 6 million parameters; images are 224 x 224 pixels.
+    """A detector with the loss of DETR and 100 boxes per image, 6 million parameters; images are 224 x 224 pixels.
 
     Boxes take long to learn from scratch: `hustvl/yolos-tiny` of the Hub is the same network, trained on COCO.
 

@@ -41,7 +41,7 @@ class PresenceMode(Mode):
     Args:
         source: A model for object detection, semantic, instance or universal segmentation.
         inputs: How the images are read.
-        data: Two classes of which one says "no" ("no_car", "car"), or several labels a row.
+        data: Two classes of which one says "no" ("no_car", "car"), or several labels per row.
         label_map: The thing to the classes of the model that are it, where names differ: a mapping, or a .csv or .json
             file; see `oochub.models.label_map`.
 

@@ -37,7 +37,7 @@ class ZeroShotMode(Mode):
     The texts of a class are a template each; their unit embeddings are averaged and made unit again (Radford et al.
     2021, arXiv 2103.00020, section 3.1.4). The logits are a linear layer on the unit embedding of the image, whose
     weights are the text embeddings times the model's scale, so that embeddings are the features and every detector
-    runs. Equal to the model's own `logits_per_image` for one text a class.
+    runs. Equal to the model's own `logits_per_image` for one text per class.
 
     A class that says that a thing is absent ("no_car") has texts that do not name it, `negatives`. Text encoders read
     "without a car" much as "a car", so the default names nothing. What such texts are like moves the threshold between
@@ -47,7 +47,7 @@ class ZeroShotMode(Mode):
     Args:
         source: The model, one of `AutoModelForZeroShotImageClassification`.
         inputs: How the images are read.
-        data: Classes, or several labels a row.
+        data: Classes, or several labels per row.
         templates: A name ("photo", "imagenet_7") or texts with {} for the class; None takes the benchmark's own.
         prompts: Texts of each class, which win: a mapping, or a JSON file of one.
         negatives: Texts of an absent thing, {} stands for its name.
