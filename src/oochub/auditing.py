@@ -86,7 +86,7 @@ def audit(
         probe_settings: Another option of the probe: rows, seed, label_map. By name, such as {"masks": "segmentations"}.
         resamples: Bootstrap replicates, for intervals that are bootstrapped.
         seed: Random seed for the bootstrap. In an audit, also for the rows that a probe alters.
-        **prediction: What else `oochub.predict` takes: mode, batch_size, device, dtype, limit, ...
+        **prediction: Other arguments of `oochub.predict`: mode, batch_size, device, dtype, limit, ...
 
     Returns:
         The Report; its first line in every form is the verdict.
@@ -222,7 +222,7 @@ def _check_task(data: Any) -> None:
 
 
 def _evaluate(predictions: Predictions, source: Predictions | Path, intervals: IntervalSettings) -> Report:
-    """The report; of own data with contexts also the gap at equal shares of the classes, by which it is judged."""
+    """The report; for own data with contexts, also the gap at equal shares of the classes, by which it is judged."""
     own = predictions.metadata.facts.usual_contexts is not None and predictions.output.one_answer
     return evaluate(source, match="label" if own else None, **intervals.record())
 

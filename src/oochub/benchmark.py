@@ -23,7 +23,7 @@ class RawFile:
         license: The license of its content.
         required: False when the builder works without it.
         note: What it is for, when the name does not say so.
-        also: Another place where it may lie; of a path with * the first that is there, by name.
+        also: Another place where it may lie; for a path with *, the first by name that is there.
     """
 
     path: str

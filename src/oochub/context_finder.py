@@ -76,7 +76,7 @@ class ContextWay(ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What the measures depend on, JSON types: of a model a digest of its weights."""
+        """What the measures depend on, JSON types: for a model, a digest of its weights."""
 
     def check(self, classes: Sequence[str]) -> None:  # noqa: B027 most ways know nothing of classes
         """Checks what the settings say of the classes of the data, before the first image is read.

@@ -54,7 +54,7 @@ class Input(ABC):
         changes: Which of `CHANGES` make sense.
         rank: If a data set has columns of several kinds and the model does not say which is meant, the lowest rank is
             taken.
-        column: The column that it reads; of the class, its usual name.
+        column: The column that it reads; on the class, its usual name.
         processor: What `save_pretrained` saves beside the model: an image processor, a tokenizer, ...
         tokenizer: Tokenizer of a processor of images and texts, if one was given; else None.
         vocabulary: The text of each token by its number, with the spaces around it; empty where it is not known.

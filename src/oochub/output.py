@@ -148,7 +148,7 @@ class Output(ABC):
         return None if names is None else list(names)
 
     def numbered_names(self, table: pa.Table) -> list[str]:
-        """Names of the classes or labels of predictions that name none: their numbers; of a number, its column."""
+        """Names of the classes or labels of predictions that name none: their numbers; for a number, its column."""
         return [self.label_column]
 
     @abstractmethod
@@ -198,7 +198,7 @@ class Output(ABC):
 
     @abstractmethod
     def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
-        """What tells one kind of mistake from another (n,): of each, only a few of the worst rows are shown."""
+        """What tells one kind of mistake from another (n,): for each kind, only a few of the worst rows are shown."""
 
     @abstractmethod
     def answer(self, arrays: Mapping[str, NDArray[Any]], row: int, class_names: Sequence[str]) -> Answer:

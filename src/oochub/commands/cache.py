@@ -152,7 +152,7 @@ class _Cache:
 
 
 def _list_caches(kind: str | None = None) -> list[_Cache]:
-    """The caches with what is in them; of others' files none is listed.
+    """The caches with what is in them; none of others' files is listed.
 
     Args:
         kind: Kind of the caches; None for all.

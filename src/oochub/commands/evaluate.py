@@ -119,7 +119,7 @@ def evaluate(
 
 
 def _print(reports: Mapping[str, "Report"], as_json: bool) -> None:
-    """Reports that no file keeps: as tables, each below its task; as JSON whole, of several tasks by their names."""
+    """Reports that no file keeps: as tables, each below its task; as whole JSON, several tasks by their names."""
     from oochub.records.schema import to_json
     from oochub.report.forms import terminal
 

@@ -88,7 +88,7 @@ def find_environments(dataset: datasets.Dataset, column: str | None) -> dict[str
         column: Column that holds the environments; None if there is none.
 
     Returns:
-        way, model, and checked: of each context that made them and that people checked, what they said.
+        way, model, and checked: what people said of each context that made them and that they checked.
     """
     asked, found = _parse_environments(CONTEXTS_COLUMN if column == _ONE else column), _read_found(dataset)
     if asked is None or found is None:

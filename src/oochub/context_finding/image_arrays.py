@@ -56,7 +56,7 @@ def make_image_rows(pictures: Sequence[OpenedPicture]) -> datasets.Dataset:
 
 
 def join_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one array; of one chunk without a copy, which `combine_chunks` makes.
+    """The column as one array; a single chunk is not copied, as `combine_chunks` would.
 
     >>> join_chunks(pa.chunked_array([[1], [2]])).to_pylist()
     [1, 2]

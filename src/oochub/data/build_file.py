@@ -44,7 +44,7 @@ class FileDigest:
         path: Path in the repository.
         size: Size in bytes.
         sha256: SHA-256 of all bytes.
-        without_pictures: SHA-256 of all bytes but those of images: of labels, contexts, and where all of it lies.
+        without_pictures: SHA-256 of all bytes but those of images: those of labels, contexts, and where all of it lies.
             None where images are so small, or there are none, that every byte is read as soon.
     """
 

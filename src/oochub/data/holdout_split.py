@@ -48,7 +48,7 @@ def choose_holdout(
 
 
 def _read_values(part: datasets.Dataset, name: str) -> list[object]:
-    """The values of a column; of class numbers the names, as predictions have them."""
+    """The values of a column; for class numbers the names, as predictions have them."""
     feature, values = part.features[name], part[name][:]
     return list(feature.int2str(values)) if isinstance(feature, datasets.ClassLabel) else list(values)
 

@@ -167,7 +167,7 @@ def _find_repository(
 
 
 def _state(builder: datasets.DatasetBuilder) -> str:
-    """A digest of the files' paths, sizes and times: of a folder with a card the cache of `datasets` goes by names."""
+    """A digest of the files' paths, sizes and times; for a folder with a card, the cache of `datasets` uses names."""
     digest = hashlib.sha256()
     for file in (Path(file) for files in (builder.config.data_files or {}).values() for file in files):
         if file.exists():  # a card may name an address

@@ -25,7 +25,7 @@ class RepositoryFiles:
     """One configuration of a repository, with what was noted of its files when they were written.
 
     Attributes:
-        root: The folder with the card; of a repository on the Hub its snapshot in the cache.
+        root: The folder with the card; for a repository on the Hub its snapshot in the cache.
         config: The configuration.
         written: What was noted of its files.
         hub: Id and token, of one on the Hub.
@@ -85,7 +85,7 @@ class RepositoryFiles:
 
         Args:
             source: The folder, or the id on the Hub.
-            options: What else `load_dataset` takes.
+            options: Other arguments of `load_dataset`, by name.
 
         Raises:
             OochubError: The card gives a split other files than it was written with.

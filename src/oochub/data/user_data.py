@@ -325,7 +325,7 @@ def _judge_contexts(
     """Counts the usual contexts of every class that has none given, and judges every row by them.
 
     They are counted in the split train where there are others besides, else over all rows, which a note says. A row is
-    easy where its context is usual for its class; of two classes the second is the positive.
+    easy where its context is usual for its class; with two classes the second is the positive.
 
     Args:
         label: Class of each row.

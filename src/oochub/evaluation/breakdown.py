@@ -177,7 +177,7 @@ def count_errors_by_context(
     """The confusion in each context, and the share of errors that go to the class whose training context it is.
 
     A class's training contexts are the most frequent ones of its training rows, all of equal ones; of own data its
-    usual contexts. An error can tell where its context is that of some other classes, not of all: of two classes none
+    usual contexts. An error can tell where its context is that of some other classes, not of all: with two classes none
     can. The interval is Wilson's, by cluster a bootstrap.
 
     Args:

@@ -103,7 +103,7 @@ def evaluate(
         benchmark: Data behind a CSV, Parquet or NPZ file of predictions: spawrious/o2o_hard, or own data. A source of
             `oochub.load`, or the splits that it returned.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
-        loading: What else `oochub.load` takes, such as {"label": "breed", "context": "place"} of your own data.
+        loading: Other arguments of `oochub.load`, such as {"label": "breed", "context": "place"} of your own data.
         model_name: Name of the model for such a file; default the file's stem.
 
     Returns:

@@ -93,7 +93,7 @@ class EvaluationRows:
         return estimate(metric, self.arrays(metric, rows), options=self.options(metric), **shared)
 
     def rows_for(self, metric: Callable[..., Any], rows: Any) -> Any:
-        """Those of some rows (a mask or row numbers) that a metric is of: all; of a metric of groups those that count.
+        """Those of some rows (a mask or row numbers) that a metric is of: all; for a metric of groups those that count.
 
         A benchmark whose headline is of some groups alone, as FMoW's is of the five regions, leaves the others out.
         Rows that are all of others stay.

@@ -76,7 +76,7 @@ def measure_worst_group_apart(
         side: See `estimate_group_side`.
         metric: See `estimate_group_side`.
         mask: See `estimate_group_side`.
-        evaluated: See `estimate_group_side`; of its sampling the seed of the halves.
+        evaluated: See `estimate_group_side`; its sampling gives the seed of the halves.
 
     Returns:
         Row numbers; nothing where no half has a group with rows in the other.

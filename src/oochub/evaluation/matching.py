@@ -94,7 +94,7 @@ def estimate_matched_gap(
     has 10,000 independent rows or more, cells of rows with like values are drawn (`oochub.evaluation.matching`).
 
     Args:
-        metric: auc, accuracy, error_rate or nll; of others the gap is nan with the reason.
+        metric: auc, accuracy, error_rate or nll; for others the gap is nan with the reason.
         in_columns: The rows in context: `label`, what the metric reads (`score`; `prediction`; `loss`, the nats of
             each row), and the column.
         out_columns: The same of the rows out of context.

@@ -83,7 +83,7 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
 
 
 def _describe_difference(first: Any, second: Any) -> str:
-    """Both values; of two lists of names, how many there are and where they part."""
+    """Both values; for two lists of names, how many there are and where they part."""
     if not isinstance(first, tuple):
         return f"{first} and {second}"
     at = next((k for k, names in enumerate(zip(first, second, strict=False)) if names[0] != names[1]), None)

@@ -91,7 +91,7 @@ def is_computed(metric: str, role: Role) -> bool:
 
 
 def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evaluated: EvaluationRows) -> Slice:
-    """Every metric on the rows of a slice; of a side that is a statistic over groups, that of the primary metric.
+    """Every metric on the rows of a slice; for a side that is a statistic over groups, that of the primary metric.
 
     Args:
         rows: The rows.

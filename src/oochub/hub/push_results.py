@@ -148,7 +148,7 @@ def _find_reports(source: Path) -> list[Path]:
 
 
 def _check_model(report: Report, remote: RemoteRepository) -> None:
-    """Refuses numbers of other weights; of several files, or of a report that names none, nothing can be said."""
+    """Refuses numbers of other weights; for several files, or a report that names none, nothing can be said."""
     weights = [file.digest for path, file in remote.files.items() if path.endswith(".safetensors") and file.is_large]
     revision = report.model.revision
     if report.model.id == remote.name or len(weights) != 1 or revision in (None, weights[0][: len(revision or "")]):

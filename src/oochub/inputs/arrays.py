@@ -55,8 +55,8 @@ class Arrays(ArrowColumn):
     def load_processor(cls, source: str | None, dataset: Any, *, training: bool = False) -> ArrayProcessor:
         """See `Input.load_processor`.
 
-        Without `arrays.json` the values stay as they are. In training it is made anew, with mean and deviation of the
-        rows, unless the model has one for arrays of their shape.
+        Without `arrays.json` the values stay as they are. In training the processor is made anew, with mean and
+        deviation of the rows, unless the model has one for arrays of their shape.
         """
         column = cls.column_in(dataset)
         assert column is not None  # noqa: S101  the kind was found by its column

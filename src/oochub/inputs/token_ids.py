@@ -81,7 +81,7 @@ class TokenIds(ArrowColumn):
         return {name: batch[name] for name in ("input_ids", "attention_mask")}
 
     def probe(self) -> dict[str, "torch.Tensor"]:
-        """See `Input.probe`; of the first two tokens, which every vocabulary has."""
+        """See `Input.probe`; made of the first two tokens, which every vocabulary has."""
         import torch
 
         ids = torch.randint(2, (2, 8), generator=torch.Generator().manual_seed(0))

@@ -1,4 +1,4 @@
-"""The pages of a leaderboard: of a board, of one entry, and the first one.
+"""The pages of a leaderboard: that of a board, that of an entry, and the first one.
 
 The entries of a board stand in tables that sort and filter in the page, by a script of ours without requests. The page
 of an entry is its report, below what its sender says and whether its numbers are verified. The first page has one row
@@ -176,7 +176,7 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
-    """Renders an entry as one HTML file: of a verified one with its recomputed numbers, else as it was sent.
+    """Renders an entry as one HTML file: if it is verified, with its recomputed numbers, else as it was sent.
 
     Images are shown of verified entries alone.
 

@@ -64,7 +64,7 @@ def cache_key(
 
 
 def _digest_files(folder: Path) -> dict[str, str]:
-    """Digests of the small files of a model's folder; of a model of the Hub its commit says all."""
+    """Digests of the small files of a model's folder; for a model of the Hub its commit says all."""
     return {file.name: _hash_bytes(file) for pattern in _READ for file in folder.glob(pattern) if file.is_file()}
 
 

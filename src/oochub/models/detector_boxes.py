@@ -34,8 +34,8 @@ def check_whole_images(processor: Any) -> None:
 def draw_boxes(logits: Tensor, boxes: Tensor, asked: Sequence[int], *, classes: int) -> Tensor:
     """The boxes of a detector with the scores that transformers' post-processing gives them.
 
-    A score is the largest of a box over the classes: of a softmax without its last class, "no object", where the model
-    has one for it, else of a sigmoid.
+    A score is the largest of a box over the classes: from a softmax without its last class, "no object", where the
+    model has one for it, else from a sigmoid.
 
     Args:
         logits: float (n, q, c + 1), the last "no object"; or (n, q, c).

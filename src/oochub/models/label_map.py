@@ -115,7 +115,7 @@ def list_names(names: Sequence[str], between: str = ", ") -> str:
 
 
 def list_outputs(numbers: Sequence[int], names: Sequence[str]) -> str:
-    """Outputs of a model, with their numbers; of many, how many they are.
+    """Outputs of a model, with their numbers; if they are many, how many.
 
     >>> list_outputs([0, 2], ["crane", "hen", "crane"])
     '0 (crane), 2 (crane)'

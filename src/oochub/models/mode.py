@@ -120,7 +120,7 @@ class Mode(ABC):
 
 
 def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any]) -> type[Mode]:
-    """The mode of that name; of "auto" the one that serves the model's architecture, else its own head.
+    """The mode of that name; for "auto" the one that serves the model's architecture, else its own head.
 
     Args:
         source: The model.

@@ -138,7 +138,7 @@ def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -
 
 
 def list_architectures(auto_model: str) -> frozenset[str]:
-    """Names as config.json has them in `architectures`, of classes that this process registered too; imports none.
+    """Names as config.json has them in `architectures`, also of classes that this process registered; imports none.
 
     Args:
         auto_model: The Auto class, such as "AutoModelForImageClassification".

@@ -139,7 +139,7 @@ class Boxes(Output):
         )
 
     def boxes(self, arrays: Mapping[str, NDArray[Any]], row: int) -> RowBoxes:
-        """See `Output.boxes`: of the answer those with a score above 0.5."""
+        """See `Output.boxes`: for the answer, those with a score above 0.5."""
         return RowBoxes(true=arrays["label"][row], answered=arrays["prediction"][row])
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:

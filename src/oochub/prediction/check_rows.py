@@ -225,7 +225,7 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
 
 
 def digest_rows(rows: StoredRows, metadata: Metadata) -> str:
-    """The digest of `AnswerFacts` alone, of rows that were checked."""
+    """The digest of `AnswerFacts` alone, for rows that were checked."""
     output = get_output(metadata.kind)
     digest = _digest_of_texts(rows, (*_ROW, output.label_column))
     for name in output.columns:

@@ -176,5 +176,5 @@ def _identify_file(file: Path) -> str:
 
 
 def _count_rows_of_block(size: int, rows: int) -> int:
-    """Rows of a block, where so many have so many bytes."""
+    """How many rows a block has, if `rows` rows have `size` bytes."""
     return max(1, min(_MOST, _BYTES * rows // max(1, size)))

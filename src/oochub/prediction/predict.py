@@ -77,7 +77,7 @@ def predict(
         features: Also store the features before the head, and the head. They are `features`, and `Predictions.head`, in
             a file `<out>.head.safetensors`.
         batch_size: Rows per forward pass; default 16, or 128 on a GPU.
-        out: Parquet file to write, whole or not at all; of more than 2^28 numbers a folder of Parquet files with a
+        out: Parquet file to write, whole or not at all; for more than 2^28 numbers a folder of Parquet files with a
             manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
             on from there; a stream and a model object begin anew.
         splits: Splits to predict; default all but train.

@@ -253,7 +253,7 @@ class Predictions(WithStoredRows):
 
     @cached_property
     def probability(self) -> NDArray[np.float64]:
-        """Probabilities in float64: of classes the softmax (n, c), of labels a sigmoid each (n, k).
+        """Probabilities in float64: for classes the softmax (n, c), for labels a sigmoid each (n, k).
 
         Raises:
             OochubError: A kind of output that has none.
@@ -262,7 +262,7 @@ class Predictions(WithStoredRows):
 
     @property
     def prediction(self) -> NDArray[Any]:
-        """The answer, of the shape of `label`; of classes the one with the largest logit, the first of equals."""
+        """The answer, of the shape of `label`; for classes the one with the largest logit, the first of equals."""
         return self.output.prediction(self)
 
     @cached_property

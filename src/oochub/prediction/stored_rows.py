@@ -204,7 +204,7 @@ def join_text(tables: Iterable[pa.Table]) -> pa.Table:
     Text is coded where it has few names in each of them.
 
     Args:
-        tables: One or more, with text or codes; of an iterator the text of each is let go before the next is taken.
+        tables: One or more, with text or codes; for an iterator the text of each is let go before the next is taken.
 
     >>> table = join_text([pa.table({"group": [name] * 8}) for name in ("sea", "land")])
     >>> table.column("group").chunk(0).indices.type, decode_text(table).column("group")[8].as_py()

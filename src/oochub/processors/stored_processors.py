@@ -169,7 +169,7 @@ class ArrayProcessor(StoredProcessor):
 
     @property
     def bands(self) -> int:
-        """How many bands; of a vector, its length."""
+        """Number of bands; for a vector, its length."""
         return self.shape[0]
 
 

@@ -147,7 +147,7 @@ class BuildFacts:
         """These facts with the groups of the training rows, and how many rows each has.
 
         Args:
-            trained: The group of each row; of several groups a row, each of them.
+            trained: The group of each row; if a row has several groups, each of them.
             names: Groups that are counted where no row has them, too.
 
         >>> facts = BuildFacts().with_groups(["bird/sea", "bird/sea"], names=["bird/land", "bird/sea"])

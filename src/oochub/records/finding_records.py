@@ -169,12 +169,12 @@ class VariantRow:
         name: "object_alone" is the object on gray, "background_alone" the image with the object filled by tiles of
             background, "mixed_same" the object on the background of another row of its class, "mixed_rand" on that of
             a row of another class.
-        accuracy: How often the answer is the row's class; of "background_alone" that class is not in the image.
+        accuracy: How often the answer is the row's class; in "background_alone" that class is not in the image.
         accuracy_change: Less that of the same rows as they are, paired; None for "original".
         log_odds: The mean change of the log-odds of the row's class, its logit less the log of the summed exponentials
             of the others; paired; None for "original".
         logit: The mean change of the logit of the row's class; paired. All logits of an image may move together,
-            which changes no answer: the log-odds say what the answer goes by.
+            which changes no answer: the log-odds say what the answer relies on.
     """
 
     name: Variant
@@ -326,7 +326,7 @@ class ErrorsByContext:
         share: Share of the errors that can tell which go to a class whose context it is; `n` is how many can tell.
         chance: The share if errors went to every other class alike.
         chance_of_answers: The share if errors went to the other classes as often as the model names these at all.
-        contexts: Each context, most errors first; of more than 200 those with most errors.
+        contexts: Each context, most errors first; if more than 200, those with most errors.
     """
 
     split: str

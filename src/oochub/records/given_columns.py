@@ -49,7 +49,7 @@ class GivenColumns:
         return name in names or (prefix is not None and any(other.startswith(prefix) for other in names))
 
     def is_list(self, name: str) -> bool:
-        """Whether a column holds a list per row; of a file of text, one in brackets."""
+        """Whether a column holds a list per row; in a file of text, a list in brackets."""
         return name in self.table.column_names and _is_list(self.values(name).type)
 
     def values(self, name: str) -> pa.Array:

@@ -163,8 +163,8 @@ class GroupRow:
         error_rate: Share of wrong answers.
         nll: Mean negative log likelihood, in nats.
         metrics: Metrics of other kinds of output, by name; None without them.
-        drop_p_value: Out of context: of no difference in accuracy to all rows of this label in context, with the
-            clusters of the rows; 1 where they are too few for a test, None where there is nothing to compare with.
+        drop_p_value: Out of context: p-value of no difference in accuracy to all rows of this label in context, with
+            the clusters of the rows; 1 where they are too few for a test, None where there is nothing to compare with.
     """
 
     group: str

@@ -26,7 +26,7 @@ class Bounds:
     high: float = math.inf
 
     def words(self, value: Any) -> str:
-        """The bounds in words, for a value outside; of a count below 0 the largest is not named."""
+        """The bounds in words, for a value outside; for a count below 0 the largest is not named."""
         if math.isinf(self.high) or (self.high >= _LARGEST and value < self.low):
             return f"{self.low:g} or more"
         return f"in [{self.low:g}, {self.high:,.0f}]" if self.high >= _LARGEST else f"in [{self.low:g}, {self.high:g}]"

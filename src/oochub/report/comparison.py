@@ -155,7 +155,7 @@ def comparison(
 
     A method is a training objective, with what was trained where that differs; a model that was not trained here goes
     by its id. Bold are the best mean of a row
-    and all whose mean +- standard deviation (ddof 1, over seeds) overlaps with its; of a single seed the 95% interval
+    and all whose mean +- standard deviation (ddof 1, over seeds) overlaps with its; for a single seed the 95% interval
     over test images stands in its place. Reports hold no single predictions, so methods are compared unpaired.
 
     Args:

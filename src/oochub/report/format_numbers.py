@@ -67,7 +67,7 @@ def _clean_sign(text: str) -> str:
 
 
 def points(value: float | None, unit: str = "fraction") -> str:
-    """A difference, always signed, with the true minus: of fractions in points, else in the unit of the metric.
+    """A difference, always signed, with the true minus: fractions in points, else in the unit of the metric.
 
     One that would round to 0 has as many decimals as show that it is not; 0 itself has no sign.
 
@@ -169,7 +169,7 @@ def counts_in_text(text: str) -> str:
 
 
 def whole_points(value: float, unit: str = "fraction") -> str:
-    """A declared size without needless decimals: of a fraction in points, else in the unit of the metric.
+    """A declared size without needless decimals: a fraction in points, else in the unit of the metric.
 
     >>> whole_points(0.02), whole_points(0.025), whole_points(1 / 3), whole_points(0.02, "correlation")
     ('2', '2.5', '33.3', '0.02')

@@ -28,7 +28,7 @@ class LinePoint:
     """One model.
 
     Attributes:
-        model: What it goes by.
+        model: Name that it goes by.
         inside: The model's metric in context.
         outside: The model's metric out of context.
         robustness: How much better it is out of context than the line says of its number in context (effective

@@ -36,7 +36,7 @@ def render_page(
 
     Every text of the report is escaped, names are cut at 120 characters, control and bidi characters become U+FFFD.
     The page may load nothing: its policy names the hash of its one style block and allows `data:` images only.
-    Images beyond 240 kB in all are left out: of contexts those beyond 120 kB, then the mistakes that are less bad,
+    Images beyond 240 kB in all are left out: for contexts those beyond 120 kB, then the mistakes that are less bad,
     and the captions say so.
 
     Args:

@@ -58,10 +58,10 @@ class Report:
         model: Model that was evaluated.
         notes: Caveats of the data.
         slices: Every metric on some rows; the first is all of the evaluation split.
-        metrics: What the metrics' numbers mean.
+        metrics: Meaning of the metrics' numbers.
         gap: The primary metric out of context minus in context.
         matched_gap: The same at equal values of a column; None if none was matched on.
-        groups: Where the errors sit; None without groups.
+        groups: Errors by group; None without groups.
         worst_group: The worst accuracy, error and NLL over the groups; None without groups.
         errors: Which classes the errors go to in each context; None where training contexts are not known.
         contexts: Whether contexts that nobody labelled matter; None without a column of found contexts.
@@ -69,9 +69,9 @@ class Report:
         detection: A row for each detector and pair of sets; None without detectors.
         probes: A row for each detector and pair of sets; None without probes.
         calibration: Calibration of each side that has rows.
-        mistakes: The worst of them.
+        mistakes: The worst mistakes.
         findings: What sections with a record of their own show, by their names; None without any.
-        provenance: Where the report comes from.
+        provenance: Origin of the report.
         schema_version: Version of the JSON's schema.
     """
 
@@ -163,7 +163,7 @@ class Report:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """The notes, and, of files without a seal, that the predictions were not checked for damage."""
+        """The notes; for files without a seal, also that the predictions were not checked for damage."""
         unchecked = self.provenance.predictions.integrity == "not checked"
         note = "the predictions were not checked for damage, because their file has no seal"
         return (*self.notes, note) if unchecked else self.notes
@@ -189,7 +189,7 @@ class Report:
         return self.description(self.benchmark.primary_metric).unit
 
     def description(self, metric: str) -> MetricDescription:
-        """What the numbers of a metric mean; of one that the report does not describe, what the catalogue says."""
+        """What the numbers of a metric mean; if the report does not describe it, what the catalog says."""
         if metric in self.metrics:
             return self.metrics[metric]
         return describe_by_name(metric)
@@ -275,7 +275,7 @@ class Report:
 
 
 def describe_by_name(metric: str) -> MetricDescription:
-    """What the catalogue says of a metric's numbers; of one that it does not know, its name.
+    """What the catalog says of a metric's numbers; if it does not know the metric, its name.
 
     >>> describe_by_name("worst_group.error_rate").direction, describe_by_name("my_own").title
     ('lower', 'my_own')

@@ -155,7 +155,7 @@ def title_metric(metric: str, described: MetricDescription) -> str:
 
 
 def name_model(model: EvaluatedModel) -> str:
-    """What the model goes by: its id, else its objective.
+    """The name that the model goes by: its id, else its objective.
 
     >>> name_model(EvaluatedModel(objective="erm"))
     'erm'

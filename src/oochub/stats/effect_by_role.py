@@ -48,7 +48,7 @@ def effect_by_role(right: Any, has: Any, label: Any, role: Any, *, cluster: Any 
     gains by it where it is usual for the class, and loses where it is unusual. So the ratio of odds, with the context
     and without, is compared between classes: the test of trend in ratios of odds over strata, whose score is the role.
     It is exact (mid-p) given both margins of every class and the number of right answers with the context over all,
-    whatever the ratio of odds that all classes share; of very many rows, against the normal law. With clusters its
+    whatever the ratio of odds that all classes share; for very many rows, against the normal law. With clusters its
     variance is that of the clusters' parts, against Student's t.
 
     Args:

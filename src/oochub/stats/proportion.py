@@ -19,7 +19,7 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Estimate:
     """A proportion with Wilson's score interval (Wilson 1927; Brown, Cai and DasGupta 2001, Section 3.1.1).
 
     Args:
-        successes: How many of the rows; of weighted rows any number, as of `n`.
+        successes: How many of the rows; for weighted rows any number, as for `n`.
         n: Number of rows.
         confidence: Level of the interval.
 

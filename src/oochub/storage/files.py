@@ -132,7 +132,7 @@ def write_whole_folder(target: Path | str, *, kind: FileKind | None = None) -> I
 
 
 def _explain_error(error: OSError) -> str:
-    """Why something was not written; of an array that was cut short NumPy says the numbers alone, and no errno."""
+    """Why something was not written; if an array was cut short, NumPy says the numbers alone, and no errno."""
     is_short = error.errno is None and " requested and " in str(error)
     return f"{os.strerror(errno.ENOSPC)} ({error})" if is_short else str(error.strerror or error)
 

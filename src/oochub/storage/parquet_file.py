@@ -195,7 +195,7 @@ def read_seal(path: str | Path) -> str | None:
 
 
 def _digest_bytes(file: IO[bytes], digest: "hashlib._Hash", count: int) -> None:
-    """Takes so many bytes of an open file; what is mapped into memory would count as ours."""
+    """Takes that many bytes of an open file; what is mapped into memory would count as ours."""
     while count > 0 and (some := file.read(min(count, _READ))):
         digest.update(some)
         count -= len(some)

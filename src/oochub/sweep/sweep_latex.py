@@ -86,7 +86,7 @@ def _tabulate_sides(table: pd.DataFrame, recipe: SweepRecipe) -> Iterator[tuple[
 def _collect_values(
     runs: Sequence[Any], names: Sequence[str]
 ) -> dict[tuple[str, Column], dict[tuple[int, ...], Estimate]]:
-    """The number of each run by task, method and seed; of two names the second minus the first, without an interval."""
+    """The number of each run by task, method and seed; for two names second minus first, without an interval."""
     values: dict[tuple[str, Column], dict[tuple[int, ...], Estimate]] = {}
     if not all(any(not math.isnan(run.get(name, math.nan)) for run in runs) for name in names):
         return values  # no run has it

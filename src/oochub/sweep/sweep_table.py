@@ -52,7 +52,7 @@ def make_selection_table(table: pd.DataFrame) -> pd.DataFrame:
     """The selected setting of each task and method, with the mean and standard deviation of each number over seeds.
 
     Args:
-        table: A `make_run_table`; of a recipe with tuning, its final runs count.
+        table: Table of `make_run_table`; for a recipe with tuning, its final runs count.
 
     Returns:
         track, rule, stage, task, method, objective, setting, headline, seeds (how many), and `<number>` and

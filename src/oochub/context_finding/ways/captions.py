@@ -61,7 +61,7 @@ class Captions(ContextWay):
 
     Measures: `captions`, the texts, drawn with numbers of the image's own.
 
-    Columns: `captions`; of data with classes also `gist_similarity`, the cosine to the gist of the row's class, of a
+    Columns: `captions`; for data with classes also `gist_similarity`, the cosine to the gist of the row's class, of a
     task such as "no_car" and "car" to that of the thing, and `challenge_gist`; both null where there is no gist.
 
     Args:
@@ -324,7 +324,7 @@ def _fold_words(words: Iterable[str], singular: dict[str, str]) -> set[str]:
 
 
 def _select_strongest(words: Sequence[str], having: NDArray[np.int64], rows: NDArray[np.int64]) -> list[str]:
-    """Those that go with a class, the strongest first; of each class `rows` many, of which `having` (k, words) do."""
+    """Words that go with a class, the strongest first; of each class's `rows`, `having` (k, words) have the word."""
     goes_with = (context_signs(having, rows) != 0).any(0)
     others = (having.sum(0) - having) / (rows.sum() - rows)[:, None]
     strength = abs(having / rows[:, None] - others).max(0)

@@ -164,7 +164,7 @@ class Segments(ContextWay):
     def _find_usual(
         self, areas: NDArray[np.float64], label: NDArray[np.int64], classes: Sequence[str]
     ) -> dict[int, list[int]]:
-        """The alpha-contexts of each class, the largest first; of a class that says that a thing is absent none."""
+        """The alpha-contexts of each class, the largest first; a class that says that a thing is absent has none."""
         if not classes:
             return {}
         thing = presence_class(classes, BuildFacts())
@@ -190,7 +190,7 @@ class Segments(ContextWay):
         classes: Sequence[str],
         usual: Mapping[int, Sequence[int]],
     ) -> pa.Array:
-        """NOOCH-CE: of the one thing that is asked for, else of the class of each row."""
+        """NOOCH-CE: that of the one thing that is asked for, else of the class of each row."""
         co_occurrence = catalog.get("criterion", "co_occurrence")
         said = np.full(len(label), None, object)
         is_asked = len(classes) == 2 and len(usual) == 1

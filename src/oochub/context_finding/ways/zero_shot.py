@@ -5,7 +5,7 @@ are. If an image may show several or none of the names, a threshold gives each n
 is more like its texts than like those that name nothing ("a photo."). One name alone says nothing without such an
 alternative, and is held against it too.
 
-Limitations: The model answers for the list that it is given: of an image of a kitchen it says grass, beach or road,
+Limitations: The model answers for the list that it is given: for an image of a kitchen it says grass, beach or road,
 unless texts that name nothing are given. Names that people would both say of one image take it from each other.
 
 Source: Radford et al. 2021 (arXiv 2103.00020), section 3.1.

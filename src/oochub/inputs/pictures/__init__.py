@@ -230,7 +230,7 @@ class Pictures(Input):
 
     @property
     def std(self) -> tuple[float, float, float]:
-        """See `Input.std`: of red, green and blue."""
+        """See `Input.std`: that of red, green and blue."""
         if self._fused is not None:
             return self._fused.std
         if not getattr(self.processor, "do_normalize", False):

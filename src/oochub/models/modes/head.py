@@ -118,7 +118,7 @@ def _find_kind(config: Any, part: Any) -> Output:
 def _make_label_map(
     config: Any, part: Any, kind: Output, given: Mapping[str, Sequence[str | int]] | None, restrict: bool
 ) -> LabelMap:
-    """Which outputs answer for the classes of the data set; of a number, for its column."""
+    """The outputs that answer for the classes of the data set; for a number, the output for its column."""
     named = config.id2label or {}  # some configs name none
     own = [str(named.get(k, f"LABEL_{k}")) for k in range(config.num_labels)]
     features = part.features or {}

@@ -351,7 +351,7 @@ def _describe_usual(finding: ContextFinding) -> str:
 
 
 def _describe_role(finding: ContextFinding) -> str:
-    """The classes for which a context is usual; of one that is usual for none, for which it is unusual."""
+    """The classes for which a context is usual; if it is usual for none, those for which it is unusual."""
     return _format_names(_select_role(finding, "usual")) or _name_classes_it_goes_with(finding)
 
 
@@ -362,7 +362,7 @@ def _describe_gap(finding: ContextFinding, notes: Footnotes) -> str:
 
 
 def _name_classes_it_goes_with(finding: ContextFinding) -> str:
-    """For which classes a context is usual; of one that is usual for none, for which it is unusual."""
+    """For which classes a context is usual; if it is usual for none, for which it is unusual."""
     role = "usual" if _select_role(finding, "usual") else "unusual"
     return f"{role} for {_format_names(_select_role(finding, role))}"
 

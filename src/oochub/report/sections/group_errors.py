@@ -136,7 +136,7 @@ def _describe_worst(estimate: Estimate) -> str:
 
 
 def _group_axis(rows: Sequence[ChartRow], unit: str) -> svg.Scale:
-    """From zero, or the lowest number below it, to the highest; of fractions to a full tenth."""
+    """From zero, or the lowest number below it, to the highest; for fractions, to a full tenth."""
     estimates = [row.estimate for row in rows]
     ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
