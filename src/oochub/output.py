@@ -230,8 +230,8 @@ class Output(ABC):
             class_names: See `check`.
 
         Returns:
-            What `store` gives; None if something is wrong, or nothing is there that says an answer. A kind that does
-            not say how it reads answers always gives None.
+            What `store` gives; None if something is wrong, or nothing is there that says an answer. It is always
+            None for a kind that does not say how it reads answers.
         """
         return None
 

@@ -32,7 +32,7 @@ class LabelMap:
 
     Attributes:
         model_names: Names of the model's classes.
-        answering: The answer for each class of the data set that is answered for, in its order.
+        answering: The outputs for each class that is answered for, in the data set's order.
         left_out: Classes of the data set that the model does not know.
     """
 

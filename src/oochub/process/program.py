@@ -32,7 +32,7 @@ def program(work: Callable[[], object]) -> None:
         work: All that the process does, its imports too.
 
     Raises:
-        SystemExit: Carries the exit code, unless the work returns.
+        SystemExit: Raised with the exit code, unless the work returns.
     """
     signals = StopSignals()
     try:

@@ -43,10 +43,10 @@ class ContextCheck:
     """What people said of sampled rows of one context.
 
     Attributes:
-        wrong_with: How many rows that are said to have it do not.
-        checked_with: How many rows that are said to have it were judged.
-        wrong_without: How many rows that are said to lack it have it.
-        checked_without: How many rows that are said to lack it were judged.
+        wrong_with: Number of judged rows that are said to have it but do not.
+        checked_with: Number of judged rows that are said to have it.
+        wrong_without: Number of judged rows that are said to lack it but have it.
+        checked_without: Number of judged rows that are said to lack it.
     """
 
     wrong_with: int

@@ -297,7 +297,7 @@ class ContextErrors:
         classes: The classes whose context it is in training.
         n: Rows.
         n_errors: Wrong answers.
-        share: Share of the errors that can tell which go to such a class; `n` is how many can tell.
+        share: Among the errors that can tell, the share to such a class; `n` is how many can tell.
         chance: The share if errors went to every other class alike.
         confusion: The matrix of true class and answer; empty where it would be more than a report holds.
     """
@@ -323,7 +323,7 @@ class ErrorsByContext:
             contexts count, or the "usual" contexts of own data.
         trained: Class to these contexts.
         n_errors: Wrong answers in all contexts.
-        share: Share of the errors that can tell which go to a class whose context it is; `n` is how many can tell.
+        share: Among the errors that can tell, the share to a class whose context it is; `n` is how many can tell.
         chance: The share if errors went to every other class alike.
         chance_of_answers: The share if errors went to the other classes as often as the model names these at all.
         contexts: Each context, most errors first; if more than 200, those with most errors.

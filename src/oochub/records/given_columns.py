@@ -25,7 +25,7 @@ class GivenColumns:
     Args:
         table: The columns.
         ids: What the rows are called in messages (n,).
-        problems: List that what is wrong is added to; None starts a list.
+        problems: List that problems are added to; None starts a list.
 
     Attributes:
         problems: A sentence for each thing that is wrong, so far.

@@ -29,7 +29,7 @@ def fetch_snapshot(name: str, *, repo_type: RepoType, patterns: Sequence[str], w
         name: user/name.
         repo_type: Type of the repository.
         patterns: Patterns of the files to fetch.
-        without: Patterns of files that are not fetched all the same.
+        without: Patterns of files that are left out, even if `patterns` has them.
 
     Raises:
         OochubError: The Hub cannot be reached or does not answer as it should, and the cache has no copy; what came is

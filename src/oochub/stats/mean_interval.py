@@ -201,7 +201,8 @@ def _estimate_freedom(part: Array, variance: Array) -> float:
     """Degrees of freedom of the CR2 variance by Bell and McCaffrey; m - 1 for m units of one size.
 
     The residuals of units with these variances have the covariance D - w d' - d w' + S w w', w the parts, d the
-    variances, S their sum; each is scaled by 1 / sqrt(1 - w). The degrees of that matrix M are trace(M)^2 / |M|^2.
+    variances, S their sum; each is scaled by 1 / sqrt(1 - w). That matrix M gives
+    trace(M)^2 / |M|^2 degrees of freedom.
 
     Args:
         part: Share of the rows that each unit has (m,).
