@@ -40,8 +40,7 @@ def task(data: Any, name: str, *, text_columns: bool | str | Sequence[str] = Fal
         data: A Dataset or DatasetDict of a config that holds every task, or Predictions of a model with one logit a
             class.
         name: The task's own config, "ce_car" or "gist_bowl".
-        text_columns: Whether names stand in place of class numbers, as in `oochub.load`. Predictions hold names in any
-            case.
+        text_columns: See `oochub.load`: names in place of class numbers. Predictions hold names in any case.
 
     Returns:
         The same kind of thing, with the columns that `load_dataset("nooch", name)` has. Predictions get two logits,
