@@ -54,24 +54,33 @@ slow: $(READY) $(AXE)  ## the tests that take minutes
 campaign: $(READY)  ## generated inputs of every format, signals at random moments of every command; minutes to hours
 	$(BIN)/python -m pytest -m campaign -n logical --dist loadfile $(TESTS)
 
-lowest:  ## the builders and the main job with the lowest versions that pyproject.toml allows
+$(LOWEST)/.ready: pyproject.toml constraints-lowest.txt
 	test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
 	$(LOWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints-lowest.txt --editable ".[coco,plots,gist]" hypothesis pytest pytest-xdist
+	touch $@
+
+lowest: $(LOWEST)/.ready  ## the builders and the main job with the lowest versions that pyproject.toml allows
 	$(LOWEST)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(MAIN_JOB)
 
-newer:  ## what needs no torch, with another Python: make newer PYTHON=python3.13
+$(NEWER)/.ready: pyproject.toml constraints.txt
 	test -x $(NEWER)/bin/python || $(PYTHON) -m venv $(NEWER)
 	$(NEWER)/bin/python -m pip install --quiet --upgrade pip
 	$(NEWER)/bin/python tests/helpers/without_torch.py >$(NEWER)/requirements.txt
 	$(NEWER)/bin/python -m pip install --quiet --constraint constraints.txt --requirement $(NEWER)/requirements.txt
 	$(NEWER)/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
+newer: $(NEWER)/.ready  ## what needs no torch, with another Python: make newer PYTHON=python3.13
 	$(NEWER)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(NO_TORCH)
 
-newest:  ## the canary: the newest `datasets` and `evaluate` that the registry has, whatever pyproject.toml allows
+$(NEWEST)/.ready: pyproject.toml constraints.txt
 	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade pip
 	$(NEWEST)/bin/python -m pip install --quiet torch==2.13.0 --constraint constraints.txt --editable ".[coco]" hypothesis pytest pytest-xdist
+	touch $@
+
+newest: $(NEWEST)/.ready  ## the canary: the newest `datasets` and `evaluate` that the registry has, whatever pyproject.toml allows
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade datasets evaluate  # past the cap: pip says so and goes on
 	$(NEWEST)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(CANARY)
 

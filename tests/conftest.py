@@ -92,16 +92,17 @@ def _marks_of_cases(own: list[pytest.Mark]) -> set[str]:
 
 
 _LONGEST = (
+    "test_start_pages.py",
+    "test_planted_worlds.py",
     "test_readme.py",
-    "test_ranks.py",
+    "test_two_writers.py",
     "test_sweep.py",
-    "test_hard_is_harder.py",
     "test_trainer_processes.py",
-    "test_gist_on_real_captions.py",
+    "test_hard_is_harder.py",
     "test_nooch_official.py",
-    "test_toy_imagenet.py",
+    "test_accessible_pages.py",
 )
-"""Files with slow tests of minutes. They begin first: a process a core ends with the others, not with one of these."""
+"""Files whose slow tests take longest. They begin first, so that the processes end at about the same time."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

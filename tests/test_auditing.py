@@ -103,6 +103,7 @@ def few(tmp_path_factory):
     return planted_folder(tmp_path_factory.mktemp("few") / "squares", train=6, test=8)
 
 
+@pytest.mark.slow
 def test_the_steps_are_kept_and_made_again_where_something_changed(model, few, tmp_path, monkeypatch):
     """Fault planted: a report kept whatever the usual contexts, which change no answer of the model."""
     out = tmp_path / "audit"
@@ -121,6 +122,7 @@ def test_the_steps_are_kept_and_made_again_where_something_changed(model, few, t
     assert Report.load(out / "report.json").benchmark.summary == turned.benchmark.summary
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choose_on", ["auto", "half"])
 def test_contexts_that_are_found_again_are_the_same_step(model, few, tmp_path, monkeypatch, choose_on):
     """Fault planted: the way draws its halves anew, by a seed of the clock."""
@@ -137,6 +139,7 @@ def test_contexts_that_are_found_again_are_the_same_step(model, few, tmp_path, m
     assert turned.contexts.n_tested != first.contexts.n_tested
 
 
+@pytest.mark.slow
 def test_a_loaded_data_set_is_audited_too(model, few):
     data = oochub.load(few, **COLUMNS)
     assert oochub.audit(model, data)["gap"] == oochub.audit(model, few, **COLUMNS)["gap"]
@@ -162,6 +165,7 @@ def test_what_is_wrong_is_said_before_the_model_runs(model, few, monkeypatch, tm
     assert not (tmp_path / "audit" / "predictions.parquet").exists()
 
 
+@pytest.mark.slow
 def test_a_context_that_is_guessed_is_the_one_that_is_named(pictures):
     """The only other column of the folder; the numbers are those of the named column, and the report says it."""
     with pytest.warns(OochubWarning, match="The context is read from the column 'ground'"):

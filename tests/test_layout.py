@@ -242,6 +242,7 @@ def test_folders_are_imported_as_parts_of_oochub():
         assert not names & set(PLUGIN_FOLDERS), file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "absent"),
     [

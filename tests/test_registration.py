@@ -35,6 +35,7 @@ _SLOW = ("its function first", "a look-up is not an import")
 _MARKS = {name: () for name in _EVERYDAY} | {name: pytest.mark.slow for name in _SLOW}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [pytest.param(name, marks=_MARKS.get(name, pytest.mark.campaign)) for name in ORDERS])
 def test_the_order_of_imports_does_not_matter(order: str, tmp_path: Path) -> None:
     """Each order ends with `datasets` knowing the benchmarks, from an empty folder, which is not scanned.
@@ -97,6 +98,7 @@ print(sorted(oochub.load("spawrious/o2o_hard", data_dir={str(spawrious)!r})))
     assert splits == "['test', 'train', 'validation']"
 
 
+@pytest.mark.slow
 def test_the_missing_import_is_seen_in_the_docs(tmp_path: Path) -> None:
     """`datasets` has no entry point by which it would know a benchmark before the import; the README says so.
 
@@ -108,6 +110,7 @@ def test_the_missing_import_is_seen_in_the_docs(tmp_path: Path) -> None:
     assert "doesn't exist on the Hub" in readme and "Couldn't reach 'nooch' on the Hub" in readme
 
 
+@pytest.mark.slow
 def test_the_bare_name_still_means_the_folder(tmp_path: Path) -> None:
     """As before the import, for rows, configs and single files; one warning for each says how to get the benchmark.
 
@@ -139,6 +142,7 @@ def test_the_bare_name_still_means_the_folder(tmp_path: Path) -> None:
     assert place == "<string>"  # the user's line
 
 
+@pytest.mark.slow
 def test_the_benchmark_wins_where_it_is_meant(tmp_path: Path, spawrious: Path) -> None:
     """By `data_dir`, a config, $OOCHUB_DATA, or `oochub.load`, whatever folder of its name stands there.
 

@@ -111,6 +111,7 @@ def test_the_share_on_the_object_is_a_mean_of_pictures():
     assert np.isnan(nothing.share) and nothing.share.n == 0 and "no such image" in nothing.share.reason
 
 
+@pytest.mark.slow
 def test_the_masks_of_the_toy_are_where_the_dog_is(world):
     """The same world without dogs differs there and nowhere else.
 
@@ -129,6 +130,7 @@ def test_the_masks_of_the_toy_are_where_the_dog_is(world):
     assert not ObjectMasks(folder / "nothing").mask("0/snow/corgi/1", (48, 48)).any()
 
 
+@pytest.mark.slow
 def test_two_models_stand_side_by_side(world):
     """Planted faults, each seen: the maps of the first model twice, images and masks of other rows."""
     folder, data = world
@@ -161,6 +163,7 @@ def test_two_models_stand_side_by_side(world):
     mpl.pyplot.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [True, False])
 def test_pictures_that_cannot_be_read_are_left_out_and_counted(world, named):
     """Reference: the same rows without them; a row without a name keeps its number. Without the option an error."""
@@ -206,6 +209,7 @@ def test_the_figure_draws_on_given_axes():
     mpl.pyplot.close("all")
 
 
+@pytest.mark.slow
 def test_wrong_masks_are_said(world, tmp_path):
     """A folder that is none, a mask that is missing, one of another size, one that is no image."""
     folder, data = world
@@ -265,7 +269,7 @@ def test_what_is_no_classifier_is_refused(tmp_path):
         attention(str(model), {"test": pictures()}, pictures=0)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_background_that_was_planted_is_seen_and_none_on_the_control(tmp_path):
     """Two networks of one form: where breed and background go together in training, less attention is on the dog.
 

@@ -285,6 +285,7 @@ def test_a_list_only_where_it_is_read(imagenet, tmp_path):
         _load("imagenet_r", imagenet, file_list=str(tmp_path / "none.txt"))
 
 
+@pytest.mark.slow
 def test_corruptions_pooled_and_alone(imagenet, tmp_path):
     """The pool is the 75 sets; archives give the same; the four extra corruptions stay out."""
     pool = _rows(_load("imagenet_c", imagenet)["test"])

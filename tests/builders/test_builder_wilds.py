@@ -182,6 +182,7 @@ def test_few_arrays_are_held_at_a_time(raw):
     assert sum(map(len, tables)) == len(rows) > 20 and max(table.nbytes for table in tables) < 20_000_000
 
 
+@pytest.mark.slow
 def test_a_broken_array_of_poverty_is_named(raw, tmp_path):
     """A pickle is not opened; another shape, and what is no npz, are refused."""
     folder = tmp_path / "poverty"

@@ -27,6 +27,7 @@ def every(coco, encoder):
     return load_dataset("nooch", "all", data_dir=coco, encoder=encoder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["ce_car", "ce_cup", "gist_car", "gist_boat"])
 def test_a_task_of_all_is_the_task_built_alone(every, coco, encoder, config):
     alone = load_dataset("nooch", config, data_dir=coco, encoder=encoder)
@@ -148,6 +149,7 @@ def test_scenes_hold_what_the_rows_say(every):
         _ = scenes.loss
 
 
+@pytest.mark.slow
 def test_one_prediction_file_gives_every_task(every, tmp_path):
     """A head with 171 outputs: the task's score is its class's logit, so AUC is that of the logit alone."""
     import torch

@@ -73,6 +73,7 @@ def _session(folder, code):
     return done.stdout, folder
 
 
+@pytest.mark.slow
 def test_it_loads_without_naming_the_config(session):
     """Its groups are text: where there are very many names a ClassLabel is not forced."""
     assert session[0].startswith("{'train': 64, 'val': 24, 'id_test': 24, 'test': 24} string\n")

@@ -70,6 +70,7 @@ def test_a_password_file_never_gets_in(raw, tmp_path):
         _load(raw, follow_links=True)
 
 
+@pytest.mark.slow
 def test_a_snapshot_of_links_is_read_where_links_are_followed(raw, tmp_path):
     """As the Hub's cache lies: each file a link. By the program too. Planted fault seen: `follow_links` not passed."""
     blobs = tmp_path / "blobs"

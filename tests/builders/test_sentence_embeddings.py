@@ -126,7 +126,7 @@ module.image_embeddings(captions, encoder=sys.argv[1], cache_dir=sys.argv[2])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_killed_run_goes_on_where_it_was(encoder, tmp_path, monkeypatch, encoded):
     """SIGKILL in the fourth chunk of ten: three are kept. Planted fault seen: all chunks written at the end."""
     done = subprocess.run([sys.executable, "-c", _KILLED, encoder, str(tmp_path)], capture_output=True)

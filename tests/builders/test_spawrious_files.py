@@ -56,6 +56,7 @@ def _digests(data) -> dict[str, str]:
     return digests
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["all", "o2o_hard", "m2m_medium"])
 def test_a_tar_has_the_rows_of_the_folders(folder, packed, config):
     """Bytes, names and order, streamed too; planted faults seen: offsets of the header, files as the archive lists."""
@@ -71,6 +72,7 @@ def test_a_tar_with_two_processes(folder, packed, tmp_path):
     assert _digests(two) == expected
 
 
+@pytest.mark.slow
 def test_several_archives_are_one_release(folder, packed, tmp_path):
     """An archive for each repeat, in another order of members; one that repeats them; archives in spawrious224/."""
     expected = _digests(load_dataset("spawrious", "o2o_easy", data_dir=folder))
@@ -142,6 +144,7 @@ def test_a_changed_archive_is_read_anew(packed, folder, tmp_path):
     assert (before["full"].num_rows, after["full"].num_rows) == (480, 528)
 
 
+@pytest.mark.slow
 def test_the_loading_script_gives_each_config_its_options(packed, tmp_path):
     """Planted fault seen: the variant given to `all`, which refuses it."""
     (tmp_path / "medium.toml").write_text(TABLE_2["m2m_medium"].toml)

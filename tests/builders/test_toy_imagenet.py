@@ -65,12 +65,14 @@ def test_a_smaller_world_is_part_of_a_larger_one(imagenet, tmp_path):
     assert len(set(large.values())) == len(large)
 
 
+@pytest.mark.slow
 def test_the_seed_changes_every_picture(imagenet, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "CORRUPTIONS", ("fog", "shot_noise"))
     other, first = _digests(toy_imagenet(tmp_path / "world", size=1, seed=1)), _digests(imagenet)
     assert set(other) < set(first) and not set(other.values()) & set(first.values())
 
 
+@pytest.mark.slow
 def test_tar_files_are_the_same_bytes(imagenet, tmp_path, monkeypatch):
     """Neither time nor owner is in them."""
     monkeypatch.setattr(module, "CORRUPTIONS", ())

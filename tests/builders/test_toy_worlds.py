@@ -205,6 +205,7 @@ def test_control_world_has_no_link_between_object_and_context() -> None:
             assert abs(gap) < 4 if correlation is None else gap > 12, (task, correlation)
 
 
+@pytest.mark.slow
 def test_erasing_the_objects_changes_their_pixels_only(coco: Path, tmp_path: Path) -> None:
     """Same annotations, and pixels that differ lie in the JPEG blocks of their boxes."""
     bare = toy_coco(tmp_path / "bare", objects=False)
@@ -232,6 +233,7 @@ def test_erasing_the_objects_changes_their_pixels_only(coco: Path, tmp_path: Pat
     assert changed > 200
 
 
+@pytest.mark.slow
 def test_polygons_lie_on_the_painted_pixels(tmp_path: Path) -> None:
     """Clear changes fall within a pixel of the polygons, and most of their inside changes.
 
@@ -334,6 +336,7 @@ def test_missing_pycocotools_names_the_pip_command(tmp_path: Path, monkeypatch: 
         toy_coco(tmp_path / "world")
 
 
+@pytest.mark.slow
 def test_spawrious_folders_are_those_of_the_release(tmp_path: Path) -> None:
     """48 folders `<repeat>/<location>/<class>` with equally many `<location>_<class>_<k>.png`."""
     root = toy_spawrious(tmp_path / "world", size=2)

@@ -31,6 +31,7 @@ def run(monkeypatch, capsys, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_weights_and_predictions_are_those_of_parquet(run, coco, tmp_path):
     """To the last bit, small images of mistakes included. Planted: shards in another order than the index has."""
     for form in ("parquet", "webdataset"):
@@ -47,6 +48,7 @@ def test_weights_and_predictions_are_those_of_parquet(run, coco, tmp_path):
     assert "thumbnail" in second.table.column_names
 
 
+@pytest.mark.slow
 def test_a_repository_has_one_form(run, coco, tmp_path):
     """Planted: the other form is looked for in the folder that is built anew."""
     build = ("build", "--data-dir", coco, "--out", "repo")
@@ -104,7 +106,7 @@ def _processes(folder: Path, *words: object) -> None:
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_processes_with_two_workers_each(run, tmp_path, monkeypatch):
     """Three shards, which two processes do not divide: each of 48 rows once an epoch; predictions as by one process.
 

@@ -204,6 +204,7 @@ def test_interrupted_by_the_user(run, monkeypatch, tmp_path):
     assert code == 130 and "Nothing is half-written" in err and "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_completion_and_module():
     folder = Path(sys.executable).parent
     done = subprocess.run(

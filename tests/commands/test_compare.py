@@ -50,6 +50,7 @@ def _made(folder):
     return folder
 
 
+@pytest.mark.slow
 def test_two_predictions(run, files, tmp_path):
     """Every form holds the numbers of the function. Planted fault: the files in the other order."""
     pair = [files / "erm.parquet", files / "dro.parquet"]

@@ -39,7 +39,10 @@ def _main_on_a_full_disk(words: list[str]) -> tuple[int, str]:
 
 
 @pytest.mark.slow  # every command once more: half a minute
-@pytest.mark.parametrize("command", ["build", "train", "predict", "evaluate", "report"])
+@pytest.mark.parametrize(
+    "command",
+    ["build", "predict", "report", *(pytest.param(c, marks=pytest.mark.campaign) for c in ("train", "evaluate"))],
+)
 def test_full_disk(command, inputs, spawrious, tmp_path):
     data, out = ["--data-dir", str(spawrious)], tmp_path / "out"
     benchmark = "spawrious/o2o_hard"

@@ -121,18 +121,7 @@ def _left(folder: Path, scratch: Path) -> list[Path]:
     return [path for path in (*hidden, *scratch.iterdir()) if path.name not in (".gitattributes",)]
 
 
-_FEW = (
-    "build",
-    "challenge",
-    "contexts",
-    "train",
-    "predict",
-    "audit",
-    "evaluate",
-    "report",
-    "compare pair",
-    "sweep features",
-)
+_FEW = ("build", "train", "predict", "evaluate")
 """The commands that .ci/run stops; the campaign stops all of them, and more often."""
 
 

@@ -32,6 +32,7 @@ def said(monkeypatch, capsys, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_what_is_said_about_a_mode_reaches_it(said, tmp_path):
     """Planted faults: an option that the command does not hand on."""
     code, words = said()

@@ -79,7 +79,10 @@ def inputs(tmp_path_factory) -> Inputs:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["predict", "audit", "sweep", "build by two"])
+@pytest.mark.parametrize(
+    "name",
+    ["audit", "build by two", *(pytest.param(name, marks=pytest.mark.campaign) for name in ("predict", "sweep"))],
+)
 def test_a_program_that_is_over_leaves_nothing(name, inputs, tmp_path):
     """Fault seen: TMPDIR/torchinductor_<user>, which torch makes as soon as transformers is imported."""
     words = [*COMMANDS[name](inputs, tmp_path / "out"), *(("--jobs", "2") if name == "sweep" else ())]
@@ -91,10 +94,10 @@ def test_a_program_that_is_over_leaves_nothing(name, inputs, tmp_path):
         assert not list(scratch.iterdir())
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGKILL, *(pytest.param(number, marks=pytest.mark.campaign) for number in (signal.SIGTERM, signal.SIGINT))],
+    [signal.SIGKILL, signal.SIGTERM, signal.SIGINT],
 )
 def test_a_sweep_that_is_stopped_leaves_nothing(number, inputs, tmp_path):
     """In its trainings. Fault seen: two leaked semaphores, those of the workers' bars of progress."""

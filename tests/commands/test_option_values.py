@@ -88,6 +88,7 @@ def test_a_key_is_given_once(refused, name, option):
     assert f"{option} gives key twice" in refused(*name.split(), *required(name), option, "key=1", option, "key=2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("--split", ""), ("--split=",), ("--option", "")])
 def test_an_empty_text_is_refused(refused, words):
     """As an unset variable of the shell leaves it."""

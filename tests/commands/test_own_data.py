@@ -97,6 +97,7 @@ def test_wrong_words_are_said(run, model, words, message, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.slow
 def test_training_says_how_to_name_what_it_lacks(run, tmp_path):
     for split in ("train", "validation"):
         picture_folder(tmp_path / "mine" / split)

@@ -39,6 +39,7 @@ def _content(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 def test_processes_share_the_configurations_of_one_repository(built, tmp_path):
     """Byte for byte that of one process, whoever ends first; a process too many writes nothing.
 

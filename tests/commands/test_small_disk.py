@@ -87,7 +87,7 @@ def _fill_at(name: str, place: str, sizes: tuple[int, ...], *, inputs: Inputs, s
     shutil.rmtree(out)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.parametrize("name", ["evaluate", "predict", "train"])
 def test_a_full_disk(name, inputs, scratch, disk):
     _fill_at(name, "out", (8192,), inputs=inputs, scratch=scratch, disk=disk)

@@ -15,6 +15,7 @@ def _run(*words, **environment):
     return subprocess.run(command, capture_output=True, env=os.environ | environment, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("train", "--help"), pytest.param(("sweep", "nooch_suite", "--dry-run"), marks=pytest.mark.slow)]
 )
@@ -25,6 +26,7 @@ def test_an_ascii_terminal_gets_ascii(words):
     assert done.stdout.decode("ascii").strip()
 
 
+@pytest.mark.slow
 def test_a_name_that_is_no_text_is_shown():
     """The bytes of a file's name need not be UTF-8."""
     done = _run("evaluate", os.fsdecode(b"\xff.parquet"), "--out", "report.json")
@@ -37,6 +39,7 @@ def test_a_narrow_terminal_gets_its_lines():
     assert done.returncode == 0 and not done.stderr, done.stderr.decode()[-500:]
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_gives_no_traceback():
     """As `oochub list | head -1` closes it."""
     reader, writer = os.pipe()

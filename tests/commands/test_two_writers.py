@@ -53,6 +53,7 @@ def counts(request) -> Iterator[None]:
         print("", *(f"{how}: {count}" for how, count in _COUNTS.items()), sep="\n")  # noqa: T201
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(_COMMANDS))
 def test_the_second_says_who_is_there(name, spawrious, tmp_path, monkeypatch, capsys):
     """Planted fault: each of the commands without the lock. `detect` has a test beside its toy models."""
@@ -83,7 +84,7 @@ _HELD = {
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if number > 1 else ()) for number, name in enumerate(_HELD)],
+    [pytest.param(name, marks=pytest.mark.slow) for name in _HELD],
 )
 def test_a_held_output_is_said(name, inputs, tmp_path, scratch):
     """Planted fault: each of these commands without the lock; the files of two could be mixed in one folder."""
@@ -130,6 +131,7 @@ def _build(config: str, raw: Path, out: Path, both) -> None:
     build_parquet(f"spawrious/{config}", out, data_dir=str(raw))
 
 
+@pytest.mark.slow
 def test_two_builds_of_one_repository_both_stand_in_its_card(spawrious, tmp_path):
     """Planted fault: the card written without the lock; one of the two was lost."""
     context = get_context("forkserver")  # forks from a process without threads; pytest's own has some
@@ -149,15 +151,19 @@ def test_two_builds_of_one_repository_both_stand_in_its_card(spawrious, tmp_path
     assert not list((tmp_path / "spawrious").glob(".*"))
 
 
-_EVERY_DAY = ("compare pair",)
-_SLOW = ("evaluate", "report", "build", "challenge", "train", "predict", "sweep")
-_MARKS = {name: () for name in _EVERY_DAY} | {name: pytest.mark.slow for name in _SLOW}
+_SLOW = ("compare pair", "evaluate", "report", "build", "challenge", "train", "predict")
+_ONCE, _MORE = (0.3,), (0.0, 0.9)  # where in the first run the second one begins
+_PAIRS = [
+    *(
+        pytest.param(name, _ONCE, marks=pytest.mark.slow if name in _SLOW else pytest.mark.campaign)
+        for name in COMMANDS
+    ),
+    *(pytest.param(name, _MORE, marks=pytest.mark.campaign) for name in COMMANDS),
+]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=_MARKS.get(name, pytest.mark.campaign)) for name in COMMANDS]
-)
-def test_two_at_once(name, inputs, tmp_path, scratch):
+@pytest.mark.parametrize(("name", "moments"), _PAIRS)
+def test_two_at_once(name, moments, inputs, tmp_path, scratch):
     """The caches and TMPDIR are theirs too."""
     out = tmp_path / "out"
     words = COMMANDS[name](inputs, out)
@@ -165,7 +171,7 @@ def test_two_at_once(name, inputs, tmp_path, scratch):
     assert alone.code == 0, alone
     expected = artefacts(out)
     assert expected
-    for part in (0.0, 0.3, 0.9):
+    for part in moments:
         for folder in (out, tmp_path / "data", tmp_path / "ours"):
             shutil.rmtree(folder, ignore_errors=True)
         ends = ended_together((words, words), tmp_path / "data", scratch, part * alone.seconds, ours=tmp_path / "ours")

@@ -88,6 +88,7 @@ def challenge_of(found):
     return [None if each is None else CHALLENGES[each] for each in found.columns["challenge_gist"][1].to_pylist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", tiny_captioners.KINDS)
 def test_captions_are_those_of_transformers_whatever_the_company(kind, tmp_path, encoder):
     """Image by image, with the seed by its formula."""
@@ -117,6 +118,7 @@ def test_what_is_drawn_leaves_the_numbers_of_others_alone(model, encoder):
     assert torch.equal(torch.rand(4), expected)
 
 
+@pytest.mark.slow
 def test_both_sides_of_the_criterion_by_a_loop(model, real_encoder):
     """Images through the captioner, its captions through MiniLM; the rule of the paper row by row, in its words."""
     from sentence_transformers import SentenceTransformer
@@ -176,6 +178,7 @@ def agrees_with_nooch(folder, thing, model, encoder, tau, **settings):
     return len(rows), {CHALLENGES[each] for each in challenge}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thing", ["car", "surfboard"])
 def test_challenge_is_that_of_nooch(coco, thing, model, encoder):
     n, sides = agrees_with_nooch(coco, thing, model, encoder, tau=0.75)
@@ -292,6 +295,7 @@ def test_nothing_found_is_said(model, encoder, tmp_path):
         context_page(oochub.load(found), rows=4)
 
 
+@pytest.mark.slow
 def test_a_second_run_draws_nothing_and_the_first_goes_on(model, encoder, monkeypatch):
     data = odd_pictures(["a", "b"], usual=6).filter(lambda name: name != "broken", input_columns="example_id")
     settings = {"by": "captions", "model": model, "encoder": encoder, "fewest": 2}

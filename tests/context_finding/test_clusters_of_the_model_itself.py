@@ -52,7 +52,7 @@ def check_signs(place, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [2, 7])
+@pytest.mark.parametrize("seed", [2])
 def test_the_sign_on_the_rim_is_the_true_one(seed, tmp_path):
     check_signs(tmp_path / "world", seed)
 

@@ -117,6 +117,7 @@ oochub.contexts(data([*range(1, 21)] * 30), by=way)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_after_its_last_part():
     """Killed at image 300 of 600, so that the first part, of 256, is kept; the second run ends with the same rows."""
     ended = subprocess.run([sys.executable, "-c", _KILLED, str(Path(__file__).parent)], env=os.environ, check=False)
@@ -147,6 +148,7 @@ def test_two_runs_share_the_cache():
     assert again.batches == [] and len(kept()) == 2 == len(list(cache_folder("contexts").iterdir()))
 
 
+@pytest.mark.slow
 def test_one_of_two_writers_to_one_folder_is_refused(tmp_path):
     """Before it measures anything; the other ends as if it were alone."""
     meeting, ended = threading.Barrier(2), []

@@ -131,6 +131,7 @@ def coco(tmp_path_factory):
     return toy_coco(tmp_path_factory.mktemp("coco") / "coco", size=400)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thing", ["car", "surfboard"])
 def test_contexts_and_challenge_are_those_of_nooch(coco, thing):
     """From COCO's own areas as measures, with NOOCH's training split as the rows to choose on."""

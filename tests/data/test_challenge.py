@@ -329,6 +329,7 @@ def test_csv_and_json(run, tmp_path):
     assert code == 0 and "Nothing is hard in train." in output, err
 
 
+@pytest.mark.slow
 def test_other_sources(run, birds, spawrious, tmp_path):
     """save_to_disk, a Parquet repository with several configurations, and a benchmark give the same as their rows."""
     stored = datasets.load_dataset(str(birds))

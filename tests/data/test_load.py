@@ -354,6 +354,7 @@ def test_text_of_the_hub_opens_no_file_here(tmp_path):
     assert "image" in make_user_data(data, DataSettings(image="p"), name="mine", folder=tmp_path)["train"].column_names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ["label", "context"])
 def test_a_text_of_megabytes_is_no_name(role, tmp_path):
     """Fault seen: a cell of 20 MB became the name of a class, and its report never ended."""

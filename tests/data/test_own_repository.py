@@ -43,6 +43,7 @@ def test_it_is_replaced_and_nothing_else_is(tmp_path):
         write_user_repository(str(out), folder)
 
 
+@pytest.mark.slow
 def test_a_built_benchmark_is_known_whatever_its_folder_is_called(spawrious, tmp_path):
     """Reference: the benchmark itself. Planted fault seen: known by the name of the folder alone."""
     build_parquet("spawrious/o2o_easy", tmp_path / "some", data_dir=str(spawrious))

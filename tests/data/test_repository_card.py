@@ -67,6 +67,7 @@ def _places(value, path=()):
         yield from _places(each, (*path, key))
 
 
+@pytest.mark.slow
 def test_what_is_no_card_is_said():
     """Every field of another type or gone. Planted fault: `infos` not looked at by `read`."""
     whole, refused, places = content("a", "b"), 0, list(_places(content("a", "b")))

@@ -17,6 +17,7 @@ def _easy(row) -> bool:
     return row["challenge"] == "easy"
 
 
+@pytest.mark.slow
 def test_a_comparison_with_a_name_holds(coco: Path):
     """The fault of the numbers is shown too. Planted fault seen: numbers cast to text, "0" in place of "easy"."""
     plain = oochub.load("nooch/ce_car", data_dir=str(coco))

@@ -58,6 +58,7 @@ def test_each_guide_stands_in_the_navigation() -> None:
     assert sorted(named) == sorted(ours | {"index.md", "contributing.md", "changelog.md"})
 
 
+@pytest.mark.slow
 def test_each_public_name_is_a_page() -> None:
     """Faults planted: the kind `figure` left out of the list; `Estimate` beside `estimate`; a name that has moved."""
     pages = api_pages()
@@ -71,6 +72,7 @@ def test_each_public_name_is_a_page() -> None:
     assert all(len(page.summary()) > 15 for page in pages)
 
 
+@pytest.mark.slow
 def test_every_page_is_a_file_before_a_site_builder_runs(tmp_path: Path) -> None:
     """So the site needs no hooks of one builder. Faults planted: a hook; a command that the navigation leaves out."""
     config = write_site(tmp_path)
@@ -253,11 +255,20 @@ def browser(tmp_path_factory: pytest.TempPathFactory):
 
 @needs_mkdocs
 @needs_browser
-@pytest.mark.slow
-def test_each_page_is_silent_and_fits(browser: Browser, site: Path) -> None:
-    """Planted faults: the theme's web fonts; the worker from a server, as the plug-in has it."""
+@pytest.mark.parametrize(
+    "every", [pytest.param(False, marks=pytest.mark.slow), pytest.param(True, marks=pytest.mark.campaign)]
+)
+def test_each_page_is_silent_and_fits(browser: Browser, site: Path, every: bool) -> None:
+    """The guides and a page of each folder, in a campaign all.
+
+    Planted faults: the theme's web fonts; the worker from a server, as the plug-in has it.
+    """
     widths = (1280, 420)
-    for page in sorted(site.rglob("*.html")):
+    pages = sorted(site.rglob("*.html"))
+    first = {page.parent: page for page in reversed(pages)}.values()
+    chosen = [page for page in pages if every or page.parent == site or page in first]
+    assert len(chosen) > 20
+    for page in chosen:
         browser.events.clear()
         for width in widths if page.parent == site else widths[:1]:
             browser.show(page, width=width)

@@ -32,6 +32,7 @@ def test_the_page_is_what_the_counts_say(tmp_path, capsys):
     assert "all hold" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_fault_in_a_cell_ends_the_run_and_keeps_what_was_made(tmp_path, monkeypatch):
     """Planted fault: the error told when all other cells were made, and those not kept."""
     good, bad = Cell("tokens", 10, 5), Cell("nothing", 10, 5)
@@ -47,6 +48,7 @@ def test_no_cell_of_the_page_covers_too_little_without_a_caveat():
             assert count.is_fine, f"{name} of {cell}: {count}"
 
 
+@pytest.mark.slow
 def test_truths_are_those_of_the_normal_law():
     """A margin of variance 1.25 around 1.2 - 0.8 hard - 0.6 group / groups; planted fault: clusters without effect."""
     spread = math.sqrt(1.25)

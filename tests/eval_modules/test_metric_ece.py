@@ -89,6 +89,7 @@ def test_positive_needs_two_classes() -> None:
         ece(label=[1], probability=[[0.2, 0.3, 0.5]], of="positive")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bins", "lowest", "excess"), [(15, 0.5, 0.3), (200, 0.5, 0.3), (15, 0.94, 1.0)])
 def test_the_limit_law_is_that_of_the_bootstrap(bins: int, lowest: float, excess: float) -> None:
     """Of 10,000 rows, the reach of the interval against residuals resampled here, bin by bin, with numpy.

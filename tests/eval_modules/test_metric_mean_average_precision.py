@@ -74,6 +74,7 @@ def test_undefined_is_nan_with_a_reason() -> None:
     assert math.isnan(number) and number.reason == "no label has a known positive and a known negative row"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "clusters"), [(300, None), (300, 30), (40, None), (40, 20), (300, 10)])
 def test_interval_is_that_of_drawn_rows(n: int, clusters: int | None) -> None:
     """Against scikit-learn on drawn rows: 2 value - quantiles, Student's t of few rows or clusters; ends in [0, 1].
@@ -155,6 +156,7 @@ def resampled(label: np.ndarray, score: np.ndarray, resamples: int) -> list[floa
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["alike", "rare", "tied"])
 def test_many_rows_have_the_ends_of_the_bootstrap(kind: str) -> None:
     """Of 10,000 rows; an end moves by up to a tenth of the width, as another seed of 700 resamples moves it.

@@ -75,6 +75,7 @@ def _listed(values):
     return values.item() if isinstance(values, np.generic) else values
 
 
+@pytest.mark.slow
 def test_one_place_alone_imports_evaluate() -> None:
     """`evaluate` is being left by its makers: the shells of the metrics need it, and nothing else.
 

@@ -96,6 +96,7 @@ def _rows(n: int, seed: int, kind: str) -> dict[str, np.ndarray]:
     return {"label": label, "prediction": 0.5 * label + noise if kind != "close" else label + 0.05 * noise}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["normal", "skewed", "close"])
 def test_many_rows_have_the_ends_of_the_bootstrap_and_cover(kind: str) -> None:
     """Of 10,000 rows against resampled ones, scored by numpy; of 200 samples 91% to 99% hold that of 2 million rows.

@@ -108,6 +108,7 @@ def test_what_lacks_is_said(sets):
         oochub.evaluate([sets["inside"], bare], detectors=["mahalanobis"], reference=sets["train"])
 
 
+@pytest.mark.slow
 def test_by_command(sets, tmp_path, capsys):
     def run(*words):
         sys.argv = ["oochub", "evaluate", *map(str, words)]

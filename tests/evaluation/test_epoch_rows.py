@@ -33,6 +33,7 @@ def trained(spawrious, tmp_path_factory):
 _SHORT = {"num_train_epochs": 2}
 
 
+@pytest.mark.slow
 def test_train_and_evaluate_agree_on_the_rows(trained):
     """The numbers of the kept epoch are of one half, those of the report of the other; scikit-learn gives both.
 

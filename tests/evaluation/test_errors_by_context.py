@@ -195,6 +195,7 @@ def test_a_probe_errs_toward_the_planted_background(spawrious, tmp_path):
     assert abs(errors.chance_of_answers - 1 / 3) < 0.05
 
 
+@pytest.mark.slow
 def test_where_the_background_says_nothing_the_interval_covers_chance(tmp_path):
     """The same names in the paths and the record, images on any background."""
     world = toy_spawrious(tmp_path / "world", correlation=False)

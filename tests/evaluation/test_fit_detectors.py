@@ -95,7 +95,7 @@ def test_one_that_cannot_be_fitted_leaves_the_others() -> None:
     assert "needs weight, bias" in str(bare["vim"])
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_torchrun_gives_every_process_the_detectors_of_one(tmp_path: Path) -> None:
     """Two real processes; the second gets what the first merged, and the errors. Planted fault: no broadcast."""
     made(400, 1).save(tmp_path / "train.parquet")

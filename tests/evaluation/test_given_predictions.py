@@ -98,6 +98,7 @@ def run(monkeypatch):
     return exit_status
 
 
+@pytest.mark.slow
 def test_by_command(spawrious, predicted, tmp_path, capsys, run):
     """The report says the model, the file and how to make it again, and no folder of this machine."""
     frame_of(predicted).to_csv(tmp_path / "mine.csv", index=False)

@@ -39,6 +39,7 @@ def test_as_many_as_are_allowed_are_compared():
     assert len(report.group_rows) == rows and MOST_SPLITS >= 75 and MOST_GROUPS >= 1_334
 
 
+@pytest.mark.slow
 def test_a_report_with_more_than_can_be_shown_is_not_opened(tmp_path):
     """Fault planted: slices without `SHOWN`; the terminal took minutes."""
     content = to_json(oochub.evaluate(_predictions(40), metrics=["accuracy"]))

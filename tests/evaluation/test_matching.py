@@ -128,6 +128,7 @@ def test_size_alone_leaves_no_gap_and_context_alone_leaves_all_of_it():
             assert raw == pytest.approx(-0.24, abs=0.03) and abs(found) < 0.03 and found.low < 0 < found.high
 
 
+@pytest.mark.slow
 def test_interval_covers_the_gap_that_arithmetic_gives():
     """P(wrong) by size and side is set, so the matched gap is sum_k P(k | out) (P(wrong|k,in) - P(wrong|k,out))."""
     small, wrong = (0.25, 0.7), {(0, 0): 0.1, (0, 1): 0.3, (1, 0): 0.2, (1, 1): 0.35}  # (out, is small)
@@ -299,6 +300,7 @@ def matched():
     return oochub.evaluate(with_area(nooch_predictions()), match="area")
 
 
+@pytest.mark.slow
 def test_report_holds_the_matched_gap(matched, tmp_path):
     """The numbers of the field, from the predictions again; the raw report is as it was, plus the field."""
     frame = with_area(nooch_predictions()).to_pandas().query("split == 'test'")

@@ -12,6 +12,7 @@ from oochub.evaluation.paired_difference import measure_difference
 from oochub.evaluation.paired_rows import pair_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("benchmark", "config"), [("wilds", "amazon"), (None, None)])
 def test_a_group_that_is_drawn_twice_counts_as_two(benchmark, config):
     """Users are clusters in Amazon, and own data have none: both draw whole groups, each copy under a name of its own.

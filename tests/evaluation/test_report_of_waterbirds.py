@@ -8,6 +8,7 @@ import pytest
 import oochub
 
 
+@pytest.mark.slow
 def test_worst_group_and_auc_hard_by_brute_force(raw, tmp_path):
     """The report of a trained model against loops over its predictions; planted: groups cut after y alone."""
     folder, run = raw("waterbirds"), tmp_path / "run"

@@ -74,6 +74,7 @@ def probed():
     return sets, to_json(oochub.evaluate(sets, detectors=detectors, probes=["zoom"]))["probes"], detectors
 
 
+@pytest.mark.slow
 def test_equals_a_loop_over_pictures_and_its_interval_that_of_delong(probed):
     """The mean change is a difference of two AUROCs on the same rows, whose variance DeLong gives another way.
 

@@ -80,6 +80,7 @@ def test_differences_equal_placement_values() -> None:
         assert list(compare_auroc(**arguments)) == ["auroc_new_class"]
 
 
+@pytest.mark.slow
 def test_p_value_is_that_of_a_permutation() -> None:
     """Where both detectors may be exchanged row by row, the permutation test is exact; 2,000 exchanges a data set."""
     rng = np.random.default_rng(0)

@@ -267,6 +267,7 @@ def arguments_of(name):
     return (material[first](),)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(oochub.names("figure")) - OF_PICTURES))
 def test_every_figure_draws_on_given_axes_and_leaves_the_style_alone(name):
     function, arguments = oochub.get("figure", name), arguments_of(name)

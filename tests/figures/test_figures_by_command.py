@@ -59,6 +59,7 @@ def files(tmp_path_factory, coco):
     return folder
 
 
+@pytest.mark.slow
 def test_figures_of_reports(run, files, tmp_path):
     out = tmp_path / "new" / "bars.png"
     words = ("--plot", f"hard_easy_bars={out}", "--plot", f"hard_easy_bars:metric=nll={tmp_path}/lr=0.1.svg")
@@ -105,6 +106,7 @@ def test_the_plots_of_one_report_are_known():
         report.plot("tau_curves")
 
 
+@pytest.mark.slow
 def test_options_reach_the_figure():
     """Planted fault seen: the options are checked and dropped."""
     from test_figures import losses, scenes
@@ -120,6 +122,7 @@ def test_options_reach_the_figure():
     mpl.pyplot.close("all")
 
 
+@pytest.mark.slow
 def test_the_same_input_gives_the_same_bytes(run, files, tmp_path):
     """Planted faults seen: a date in the PDF; the ids of an SVG without their salt."""
     for suffix in ("png", "pdf", "svg"):

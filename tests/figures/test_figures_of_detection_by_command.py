@@ -115,6 +115,7 @@ def test_the_table_of_lines_is_that_of_scipy(run, files, tmp_path):
     assert run("report", *bare, *words, *more)[0] == 0  # another model's features will do
 
 
+@pytest.mark.slow
 def test_untrained_models_from_the_numbers_of_a_study(run, files, tmp_path):
     out = tmp_path / "random.svg"
     code, shown, err = run("report", files / "numbers.csv", "--plot", f"random_models:goal=failure:detector=knn={out}")

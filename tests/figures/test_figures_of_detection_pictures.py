@@ -105,6 +105,7 @@ def test_disagreements_are_the_largest_differences_of_rank(swapped):
     assert f"{low} ranks these images lower" in heads[3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PICTURES)
 def test_pictures_fill_given_axes_and_cover_nothing(name):
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(30, 8))

@@ -119,6 +119,7 @@ def test_a_hang_fails(tmp_path, monkeypatch, hang, says):
         _ran(tmp_path, "4", use=use)
 
 
+@pytest.mark.slow
 def test_work_on_a_slow_machine_is_no_hang(tmp_path, monkeypatch):
     """Two hundred looks at work in a thread that the reader awaits. Planted faults seen: a clock; who waits, sleeps."""
     monkeypatch.setattr(hang_watch, "_PAUSE", 0.001)

@@ -73,6 +73,7 @@ def _rows(data):
     return {name: part.cast_column("image", datasets.Image(decode=False)).to_list() for name, part in data.items()}
 
 
+@pytest.mark.slow
 def test_public_data_are_those_of_the_folder_with_and_without_a_token(hub, pushed, built, monkeypatch):
     """Row by row, the bytes of the images as well; then offline from the cache."""
     monkeypatch.delenv("HF_TOKEN")
@@ -129,6 +130,7 @@ def test_a_revision_is_loaded_and_a_wrong_one_refused(hub, pushed, built):
         oochub.load(pushed, options={"revision": "nope"})
 
 
+@pytest.mark.slow
 def test_streamed_data_are_predicted_as_those_in_memory(hub, pushed, built, model):
     """In ranges, without the package's own loading."""
     streamed = datasets.load_dataset(pushed, streaming=True)
@@ -142,6 +144,7 @@ def test_streamed_data_are_predicted_as_those_in_memory(hub, pushed, built, mode
     assert told.table.column("logits").to_pylist() == held.table.column("logits").to_pylist()
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_predicts_as_its_folder(hub, pushed, built, model, monkeypatch):
     """Its commit is in the record; asked the same again no model runs; offline from the cache."""
     mine, theirs = oochub.predict("user/model", oochub.load(pushed)), oochub.predict(str(model), oochub.load(built))
@@ -167,6 +170,7 @@ def test_all_files_of_a_model_are_of_one_commit(hub, model, monkeypatch):
     assert Path(fetch_model_folder("user/model")).name == HfApi().model_info("user/model").sha
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_fetched_is_no_model_without_a_file(hub, model):
     """Planted fault: transformers given the id; a processor that the Hub failed to send was then "missing"."""
     hub.faults(rate=1.0, kinds=("error",))
@@ -179,7 +183,10 @@ def test_a_model_that_cannot_be_fetched_is_no_model_without_a_file(hub, model):
 
 @pytest.mark.parametrize(
     ("seeds", "kinds"),
-    [(range(2), ("error", "cut")), pytest.param(range(2, 12), ("error", "cut", "hang"), marks=pytest.mark.campaign)],
+    [
+        pytest.param(range(2), ("error", "cut"), marks=pytest.mark.slow),
+        pytest.param(range(2, 12), ("error", "cut", "hang"), marks=pytest.mark.campaign),
+    ],
 )
 def test_what_fails_at_a_fifth_of_all_requests_ends_right_or_in_words(hub, pushed, built, model, seeds, kinds):
     """Whatever the seed, and a second run of the same finishes it."""
@@ -225,7 +232,7 @@ def test_tasks_of_a_sweep_are_ids_of_the_hub(hub, pushed, tmp_path):
         check_raw_folders(["noch/ce_car"], None)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_a_hundred_thousand_rows_are_streamed_in_a_gigabyte(hub, tmp_path):
     """Pushed in shards of 100 MB and streamed back in processes of their own, each row once."""
     pushing = (

@@ -184,6 +184,7 @@ def _files(folder):
     return {path for path in folder.rglob("*") if not path.is_relative_to(folder / "hub")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", TRIED)
 def test_every_lie_ends_right_or_in_words(hostile, tmp_path, monkeypatch, reader):
     """And writes nothing outside the cache, where an etag names its files; planted: `guard_clients` without its look.
@@ -263,8 +264,10 @@ def test_the_token_goes_to_no_other_server(hostile, stranger, tmp_path, reader):
     assert not [headers for headers in asked if hostile.token in str(headers)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "reader",
+    [pytest.param(name, marks=pytest.mark.slow if name == "model" else pytest.mark.campaign) for name in READERS],
+)
 def test_nothing_lasts_for_ever(hostile, tmp_path, monkeypatch, reader):
     """Not a list whose next page is itself, not a file that comes byte by byte, not silence: each was without end."""
     monkeypatch.setattr(guard, "_PATIENCE", 0.3)

@@ -395,6 +395,7 @@ def test_faults_come_where_asked(api: HfApi, hub: LoopbackHub, kind: Fault) -> N
     assert api.model_info("user/model", timeout=5.0).id == "user/model"
 
 
+@pytest.mark.slow
 def test_clients_that_try_again_come_through_faults(api: HfApi, hub: LoopbackHub) -> None:
     """With a third of all requests failing, what is downloaded in the end is right."""
     api.create_repo("user/model")

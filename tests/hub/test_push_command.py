@@ -30,6 +30,7 @@ def words(raw):
     return ["spawrious/o2o_hard", "--data-dir", str(raw("spawrious/o2o_hard")), "--to", "user/data"]
 
 
+@pytest.mark.slow
 def test_what_it_says(hub, oochub_push, words):
     """A rehearsal, the push, the push again. Planted fault: the rehearsal pushes."""
     code, out, _ = oochub_push(*words, "--dry-run")

@@ -35,6 +35,7 @@ def evaluate(hub):
     return evaluate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_evaluate_loads_every_metric_from_its_space(name, kind, hub, evaluate):
     """It gives the number of our function on random columns, and shows what the file says of itself.

@@ -27,6 +27,7 @@ def _value(value):
     return value["bytes"] if isinstance(value, dict) and set(value) == {"bytes", "path"} else repr(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tried", tried_by_day(pytest.mark.campaign, each_benchmark=False))
 def test_every_benchmark_comes_back(hub, raw, tried):
     """Pushed, loaded by plain `datasets`, streamed. Planted faults: labels as numbers; one image's bytes for all."""
@@ -49,6 +50,7 @@ def test_every_benchmark_comes_back(hub, raw, tried):
         assert BuildRecord.of(part[next(iter(part))].info) == BuildRecord.of(built[next(iter(built))].info)
 
 
+@pytest.mark.slow
 def test_filters_give_what_filtering_after_gives(hub, raw, tmp_path):
     """By the statistics of the files. Planted fault: a card that counts the rows, which `datasets` compares."""
     oochub.push("nooch/ce_car", "user/data", data_dir=str(raw("nooch/ce_car")), out=tmp_path / "kept")
@@ -61,6 +63,7 @@ def test_filters_give_what_filtering_after_gives(hub, raw, tmp_path):
         assert rows_of(before) == after and 0 < len(after) < len(whole)
 
 
+@pytest.mark.slow
 def test_configs_come_one_after_the_other(hub, raw):
     """Card and tasks know both, in whichever order; a second push makes no commit.
 
@@ -96,6 +99,7 @@ def test_the_card_says_what_the_hub_wants(hub, raw):
     assert "Flickr terms of use" in words and "CC BY 4.0" in words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 4), marks=pytest.mark.campaign)])
 def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
     """The second configuration, which reads the card that is there. Planted fault: an unread card is taken for none."""
@@ -119,6 +123,7 @@ def test_a_hub_that_fails_every_fifth_time(hub, raw, monkeypatch, seeds):
     assert len(datasets.load_dataset("user/data", "m2m_hard")) == len(datasets.load_dataset("user/data", "o2o_hard"))
 
 
+@pytest.mark.slow
 def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     """Planted fault: a folder that lost a file is pushed without it."""
     from oochub.commands.cache import _list_caches as list_caches
@@ -138,6 +143,7 @@ def test_a_build_of_the_cache_is_taken_when_it_is_whole(hub, raw, monkeypatch):
     assert not oochub.push("spawrious/o2o_hard", "user/data", **data).is_change and built == ["spawrious/o2o_hard"]
 
 
+@pytest.mark.slow
 def test_built_by_two_processes_the_same(hub, raw, tmp_path, monkeypatch):
     """Rows and order. Planted fault: the files of a split named without their order."""
     data_dir = str(raw("nooch/ce_car"))
@@ -165,6 +171,7 @@ def test_own_data_come_back(hub, tmp_path):
     assert {split: rows_of(part) for split, part in back.items()} == {s: rows_of(part) for s, part in mine.items()}
 
 
+@pytest.mark.slow
 def test_without_images_and_joined_again(hub, raw):
     """Planted faults: the images stay; an image by its name alone; the column at the end."""
     folder = raw("spawrious/o2o_hard")
@@ -196,6 +203,7 @@ def test_what_is_no_repository(hub, tmp_path, raw):
     assert not hub.requests
 
 
+@pytest.mark.slow
 def test_shards_go_too(hub, raw, tmp_path):
     """A folder of `oochub build --format webdataset`. Planted fault: only *.parquet is taken."""
     from oochub.loading_scripts.build_repository import build_webdataset
@@ -228,6 +236,7 @@ def test_a_card_of_somebody_else_sends_no_file_from_elsewhere(hub, raw, tmp_path
     assert "datasets/user/other" not in hub.store.repositories
 
 
+@pytest.mark.slow
 def test_all_configs_but_those_that_need_an_option(hub, raw, tmp_path):
     """Terminal and card say which is left out, until it is there. Written against: an error after six builds."""
     data = {"data_dir": str(raw("spawrious/o2o_hard"))}

@@ -266,6 +266,7 @@ def command(monkeypatch, capsys, *words):
     return stopped.value.code or 0, said.out, said.err
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::oochub.errors.OochubWarning")
 def test_the_command_pushes_results_and_metrics(hub, model, report, monkeypatch, capsys):
     """As a user types it. Planted faults: an option that is not handed on; a report taken for a repository."""

@@ -51,6 +51,7 @@ def _flipped(shard: Path) -> None:
         shard.write_bytes(re.sub(rb'"label":(\d)', lambda m: b'"label":%d' % ((int(m[1]) + 1) % 4), content))
 
 
+@pytest.mark.slow
 def test_what_was_pushed_is_compared_when_it_is_loaded(hub, built, raw):
     """Fresh, from the cache, and where its copy here was changed. Planted fault: a commit that is trusted alone."""
     source = _names(oochub.load(_NAME, data_dir=str(raw("spawrious"))))
@@ -70,6 +71,7 @@ def test_what_was_pushed_is_compared_when_it_is_loaded(hub, built, raw):
     assert _names(oochub.load("user/data", config="o2o_easy")) == source
 
 
+@pytest.mark.slow
 def test_a_changed_shard_on_the_hub_is_refused(hub, built):
     """By its next commit. Planted fault: digests that are looked at in folders alone."""
     oochub.push(built, "user/data")
@@ -81,6 +83,7 @@ def test_a_changed_shard_on_the_hub_is_refused(hub, built):
         oochub.load("user/data")
 
 
+@pytest.mark.slow
 def test_names_that_were_swapped_on_the_hub_change_no_label(hub, built, raw):
     """The build's are used, and a note says so."""
     source = _names(oochub.load(_NAME, data_dir=str(raw("spawrious"))))
@@ -109,6 +112,7 @@ def test_pictures_that_are_left_out_leave_digests_that_fit(hub, raw):
     assert "image_sha256" in data["test"].features and not any("not checked" in note for note in _notes(data))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[]", "3", "null", "{", '{"o2o_easy": 3}', '{"o2o_easy": {}}', "\x00"])
 def test_an_odd_build_json_is_named(hub, built, text):
     """When it is pushed, and when it is loaded from the Hub."""
@@ -135,6 +139,7 @@ def test_a_hub_that_leads_out_of_the_snapshot_is_refused(hub, built):
         oochub.load("user/data", config="o2o_easy")
 
 
+@pytest.mark.slow
 def test_plain_datasets_reads_what_was_pushed(hub, built):
     """Whole and streamed, without oochub."""
     oochub.push(built, "user/data")

@@ -142,6 +142,7 @@ def test_refusals_are_one_line_without_the_token(hub, folder, monkeypatch, caplo
     assert "\n" not in str(error.value) and secret not in shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_hub_that_fails_every_fifth_time(hub, folder, seed):
     """It ends right or says what to do, and a second push finishes it. Planted fault: a card committed by itself."""
@@ -157,6 +158,7 @@ def test_a_hub_that_fails_every_fifth_time(hub, folder, seed):
     assert hub.content(HERE, "one/b.parquet") == b"b" * 1000 and len(hub.files(HERE)) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["error", "cut", "hang"])
 def test_one_fault_at_any_request_ends_right(hub, folder, monkeypatch, kind):
     """A lost answer of the commit too. Planted faults: a `Refusal` is never passing; the lost commit is made again."""

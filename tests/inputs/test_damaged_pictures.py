@@ -121,6 +121,7 @@ def _rows(files):
     return datasets.Dataset.from_dict(rows, _FEATURES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "odd"])
 def test_both_paths_agree_who_is_broken_and_what_the_others_are(form):
     """Each left-out row is counted and named with its reason, the whole ones get near logits either way."""

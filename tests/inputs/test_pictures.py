@@ -258,6 +258,7 @@ def test_cache_equals_the_pixels_and_is_read_again(pictures: list[bytes], tmp_pa
     assert len(list(tmp_path.glob("*.npy"))) == 3
 
 
+@pytest.mark.slow
 def test_cache_of_a_killed_process_is_written_anew(pictures: list[bytes], tmp_path: Path) -> None:
     """The process kills itself after its first batch; what it leaves is never taken for the cache."""
     dataset_of(pictures).save_to_disk(tmp_path / "data")

@@ -60,6 +60,7 @@ def _rows(site):
     return {row.entry.model: row for row in board.rows}
 
 
+@pytest.mark.slow
 def test_the_benchmarks_own_labels_decide(birds, tmp_path):
     """Three forged entries, sent first, against one honest: without the labels none is ranked, with them the one is.
 
@@ -85,6 +86,7 @@ def test_the_benchmarks_own_labels_decide(birds, tmp_path):
     assert "under the labels, sides and groups of birds" in page
 
 
+@pytest.mark.slow
 def test_sides_and_groups_are_the_benchmarks(birds, tmp_path):
     """Rows that were answered wrong are called easy: the board's numbers are those of the true sides."""
     made = _predictions(birds, 1)
@@ -118,6 +120,7 @@ def test_other_rows_are_not_the_benchmarks(birds, tmp_path, change, words):
         BenchmarkRows.load(str(birds)).under(changed)
 
 
+@pytest.mark.slow
 def test_any_order_of_rows_and_classes_is_fine(birds):
     """Answers of a model that numbers the classes the other way round, row by row from the end."""
     from dataclasses import replace
@@ -137,6 +140,7 @@ def test_any_order_of_rows_and_classes_is_fine(birds):
         assert float(oochub.evaluate(own)["accuracy"]) == pytest.approx(accuracy_score(made.label, made.prediction))
 
 
+@pytest.mark.slow
 def test_what_was_kept_under_other_labels_is_not_taken(birds, tmp_path):
     """Planted fault seen: the rows left out of the key of the cache."""
     sent_entry(tmp_path / "results", predictions=_predictions(birds, 1))
@@ -153,6 +157,7 @@ def test_what_was_kept_under_other_labels_is_not_taken(birds, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_the_command(birds, tmp_path):
     made = _predictions(birds, 1)
     sent_entry(tmp_path / "results", predictions=made, model="honest")
@@ -165,6 +170,7 @@ def test_the_command(birds, tmp_path):
     assert content["verified"] == 1 and [name for name in content["not_verified"] if "forged" in name]
 
 
+@pytest.mark.slow
 def test_rows_of_which_there_is_no_entry_are_said(birds, tmp_path):
     (tmp_path / "results").mkdir()
     with pytest.warns(OochubWarning, match="There are no entries for custom/birds"):

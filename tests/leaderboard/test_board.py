@@ -34,6 +34,7 @@ def _by_model(board):
     return {row.entry.model: row for row in board.rows}
 
 
+@pytest.mark.slow
 def test_ranks_are_of_a_track_and_count_no_oracle(checked):
     """Planted faults seen: ranks over both tracks; an oracle that counts."""
     (board,) = Board.all_of(checked)

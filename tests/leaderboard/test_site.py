@@ -33,6 +33,7 @@ def _copy(results, tmp_path):
     return shutil.copytree(results, tmp_path / "results")
 
 
+@pytest.mark.slow
 def test_the_site_is_the_same_each_time(results, tmp_path):
     """Also where a check of before is taken, and over a site of before."""
     copy, out = _copy(results, tmp_path), tmp_path / "site"
@@ -43,6 +44,7 @@ def test_the_site_is_the_same_each_time(results, tmp_path):
     assert len(first) == 4 + 1 + 6
 
 
+@pytest.mark.slow
 def test_every_link_leads_to_a_file_of_the_site(results, tmp_path):
     out = Site.write(results, tmp_path / "site").folder
     pages = list(out.rglob("*.html"))
@@ -60,6 +62,7 @@ def test_every_link_leads_to_a_file_of_the_site(results, tmp_path):
         assert not re.search(r"<[^>]+\s(style|on[a-z]+)=", page.read_text("utf-8"))
 
 
+@pytest.mark.slow
 def test_names_are_text(results, tmp_path):
     """Planted fault seen: `| safe` behind the model's name."""
     out = Site.write(results, tmp_path / "site").folder
@@ -69,6 +72,7 @@ def test_names_are_text(results, tmp_path):
     assert HOSTILE in _text(out / "boards" / "board_toy-one.html")
 
 
+@pytest.mark.slow
 def test_the_tables_hold_what_the_pages_show(results, tmp_path):
     site = Site.write(results, tmp_path / "site")
     content = json.loads((site.folder / "leaderboard.json").read_text("utf-8"))
@@ -81,6 +85,7 @@ def test_the_tables_hold_what_the_pages_show(results, tmp_path):
         assert (site.folder / entry["page"]).is_file()
 
 
+@pytest.mark.slow
 def test_an_entry_with_edited_numbers_is_shown_as_not_verified(results, tmp_path):
     """On its board without a rank, and on its page with the numbers that its predictions give."""
     copy = _copy(results, tmp_path)
@@ -100,6 +105,7 @@ def test_an_entry_with_edited_numbers_is_shown_as_not_verified(results, tmp_path
     assert board.count("recomputed") >= 5 and "not verified" in board
 
 
+@pytest.mark.slow
 def test_no_entry_stops_the_site(results, tmp_path):
     """Broken files, folders of something else, and a report that makes no page. Planted fault seen: that one alone."""
     copy = _copy(results, tmp_path)
@@ -146,6 +152,7 @@ def test_what_cannot_be_made_is_said(tmp_path, results, out, words):
     assert not (tmp_path / "site").exists()
 
 
+@pytest.mark.slow
 def test_a_folder_of_something_else_is_not_replaced(results, tmp_path):
     """Not even a site with a file of somebody's own in it."""
     site = Site.write(results, tmp_path / "site")

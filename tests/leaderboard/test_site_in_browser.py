@@ -88,6 +88,7 @@ def _sort(browser, key):
     return [name for name, _ in browser.evaluate(SHOWN)]
 
 
+@pytest.mark.slow
 def test_each_page_is_silent_and_fits(browser, site):
     """Planted fault seen: a style attribute on a row. A wide table scrolls in its place, the page never does."""
     for page in sorted(site.rglob("*.html")):

@@ -105,6 +105,7 @@ def test_it_begins_as_the_same_network_and_changes_with_each_block(layer_type: s
     assert torch.equal(model(pixels).logits, first)
 
 
+@pytest.mark.slow
 def test_training_equals_a_bare_loop(tmp_path: Path, splits: Any) -> None:
     """The same network in plain torch, the scales and shifts held by hooks: equal weights, to rounding."""
     trainer = trainer_of(tmp_path / "run", splits[0], affine_after_blocks=True, optim="sgd", learning_rate=0.01)
@@ -140,6 +141,7 @@ def test_training_equals_a_bare_loop(tmp_path: Path, splits: Any) -> None:
         assert torch.allclose(found[name].double(), values.detach().double(), atol=2e-5), name
 
 
+@pytest.mark.slow
 def test_the_folder_opens_and_says_what_the_trainer_said(tmp_path: Path, splits: Any) -> None:
     """The Auto classes know it after an import; nothing of it is lost on the way."""
     trainer = trainer_of(tmp_path / "run", *splits, affine_after_blocks=True, learning_rate=0.01)
@@ -183,6 +185,7 @@ def test_transformers_alone_refuses_the_folder_and_a_study_opens_it(tmp_path: Pa
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_stop_changes_nothing(tmp_path: Path, splits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def made(out: str) -> Any:
         return trainer_of(tmp_path / out, *splits, affine_after_blocks=True, save_steps=2)
@@ -212,6 +215,7 @@ def test_other_networks_are_refused_before_anything_is_written(tmp_path: Path, s
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_the_command_line_trains_and_predicts(tmp_path: Path, coco: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--argument affine_after_blocks=true`, and `oochub predict` with its folder."""
     given = ["affine_after_blocks=true", "max_steps=2", f"cache_dir={tmp_path / 'pixels'}"]

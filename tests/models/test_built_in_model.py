@@ -52,6 +52,7 @@ def test_each_reads_its_inputs_and_no_others(name):
     assert set(own.inputs) <= set(ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "inputs"), [(name, each) for name in list_model_names() for each in find_built_in(name).inputs]
 )
@@ -80,6 +81,7 @@ def test_each_kind_of_input_has_one_default(inputs):
         assert [choose_built_in(None, kind, boxes=boxes)] == defaults
 
 
+@pytest.mark.slow
 def test_sizes_are_those_of_the_papers():
     """Millions of weights as they are printed elsewhere.
 

@@ -140,6 +140,7 @@ def bare_outputs(inputs: str, folder: Path, train: Dataset, test: Dataset) -> np
         return model(**given).logits.numpy()
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_a_bare_pass(trained: tuple[str, str, Path, DatasetDict]) -> None:
     """From the folder alone; features give the outputs back through the stored head.
 

@@ -91,6 +91,7 @@ def test_sizes_are_those_of_wilds():
     assert sum(model.config.node_sizes) == 174 and sum(model.config.edge_sizes) == 13
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["erm", "group_dro"])
 def test_trained_opened_and_predicted(objective, raw, tmp_path):
     """From a config alone, with labels that are unknown in part; its answers beat guessing."""

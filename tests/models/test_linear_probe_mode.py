@@ -222,6 +222,7 @@ def test_without_validation_a_fifth_of_train_chooses(encoder):
     np.testing.assert_allclose(log_softmax(made.logits, 1), expected, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_features_are_kept_and_damage_is_made_again(encoder, data, monkeypatch):
     """Fault planted: the key without the pooling; a file without a look at its digest."""
     folder, _ = encoder
@@ -246,6 +247,7 @@ def test_features_are_kept_and_damage_is_made_again(encoder, data, monkeypatch):
     assert files[0].read_bytes() != whole
 
 
+@pytest.mark.slow
 def test_every_detector_and_odin_run(data, tmp_path):
     """On an encoder, a classifier and a model of images and texts; ODIN moves the images by gradients."""
     for name in ("resnet", "classifier", "clip"):

@@ -104,6 +104,7 @@ def test_a_data_set_that_names_a_part_of_the_model_s_classes_as_the_model_does()
     assert found.outputs == ((726,), (162,)) and not found.details
 
 
+@pytest.mark.slow
 def test_all_that_does_not_fit_is_in_one_message():
     with pytest.raises(OochubError) as caught:
         match_classes(HUB, ["bulldog", "corgi", "dachshund", "labrador", "crane"])

@@ -128,6 +128,7 @@ def _sets(odin):
     return [Predictions(p.table, replace(p.metadata, config=c)) for p, c in ((inside, "inside"), (outside, "ood"))]
 
 
+@pytest.mark.slow
 def test_the_detector_reads_only_what_was_made_for_it(tmp_path):
     """Planted fault seen: a detector of another epsilon scored in silence."""
     sets = _sets(_EPSILON)

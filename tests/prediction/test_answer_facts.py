@@ -50,6 +50,7 @@ def test_the_digest_is_that_of_json_and_bytes(n, kind):
     assert digest_rows(made.rows, made.metadata) == read_answer_facts(made.rows, made.metadata).digest == expected
 
 
+@pytest.mark.slow
 def test_one_pass_gives_the_summary_of_every_row(tmp_path):
     """Of rows in several blocks, in memory and in a file. Planted and seen: the labels of the first block for all."""
     rng = np.random.default_rng(0)

@@ -35,6 +35,7 @@ def test_text_comes_back(tables, times):
     assert given.to_pydict() == wanted.to_pydict()
 
 
+@pytest.mark.slow
 def test_a_file_is_held_in_few_bytes_and_given_as_it_is(tmp_path):
     """Of a row the id takes 10 bytes (6 digits and where they begin), label 8, split, side and group 1 each.
 

@@ -135,6 +135,7 @@ def test_parts_of_another_prediction_are_removed_and_said(model, data, tmp_path,
         same(predicted(model, data, out=tmp_path / "p.parquet", dtype="bfloat16"), whole)
 
 
+@pytest.mark.slow
 def test_a_model_object_and_a_stream_begin_anew(model, data, tmp_path, small_parts, calls):
     network = ResNetForImageClassification.from_pretrained(model)
     for name, source in {
@@ -160,6 +161,7 @@ def folder(model, data, tmp_path, small_parts, monkeypatch):
     return tmp_path / "many.parquet"
 
 
+@pytest.mark.slow
 def test_a_large_prediction_is_a_folder(folder, tmp_path):
     """Fault planted: parts in the order of their names as numbers without zeros."""
     one, many = Predictions.load(tmp_path / "one.parquet"), Predictions.load(folder)
@@ -223,6 +225,7 @@ def test_small_pictures_of_another_folder_are_refused(folder):
         Predictions.load(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["part-00000.parquet", "part-{}.parquet"])
 def test_a_manifest_of_a_hundred_thousand_parts(folder, name):
     """Said before a part is opened. Seen: the first part opened a hundred thousand times, for minutes."""

@@ -87,6 +87,7 @@ def test_every_column_is_carried(folder, data):
     assert predictions.metadata.benchmark == "nooch" and "partial" in " ".join(predictions.metadata.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["ce_car", "all"])
 def test_a_plainly_loaded_repository_is_the_benchmark(config, raw, tmp_path):
     """Built, renamed, loaded by `datasets` alone: predictions and report say what those of the benchmark say.

@@ -111,6 +111,7 @@ def _key(*given, **settings):
     return oochub.predict(*given, **settings).metadata.provenance["key"]
 
 
+@pytest.mark.slow
 def test_every_setting_counts(model, tmp_path):
     """Faults planted, each alone: a setting left out of the key; a new keyword of predict that _CHANGES lacks."""
     data = load_dataset("imagefolder", data_dir=str(_folder(tmp_path / "pictures")))
@@ -140,6 +141,7 @@ def _loaded(root):
     return data.cast_column("label", pictures().features["label"])
 
 
+@pytest.mark.slow
 def test_every_change_of_the_data_counts(model, tmp_path):
     """An image of the same name, size and time of writing, which `datasets` does not notice, included.
 
@@ -235,7 +237,7 @@ print(made.digest)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_processes_share_a_cache(model):
     """Both begin on an empty cache; what lies there afterwards is whole, and a third takes it."""
     helpers = str(Path(__file__).parents[1] / "helpers")

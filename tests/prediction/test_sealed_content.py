@@ -114,6 +114,7 @@ def _damaged(content, seed):
     return bytes(damaged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["sealed", "resealed", "resealed without checksums"])
 def test_damage_is_an_error_or_the_same_numbers(tmp_path, how):
     """Bytes changed at random, in 300 copies; of those that are sealed again afterwards, no checksum tells either.

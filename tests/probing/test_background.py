@@ -78,6 +78,7 @@ def test_a_model_that_sees_the_background_alone(world):
     assert found.gap_log_odds == pytest.approx(2 * (red - blue), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_model_that_sees_the_object_alone(world):
     """By hand: no background changes a logit; without the object it sees the two backgrounds' gray, one answer."""
     report = audit(Onlooker("object"), *world)
@@ -92,6 +93,7 @@ def test_a_model_that_sees_the_object_alone(world):
     assert verdict(report) == verdict(plain) and plain.background is None
 
 
+@pytest.mark.slow
 def test_what_is_said_of_the_background(world, tmp_path):
     report = audit(Onlooker("background"), *world, out=tmp_path / "audit")
     words = "names the class of an object less often on a background of another class than on one of its own"
@@ -110,6 +112,7 @@ def test_what_is_said_of_the_background(world, tmp_path):
     assert to_json(Report.load(tmp_path / "audit" / "report.json")) == to_json(report)
 
 
+@pytest.mark.slow
 def test_every_state_of_a_mask_is_counted(world, tmp_path):
     """One row each: no file, another size, empty, all of the image. Fault planted: a mask of another size resized."""
     masks = tmp_path / "masks"
@@ -138,6 +141,7 @@ def test_every_state_of_a_mask_is_counted(world, tmp_path):
         audit(Onlooker("object"), world[0], masks)
 
 
+@pytest.mark.slow
 def test_rows_are_drawn_by_a_seed(world):
     def ids(**settings):
         found = audit(Onlooker("object"), *world, probe_settings={"rows": 7, **settings}).background
@@ -203,6 +207,7 @@ def model(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_answers_are_kept_and_a_run_that_was_ended_goes_on(model, world, tmp_path, monkeypatch):
     """The model answers once for each part; faults planted: a key without the masks, one without the seed."""
     monkeypatch.setenv("OOCHUB_CACHE", str(tmp_path / "cache"))
@@ -370,6 +375,7 @@ def test_a_stream_has_no_probe(model, world, monkeypatch):
         oochub.audit(model, streams, probe="background", probe_settings={"masks": world[1]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seeds",
     [

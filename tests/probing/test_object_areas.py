@@ -61,6 +61,7 @@ def _union(annotations, image, category, height, width):
     return union
 
 
+@pytest.mark.slow
 def test_masks_of_a_constructed_waterbirds(tmp_path):
     """In CUB's layout, by the rows' ids: the bird by its own mask. Fault planted: masks above 200 of 255."""
     birds = toy_cub(tmp_path / "raw", size=10)
@@ -88,6 +89,7 @@ def test_masks_of_a_constructed_waterbirds(tmp_path):
     assert (found.n, found.thing, dict(found.left_out)) == (len(rows.places), None, {})
 
 
+@pytest.mark.slow
 def test_annotations_of_a_toy_coco(coco, tmp_path):
     """Rows with a car alone are altered, by pycocotools' own masks; the others lend theirs. Fault planted: all are."""
     pytest.importorskip("pycocotools")
@@ -206,6 +208,7 @@ def test_a_segmenter_finds_the_object():
         SegmentedAreas(_segments(["sea", "land", "boot"])).begin(rows.rows)
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, monkeypatch, capsys):
     """As its user types it; twice, and the second time no model runs."""
     planted_folder(tmp_path / "squares", train=4, test=10)

@@ -114,6 +114,7 @@ def test_each_rank_makes_its_parts(model, data, tmp_path, put, as_ranks):
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_divided(model, data, tmp_path, put, as_ranks, monkeypatch):
     """Fault planted: ranks that divide all parts, or those that they see after the others have begun."""
     whole = predicted(model, data, out=tmp_path / "whole.parquet")
@@ -226,8 +227,8 @@ def test_torchrun_gives_what_one_process_gives(job, alone, tmp_path):
     same(Predictions.load(tmp_path / "two.parquet"), alone)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("next_ranks", [3, *(pytest.param(ranks, marks=pytest.mark.campaign) for ranks in (1, 2))])
+@pytest.mark.campaign
+@pytest.mark.parametrize("next_ranks", [1, 2, 3])
 def test_a_rank_that_is_killed(job, alone, tmp_path, next_ranks):
     """Torchrun stops the others; what is complete is kept, for any number of processes."""
     out = tmp_path / "p.parquet"

@@ -15,6 +15,7 @@ pytestmark = [
 VIEWS = [(media, width, scheme) for media, width in (("screen", 1280), ("screen", 420), ("print", 688))
          for scheme in ("light", "dark")]  # fmt: skip
 """688 px are A4 without its margins."""
+_FEW = [("screen", 1280, "light"), ("screen", 420, "dark"), ("print", 688, "light")]
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +40,20 @@ def page(request, tmp_path):
     return path
 
 
-def _everyday(name):
-    return name if name == "nooch" else pytest.param(name, marks=pytest.mark.slow)
+_NAMES = (*PAGES, "leaderboard", "board", "entry")
 
 
-@pytest.mark.parametrize("page", [_everyday(name) for name in (*PAGES, "leaderboard", "board", "entry")], indirect=True)
-def test_everybody_can_read_the_page(browser, page):
+@pytest.mark.parametrize(
+    ("page", "views"),
+    [
+        *(pytest.param(name, _FEW, marks=() if name == "nooch" else pytest.mark.slow) for name in _NAMES),
+        *(pytest.param(name, VIEWS, marks=pytest.mark.campaign) for name in _NAMES),
+    ],
+    indirect=["page"],
+)
+def test_everybody_can_read_the_page(browser, page, views):
     """Planted faults: images without words; a gray of rules for the text of charts; tables that scroll on paper."""
-    for media, width, scheme in VIEWS:
+    for media, width, scheme in views:
         view = f"{media}, {width} px, {scheme}"
         browser.show(page, width=width, scheme=scheme, media=media)
         assert browser.evaluate("document.documentElement.scrollWidth") <= width, view

@@ -273,6 +273,7 @@ def run(monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_the_command_line(run, tmp_path):
     paths = [report_given.save(tmp_path / f"{i}.json") for i, report_given in enumerate(reports_of(VALUES))]
     outputs = {name: tmp_path / f"table.{name}" for name in ("markdown", "latex", "csv")}

@@ -158,6 +158,7 @@ def test_equal_detectors_are_seldom_told_apart():
     assert np.mean([" beat" in words._describe_failures(rows).replace("to beat", "") for rows in draws]) <= 0.09
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.floats(-1, 1)), min_size=2, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_no_claim_without_its_test(cases):

@@ -144,7 +144,8 @@ def complete():
 
 
 @pytest.mark.parametrize(
-    "metric", [pytest.param(name, marks=() if k % 6 == 0 else pytest.mark.campaign) for k, name in enumerate(METRICS)]
+    "metric",
+    [pytest.param(name, marks=pytest.mark.campaign if k % 6 else pytest.mark.slow) for k, name in enumerate(METRICS)],
 )
 def test_a_metric_alone_and_with_every_other(metric, complete, tmp_path, monkeypatch):
     """Each metric of the catalog is rendered every day, with the first; all pairs are a campaign."""

@@ -143,6 +143,7 @@ def _look(browser, path):
     return seen["text"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind", [name if name == "own" else pytest.param(name, marks=pytest.mark.slow) for name in MADE]
 )

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pytest
 import reports
 from PIL import Image
 
@@ -59,6 +60,7 @@ def test_pictures_of_unknown_size_have_no_boxes():
     assert page.count("<img") == 2 and 'class="box' not in page.partition("</style>")[2]
 
 
+@pytest.mark.slow
 def test_boxes_beyond_the_budget_are_left_out_and_said():
     """Planted and seen: a budget that a left out image uses up."""
     report = _report(width=[200] * 2, height=[100] * 2)

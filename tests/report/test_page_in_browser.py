@@ -96,6 +96,7 @@ def _every_section():
     return report | {key: probed_report()[key] for key in ("contexts", "background")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("long", [False, True], ids=["plain", "long-names"])
 def test_the_sections_stand_in_one_line(browser, tmp_path, long):
     """Of nine sections at 1,280 pixels. Planted fault: without `.what{flex:1}` they wrap."""
@@ -114,6 +115,7 @@ Object.fromEntries(["tbody tr", ".strip", "details"].map(each =>
 """
 
 
+@pytest.mark.slow
 def test_found_contexts_fit_a_screen(browser, tmp_path):
     """Seven contexts, images of five, checks of each: 800 pixels high until a reader unfolds all; paper has all.
 

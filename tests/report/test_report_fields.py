@@ -87,6 +87,7 @@ def _read(folder, content):
     return Report.load(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(CONTENT))
 def test_a_changed_field_is_named_or_shown(name, tmp_path):
     """250 changes a report, seeded; all 17,440 of them are tried by hand when the records change.

@@ -49,6 +49,7 @@ def record(folder):
     return BuildRecord.of(oochub.load(folder)["test"].info).facts.found_contexts
 
 
+@pytest.mark.slow
 def test_page_asks_for_both_halves_of_rows_on_which_nothing_was_chosen(found, tmp_path):
     dark = {f"dark/has/test/r{row}" for row in (0, 2, 4)}
     bright = {f"dark/lacks/test/r{row}" for row in (1, 3, 5)}
@@ -63,6 +64,7 @@ def test_page_asks_for_both_halves_of_rows_on_which_nothing_was_chosen(found, tm
     assert _cards(context_page(oochub.load(found), rows=12)) == _cards(page)
 
 
+@pytest.mark.slow
 def test_counts_by_hand_of_two_raters(found, tmp_path):
     """r0: wrong by one, right by the other: a tie is wrong. r2: right by both. r1, r3: wrong. r4, r5: open."""
     before = oochub.load(found)
@@ -82,6 +84,7 @@ def test_counts_by_hand_of_two_raters(found, tmp_path):
     assert store_answers(found, [other]).checks["dark"].checked_without == 0  # the answers before are replaced
 
 
+@pytest.mark.slow
 def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
     """Beside them as from their folder, and the next command is said, which takes the answers.
 
@@ -126,6 +129,7 @@ def test_the_page_comes_with_the_contexts(found, tmp_path, monkeypatch, capsys):
     assert code == 2 and "is not a page" in said.err and (tmp_path / "again_check.html").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_refusals(found, tmp_path):
     files = sorted((found / "data").iterdir())
     for answers, said in (

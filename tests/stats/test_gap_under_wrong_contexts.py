@@ -79,6 +79,7 @@ def test_the_worst_case_is_the_worst_of_all_rates_that_may_be(means):
     assert (worst.low, worst.high) == pytest.approx((min(gaps), max(gaps)), abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judged", [40, 2000])
 @pytest.mark.parametrize("depends", [None, "against", "with"])
 def test_the_bounds_hold_the_truth(depends, judged):

@@ -1,5 +1,7 @@
 """Resamples of cells of scores against resamples of rows that are scored as by scikit-learn; coverage of intervals."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve
@@ -55,6 +57,7 @@ def test_ends_are_those_of_resampled_rows(case: str, positive: str) -> None:
     assert np.quantile(of_cells, (0.025, 0.5, 0.975)) == pytest.approx([low, middle, high], abs=0.07 * (high - low))
 
 
+@pytest.mark.slow
 def test_ties_of_several_rows_are_those_of_resampled_rows() -> None:
     """Cells of one to three rows of either kind; the mean of 20,000 resamples by cells against 4,000 by scikit-learn.
 
@@ -109,9 +112,16 @@ def test_another_form_is_refused() -> None:
         resampled_precision_area(np.arange(3), np.arange(3), Sampling(), "linear")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("positive", ["id", "ood"])
-@pytest.mark.parametrize(("ood", "apart", "least"), [(0.4, 1.0, 0.93), (0.98, 2.0, 0.90), (0.02, 1.0, 0.90)])
+_CASES = [*product([(0.4, 1.0, 0.93), (0.98, 2.0, 0.90), (0.02, 1.0, 0.90)], ["id", "ood"])]
+
+
+@pytest.mark.parametrize(
+    ("ood", "apart", "least", "positive"),
+    [
+        pytest.param(*case, side, marks=pytest.mark.slow if k in (3, 5) else pytest.mark.campaign)
+        for k, (case, side) in enumerate(_CASES)
+    ],
+)
 def test_intervals_cover(ood: float, apart: float, least: float, positive: str) -> None:
     """Of 300 samples of 2,000 rows, the share whose interval has the average precision of two million.
 

@@ -181,6 +181,7 @@ def test_the_interval_of_shares_covers(n, gap, share):
     assert 0.917 <= covered / 400 <= 0.983
 
 
+@pytest.mark.slow
 def test_the_level_is_kept():
     """Over all tables of given margins, by their chance; on average over margins, for each alone has few tables.
 

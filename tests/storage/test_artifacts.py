@@ -57,6 +57,7 @@ def test_something_else_is_not_replaced(tmp_path, name):
             check_writable(target, kind=kind)
 
 
+@pytest.mark.slow
 def test_own_files_are_replaced(tmp_path, report, predictions):
     """Each twice; and an empty file, which `touch` or `mktemp` makes, by anything."""
     for _ in range(2):

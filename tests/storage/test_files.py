@@ -229,6 +229,7 @@ def test_a_read_only_file_system_is_said_before_work():
         check_writable("/proc/a.txt")
 
 
+@pytest.mark.slow
 def test_two_writers_notice_each_other(tmp_path):
     """Planted fault seen: a lock of each process's own. A killed holder holds nothing, and no lock file stays."""
     code = (

@@ -43,6 +43,7 @@ def _brute_force(counts: pd.DataFrame) -> tuple[bool, bool]:
     return first, second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("variant", "table"), [("paper", TABLE_2), ("released", RELEASED)])
 def test_the_challenges_against_brute_force(variant, table):
     """As the paper says, three are one-to-one, but for a mountain that no test image shows, and three many-to-many.
@@ -60,6 +61,7 @@ def test_the_challenges_against_brute_force(variant, table):
     assert medium.not_one_to_one == ("bulldog and mountain have no correlation in test: no image is on mountain",)
 
 
+@pytest.mark.slow
 def test_random_counts_against_brute_force():
     """Small random compositions, most of them neither; a few of each kind are among them."""
     rng, seen = np.random.default_rng(0), set()

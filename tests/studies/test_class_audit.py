@@ -91,6 +91,7 @@ def _left(result, published=False):
     return (len(rows) - rows["removed_by"].value_counts(sort=False).cumsum()).to_dict()
 
 
+@pytest.mark.slow
 def test_every_class_as_by_a_plain_walk(audited):
     """Planted faults seen: instance hypernyms left out of a hand-made tree; `widened` without its topmost rule."""
     result, edges = audited
@@ -200,6 +201,7 @@ def test_the_example_of_the_paper():
     )
 
 
+@pytest.mark.slow
 def test_filters_in_any_order_remove_the_same():
     """Order decides which filter is named, never whether a class is kept."""
     names = ORDERS["3.2"]
@@ -209,6 +211,7 @@ def test_filters_in_any_order_remove_the_same():
     ).all()
 
 
+@pytest.mark.slow
 @NEEDS_WORDNET
 def test_shipped_facts_are_wordnet_s(real_data, tmp_path):
     """Made anew from Debian's WordNet and the two lists, the file is the same to the byte."""
@@ -299,6 +302,7 @@ def test_audit_says_what_is_wrong(wrong, message):
         class_audit(**wrong)
 
 
+@pytest.mark.slow
 def test_by_the_command_line(monkeypatch, capsys, tmp_path):
     monkeypatch.delenv("OOCHUB_DATA", raising=False)
 

@@ -194,6 +194,7 @@ def test_the_best_description_as_by_transformers(clip, data):
     assert sum(estimate * estimate.n for estimate in match.groups.values() if estimate.n) == pytest.approx(both)
 
 
+@pytest.mark.slow
 def test_the_command_prints_the_model_s_score(run, clip, spawrious):
     from oochub.studies.spawrious.cleanliness.description_match import description_match
 

@@ -64,6 +64,7 @@ def test_a_composition_is_checked(run, file, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_composition_is_built(run, file, spawrious):
     """Plain `datasets` loads it; the correlations beside it are those of its rows. Fault planted: n of the release."""
     code, output, _ = run("spawrious", "compose", file, "--out", "repo", "--data-dir", spawrious)
@@ -82,6 +83,7 @@ def test_a_composition_is_built(run, file, spawrious):
     assert again == (code, output, again[2])
 
 
+@pytest.mark.slow
 def test_a_search_leaves_files_that_compose(run, spawrious, tmp_path, monkeypatch):
     """Features are extracted once; the proposals are compositions of the form."""
     monkeypatch.setattr("oochub.studies.spawrious.composition.composition_search._LEAST_STEPS", 20)

@@ -41,6 +41,7 @@ def few_steps(monkeypatch):
     monkeypatch.setattr("oochub.studies.spawrious.composition.composition_search._LEAST_STEPS", 120)
 
 
+@pytest.mark.slow
 def test_a_head_is_as_good_as_scikit_learns():
     """The numbers of rows are those of the composition, and the accuracies those of a logistic regression on them.
 
@@ -73,6 +74,7 @@ def test_what_ranks_shares_no_picture_with_what_confirms(few_steps):
     assert found.accuracy < 0.5 and found.confirmed > 0.9
 
 
+@pytest.mark.slow
 def test_training_and_test_share_a_folder_and_no_picture(few_steps):
     """The test takes what training leaves of a folder. Features are noise: who has seen it knows it, and nobody else.
 
@@ -89,6 +91,7 @@ def test_training_and_test_share_a_folder_and_no_picture(few_steps):
     assert found.accuracy < 0.55 and found.confirmed < 0.55
 
 
+@pytest.mark.slow
 def test_the_ranking_and_what_is_proposed(few_steps):
     """Easiest first, by the first half; fewer than three propose nothing. Fault planted: the order reversed."""
     compositions = random_compositions(4, form="m2m")
@@ -126,8 +129,8 @@ def _search_of_toy(folder, form: str, **world) -> CompositionSearch:
     return composition_search(random_compositions(30, form=form, seed=1), features)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("form", ["m2m", pytest.param("o2o", marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("form", ["m2m", "o2o"])
 def test_the_toys_compositions_differ_and_the_controls_do_not(form, tmp_path):
     """Other images and heads confirm which are hard; on the control they do not.
 

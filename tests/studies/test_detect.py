@@ -381,6 +381,7 @@ def test_by_command_with_a_model_that_fails(models, imagenet, toy_study, tmp_pat
     assert report["energy/imagenet_1k/imagenet_ood/auroc_failure"].n == 30 + 16
 
 
+@pytest.mark.slow
 def test_wrong_words_are_said_before_anything_starts(models, imagenet, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("oochub.prediction.predict.predict", lambda *a, **k: pytest.fail("it started"))
     rest = ["--data-dir", imagenet, "--out", tmp_path / "s"]
@@ -505,13 +506,14 @@ def test_texts_hold_every_cell(toy_study):
         assert csv.count("\n") == len(table.frame) + 1
 
 
+@pytest.mark.slow
 def test_two_studies_in_one_folder_notice_each_other(models, options, tmp_path):
     """Planted fault: the study without the lock."""
     with lock_target(tmp_path / "s"), pytest.raises(oochub.OochubError, match="Another process writes"):
         study(models, tmp_path / "s", **options)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_processes_of_torchrun_make_one_study(models, imagenet, options, tmp_path):
     """Two real processes: the numbers of one, each file written once, said once; a model that fails does not hang them.
 

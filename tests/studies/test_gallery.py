@@ -368,6 +368,7 @@ def test_wrong_turns_of_the_figure(cars, tmp_path):
         gallery(erm, cars, coco=tmp_path)
 
 
+@pytest.mark.slow
 def test_an_export_is_whole_or_not_there(run, cars, coco, tmp_path, monkeypatch):
     predicted(cars).save(tmp_path / "erm.parquet")
     (tmp_path / "x.csv").write_text("what I marked")
@@ -401,6 +402,7 @@ def run(monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_the_command(run, cars, coco, tmp_path):
     """It ends with the paths that it wrote; the export is the choice with an empty column for the reader."""
     erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
@@ -421,6 +423,7 @@ def test_the_command(run, cars, coco, tmp_path):
     assert code == 0 and json.loads(output) == {"figure": str(out)}, err
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_task_of_all(run, coco, tmp_path):
     """One file of a model with an output a class; the task's images come from nooch/all."""
     data = load_dataset("nooch", "all", data_dir=str(coco), split="test")

@@ -122,8 +122,8 @@ def _killed(times: int, count: int, folder: Path) -> None:
         print(count, "processes, seed", seed, dict(ends), file=file)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [2, pytest.param(1, marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("count", [1, 2])
 def test_killed_a_few_times(count: int, tmp_path: Path) -> None:
     """Fault seen on two: a process that wrote a list before the other had written what the folder is."""
     _killed(2, count, tmp_path)

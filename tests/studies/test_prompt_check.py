@@ -85,6 +85,7 @@ def models(tmp_path_factory):
     return tiny_generators.pipeline(folder / "sd"), tiny_generators.captioner(folder / "says")
 
 
+@pytest.mark.slow
 def test_from_a_prompt_to_a_verdict_by_the_command_line(monkeypatch, capsys, models, tmp_path):
     """All images are kept, each that of its seed; planted fault seen: the dropped ones are left out."""
     import diffusers

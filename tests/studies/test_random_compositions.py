@@ -17,6 +17,7 @@ def _seen_by_erm(composition) -> tuple:
     return tuple(sorted((part.split, *part[2:]) for part in slices))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "kind"), [("o2o", "one-to-one"), ("m2m", "many-to-many")])
 def test_each_satisfies_its_equation(form, kind):
     """Faults planted: a test background that is the breed's own, a half that keeps its backgrounds in the test."""

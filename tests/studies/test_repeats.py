@@ -140,7 +140,7 @@ def test_the_runs_are_those_of_the_page(repeats, runs):
         assert of_table["out_of_context"].tolist() == pytest.approx([first], abs=1e-9)
 
 
-@pytest.mark.slow  # two processes are begun
+@pytest.mark.campaign  # two processes are begun
 def test_a_run_is_done_at_its_place(tmp_path, monkeypatch):
     """A process of its own gets threads and instructions; a finished run is read; the environment is as before."""
     run, before = runs_again()[0], dict(os.environ)

@@ -136,12 +136,14 @@ def check_findings(runs: pd.DataFrame) -> None:
         assert all(hard[method][1] > hard[other][2] for method in APART), other
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_script_makes_of_the_runs(tmp_path, runs):
     results.main(table=TABLE, out=tmp_path / "results.md", picture=tmp_path / "results.png")
     assert (tmp_path / "results.md").read_bytes() == (DOCS / "results.md").read_bytes()
     assert (tmp_path / "results.png").stat().st_size > 10_000 and (DOCS / "figures" / "results.png").is_file()
 
 
+@pytest.mark.slow
 def test_a_changed_number_changes_the_page(runs, about, text, others):
     """Planted: one run's number, one verdict's side."""
     assert results.page(runs, about, **others) == text
@@ -157,6 +159,7 @@ def test_numbers_and_verdicts(runs, text):
     check_words(text, runs)
 
 
+@pytest.mark.slow
 def test_a_wrong_rule_is_seen(runs, about, text, monkeypatch):
     """Planted: the rule inverted; intervals over test images alone; a method left out of the lists."""
     beats, worse, same = results_numbers.BEATS, results_numbers.WORSE, results_numbers.SAME
@@ -233,7 +236,7 @@ def test_what_each_method_is_given_is_that_of_the_recipes(runs):
             assert set(same["given"]) <= {results_runs.given_to(run)}, run.id
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_the_recipes_give_these_columns(tmp_path, runs, about):
     """Two steps of four runs on tiny worlds, through the code that made the table. Half a minute."""
     worlds = results_runs.render(tmp_path / "worlds", nooch=240, spawrious=10)

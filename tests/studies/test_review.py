@@ -290,6 +290,7 @@ def test_wrong_decisions_are_named(tmp_path, text, message):
         read_decisions(tmp_path / "d.csv")
 
 
+@pytest.mark.slow
 def test_from_predictions_to_a_list_by_the_command_line(monkeypatch, capsys, spawrious, tmp_path):
     """Page, decisions, list, and the page again with what was decided; unknown ids and missing parts are exit 2."""
     from oochub.data.load import load

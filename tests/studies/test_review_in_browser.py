@@ -64,6 +64,7 @@ def _saved(seen, folder, name="decisions.csv"):
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark"), (320, "light")])
 def test_page_renders_in_silence_and_fits(pair, width, scheme):
     """Planted fault seen: a `style` attribute on a card makes the console speak."""

@@ -56,6 +56,7 @@ def _truth(raw: Path, split: str) -> np.ndarray:
     return table[table["split"] == split]["y"].to_numpy()
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_scikit_learn(raw, run, tmp_path):
     """Mean and standard deviation of three seeds in numbers.csv and scores.csv; reports beside them.
 

@@ -22,7 +22,7 @@ def _run(out):
     return subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_one_data_set_from_the_raw_folder_to_the_page_and_again_after_ctrl_c(tmp_path):
     """A stop in the middle, a run, and a second one, whose numbers are the same."""
     out = tmp_path / "wilds"

@@ -31,6 +31,7 @@ def run(monkeypatch, capsys, *words):
     return stopped.value.code, streams.out, streams.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 def test_only_tasks_with_a_context_are_run(monkeypatch, capsys, coco, surplus, alpha):
     """Planted faults seen: an alpha that is not passed on, the classes with a context left out."""

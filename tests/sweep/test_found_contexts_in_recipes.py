@@ -62,7 +62,7 @@ def swept(monkeypatch, *words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("track", [(), ("--features",)])
+@pytest.mark.parametrize("track", [pytest.param((), marks=pytest.mark.campaign), ("--features",)])
 def test_a_recipe_trains_on_found_groups(tmp_path, monkeypatch, found, track):
     (tmp_path / "own.toml").write_text(RECIPE)
     swept(monkeypatch, "own.toml", "--out", "runs", *track)
@@ -77,7 +77,7 @@ def test_a_recipe_trains_on_found_groups(tmp_path, monkeypatch, found, track):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("track", [(), ("--features",)])
+@pytest.mark.parametrize("track", [pytest.param((), marks=pytest.mark.campaign), ("--features",)])
 def test_found_environments_are_left_out_in_turn(tmp_path, monkeypatch, found, track):
     (tmp_path / "own.toml").write_text(LEFT_OUT)
     swept(monkeypatch, "own.toml", "--out", "runs", *track)

@@ -80,7 +80,7 @@ def test_every_method_trains_with_its_batches(tmp_path, spawrious):
         assert all(np.isfinite(epoch["loss"]) for epoch in log), run.method
 
 
-@pytest.mark.slow  # 24 small trainings: a minute
+@pytest.mark.campaign  # 24 small trainings: a minute
 def test_a_sweep_is_the_papers_table(tmp_path, spawrious, monkeypatch, capsys):
     """Methods by six challenges and their average, in distribution beside out of it; each again from runs.parquet.
 

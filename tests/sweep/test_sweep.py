@@ -121,6 +121,7 @@ def undisturbed(done) -> pd.DataFrame:
     return pd.read_parquet(done.table).drop(columns="seconds")
 
 
+@pytest.mark.slow
 def test_tuning_is_followed_and_nothing_is_done_twice(done, tuned):
     """ERM's rate 0.2 is taken over by GDRO, and both carried to the harder task; a second sweep does nothing."""
     table, result, out = pd.read_parquet(done.table), done, done.table.parent
@@ -179,6 +180,7 @@ def test_its_processes_leave_ctrl_c_to_the_sweep(done):
     assert calls(done.table.parent) and not (done.table.parent / "hears Ctrl-C").exists()
 
 
+@pytest.mark.slow
 def test_nothing_to_follow_is_said(tuned, tmp_path, monkeypatch):
     monkeypatch.setenv("TROUBLE", "-erm-:error")
     result = sweep(tuned, tmp_path / "out", measure=formula)
@@ -188,8 +190,8 @@ def test_nothing_to_follow_is_said(tuned, tmp_path, monkeypatch):
     assert "Nothing was selected for GDRO on spawrious/o2o_hard" in result.page.read_text()
 
 
-@pytest.mark.slow  # six processes: 15 seconds
-@pytest.mark.parametrize("how", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.campaign)])
+@pytest.mark.campaign  # six processes: 15 seconds
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
     """The sweep is killed, or interrupted, in its third run: no worker is left, and the table comes out equal.
 

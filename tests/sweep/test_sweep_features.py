@@ -134,6 +134,7 @@ def test_from_pictures_to_the_table_on_features(tmp_path, coco, counted, monkeyp
     assert json.loads(pq.read_schema(out / "selected.parquet").metadata[b"oochub"])["sweep"] == "toy"
 
 
+@pytest.mark.slow
 def test_an_mlp_head_is_a_track_of_its_own(tmp_path, coco, counted, monkeypatch, capsys):
     """From the shell: the predictions are those of the saved layers, with ReLU between, and never in another track."""
     out, text = tmp_path / "out", TOY.partition("[methods.GDRO]")[0].replace(', "nooch/ce_cow"', "")
@@ -213,6 +214,7 @@ def test_one_run_is_scored_by_both_criteria_of_nooch(tmp_path, coco, monkeypatch
     assert "ce/out_of_context/auc.sd" in pd.read_parquet(out / "selected.parquet")
 
 
+@pytest.mark.slow
 def test_a_left_out_environment_is_not_trained_on_and_measured(tmp_path, spawrious):
     """Spawrious' second environment left out: the row holds the accuracy on its validation rows alone."""
     run = Run(
@@ -262,6 +264,7 @@ objective = "erm"
 """
 
 
+@pytest.mark.slow
 def test_rows_held_out_choose_neither_the_epoch_nor_the_setting(tmp_path, spawrious, monkeypatch):
     """The chosen head's loss, by hand on each half: the table's validation is of one, its side in context of the other.
 

@@ -82,6 +82,7 @@ def by_loops(rule: str, rows: list[dict]) -> list[bool]:
     return [not row["left_out"] and chosen[row["task"], row["method"]] == row["setting"] for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES)
 def test_each_rule_equals_a_loop(rule):
     """Planted faults seen: the last of equals, means that skip a failed seed, the smaller of the two NOOCH losses."""

@@ -48,9 +48,9 @@ def _marks(task: str, method: str) -> Any:
     in_turn = method == methods[tasks.index(task) % len(methods)]
     if "civil" in task:
         return ()
-    return (
-        pytest.mark.slow if in_turn or (task.endswith("py150") and method in ("CORAL", "IRM")) else pytest.mark.campaign
-    )
+    by_tokens = task.endswith("py150") and method in ("CORAL", "IRM")
+    few = (in_turn and "poverty" not in task) or by_tokens  # PovertyMap's model takes the longest
+    return pytest.mark.slow if few else pytest.mark.campaign
 
 
 @pytest.mark.parametrize(("task", "method"), [pytest.param(*key, marks=_marks(*key)) for key in RUNS])

@@ -55,6 +55,7 @@ sys.meta_path.insert(0, Finder())
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_still_imports_ends_with_the_sweep(tmp_path):
     """A folder stands for a word to this test. Fault seen: the watch began after the imports of torch and the rest."""
     (tmp_path / "sitecustomize.py").write_text(_AT_ITS_IMPORTS)

@@ -88,6 +88,7 @@ def test_the_recipe_itself_is_right(read):
     assert sum(map(len, plan_stages(read(RECIPE)))) > 5 and read(RECIPE, variant="short").name == "own/short"
 
 
+@pytest.mark.slow
 def test_each_value_of_each_place_is_taken_or_said(read):
     """Planted faults: `check_table` of methods, of tuning.carry, and the range of draw_seed left out, each in turn."""
     content, said = tomllib.loads(RECIPE), 0

@@ -107,6 +107,7 @@ def test_equals_a_bare_loop(tmp_path: Path, splits: Any, name: str, weight: floa
     assert torch.allclose(head["bias"], second.bias, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_folder_is_a_plain_model_and_the_head_lies_apart(tmp_path: Path, splits: Any) -> None:
     trainer = trainer_of(tmp_path / "run", *splits, auxiliary_column="words")
     early = AutoModelForImageClassification.from_pretrained(
@@ -145,6 +146,7 @@ def test_a_weight_of_zero_is_plain_training(tmp_path: Path, splits: Any) -> None
     assert bytes_of(tmp_path / "one") != bytes_of(tmp_path / "plain")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given", [{}, {"forward": "per_environment", "dropout": 0.2, "gradient_accumulation_steps": 2}]
 )
@@ -173,7 +175,7 @@ def processes(folder: Path) -> None:
     trainer_of(folder / "run", made_split(160, 1, **columns(160, 5)), **given, **size).train()
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_processes_equal_one(tmp_path: Path) -> None:
     """20 steps on 16 rows in all; both heads and the network to 1e-5."""
     found = []

@@ -134,6 +134,7 @@ def test_options_that_change_the_network_are_no_heads(given):
         check_stackable(oochub.get("objective", "erm")(), RobustTrainingArguments(output_dir="x", **given))
 
 
+@pytest.mark.slow
 def test_a_stack_of_all_objectives_equals_its_heads_trained_alone():
     """Two seeds and two learning rates of each objective in one stack, against loops.
 

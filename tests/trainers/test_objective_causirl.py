@@ -52,6 +52,7 @@ def cuts_found(objective: Any, batch: Batch, kind: str) -> tuple[int, ...]:
     return fitting[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["coral", "mmd"])
 @pytest.mark.parametrize("task", TASKS)
 def test_every_loss_and_gradient_is_that_of_one_cut(task: str, kind: str) -> None:

@@ -220,7 +220,7 @@ def long_run(out: Path, folder: Path) -> RobustTrainer:
     return trainer_of(out, train, validation, objective="group_dro", num_train_epochs=8, save_steps=1, augment="flip")
 
 
-@pytest.mark.slow  # many runs, each killed: 20 seconds
+@pytest.mark.campaign  # many runs, each killed: 20 seconds
 def test_after_sigkill_at_random_moments_the_next_run_ends_equal(tmp_path: Path, folder: Path) -> None:
     """Planted: a checkpoint that counts as complete before its weights are written is taken up, and the run fails.
 

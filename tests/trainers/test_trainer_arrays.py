@@ -52,6 +52,7 @@ def made(out: Path, train: Dataset, validation: Any = None, *, objective: str = 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_equals_a_bare_loop(tmp_path: Path, normalize: bool, workers: int) -> None:
@@ -86,6 +87,7 @@ def test_equals_a_bare_loop(tmp_path: Path, normalize: bool, workers: int) -> No
     assert record["shape"] == [BANDS, SIZE, SIZE] and len(record["std"]) == (BANDS if normalize else 0)
 
 
+@pytest.mark.slow
 def test_goes_on_bit_for_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     train, validation = arrays(40, 1), arrays(20, 2)
 

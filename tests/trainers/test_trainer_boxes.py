@@ -165,6 +165,7 @@ def test_targets_that_are_wrong_are_said(column, values, words):
         _read_box_targets(Dataset.from_dict(rows | {column: values}), split="train")
 
 
+@pytest.mark.slow
 def test_a_detector_trains_predicts_and_is_scored(detector, raw, tmp_path):
     """By GroupDRO over sessions; boxes come in pixels of the image, and the score is that of the metric on them."""
     folder = str(raw("wilds/globalwheat"))

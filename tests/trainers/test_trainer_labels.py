@@ -40,6 +40,7 @@ def test_targets_of_several_labels() -> None:
     assert read_targets(turned, find_task(turned), split="train", names=NAMES).tolist() == [[0, 1, 0], [1, 0, 1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["erm", "group_dro", "mixup", "fish"])
 def test_a_run_with_several_labels(tmp_path: Path, objective: str) -> None:
     """The validation loss is the mean binary cross entropy; the folder opens as a multi-label model."""
@@ -67,6 +68,7 @@ def test_a_run_with_several_labels(tmp_path: Path, objective: str) -> None:
     assert "of which a row may have several: red, bright, none" in (result.output_dir / "README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["erm", "group_dro"])
 def test_a_run_with_numbers(tmp_path: Path, objective: str) -> None:
     train, validation = numbers(50, 1), numbers(30, 2)

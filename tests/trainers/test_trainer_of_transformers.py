@@ -55,6 +55,7 @@ def collated(rows: Any) -> dict[str, torch.Tensor]:
     return {"pixel_values": torch.from_numpy(pixels), "labels": torch.tensor([row["label"] for row in rows])}
 
 
+@pytest.mark.slow
 def test_events_are_those_of_transformers_trainer(tmp_path: Path) -> None:
     """The same events at the same steps as the Trainer of transformers has in a run of as many steps.
 
@@ -98,6 +99,7 @@ def test_events_are_those_of_transformers_trainer(tmp_path: Path) -> None:
         assert {"model", "processing_class"} <= given
 
 
+@pytest.mark.slow
 def test_early_stopping_of_transformers_is_ours(tmp_path: Path) -> None:
     """`EarlyStoppingCallback` stops where `early_stopping_patience` does, and the same epoch is kept.
 

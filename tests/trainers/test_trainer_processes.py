@@ -125,7 +125,7 @@ def test_batch_norm_sees_the_batch_of_each_process(runs: dict[int, Path]) -> Non
     assert difference > 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_two_nodes_equal_two_processes(runs: dict[int, Path], tmp_path: Path) -> None:
     """Two `torchrun --nnodes 2` of one process each, which meet on the loopback."""
     with socket.socket() as free:

@@ -92,6 +92,7 @@ def test_a_stop_at_any_step_changes_nothing(
         equal_after(case, stop, tmp_path / str(stop), splits, straight, monkeypatch)
 
 
+@pytest.mark.slow
 def test_the_moments_are_reset_once_at_the_annealing_step(
     tmp_path: Path, splits: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +112,7 @@ def test_the_moments_are_reset_once_at_the_annealing_step(
     assert [number for number, value in enumerate(moments) if value == 0] == [0, 1, ANNEAL, ANNEAL + 1]
 
 
+@pytest.mark.slow
 def test_every_objective_trains(tmp_path: Path, splits: Any) -> None:
     """Two steps of each objective of the catalog, on classes with environments, with what it needs."""
     for name in oochub.names("objective"):

@@ -99,6 +99,7 @@ def test_equals_a_bare_loop(tmp_path: Path, objective: str) -> None:
         assert torch.allclose(found[name], values, atol=1e-6), name
 
 
+@pytest.mark.slow
 def test_the_folder_opens_with_transformers(tmp_path: Path) -> None:
     trainer = trainer_of(
         tmp_path / "run", texts(120, 1), texts(40, 2), num_train_epochs=8, learning_rate=5e-3, metrics=("accuracy",)

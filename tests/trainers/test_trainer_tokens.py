@@ -67,6 +67,7 @@ def test_the_loss_of_a_row_is_the_mean_over_its_tokens():
         assert losses[row].item() == pytest.approx(sum(terms) / max(len(terms), 1), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_checkpoints_of_tied_weights_are_written_without_a_word(raw, model, tmp_path, caplog):
     """Of GPT-2 the words that are read and those that are written are one weight. Planted fault: no line left out."""
     arguments = {"num_train_epochs": 2, "per_device_train_batch_size": 64}
@@ -74,6 +75,7 @@ def test_checkpoints_of_tied_weights_are_written_without_a_word(raw, model, tmp_
     assert not [record for record in caplog.records if "shared tensor" in record.getMessage()]
 
 
+@pytest.mark.slow
 def test_predictions_are_the_most_probable_tokens(run, raw, predictions):
     """Against the model of transformers itself, row by row."""
     network = GPT2LMHeadModel.from_pretrained(run).eval()
@@ -94,6 +96,7 @@ def test_the_report_is_of_the_asked_tokens(predictions):
     assert "Token accuracy is" in report.to_markdown()
 
 
+@pytest.mark.slow
 def test_group_dro_weighs_the_repositories(raw, model, tmp_path):
     data = oochub.load("wilds/py150", data_dir=str(raw("wilds/py150")))
     objective = oochub.get("objective", "group_dro")(step_size=1.0)

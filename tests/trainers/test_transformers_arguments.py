@@ -73,6 +73,7 @@ def test_all_unknown_fields_are_named_at_once(tmp_path: Path) -> None:
         oochub.train("spawrious/o2o_hard", tmp_path / "run", arguments={"output_dir": "x"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("best", [True, False])
 def test_the_kept_weights_are_those_of_transformers_trainer(tmp_path: Path, best: bool) -> None:
     """The same descent by both trainers keeps the same epoch: the best or the last, to 1e-4 of each weight.
