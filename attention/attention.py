@@ -34,10 +34,10 @@ class _ChosenMistakes(NamedTuple):
 
     Attributes:
         label: The name of their class.
-        answer: Of the class that they were taken for.
+        answer: The name of the class that they were taken for.
         rows: Their numbers, those with the highest loss first.
         looked_at: (n,) True for the rows that they were chosen from.
-        words: Which rows these are.
+        words: In words, which rows these are.
     """
 
     label: str
@@ -53,7 +53,7 @@ def _choose_mistakes(
     """The mistakes of the first model, which the second gets right where there is one.
 
     Args:
-        predictions: Of one split by one or two models.
+        predictions: Predictions of one split by one or two models.
         label: The class of the rows; None and None take the most frequent pair, of equal ones the first by class.
         answer: The class that they were taken for.
 
@@ -133,7 +133,7 @@ class Attention:
         label: The class of the images that are shown.
         answer: The class that the first model took them for.
         n: How many rows there are of that label and answer (and right by the second model, where there is one).
-        maps: Of each model the images shown, the surest mistakes first, then those for the mean share alone.
+        maps: Maps of each model for the images shown, the surest mistakes first, then those for the mean share alone.
         settings: samples, noise, variant and seed of the maps.
         notes: What the models' predictions say of themselves, such as images that are left out.
     """
@@ -187,24 +187,24 @@ def attention(
         model: Folder or Hub id of a model, or the model itself with `processor=`.
         data: The splits, as `oochub.load` gives them.
         beside: A second model, to show where it looks in the same images.
-        split: To take the images from; None takes that of the benchmark's headline.
+        split: Split to take the images from; None takes that of the benchmark's headline.
         label: Their class, by name.
         answer: The class that the first model took them for.
         pictures: How many to show, 1 or more.
         masks: A folder of masks of the object, see `oochub.attention.object_masks`; then also up to `most` other
             images out of context, right or wrong, are mapped, for the mean share on the object.
-        most: Of those images, drawn by a fixed seed.
+        most: Maximum number of those images, drawn with a fixed seed.
         samples: See `oochub.attention.smooth_grad_cam.SmoothGradCam`; so are `noise`, `variant` and `seed`.
-        noise: Of the maps.
-        variant: Of the maps.
-        seed: Of the maps.
+        noise: Standard deviation of the noise for the maps.
+        variant: How the maps are computed, "paper" or "torchcam".
+        seed: Random seed for the noise of the maps.
         device: See `oochub.predict`; so are `cache`, `mode`, `processor`, `limit` and `skip_broken`.
         cache: See there.
         mode: See there.
         processor: See there.
         limit: See there.
         skip_broken: See there.
-        **settings: Of the mode.
+        **settings: Settings of the mode.
 
     Raises:
         OochubError: An unknown split or class, no such mistake, models that answer for other rows, answers that are no

@@ -20,16 +20,16 @@ class AttentionMap:
     """What one model looked at in one image.
 
     Attributes:
-        example_id: Of the row.
+        example_id: Id of the row.
         label: The name of its class.
-        context: Of the row; None where the data have none.
+        context: Context of the row; None if the data have none.
         model: What the model is called.
         answer: The class that it answered with, which the map speaks for.
-        probability: Of that answer, in [0, 1].
+        probability: Probability of that answer, in [0, 1].
         shown: Whether the row is one of those to look at; the others are for the mean share alone.
-        image: uint8 (h, w, 3), as the model saw it: resized and cut.
+        picture: The image, uint8 (h, w, 3), as the model saw it: resized and cut.
         map: float32 (h, w) in [0, 1], see `oochub.attention.smooth_grad_cam`.
-        mask: (h, w) True on the object; None where no mask was given.
+        mask: (h, w) True on the object; None if no mask was given.
 
     >>> corner = np.zeros((4, 4), np.float32)
     >>> corner[:2, :2] = 0.5
@@ -101,7 +101,7 @@ def measure_object_shares(maps: Sequence[AttentionMap], sampling: Sampling = Sam
     """The shares of each model, over all images, those that it got wrong and those that it got right.
 
     Args:
-        maps: With masks; those without one are left out.
+        maps: Maps to measure; those without a mask are left out.
         sampling: resamples and seed of the percentile bootstrap over images.
 
     Returns:

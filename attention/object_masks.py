@@ -72,7 +72,7 @@ as its image, named <example_id>.png, white on the object and black elsewhere.
         """The mask (h, w) of an example, which was checked; of COCO all False where the thing is not in the image.
 
         Args:
-            example_id: Of the row.
+            example_id: Id of the row.
             size: (width, height) of its image.
 
         Raises:

@@ -54,13 +54,13 @@ def make_seen_maps(
         model: Folder or Hub id, or the model itself.
         part: The rows, with `example_id` and `image`.
         splits: All splits of the data set.
-        predictions: Of these rows, in their order, by this model.
-        device: Where the model runs.
+        predictions: The model's predictions for these rows, in their order.
+        device: Device that the model runs on.
         mask: Gives the mask of an example from its id and the (width, height) of its image; None for none.
         mode: See `oochub.predict`; so are `processor` and `cache`.
         processor: See there.
         cache: See there.
-        settings: Of the mode.
+        settings: Settings of the mode.
         saliency: Settings of `SmoothGradCam`.
 
     Raises:

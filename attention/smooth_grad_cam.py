@@ -34,13 +34,14 @@ class SmoothGradCam:
     last noisy copy alone, sum_ab g^3 A in the denominator, and the range of the map stretched to [0, 1].
 
     Args:
-        network: Of a mode; `network(**inputs).logits` is (b, c). It is run in evaluation mode and left as it was.
+        network: Network of a mode; `network(**inputs).logits` is (b, c). It is run in evaluation mode and left as it
+            was.
         probe: Inputs of two images that differ, as `Input.probe` gives.
         samples: Noisy copies of each image, 1 or more.
         noise: Standard deviation of the noise, 0 or more, in units of what the network is called with: normalized
             pixels, not a share of their range.
         variant: "paper", or "torchcam".
-        seed: Of the noise.
+        seed: Random seed for the noise.
 
     Raises:
         OochubError: An unknown variant, a setting out of range; what `find_spatial_layer` raises.
@@ -150,7 +151,7 @@ class SpatialLayer(NamedTuple):
     """A layer, which of its calls in a pass is meant, and how its output lies on the image.
 
     Attributes:
-        layer: Whose output has places.
+        layer: The layer, whose output has places.
         call: The number of the call, of a layer that is called several times.
         form: "channels_first" (b, c, h, w), "channels_last" (b, h, w, c), or "tokens" (b, t, c).
         before: Tokens that are none of the image, such as a class token, before those that are.
@@ -167,7 +168,7 @@ class SpatialLayer(NamedTuple):
         """The output (b, c, h, w), a view of it.
 
         Args:
-            output: Of the layer.
+            output: Output of the layer.
             size: (height, width) of the image that the network sees.
         """
         if self.form == "channels_first":
@@ -195,8 +196,8 @@ def find_spatial_layer(network: Any, probe: Mapping[str, torch.Tensor]) -> Spati
     vision transformer that reads its class token what goes into its last block.
 
     Args:
-        network: In evaluation mode; `network(**probe).logits` is (b, c).
-        probe: With `pixel_values` of two images that differ.
+        network: A network in evaluation mode; `network(**probe).logits` is (b, c).
+        probe: Inputs with `pixel_values` of two images that differ.
 
     Raises:
         OochubError: A network that is not called with pixels, or that has no such layer.
@@ -237,7 +238,7 @@ def record_outputs(
     """A block in which what each layer of a network gives is listed, in the order of the calls.
 
     Args:
-        network: Whose layers these are.
+        network: The network that the layers belong to.
         layer: The only one that is listed; None lists all.
     """
     calls: list[tuple[nn.Module, torch.Tensor]] = []

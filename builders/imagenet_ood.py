@@ -147,8 +147,8 @@ class ImagenetOodConfig(BenchmarkConfig):
         file_list: The files that belong to `imagenet_ood` or `openimage_o`, one a line, when the list does not lie in
             the data folder as `imagenetood.txt` or `openimage_o.txt`. Without one every image of the 637 classes
             is taken, or every image.
-        held_out: Of `imagenet_1k`: this share of each class's training images, the last by name, becomes the split
-            `validation`, which `oochub train` selects its model by.
+        held_out: Only for `imagenet_1k`: this share of each class's training images, the last by name, becomes the
+            split `validation`, which `oochub train` selects its model by.
         strict: Refuse sets that are not complete, instead of noting it.
         follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
     """

@@ -111,7 +111,7 @@ class SpawriousConfig(BenchmarkConfig):
     Attributes:
         variant: "paper" names the challenges as Table 2 does; "released" as the authors' code, which permutes the
             three M2M names and swaps the environments of two breeds in one of them.
-        composition: Of `composed`: a TOML file that says which backgrounds each breed has in each environment.
+        composition: Only for `composed`: a TOML file that says which backgrounds each breed has in each environment.
         strict: Refuse folders of another size than the release's 3,168 files, instead of noting it.
         follow_links: Read images that links lead to outside the raw folder, as in a snapshot of the Hub.
     """

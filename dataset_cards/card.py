@@ -115,7 +115,7 @@ def _find_differing_configs(benchmarks: list[Benchmark]) -> str:
 
 
 def _describe_class_columns(benchmark: Benchmark) -> str:
-    """How a filter names a class: as a number. Of the side in context, else of the label; "" where there is none."""
+    """How a filter names a class: as a number. It is one of the side in context, else of the label; "" if none."""
     named = [(column, f'"{values[0]}"') for column, values in benchmark.in_context.where.items()]
     named += [("label", "name")] if benchmark.output == "classes" else []
     if not named:

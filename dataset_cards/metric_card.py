@@ -27,7 +27,7 @@ def metric_card(name: str, *, space: str | None = None) -> str:
     those of the file's class.
 
     Args:
-        name: Of the metric.
+        name: Name of the metric.
         space: The Space that the README is of, user/<name>; None is the folder.
 
     Raises:

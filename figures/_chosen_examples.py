@@ -30,20 +30,20 @@ def choose_examples(
 ) -> pd.DataFrame:
     """The examples of a binary task that tell most of a model, or of the difference of two.
 
-    Hard ones come by highest loss of the (first) model, easy ones by lowest. Of the hard positives only those count
-    whose object is larger than the mean object of the split's positives. With `than`, all come by how much lower the
-    first model's loss is than that of `than`, largest difference first, where it is lower at all; objects of any size.
-    Of equal ones the first in the file comes first.
+    Hard ones come by highest loss of the (first) model, easy ones by lowest. Only those hard positives count whose
+    object is larger than the mean object of the split's positives. With `than`, all come by how much lower the first
+    model's loss is than that of `than`, largest difference first, where it is lower at all; objects of any size. Among
+    equal ones, the first in the file comes first.
 
     Args:
-        predictions: Of one model, or of several on the same examples; the first is ranked, the others only told.
-        than: Of the model that the first one is compared with; swap the two for the reverse.
+        predictions: Predictions of one model, or of several on the same examples; only the first is ranked.
+        than: Predictions of the model that the first one is compared with; swap the two for the reverse.
         only: "ce" or "gist": hard ones by this criterion that the other calls easy, easy ones by both. None takes the
             criterion of the task.
-        kinds: Of `KINDS`; None is hard positives, hard negatives and easy positives, with `than` the hard ones.
+        kinds: Some of `KINDS`; None is hard positives, hard negatives and easy positives, with `than` the hard ones.
         most: Examples of each kind, at least 1.
         split: The split to choose from.
-        names: Of the models, `than` last; None takes the last part of their ids.
+        names: Names of the models, `than` last; None takes the last part of their ids.
 
     Returns:
         One row an example, by kind and rank: kind, example_id, split, label (the class name), `nll <model>` of each

@@ -28,10 +28,10 @@ class RankComparison:
         rank: Percentile rank of each row (n,) under the detector, in (0, 100); ties share their mean.
         baseline_rank: The same under the baseline.
         edges: Ends (b + 1,) of the histograms' bins, from 0 to 100.
-        histogram: By kind of row ("correct", "incorrect", "ood"): how many rows (b,) of `rank` lie in each bin.
+        histogram: For each kind of row ("correct", "incorrect", "ood"), how many rows (b,) of `rank` lie in each bin.
         baseline_histogram: The same of `baseline_rank`.
-        shift: By kind of row: the mean of `rank` minus `baseline_rank`, in percentile points, with DeLong's paired
-            interval and the p value of no shift; nan, with the reason, for a kind without rows.
+        shift: For each kind of row, the mean of `rank` minus `baseline_rank`, in percentile points, with DeLong's
+            paired interval and the p value of no shift; nan, with the reason, for a kind without rows.
     """
 
     rank: Array
@@ -48,8 +48,8 @@ def compare_auroc(
     """How much better a detector is than a baseline on the same rows, by paired DeLong tests.
 
     Args:
-        score: Of the detector (n,), higher = more in-distribution.
-        baseline: Of the baseline (n,), on any scale of its own.
+        score: Scores of the detector (n,), higher = more in-distribution.
+        baseline: Scores of the baseline (n,), on any scale of their own.
         is_ood: Whether the class of the row is outside the label set (n,).
         correct: Whether the classifier was right (n,); None leaves out what needs it.
         cluster: What the rows (n,) share; None if they are independent.
@@ -61,7 +61,7 @@ def compare_auroc(
         they are not corrected for their number. nan, with the reason, where a side has no row.
 
     Raises:
-        OochubError: As the metrics auroc_new_class and auroc_failure, of either score.
+        OochubError: The same as for the metrics auroc_new_class and auroc_failure, for either score.
 
     >>> found = compare_auroc([4, 3, 2, 1], [4, 1, 2, 3], [False, False, True, True])["auroc_new_class"]
     >>> found.difference, round(found.p_value, 3)
@@ -92,15 +92,15 @@ def rank_comparison(
     cluster: Any = None,
     confidence: float = 0.95,
 ) -> RankComparison:
-    """Where two detectors rank the correct ID, the incorrect ID and the OOD rows, pooled.
+    """Compares the ranks that two detectors give to the correct ID, the incorrect ID and the OOD rows, pooled.
 
         rank of a row = 100 (rows below it + half of the rows that tie with it, itself included) / n
 
     The paper does not say over which rows it ranks: here it is over all that are given.
 
     Args:
-        score: Of the detector (n,), higher = more in-distribution.
-        baseline: Of the baseline (n,), on any scale of its own.
+        score: Scores of the detector (n,), higher = more in-distribution.
+        baseline: Scores of the baseline (n,), on any scale of their own.
         is_ood: Whether the class of the row is outside the label set (n,).
         correct: Whether the classifier was right (n,), not looked at where `is_ood` holds.
         bins: Number of bins of the histograms.
@@ -112,7 +112,7 @@ def rank_comparison(
         others.
 
     Raises:
-        OochubError: As the metric auroc_failure, of either score, or bins below 1.
+        OochubError: The same as for the metric auroc_failure, for either score; bins below 1.
 
     >>> found = rank_comparison([4, 3, 2, 1], [4, 1, 2, 3], [0, 0, 1, 1], [1, 0, 0, 0], bins=2)
     >>> found.rank.tolist(), found.histogram["ood"].tolist(), float(found.shift["incorrect"].difference)
@@ -190,8 +190,8 @@ def gain_from_incorrect(score: Any, baseline: Any, is_ood: Any, correct: Any, *,
     rows are independent.
 
     Args:
-        score: Of the detector (n,), higher = more in-distribution.
-        baseline: Of the baseline (n,), on any scale of its own; MSP in the paper.
+        score: Scores of the detector (n,), higher = more in-distribution.
+        baseline: Scores of the baseline (n,), on any scale of their own; MSP in the paper.
         is_ood: Whether the class of the row is outside the label set (n,).
         correct: Whether the classifier was right (n,), not looked at where `is_ood` holds.
         confidence: Level of the interval.
@@ -201,7 +201,7 @@ def gain_from_incorrect(score: Any, baseline: Any, is_ood: Any, correct: Any, *,
         gain; no interval, with the reason, where the gain is not decided: its interval holds 0.
 
     Raises:
-        OochubError: As the metric auroc_failure, of either score.
+        OochubError: The same as for the metric auroc_failure, for either score.
 
     Source:
         ImageNet-OOD, Appendix E, Equation 2; Fieller 1954 (J. R. Statist. Soc. B 16:175-185).

@@ -37,10 +37,10 @@ def draw_rows(
     """A row for each number, the first on top, with its value in print; one that is undefined says why.
 
     Args:
-        ax: Where to draw.
-        rows: Of the chart of a section.
+        ax: Axes to draw on.
+        rows: Rows of a section's chart.
         titles: What the benchmark calls the sides, for the legend.
-        unit: Of the numbers.
+        unit: Unit of the numbers.
         bars: Draws a bar from zero to each.
     """
     scale = format_numbers.SCALES.get(unit, 1)

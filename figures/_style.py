@@ -106,16 +106,16 @@ def draw_heat_map(
     """Cells (alphas, betas) with their numbers; nan is blank; the benchmark's own cell is outlined.
 
     Args:
-        ax: Where to draw.
+        ax: Axes to draw on.
         cells: The values.
         texts: What is printed in each cell.
         alphas: Names of the rows, from below.
         betas: Names of the columns.
         own: (alpha, beta) of the benchmark.
-        colors: From low to high.
-        low: Where the colors begin; None is the smallest cell.
+        colors: Colors from low to high.
+        low: Value at which the colors begin; None is the smallest cell.
         title: What the cells are.
-        unit: Of the color bar.
+        unit: Unit of the color bar.
     """
     from matplotlib.colors import LinearSegmentedColormap, to_rgb
     from matplotlib.patches import Rectangle

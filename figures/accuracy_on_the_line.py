@@ -21,14 +21,14 @@ _NAMED = 5
 def accuracy_on_the_line(
     reports: Sequence[Report], *, metric: str | None = None, config: str | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draws a point a model with 95% intervals both ways, the dotted line of no gap, and from five models on the line.
+    """Draws one point per model with 95% intervals both ways, the dotted line of no gap, and the line from 5 models on.
 
     Shares stand on probit axes. The line is least squares through all models, with its 95% band; the five models
     farthest above it are named as far as there is room. How far each lies above, its effective robustness, is the
     table that `--plot` prints; see `oochub.report.model_line`.
 
     Args:
-        reports: A report a model, of one config of a benchmark or of several.
+        reports: One report per model, of one config of a benchmark or of several.
         metric: Its name; None takes the benchmark's primary metric.
         config: Which config, "ce_car" or "nooch/ce_car"; needed where the reports are of several.
         ax: Axes to draw on; None makes a new figure.

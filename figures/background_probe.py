@@ -17,7 +17,7 @@ def background_probe(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     """Draws the share of each kind of images for which the answer is the row's class, with its interval.
 
     Args:
-        report: Of `oochub audit --probe background`.
+        report: A report of `oochub audit --probe background`.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:

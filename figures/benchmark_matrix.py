@@ -18,17 +18,17 @@ _STRONG = 4  # the heat step from which on text is light
 
 
 def benchmark_matrix(reports: Sequence[Report], *, number: str = GAP, ax: "Axes | None" = None) -> "Axes":
-    r"""Draws a cell a model and data set with the number, its 95% interval and n; what was not evaluated is a dash.
+    r"""Draws one cell per model and data set: the number, its 95% interval and n; what was not evaluated is a dash.
 
     A cell of gaps is the darker the more points are lost out of context, in the steps of a report's page.
 
     Args:
-        reports: At most one a model and config.
+        reports: At most one report per model and config.
         number: "gap", or what `report[number]` takes, such as "out_of_context/accuracy".
         ax: Axes to draw on; None makes a new figure.
 
     Returns:
-        The axes: a column a data set, a row a model, in order of appearance from above.
+        The axes: one column per data set, one row per model, in order of appearance from above.
 
     Raises:
         OochubError: matplotlib is missing, no reports, two of one cell, or a number that no report has.

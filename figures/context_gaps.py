@@ -20,7 +20,7 @@ def context_gaps(report: Report, *, ax: "Axes | None" = None) -> "Axes":
     harder, or easier, for all classes says so.
 
     Args:
-        report: Of data with contexts that `oochub.contexts` found; twelve at most are drawn, those of the page.
+        report: Report on data with contexts that `oochub.contexts` found; at most twelve are drawn, those of the page.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Where two detectors rank the same images: right answers, wrong answers, or images out of distribution."""
+"""The ranks that two detectors give to the same images: right or wrong answers, or images out of distribution."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, get_args
@@ -38,13 +38,13 @@ def detector_ranks(
     second detector to the first with its 95% interval (DeLong, paired).
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`.
+        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns.
         detector: Its key or name; None takes the first that is not `against`.
         against: The detector that it is compared with.
         rows: "correct": right answers in distribution, "incorrect": wrong ones, "ood": images out of distribution.
         inside: The set in distribution; None takes the first without shift.
         outside: The set out of distribution; None takes the first.
-        bins: How many.
+        bins: Number of bins.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:

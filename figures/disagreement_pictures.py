@@ -36,7 +36,7 @@ def disagreement_pictures(
     Swap the two detectors for the reverse.
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`.
+        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns.
         datasets: Config to the data set that was predicted, of every set; only the images shown are decoded.
         detector: Its key or name; None takes the first that is not `against`.
         against: The detector that it is compared with.

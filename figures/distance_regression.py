@@ -52,8 +52,8 @@ class _DistanceFit:
 
     Attributes:
         detector: Key of the detector.
-        name: Of the set.
-        shift: Of the set: "covariate" or "semantic" ("none" where it has no column `shift`).
+        name: Name of the set.
+        shift: Shift of the set: "covariate" or "semantic" ("none" if it has no column `shift`).
         rows: How many rows the set has.
         distance: Mean distance (k,) of each subset, ascending.
         value: AUROC (k,) of the rows in distribution against each subset, as a fraction; or the subset's mean score.
@@ -82,10 +82,10 @@ def _fit_distances(
     The interval takes the subsets as independent, as the paper does, though they share the rows in distribution.
 
     Args:
-        scored_sets: Of `score_sets`, the set in distribution and others.
+        scored_sets: What `score_sets` returns, the set in distribution and others.
         detector: Its key or name; None takes the first.
-        nearest: Of `find_nearest_inside`; None takes the features of the scored predictions.
-        subsets: How many; the paper takes 100. Their sizes differ by at most 1.
+        nearest: What `find_nearest_inside` returns, by set; None takes the features of the scored predictions.
+        subsets: Number of subsets of each set; the paper takes 100. Their sizes differ by at most 1.
         value: "auroc" of the rows in distribution (positive) against the subset, whether its shift is covariate or
             semantic; "score" is the subset's mean score.
 
@@ -122,7 +122,7 @@ def _tabulate_fits(fits: Sequence[_DistanceFit]) -> pd.DataFrame:
     """The table of Figure 10: two rows a fit, its slope β and its intercept α.
 
     Args:
-        fits: Of `fit_distances`.
+        fits: What `fit_distances` returns.
 
     Returns:
         Columns detector, set, rows, coefficient, value, se, low, high (95%), n (subsets).
@@ -153,18 +153,18 @@ def distance_regression(
     value: Value = "auroc",
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draws one panel of Figs. 3 (left) and 10: a point a subset of similar distance, a line a set with its 95% band.
+    """Draws a panel of Figs. 3 (left) and 10: a point per subset of similar distance, a line with 95% band per set.
 
     The legend holds each line's slope β and intercept α with their intervals, as `tabulate_fits` prints them. The
     intervals take the subsets as independent, as the paper does, though they share the rows in distribution.
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`: the first in
+        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns: the first in
             distribution without shift is what the others are set against.
         detector: Its key or name; None takes the first.
         nearest: Of `oochub.evaluation.set_parts.find_nearest_inside`, by any embedding; None takes the features of the
             scored predictions.
-        subsets: Of each set, of equal size.
+        subsets: Number of subsets of each set, of equal size.
         value: "auroc" against the set in distribution, or "score": the mean score.
         ax: Axes to draw on; None makes a new figure.
 

@@ -43,7 +43,7 @@ def gallery(
     object and each context take.
 
     Args:
-        predictions: Of one model on a NOOCH task, or of several; the first is ranked.
+        predictions: Predictions of one model on a NOOCH task, or of several; the first is ranked.
         dataset: The data set that was predicted, or its split; only the images shown are decoded.
         than: Show where the first model is better than this one.
         only: "ce" or "gist": what is hard by this criterion and easy by the other.
@@ -51,7 +51,7 @@ def gallery(
         columns: Images of each kind.
         coco: The raw folder, for the outlines of object and contexts; None draws none.
         split: The split to choose from.
-        names: Of the models, `than` last; None takes the last part of their ids.
+        names: Names of the models, `than` last; None takes the last part of their ids.
         ax: Axes to fill; None makes a new figure.
 
     Returns:

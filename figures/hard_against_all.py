@@ -1,4 +1,4 @@
-"""Each task's mean loss on hard positives or negatives against that on all of them: a point a task."""
+"""Each task's mean loss on hard positives or negatives against that on all of them: one point per task."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -24,7 +24,7 @@ def hard_against_all(
     side: Side = "positive",
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draws one panel of Fig. 3: a point a task, above the diagonal where its hard examples have the higher loss.
+    """Draws one panel of Fig. 3: one point per task, above the diagonal if its hard examples have the higher loss.
 
     Tasks above the diagonal are filled, the others hollow; the eight farthest above are named as far as there is
     room. A task without hard examples of that side has no such loss and is left out and counted below the axis.

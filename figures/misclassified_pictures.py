@@ -48,12 +48,12 @@ def misclassified_pictures(
 ) -> "Axes":
     r"""Draws Fig. 4: a row for each class, its wrong answers with the highest loss, each beside a training image.
 
-    The training image is one of the class that was answered, in the same context where training has one. Where the
+    The training image is one of the class that was answered, in the same context if training has one. If the
     predictions hold features of the training split as well, it is the nearest of these by cosine; else the next one in
     the order of the data. Images are cut to squares.
 
     Args:
-        predictions: Of one class a row, with a column of contexts.
+        predictions: Predictions of one class per row, with a column of contexts.
         datasets: Config to the data set that was predicted, with its split train; only the images shown are decoded.
         label: The class whose mistakes are shown; None shows every class that has some.
         columns: Pairs of each class, at least 1.

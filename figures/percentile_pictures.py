@@ -42,13 +42,13 @@ def percentile_pictures(
     half of each pair is the image in distribution whose features are nearest by cosine. Images are cut to squares.
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`; the nearest are of the first set in
+        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns; the nearest are of the first set in
             distribution without shift.
         datasets: Config to the data set that was predicted, for both sets; only the images shown are decoded.
         nearest: Of `oochub.evaluation.set_parts.find_nearest_inside`, by any embedding; None takes the features of the
             scored predictions.
         detectors: Their keys or names; None takes all.
-        percentiles: In (0, 100].
+        percentiles: Percentiles in (0, 100].
         outside: The set out of distribution; None takes the first.
         ax: Axes to fill; None makes a new figure.
 

@@ -38,7 +38,7 @@ def random_models(
     model: str | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draws one panel of Figs. 4 and 11: a row a set, a ring an untrained model, a diamond the mean over models.
+    """Draws a panel of Figs. 4 and 11: one row per set, a ring for each untrained model, a diamond for their mean.
 
     A model that has learned nothing knows no distribution, so a sound detector stays at 50 on every set: below, it
     takes the set for more in-distribution than the set in distribution itself. The severities 1 to 5 of a corruption

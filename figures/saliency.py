@@ -22,14 +22,14 @@ _COVER = 0.75  # of a pixel, where the map is 1
 
 
 def saliency(attention: Attention, *, ax: "Axes | None" = None) -> "Axes":
-    """Draws a row of images and a row of maps for each model, a column an example.
+    """Draws a row of images and a row of maps for each model, one column per example.
 
     A map lies over the gray image, the brighter the more a place speaks for the answer above it; the answer has its
-    probability beside it. Where masks were given, the object is outlined, and the share of the map on it stands
+    probability beside it. If masks were given, the object is outlined, and the share of the map on it stands
     beside its share of the image.
 
     Args:
-        attention: Of `oochub.attention.attention.attention`.
+        attention: What `oochub.attention.attention.attention` returns.
         ax: Axes to fill; None makes a new figure.
 
     Returns:

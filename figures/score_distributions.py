@@ -41,11 +41,11 @@ def score_distributions(
     is counted in the bins at the ends, and told below the axis.
 
     Args:
-        scored_sets: Of `oochub.evaluation.detector_scores.score_sets`.
+        scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns.
         detector: Its key or name; None takes the first.
         by: "set", or "answer": the classifier's right and wrong answers of each set in distribution apart.
         sets: Those to show, in this order; None shows all.
-        bins: How many.
+        bins: Number of bins.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:

@@ -55,8 +55,8 @@ def _build_repository(
     Args:
         name: "nooch/ce_car".
         out: The folder of the repository.
-        write: Of a folder of Parquet as `datasets` names it, the folder to fill, and the builder.
-        suffix: Of the files that it writes; all configs of a repository have the same.
+        write: Gets a folder of Parquet as `datasets` names it, the folder to fill, and the builder.
+        suffix: Suffix of the files that it writes; all configs of a repository have the same.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder.
         num_proc: Processes to build with.

@@ -33,8 +33,8 @@ class AlteredAnswers:
     """The answers to the altered images of rows.
 
     Args:
-        rows: Whose images are altered.
-        seed: Of the backgrounds that are drawn.
+        rows: Rows whose images are altered.
+        seed: Random seed for drawing the backgrounds.
         key: What the model's answers depend on; None keeps nothing.
     """
 
@@ -74,9 +74,9 @@ class AlteredAnswers:
         """The images of one row, "original" and each of `VARIANTS` that it has.
 
         Args:
-            place: Of the row in the predictions.
+            place: Place of the row in the predictions.
             same: Place of the row of its class that lends a background.
-            other: Of another class.
+            other: Place of the row of another class that lends one.
         """
         numbers = {int(each): k for k, each in enumerate(self._rows.places)}
         of = [numbers[each] for each in (place, same, other) if each is not None]

@@ -75,7 +75,7 @@ def remove_object(pixels: Pixels, mask: Mask) -> Pixels | None:
 
     Args:
         pixels: uint8 (h, w, 3).
-        mask: (h, w), True on the object. Of more than 16 parts one box is put around all of them.
+        mask: (h, w), True on the object. If it has more than 16 parts, one box is put around all of them.
 
     Returns:
         uint8 (h, w, 3); None where no rectangle of background takes 5% of the image.
@@ -140,7 +140,7 @@ def draw_donors(label: NDArray[np.int64], can_lend: NDArray[np.bool_], *, seed: 
     Args:
         label: Class number of each row (n,).
         can_lend: Whether the background of a row is known (n,); only such rows are drawn.
-        seed: Of the draw.
+        seed: Random seed for the draw.
 
     Returns:
         No row is drawn for itself, and `other` never has the row's class.

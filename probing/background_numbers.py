@@ -63,8 +63,8 @@ def compare_answers(
         units: The image of each row, that which lends it a background of its class, and that of another class (n,
             3), numbers; images of a cluster have one number. None where no image lends to two rows.
         cluster: What rows (n,) share; None where they are independent.
-        resamples: Of the bootstrap.
-        seed: Of the bootstrap.
+        resamples: Number of bootstrap resamples.
+        seed: Random seed for the bootstrap.
 
     Returns:
         Changes are paired, row by row: of shares of independent rows by an adjusted Wald interval, of all else by the

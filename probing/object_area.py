@@ -1,7 +1,7 @@
-"""Where the object of an image is: what was named, else what the data themselves say.
+"""Finds the object of an image: from what was named, else from what the data themselves say.
 
 Boxes in a column of the data; what the annotations of COCO outline, polygons and run lengths, crowds included; masks as
-PNG files, a file an image, as the segmentations of CUB lie beside its images; the pixels of those classes of a
+PNG files, one per image, as the segmentations of CUB lie beside its images; the pixels of those classes of a
 semantic segmenter that are the class of the row.
 """
 
@@ -145,7 +145,7 @@ class CocoAreas(ObjectArea):
 
     Args:
         folder: Holds `annotations/`.
-        thing: In COCO's words; None takes the class of each row.
+        thing: The thing in COCO's words; None takes the class of each row.
     """
 
     def __init__(self, folder: str | Path, thing: str | None = None) -> None:

@@ -47,12 +47,12 @@ class ProbedRows:
     """Rows by their place in the predictions.
 
     Attributes:
-        splits: Of the data.
-        predictions: Of their rows.
+        splits: Splits of the data.
+        predictions: Predictions for their rows.
         places: The rows in the predictions (n,), rising.
-        is_asked: Which are asked about (n,).
-        is_lender: Which may lend their background (n,).
-        area: Where the object of the rows is.
+        is_asked: True for the rows that are asked about (n,).
+        is_lender: True for the rows that may lend their background (n,).
+        area: Says where the object of each row is.
         without: Class number of rows that have no object, whose image is all background; None for no such class.
     """
 
@@ -77,18 +77,18 @@ class ProbedRows:
         most: int,
         seed: int,
     ) -> "ProbedRows":
-        """At most so many rows of a known class, at random: the same ones for the same seed.
+        """Draws at most `most` rows of a known class at random: the same ones for the same seed.
 
         Args:
-            splits: Of the data.
-            predictions: Of their rows.
-            area: Where the object is.
-            split: Whose rows are asked about.
+            splits: Splits of the data.
+            predictions: Predictions for their rows.
+            area: Says where the object of each row is.
+            split: Split whose rows are asked about.
             usual: Rows of the predictions (n,) that lend backgrounds, at most as many as are asked about; None where
                 all of the split may.
-            present: Of a task that asks for a thing, the class of rows that have it: they alone are asked about.
-            most: How many to ask about.
-            seed: Of the draw.
+            present: If a task asks for a thing, the class of rows that have it: they alone are asked about.
+            most: Maximum number of rows to ask about.
+            seed: Random seed for the draw.
         """
         label, generator = predictions.label, np.random.default_rng([seed, 0])
         known = (predictions.split == split) & (label >= 0)

@@ -51,13 +51,13 @@ QUESTION = Question(
 def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int = 0) -> str:
     """A page with sampled rows of each context: half of those said to have it, half of those said to lack it.
 
-    The rows are drawn from those on which nothing was chosen: the rows on which the report tests. Where one half has
+    The rows are drawn from those on which nothing was chosen: the rows on which the report tests. If one half has
     too few, there are fewer.
 
     Args:
         data: The splits, with contexts that `oochub.contexts` found.
-        rows: Of each context, 2 or more.
-        seed: Of the sample.
+        rows: Number of rows for each context, 2 or more.
+        seed: Random seed for the sample.
 
     Returns:
         The HTML.
@@ -107,7 +107,7 @@ def context_page(data: Mapping[str, datasets.Dataset], *, rows: int, seed: int =
 
 
 def _load_pictures(data: Mapping[str, datasets.Dataset], rows: list[str]) -> dict[str, str]:
-    """Of rows by split/id: splits may have the same ids."""
+    """The thumbnails of rows by split/id, since splits may have the same ids."""
     pictures = dict[str, str]()
     for split, part in data.items():
         own = [row.removeprefix(f"{split}/") for row in rows if row.startswith(f"{split}/")]

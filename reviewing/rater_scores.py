@@ -19,7 +19,7 @@ class RaterScore:
     """What one rater answered.
 
     Attributes:
-        name: Of the rater: that of the file.
+        name: Name of the rater: that of the file.
         right: How many images are right.
         answered: How many have an answer.
         asked: How many were on the page.
@@ -41,7 +41,7 @@ class RaterScores:
         images: The share of images that are right by more than half of their answers, with Wilson's interval.
         asked: How many images were on the pages.
         wrong: The ids of the images that were judged and are not right.
-        same: Of the pairs of raters that answered on the same image, how many agree.
+        same: Among the pairs of raters that answered on the same image, how many agree.
         pairs: How many such pairs there are.
     """
 

@@ -110,7 +110,7 @@ class Card:
 
     Attributes:
         id: The example's id.
-        images: The judged image, and others beside it.
+        pictures: The judged image, and others beside it.
         class_id: The id of its class, "" for none.
         note: A few words beside the buttons.
     """
@@ -133,13 +133,13 @@ def make_review_page(
     """The cards as one HTML file that asks for nothing.
 
     A page cannot write files. Answers stay in the browser (localStorage, under `store`), and a button downloads them
-    with all `decisions` as a CSV, which `read_decisions` takes. Where the browser and `decisions` disagree the later
+    with all `decisions` as a CSV, which `read_decisions` takes. If the browser and `decisions` disagree, the later
     holds. The page loads nothing; its policy names the hashes of its one style and its one script.
 
     Args:
-        cards: In the order in which they are shown.
+        cards: Cards in the order in which they are shown.
         question: What is asked of each, and the answers.
-        title: Of the page, plain text.
+        title: Title of the page, plain text.
         about: What is shown, in the line at the top.
         store: The name of these answers in the browser: no two reviews share one.
         decisions: Earlier ones; those on other images are carried along.

@@ -38,8 +38,8 @@ class Measured:
     """A slope, as it is written.
 
     Attributes:
-        name: Of the slope.
-        what: In words.
+        name: Name of the slope.
+        what: What is measured, in words.
         unit: What the sizes count.
         sizes: The small and the large.
         rounds: How often both were done.
@@ -48,7 +48,7 @@ class Measured:
         cpu_most: The largest.
         wall: Seconds by the clock, which other work on the machine makes longer.
         start: CPU seconds that the size does not change.
-        bytes: On the disk, of one unit more; None where nothing is written.
+        bytes: Bytes on the disk of one unit more; None if nothing is written.
     """
 
     name: str

@@ -8,13 +8,13 @@ class Slope(NamedTuple):
     """What is measured at two sizes.
 
     Attributes:
-        name: Of the slope.
-        what: In words.
+        name: Name of the slope.
+        what: What is measured, in words.
         unit: What the sizes count.
         sizes: The small and the large.
         ready: Takes a size, gives the call.
         size_of: Bytes on the disk after the call; None where nothing is written.
-        rounds: Interleaved.
+        rounds: Number of interleaved rounds.
     """
 
     name: str

@@ -195,7 +195,7 @@ def seconds(side: Any) -> float:
 
 
 def ratios(sides: Mapping[str, Any], floor: Any) -> dict[str, float]:
-    """Of each side to the floor, the median of interleaved rounds after one to be warm."""
+    """The ratio of each side to the floor: the median of interleaved rounds after one to warm up."""
     rounds = [(*map(seconds, sides.values()), seconds(floor)) for _ in range(1 + ROUNDS)][1:]
     return {name: statistics.median(r[place] / r[-1] for r in rounds) for place, name in enumerate(sides)}
 

@@ -75,8 +75,8 @@ class RobustTrainingArguments:
         sampler: "uniform", every row once an epoch. With replacement, as many draws as rows: "class_balanced",
             "environment_balanced", "group_balanced" (by pairs of class and environment). "environments": equally many
             rows of `environments_per_batch` environments in each batch.
-        sampler_power: Of the balanced ones: a row's probability is proportional to (1 / share of its kind)^power.
-        environments_per_batch: Of the sampler "environments"; 0 for all.
+        sampler_power: Only for the balanced ones: a row's probability is proportional to (1 / share of its kind)^power.
+        environments_per_batch: Only for the sampler "environments"; 0 for all.
         forward: "joint", one forward pass a batch; "per_environment", one for each of its environments, as DomainBed
             does: BatchNorm then normalizes by the rows of one environment. In one process only.
         environment_column: Column of the training environments; None takes "environment" where there is one.
@@ -93,25 +93,25 @@ class RobustTrainingArguments:
             prediction"): a column of names or whole numbers, each a class, or of numbers or lists of them, each present
             where it is above 0. "context_area.0" is the first of each list, NOOCH's context of the highest alpha. None
             for no second head; the saved model has none.
-        auxiliary_weight: Of the second head's mean loss, which is added to the objective.
+        auxiliary_weight: Weight of the second head's mean loss, which is added to the objective.
 
     Optimizer:
         optim: "adamw", "adam", or "sgd" with momentum.
         learning_rate: The largest learning rate of the schedule.
-        weight_decay: Of every parameter, decoupled in adamw, L2 in adam and sgd.
-        momentum: Of sgd.
-        dropout: Of the features that the model's last layer sees.
+        weight_decay: Weight decay of every parameter, decoupled in adamw, L2 in adam and sgd.
+        momentum: Momentum of sgd.
+        dropout: Dropout probability for the features that the model's last layer sees.
         max_grad_norm: Gradients are clipped to this norm; 0 does not clip.
         lr_scheduler_type: "constant", "linear" or "cosine" (to zero), "exponential" or "onecycle".
-        lr_decay: Of exponential: the rate is multiplied by it after each epoch.
+        lr_decay: Only for exponential: the rate is multiplied by it after each epoch.
         warmup_ratio: Fraction of all steps in which the rate rises from zero; in onecycle, to its peak (0 is 0.3).
 
     Machine:
-        seed: Of the order of rows and the augmentation. Equal seeds on one machine give equal weights.
+        seed: Random seed for the order of rows and the augmentation. Equal seeds on one machine give equal weights.
         full_determinism: Ask torch for deterministic algorithms; those that have none give a warning.
         mixed_precision: "no", "bf16" or "fp16".
         cache: "uint8" decodes every image once into a memory-mapped file, "none" decodes in every epoch.
-        cache_dir: Where that file goes; None is `pixels` in the folder of our caches, see docs/cache.md.
+        cache_dir: Folder of that file; None is `pixels` in the folder of our caches, see docs/cache.md.
         dataloader_num_workers: Processes that decode when cache="none".
 
     Raises:

@@ -34,15 +34,15 @@ def open_backbone(
         name: A built-in model of `oochub list model`, from scratch, such as "resnet-tiny"; else a folder or Hub id of
             a classifier or of what one is made from. None takes the small built-in model for such rows.
         class_names: Names of the classes or labels in order; one name for a number.
-        problem_type: Of the model's config: "single_label_classification", "multi_label_classification" or
+        problem_type: Type in the model's config: "single_label_classification", "multi_label_classification" or
             "regression"; "boxes" makes a detector; "next_token" for tokens, of which a config says nothing.
         image_size: Height and width in pixels to which whole images are squeezed; None is what a built-in model
             says (48 for "resnet-tiny"), and what the model's own image processor does for others.
         pretrained: Load the weights; False takes the architecture alone.
-        kind: Of input that the model reads; None is images.
+        kind: Kind of input that the model reads; None is images.
         dataset: The training set; a model of arrays has its number of bands, and normalizes by its mean and deviation
             unless the folder of `name` has an `arrays.json` of that shape.
-        seed: Of the weights that are not loaded.
+        seed: Random seed for the weights that are not loaded.
 
     Returns:
         (model, processor): an image processor, a tokenizer or an ArrayProcessor; the model's config carries the names.

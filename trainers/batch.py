@@ -54,8 +54,8 @@ def mix_batches(batch: Batch, partner: Batch, weight: Tensor) -> Batch:
 
     Args:
         batch: Images.
-        partner: As many images.
-        weight: Of the first, float (n,), from 0 to 1.
+        partner: The same number of images.
+        weight: Weight of the first batch, float (n,), from 0 to 1.
 
     Returns:
         A batch with the environments and row numbers of the first.
@@ -99,7 +99,7 @@ def gather_rows(rows: Tensor) -> Tensor:
     averaged gradients over the processes, the step is that of one process on the joint batch.
 
     Args:
-        rows: Of any type, (n, ...), with the same n in every process, as Accelerate makes its batches.
+        rows: Rows of any type, (n, ...), with the same n in every process, as Accelerate makes its batches.
 
     >>> gather_rows(torch.tensor([1.0, 2.0]))
     tensor([1., 2.])

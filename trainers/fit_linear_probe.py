@@ -47,7 +47,7 @@ def fit_linear_probe(
 
     Args:
         train: Labels and environments of the training rows; its images are not read.
-        features: Of the training rows, float32 (n, d).
+        features: Features of the training rows, float32 (n, d).
         probes: The runs; arguments that are about images, folders or machines are not used.
         task: What is predicted, see `find_task`.
         evaluation: The validation rows and their features; without them the last epoch is kept.

@@ -83,8 +83,8 @@ def _compute_box_losses(logits: Tensor, label: Tensor) -> Tensor:
     numbers and 2 times 1 - generalized intersection over union.
 
     Args:
-        logits: Of q boxes float (n, q, c + 5): c classes, "no object", and the box.
-        label: Of at most m true boxes float (n, m, 5): the class number and the box; nan for none. A box is x and y of
+        logits: Logits of q boxes, float (n, q, c + 5): c classes, "no object", and the box.
+        label: At most m true boxes, float (n, m, 5): the class number and the box; nan for none. A box is x and y of
             its center, width and height, as fractions of the image.
 
     Returns:

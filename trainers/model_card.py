@@ -9,7 +9,7 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
 
     Args:
         recipe: What `RobustTrainer` writes as recipe.json.
-        citations: Of the data set and the objective.
+        citations: Citations of the data set and the objective.
 
     >>> recipe = {
     ...     "objective": {"name": "erm", "hyperparameters": {}},
@@ -75,7 +75,7 @@ def _list_labels(data: Mapping[str, Any]) -> str:
 
 
 def _describe_found(data: Mapping[str, Any]) -> list[str]:
-    """What whoever reads the card must know of environments that nobody labelled."""
+    """What a reader of the card must know of environments that nobody labelled."""
     found = data["found_environments"]
     if found is None:
         return []
@@ -90,7 +90,7 @@ def _describe_found(data: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_special(arguments: Mapping[str, Any]) -> list[str]:
-    """What whoever opens the folder must know of options that change the network."""
+    """What a user of the folder must know of options that change the network."""
     notes = []
     if arguments.get("affine_after_blocks"):
         notes += ["The Auto classes of transformers open this model after `import oochub.models.affine_resnet`."]

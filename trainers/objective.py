@@ -118,8 +118,8 @@ class Objective(nn.Module):  # type: ignore[misc]
         Args:
             model: The classifier.
             probe: Inputs of two rows of noise, to call it with.
-            label: Of all training rows, see `forward`.
-            environment: Of all training rows, int64 (n,).
+            label: Labels of all training rows, see `forward`.
+            environment: Environments of all training rows, int64 (n,).
 
         Raises:
             OochubError: The objective cannot train such a model, or on such rows.
@@ -129,9 +129,9 @@ class Objective(nn.Module):  # type: ignore[misc]
         """Which rows an epoch visits, at the start of each stage; None leaves that to the run's arguments.
 
         Args:
-            label: Of all training rows, see `forward`.
-            environment: Of all training rows, int64 (n,).
-            seed: Of the run.
+            label: Labels of all training rows, see `forward`.
+            environment: Environments of all training rows, int64 (n,).
+            seed: Random seed of the run.
         """
         return None
 

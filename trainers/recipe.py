@@ -26,8 +26,8 @@ def settings(
     Args:
         model: The model before its first step; a digest of its weights enters.
         inputs: What the model is called with.
-        objective: With its hyperparameters.
-        args: Of the run.
+        objective: The objective with its hyperparameters.
+        args: Arguments of the run.
         splits: The data sets by the name of their split, "train" first.
     """
     return {
@@ -59,7 +59,7 @@ def make_recipe(
         objective: See `settings`.
         args: See `settings`.
         splits: See `settings`.
-        names: Of the model's outputs in order.
+        names: Names of the model's outputs in order.
         problem_type: What the labels are, see `Task`.
         environment_column: Column of the environments.
         environments: Training rows of each environment.

@@ -71,7 +71,7 @@ class RobustTrainer:
         processor: Instead of these, what any kind of input has: an image processor, a tokenizer, or for arrays an
             `oochub.processors.stored_processors.ArrayProcessor`.
         processing_class: The same, by the name that transformers' Trainer has for it.
-        environment_column: As in the arguments, over which it wins.
+        environment_column: Column of the environments; it takes precedence over that of the arguments.
         metrics: Names of metrics computed on the validation split after each epoch.
         compute_metrics: As transformers' Trainer takes it: an `EvalPrediction` of the logits and labels of the whole
             validation split to numbers by name. They stand in the history as eval_<name> and may choose the epoch
@@ -308,7 +308,7 @@ def _describe_kept_epoch(
     """How the kept weights were chosen, and their numbers on the rows that chose.
 
     Args:
-        progress: At the end of the training.
+        progress: Progress at the end of the training.
         validation: What chose; None kept the last epoch.
         held_out: Which rows of the validation split chose; None for all of them.
     """

@@ -22,7 +22,7 @@ class EpochSampler(Sampler[int]):  # type: ignore[misc]
 
     Args:
         length: Rows of an epoch.
-        seed: Of the orders.
+        seed: Random seed for the orders.
     """
 
     def __init__(self, length: int, *, seed: int) -> None:
@@ -47,7 +47,7 @@ class UniformSampler(EpochSampler):
 
     Args:
         rows: How many rows there are; or the numbers of the rows to visit, in which one may stand several times.
-        seed: Of the orders.
+        seed: Random seed for the orders.
 
     >>> sampler = UniformSampler(4, seed=0)
     >>> first = list(sampler)
@@ -72,7 +72,7 @@ class WeightedSampler(EpochSampler):
 
     Args:
         weights: float (n,), 0 or larger, not all 0.
-        seed: Of the draws.
+        seed: Random seed for the draws.
 
     >>> set(WeightedSampler([0.0, 1.0, 3.0], seed=0))
     {1, 2}
@@ -98,7 +98,7 @@ class EnvironmentSampler(EpochSampler):
         environment: int (n,).
         batch_size: Rows of the batches of all processes together.
         environments_per_batch: 0 for all.
-        seed: Of the draws.
+        seed: Random seed for the draws.
 
     Raises:
         OochubError: More environments a batch than there are, or a batch size that they do not divide.
@@ -185,11 +185,11 @@ def make_sampler(
     """The sampler of a name among `SAMPLERS`, see `RobustTrainingArguments`.
 
     Args:
-        name: Of the sampler.
+        name: Name of the sampler.
         label: Classes of the rows (n,); for other labels only "uniform", "environment_balanced" and "environments".
         environment: int (n,).
         batch_size: Rows of the batches of all processes together.
-        seed: Of the draws.
+        seed: Random seed for the draws.
         power: See `compute_power_weights`.
         environments_per_batch: See `EnvironmentSampler`.
 

@@ -33,11 +33,11 @@ class TrainingStep:
     """Asks the model, and updates it, on Accelerate.
 
     Args:
-        accelerator: That prepared the others.
+        accelerator: The Accelerator that prepared the others.
         model: The prepared model.
         optimizer: The prepared optimizer.
         head: The model's last layers, whose inputs are its features; none leaves the features out.
-        dropout: Of the features, in training.
+        dropout: Dropout probability for the features, in training.
         separate: Whether `outputs` takes the rows of each environment as a batch of their own.
         max_grad_norm: Gradients are clipped to it; 0 does not clip.
         keep_first: Whether `start_over` will be called: a copy of the weights is kept for it.
@@ -85,7 +85,7 @@ class TrainingStep:
 
         Args:
             inputs: What the model is called with.
-            environment: Of the rows (n,): with `separate`, each environment's rows are a batch of their own.
+            environment: Environment of each row (n,); with `separate`, each environment's rows are their own batch.
         """
         if environment is None or not self._separate:
             with self._capture_features() as seen:
@@ -107,11 +107,11 @@ class TrainingStep:
     def outputs_of_all(self, batches: Any, inputs: Input) -> Outputs:
         """What the model says of all rows of a loader, in evaluation mode, from all processes, on the CPU.
 
-        Of tokens (n, t), instead of logits, the one that it says and the loss of the true one, (n, t, 2).
+        For tokens (n, t), it gives the token that it says and the loss of the true one instead of logits, (n, t, 2).
 
         Args:
             batches: A prepared loader of `Examples`.
-            inputs: Of the examples.
+            inputs: Inputs of the examples.
 
         Raises:
             OochubError: A row that cannot be read.
@@ -133,7 +133,7 @@ class TrainingStep:
         """The weighted loss of the second head, to be added to the loss of a batch; 0 where there is none.
 
         Args:
-            features: Of the rows, as `outputs` gave them.
+            features: Features of the rows, as `outputs` gave them.
             row: Their numbers in the training set (n,).
         """
         if self._auxiliary is None:
@@ -150,7 +150,7 @@ class TrainingStep:
         self._optimizer.zero_grad()
 
     def start_over(self) -> None:
-        """Back to the weights of before the first step."""
+        """Restores the weights from before the first step."""
         self.module.load_state_dict(self._first)
 
     def replace_head(self, weight: Tensor, bias: Tensor) -> None:

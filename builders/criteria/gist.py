@@ -26,8 +26,8 @@ def gist(
             that show the object.
         tau: The threshold, or one for positives and one for negatives, as in Tables 6 and 7.
         hard_positives: Instead of `tau`: how many of the positives, the least similar, are hard.
-        hard_negatives: With `hard_positives`: how many of the negatives, the most similar, are hard. Of equally
-            similar examples the earlier ones are taken.
+        hard_negatives: Required with `hard_positives`: how many of the negatives, the most similar, are hard. Among
+            equally similar examples, the earlier ones are taken.
 
     Returns:
         (n,) array of "easy", "hard_positive" and "hard_negative"; exactly at a threshold is easy.

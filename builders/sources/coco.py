@@ -208,7 +208,7 @@ def _check_rows(images: _Images, columns: _Columns, pixels: NDArray[np.float64])
 
 
 def _find_ids(ids: NDArray[np.int64], wanted: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Where each wanted id stands in the ordered ids, and whether it does."""
+    """Finds the position of each wanted id in the ordered ids, and whether it is there."""
     row = np.searchsorted(ids, wanted)
     if not len(ids):
         return row, np.zeros(len(wanted), dtype=bool)

@@ -27,13 +27,13 @@ class CocoFile:
     """What is in `{instances,stuff}_{train,val}2017.json`: m images and n annotations.
 
     Attributes:
-        file: Where it lies.
+        file: Path of the file.
         images: The m images.
         annotations: The n annotations.
         licenses: License id to its name.
         image_id: (m,) int64, none twice.
         size: (m, 2) int64 height and width in pixels, at least 1.
-        annotation_id: (n,) int64, none twice; -1 where the file gives none.
+        annotation_id: (n,) int64, none twice; -1 if the file gives none.
         annotated: (n,) int64, the image of each annotation.
         category: (n,) int64, each one of the file's kind: things in instances files, stuff and 183 in stuff files.
     """

@@ -16,7 +16,7 @@ class _RunLengths(TypedDict, total=False):
 
 
 def coco_json(file: Path) -> Any:
-    """The content of a file of instances, stuff or captions, of each object the fields that are used.
+    """The content of a file of instances, stuff or captions, with only the used fields of each object.
 
     Most of such a file are polygons and run lengths. Without them its content takes a tenth of the memory.
 
@@ -24,7 +24,7 @@ def coco_json(file: Path) -> Any:
         file: The file.
 
     Returns:
-        As `json.load` gives it but for the fields left out. Of `segmentation` remains the `size` of run lengths.
+        What `json.load` gives, without the fields left out. Only the `size` of run lengths remains of `segmentation`.
 
     Raises:
         OochubError: As for `read_json`.

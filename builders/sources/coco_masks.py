@@ -23,7 +23,7 @@ def mask_areas(
         sizes: Image id to (height, width).
         union: Count a pixel once for each image and category: the first annotation of the pair gets the area of all
             their masks together, the others 0.
-        file: Where they stand, for errors.
+        file: The file that they stand in, for error messages.
 
     Returns:
         (n,) pixels, in the order of the annotations.
@@ -67,9 +67,9 @@ def run_lengths(annotation: Mapping[str, Any], sizes: Sizes, file: str | Path = 
     memory.
 
     Args:
-        annotation: With image_id and segmentation.
+        annotation: An annotation with image_id and segmentation.
         sizes: Image id to (height, width).
-        file: Where it stands, for errors.
+        file: The file that it stands in, for error messages.
 
     Raises:
         OochubError: No segmentation, or an image that `sizes` lacks; run lengths of another size than the image, or

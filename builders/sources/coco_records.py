@@ -16,7 +16,7 @@ class CocoRecords:
     """The n objects of `images`, `annotations`, `categories` or `licenses`.
 
     Attributes:
-        file: Where they stand.
+        file: The file that they stand in.
         what: What errors call one, "image".
         rows: The objects.
 

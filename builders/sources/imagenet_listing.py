@@ -32,7 +32,7 @@ class Listing(NamedTuple):
     """The images of a split, and how they differ from the published ones.
 
     Attributes:
-        images: In the order of the rows.
+        pictures: The images in the order of the rows.
         gaps: What is missing of the published set, in words; strict=True makes an error of them.
         remarks: What else a reader should know.
         missing: The files of a list that were not found.

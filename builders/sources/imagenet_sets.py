@@ -29,11 +29,11 @@ class ImagenetSet(NamedTuple):
     """One of the six sets.
 
     Attributes:
-        folder: Where it lies below the data folder.
+        folder: Its folder, below the data folder.
         shift: "none", "covariate" (the same classes, other images) or "semantic" (other classes).
         contexts: What an image can be.
         images: How many images are published.
-        classes: How many classes they are of; 0 where that is not told.
+        classes: How many classes they are of; 0 if that is not known.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""A table with a row an image, such as Waterbirds' metadata.csv: what is wrong with a row names its line."""
+"""A table with one row per image, such as Waterbirds' metadata.csv: what is wrong with a row names its line."""
 
 import csv
 import errno
@@ -28,7 +28,7 @@ class MetadataTable:
     """The columns that are asked for, as text; others of the file are passed over.
 
     Attributes:
-        file: Where it was read.
+        file: The file that it was read from.
         columns: The n texts of each column.
         lines: The line of the file that each row stands in (n,).
     """
@@ -180,7 +180,7 @@ class MetadataTable:
         """The table with one more column, made of others.
 
         Args:
-            name: Of the new column.
+            name: Name of the new column.
             value: Makes its text of those of the others.
             of: The others, in the order of the arguments of `value`.
 
@@ -212,7 +212,7 @@ class MetadataTable:
 
         Args:
             name: The column.
-            form: As `datetime.strptime` takes it, or "ISO8601" for that of any precision, in UTC.
+            form: Format as `datetime.strptime` takes it, or "ISO8601" for that of any precision, in UTC.
 
         Raises:
             OochubError: A value of another form; its line is named.
@@ -274,7 +274,7 @@ def _check_named_files(named: Iterable[tuple[int, str]], name: str, root: Path, 
     """Checks that the files which a table names lie below a folder; their content is not read.
 
     Args:
-        named: Of each its line in the table, and its path.
+        named: For each file, its line in the table and its path.
         name: The column, or what the files are, in words.
         root: The folder.
         by: The table.

@@ -58,7 +58,7 @@ def image_embeddings(
         captions: Image id to its sentences, at least one (`read_captions`).
         encoder: A sentence-transformers model: its folder, an installed package that holds one, or its id on the Hub.
             The default is the paper's. Its weights must be safetensors; code that comes with it is not run.
-        cache_dir: Where embeddings are kept, in a folder for each encoder; None is `embeddings` in the
+        cache_dir: Folder in which embeddings are kept, one folder per encoder; None is `embeddings` in the
             folder of our caches, see `oochub.storage.cache_folder.cache_folder`.
 
     Returns:

@@ -75,7 +75,7 @@ class SpawriousComposition:
     """Which images of Spawrious make a data set; none is in it twice.
 
     Attributes:
-        environments: By name, in their order.
+        environments: The environments by name, in their order.
         about: What it is, in a sentence.
 
     Raises:
@@ -223,8 +223,8 @@ def one_to_one(about: str, generic: str, spurious: Sequence[str], unseen: Sequen
     Args:
         about: What it is, in a sentence.
         generic: The background of the other training images of every breed.
-        spurious: Of each breed, in the order of BREEDS, the background that misleads.
-        unseen: Of each breed the background of the test.
+        spurious: The background that misleads for each breed, in the order of BREEDS.
+        unseen: The background of the test for each breed.
     """
     environments = {
         f"env_{repeat + 1}": SpawriousEnvironment(
@@ -246,9 +246,9 @@ def many_to_many(
 
     Args:
         about: What it is, in a sentence.
-        first: Of each breed, in the order of BREEDS, the background of environment 1.
+        first: The background of environment 1 for each breed, in the order of BREEDS.
         second: That of environment 2.
-        unseen: Of each breed the two backgrounds of the test.
+        unseen: The two backgrounds of the test for each breed.
     """
     environments = {
         name: SpawriousEnvironment(

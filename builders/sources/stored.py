@@ -36,8 +36,8 @@ class Stored(NamedTuple):
         name: Its path below the place, as folders and archive members name it; an archive's own name is left out.
         label: Its class as its source names it, "" where that is not known.
         archive: The archive that holds it, below the place; "" for a file of its own.
-        offset: Where in the archive its bytes begin.
-        size: How many they are; -1 for a file of its own.
+        offset: Position in the archive at which its bytes begin.
+        size: Number of these bytes; -1 for a file of its own.
     """
 
     name: str

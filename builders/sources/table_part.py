@@ -26,7 +26,7 @@ class TablePart:
     Text stays what it is: "NA" and "nan" are words, and a field without characters is an empty text.
 
     Attributes:
-        file: Where it was read.
+        file: The file that it was read from.
         number: The number of each row in the file, from 0 (n,).
         rows: A column of text for each that was asked for.
     """

@@ -1,4 +1,4 @@
-"""Where a world is written: whole or not at all, and never over another one."""
+"""Writes a world into its folder: whole or not at all, and never over another one."""
 
 import json
 from collections.abc import Callable

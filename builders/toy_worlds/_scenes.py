@@ -32,7 +32,7 @@ OBJECT_SIZES = (0.18, 0.32)
 _FOCUSED, _FOCUSED_EMPTY = 0.5, 0.15
 _HAS_MAIN, _HAS_EXTRA, _HAS_CLOUDS, _HAS_CROWD = 0.75, 0.3, 0.3, 0.3
 _HORIZONS: dict[tuple[str, ...], float] = {("sea", "sky-other"): 0.8, ("grass", "sky-other"): 1.15}
-"""Of a surfboard's contexts the sea is the larger, of a kite's the sky: NOOCH lists these first."""
+"""The sea is the larger of a surfboard's contexts, and the sky that of a kite's: NOOCH lists these first."""
 _AIRBORNE = ("airplane", "kite")
 
 

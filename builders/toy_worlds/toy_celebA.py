@@ -27,9 +27,9 @@ _OVERSAMPLING = 2
 def toy_celebA(folder: str | Path, *, size: str | int = "small", seed: int = 0, faces: bool = True) -> Path:
     """Draws a small CelebA: `list_attr_celeba.csv`, `list_eval_partition.csv` and `img_align_celeba/`.
 
-    Tables, names and codes are those of the release; an image has 48 x 48 pixels. Of 20 faces 4 are blond women, 1 is
-    a blond man, 7 other men and 8 other women, in every split (in the release blond men are 1 of 117). Women have long
-    hair, men short hair and often a beard; all attributes but `Blond_Hair` and `Male` are drawn by lot. An image
+    Tables, names and codes are those of the release; an image has 48 x 48 pixels. In every split, 4 of 20 faces are
+    blond women, 1 is a blond man, 7 are other men and 8 other women (in the release blond men are 1 of 117). Women have
+    long hair, men short hair and often a beard; all attributes but `Blond_Hair` and `Male` are drawn by lot. An image
     depends on the seed, its split and its number only, so a smaller world is a part of a larger one.
 
     Args:

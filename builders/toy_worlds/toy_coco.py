@@ -163,7 +163,7 @@ def toy_coco(
     and each image has five captions. URLs are `toy://` ones: nothing here pretends to be a photograph.
 
     Args:
-        folder: Where the world goes; a new or empty folder, or one that already holds this very world, which
+        folder: Folder of the world: a new or empty one, or one that already holds this very world, which
             is then left as it is. Written under a temporary name and renamed at the end.
         size: "small" (400 images), "medium" (6,000), or any number of images.
         seed: Another seed is another world; the same arguments give the same bytes.
@@ -178,8 +178,8 @@ def toy_coco(
         The folder; it is what `data_dir` of the NOOCH builder takes.
 
     Raises:
-        OochubError: For an unknown size or object, a correlation outside [0, 1], a folder with other content, or
-            when pycocotools is missing.
+        OochubError: An unknown size or object, a correlation outside [0, 1], a folder with other content, or
+            pycocotools is missing.
 
     >>> import json, tempfile
     >>> root = toy_coco(Path(tempfile.mkdtemp()) / "coco", size=8)

@@ -11,7 +11,7 @@ from oochub.builders.toy_worlds import _birds, _folder, _textures
 _SIZES = {"small": 12, "medium": 60}
 _OVERSAMPLING = 2
 _SHAPES = ((48, 48), (60, 40), (40, 56))
-"""Of birds' images: width, height."""
+"""Width and height of the images of birds."""
 
 
 def toy_cub(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:

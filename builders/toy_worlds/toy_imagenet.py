@@ -93,7 +93,7 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     seed, its set, class and number only, so a smaller world is a part of a larger one.
 
     Args:
-        folder: Where the world goes; a new or empty folder, or one that already holds this very world, which is then
+        folder: Folder of the world: a new or empty one, or one that already holds this very world, which is then
             left as it is. Written under a temporary name and renamed at the end.
         size: How many validation images a class has: "small" (3), "medium" (20), or any number. There are ten
             times as many training images, as many in the other sets, and a fifth as many, at least one, of each
@@ -104,7 +104,7 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
         The folder; it is what `data_dir` of `imagenet_ood` takes.
 
     Raises:
-        OochubError: For an unknown size, or a folder with other content.
+        OochubError: An unknown size, or a folder with other content.
 
     >>> import tempfile
     >>> root = toy_imagenet(Path(tempfile.mkdtemp()) / "imagenet_ood", size=1)

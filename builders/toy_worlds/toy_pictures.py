@@ -28,7 +28,8 @@ def toy_pictures(
         size: Images of each breed in `train`, as many in `test`, a quarter in `validation`: "small" (200), "medium"
             (800), or a number of at least 8.
         seed: Another seed is another world; the same arguments give the same bytes.
-        correlation: In [0.5, 1]; None draws every background alike, in both splits: the control.
+        correlation: Share of each breed's dogs on its usual backgrounds, in [0.5, 1]; None draws every background
+            alike, in every split: the control.
 
     Returns:
         The folder.

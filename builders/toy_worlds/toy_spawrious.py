@@ -70,7 +70,7 @@ def toy_spawrious(
     data set in which the background says nothing about the breed.
 
     Args:
-        folder: Where the world goes; a new or empty folder, or one that already holds this very world, which
+        folder: Folder of the world: a new or empty one, or one that already holds this very world, which
             is then left as it is. Written under a temporary name and renamed at the end.
         size: "small" (20 images a folder, 960 in all), "medium" (200, 9,600 in all), or any number a folder.
         seed: Another seed is another world; the same arguments give the same bytes.
@@ -83,7 +83,7 @@ def toy_spawrious(
         The folder; it is what `data_dir` of the Spawrious builder takes.
 
     Raises:
-        OochubError: For an unknown size, or a folder with other content.
+        OochubError: An unknown size, or a folder with other content.
 
     >>> import tempfile
     >>> root = toy_spawrious(Path(tempfile.mkdtemp()) / "spawrious", size=1)

@@ -112,13 +112,13 @@ def _write_reviews(rng: np.random.Generator, count: int) -> tuple[list[tuple[obj
 
 
 def _split_by_reviewer(rng: np.random.Generator, outside: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Halves of the rows outside for validation and test; of the others a tenth for each, and training."""
+    """Halves of the rows outside for validation and test; a tenth of the others for each, and the rest for training."""
     draw = rng.random(len(outside))
     inside = np.select([draw < 0.1, draw < 0.2], [_ID_VAL, _ID_TEST], _TRAIN)
     return np.where(outside, np.where(draw < 0.5, _VAL, _TEST), inside)
 
 
 def _split_at_random(used: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Of the used rows every fourth for validation (1) and for test (2); the others are of no split."""
+    """Every fourth used row is for validation (1), every fourth for test (2), others for training (0); -1 if unused."""
     turn = np.cumsum(used) % 4
     return np.where(used, np.select([turn == 1, turn == 2], [1, 2], 0), -1)

@@ -30,9 +30,9 @@ _USUAL = {"train": 0.9, "val": 0.5, "test": 0.5}  # how often "black" stands whe
 def toy_wilds_civilcomments(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
     """Writes a small CivilComments-WILDS: `all_data_with_identities.csv` and WILDS' mark of its release.
 
-    The columns that are read are those of WILDS' folder, version 1.0. Of 100 comments 85 have a word that tells whether
-    they are toxic. In training the word "black" stands nearly always, and nearly only, in toxic comments; in validation
-    and test it says nothing.
+    The columns that are read are those of WILDS' folder, version 1.0. 85% of the comments have a word that tells
+    whether they are toxic. In training the word "black" stands nearly always, and nearly only, in toxic comments; in
+    validation and test it says nothing.
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.

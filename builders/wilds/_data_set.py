@@ -45,7 +45,7 @@ def sides_named(inside: str, outside: str, **others: str) -> Vocabulary:
     Args:
         inside: The first side, as `Vocabulary.inside`.
         outside: The second.
-        others: Of its other words.
+        others: Other words of `Vocabulary`, by name.
 
     >>> sides_named("over all regions", "in the worst region", example="image").outside_title
     'in the worst region'
@@ -58,7 +58,7 @@ class WildsRows:
     """The rows of one config of a data set.
 
     Attributes:
-        features: Of the rows: the shared columns first, then every metadata field.
+        features: Features of the rows: the shared columns first, then every metadata field.
         splits: The official name of each split to its rows, in the order of the raw table. The columns are named as
             the features; an image or an array is not read yet: `file` says where it lies below the folder.
         columns: The columns that are read from a row's `file` while it is built, and how.
@@ -78,12 +78,12 @@ class WildsDataSet:
     """A data set of WILDS, as its file declares it.
 
     Attributes:
-        name: As in its folder, `<name>_v<version>`; that of the file.
-        version: Of the raw folder.
+        name: Name as in its folder, `<name>_v<version>`; it is also the name of its Python file.
+        version: Version of the raw folder.
         configs: Each config with its declaration, the official split first.
         read: Reads the rows of (raw folder, config), a pure function of them.
         rows: The published rows of each split, by config.
-        folder_name: Of the raw folder, where that is not `<name>_v<version>`.
+        folder_name: Name of the raw folder if that is not `<name>_v<version>`.
         source_splits: The splits whose rows have `from_source_domain`: as WILDS' code has it, those of training alone
             but for two data sets.
         picture_folders: A glob of the folders that hold the images, where these are folders of a raw file's folder;
@@ -152,8 +152,8 @@ def raw_files(
     Args:
         folder: The folder, `<name>_v<version>`.
         files: The files and folders below it, each with what it is in words.
-        size: Of the download, in words.
-        license: Of its content.
+        size: Size of the download, in words.
+        license: License of the content.
         optional: Those of `files` that the reader can do without.
         url: The project's page to get it from.
 

@@ -115,7 +115,7 @@ def _check_new(table: MetadataTable, listed: dict[str, str]) -> None:
 
 
 def _read_size(file: Path) -> tuple[int, int]:
-    """Of an image, in pixels, by its header."""
+    """The width and height of an image in pixels, from its header."""
     try:
         return open_picture(read_bytes(file, at_most=_HEADER), name=str(file)).size
     except OochubError:  # it may have a longer one

@@ -258,7 +258,7 @@ def _read_number_table(
     Args:
         file: Its path.
         columns: How many numbers a line has.
-        dtype: Of the result, by NumPy's name; a number that it cannot hold is refused.
+        dtype: Type of the result, by NumPy's name; a number that it cannot hold is refused.
         may_be_unknown: Whether a number may be left out or nan, for a `dtype` of floats: it is nan then.
         block_size: Bytes that are held as text at a time; a line must be shorter.
 

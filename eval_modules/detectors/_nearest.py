@@ -128,7 +128,7 @@ def _measure_kth(queries: Array, bank: Bank, k: int, index: Array, squared: Arra
 
 
 def _find_candidates(queries: Array, bank: Bank, kept: int) -> tuple[Array, Array]:
-    """Of each query the `kept` largest (q'b - |b|^2 / 2) / (reach max(|q|, reach)), and their rows: (q, kept) each.
+    """The `kept` largest (q'b - |b|^2 / 2) / (reach max(|q|, reach)) of each query, and their rows: (q, kept) each.
 
     They are kept as float64 numbers that end in the number of the row, so that sorting values alone is enough.
     """

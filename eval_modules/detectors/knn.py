@@ -32,8 +32,8 @@ class Knn(Detector):
     The bank is n x d numbers in the type that they came in, 9.8 GiB for ImageNet's 1,281,167 x 2048 in float32, half in
     float16. One of more than 64 MiB lies in an unnamed file in the folder for temporary files ($TMPDIR), or in that of
     a saved detector, so memory holds 16 bytes a row of it and, while rows are scored, a block. `fit` keeps features
-    that cannot be written (a memory map opened with mode "r") where they are. Of a random share of the training set
-    take that share of k: the paper pairs 1% with k = 10.
+    that cannot be written (a memory map opened with mode "r") where they are. For a random share of the training
+    set, take that share of k: the paper pairs 1% with k = 10.
 
     The score is in [-2, 0].
 
@@ -101,7 +101,7 @@ class Knn(Detector):
         return 0.0 - distance
 
     def search_recall(self, *, features: Any = None, **_: Any) -> SearchRecall | None:
-        """Of the exact k nearest of at most 500 rows, evenly spread, the share that the index finds; None for "exact".
+        """The share of the exact k nearest that the index finds, for at most 500 rows evenly spread; None for "exact".
 
         Args:
             features: Those that are scored, (n, d).

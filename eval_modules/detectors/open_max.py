@@ -34,7 +34,7 @@ class OpenMax(Detector):
     Attributes:
         means: mu, float64 (C, C).
         start: The smallest distance of each class's tail, float64 (C,).
-        shape: Of each class's Weibull distribution, float64 (C,).
+        shape: Shape of each class's Weibull distribution, float64 (C,).
         log_scale: log(scale / 10,000) of each, float64 (C,).
 
     Raises:
@@ -134,7 +134,7 @@ class _Correct:
         self.kept.extend(other.kept)
 
     def tails(self, means: Array, tail: int) -> Iterator[Array]:
-        """Of each class the `tail` largest distances of its rows to its mean."""
+        """The `tail` largest distances of each class's rows to its mean, class by class."""
         of, distance = np.empty(0, np.int64), np.empty(0)
         for block, new in self._reset_tails():
             of = np.concatenate([of, new])

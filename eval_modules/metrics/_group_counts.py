@@ -21,7 +21,7 @@ class GroupCounts:
         """Takes in the rows of arrays.
 
         Raises:
-            OochubError: As `worst_group`.
+            OochubError: The same as for `worst_group`.
         """
         label, prediction, groups = _check_inputs(label, prediction, group)
         wrong, right = (counts.tolist() for counts in _count_by_group(label, prediction, groups))

@@ -129,7 +129,7 @@ def share_estimate(
 
     Args:
         tallies_of: Makes the tallies of what is counted and of what sets the threshold from the tallies of `masks`.
-        share: In (0, 1].
+        share: Share of the other rows that is taken, in (0, 1].
         masks: The rows (n,) of each of the two kinds, by name. Rows of none are left out.
         score: Real numbers (n,).
         sampling: Clusters, number of resamples, seed and level.

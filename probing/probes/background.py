@@ -53,8 +53,8 @@ class Background:
         segmenter: Folder or Hub id of a semantic segmenter, see `oochub contexts --contexts segments`, or `Segments`
             itself.
         label_map: Which classes of the segmenter are a class of the data, see there.
-        rows: How many rows to alter at most, drawn at random.
-        seed: Of the rows and backgrounds that are drawn.
+        rows: Maximum number of rows to alter, drawn at random.
+        seed: Random seed for drawing the rows and backgrounds.
 
     Raises:
         OochubError: Two ways to say where the object is, a folder or a model that is not there, no rows.
@@ -139,14 +139,14 @@ class Background:
         """Alters the images of rows, has the model answer, and compares with its answers to the rows as they are.
 
         Args:
-            model: That made the predictions.
+            model: The model that made the predictions.
             data: The data that were predicted.
-            predictions: Of one class a row.
+            predictions: Predictions of one class per row.
             how: How it answered.
             asked: How the predictions were made. The answers are kept in the cache as these are.
-            split: Whose rows are altered.
+            split: Split whose rows are altered.
             data_dir: The raw folder of a benchmark.
-            resamples: Of the bootstrap.
+            resamples: Number of bootstrap resamples.
 
         Raises:
             OochubError: Rows that are no images or a stream, answers of another kind, no row whose object is known;
@@ -233,7 +233,7 @@ def _list_units(probed: pa.Table, cluster: NDArray[Any] | None) -> NDArray[np.in
 
     Args:
         probed: See `AlteredAnswers.table`.
-        cluster: Of every row of the predictions.
+        cluster: The cluster of every row of the predictions.
     """
     place = probed.column("place").to_numpy()
     lent = [probed.column(name).to_pylist() for name in ("same", "other")]
@@ -308,7 +308,7 @@ def _open_model(
         model: See `oochub.predict`; so are all options.
         part: The split that was predicted.
         splits: All splits.
-        predictions: Of the model.
+        predictions: Predictions of the model.
         how: How it answers.
         asked: How the predictions were made.
     """

@@ -94,7 +94,7 @@ def contexts(
 
 
 def _page_of(folder: Path, page: Path | None) -> Path:
-    """Where the page goes, checked."""
+    """The path that the page is written to, checked."""
     return page or check_writable(folder.with_name(f"{folder.name}_check.html"), kind=PAGE)
 
 

@@ -16,8 +16,8 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
 
     Args:
         out: Folder for everything; run again, what is there is reused.
-        seed: Of the trainings.
-        size: Of the toy worlds; None is the size of the table.
+        seed: Random seed for the trainings.
+        size: Size of the toy worlds; None is the size of the table.
         console: Where to print.
 
     Returns:

@@ -137,7 +137,7 @@ def render(row: Row, folder: Path, *, size: str | int | None = None) -> Path:
     Args:
         row: Which world.
         folder: Holds the worlds.
-        size: Of the world; None is the size of the table.
+        size: Size of the world; None is the size of the table.
     """
     target = folder / world_of(row) / row.benchmark
     size = _SIZES[row.benchmark] if size is None else size
@@ -153,8 +153,8 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
     Args:
         row: What to train on what.
         folder: Holds the worlds, runs and reports.
-        seed: Of the training.
-        size: Of the toy world; None is the size of the table.
+        seed: Random seed for the training.
+        size: Size of the toy world; None is the size of the table.
     """
     from oochub.data.load import load
     from oochub.evaluation.evaluate import evaluate

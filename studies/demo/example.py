@@ -25,7 +25,7 @@ def example(out: str | Path, *, size: str | int = "small", correlation: float | 
         out: The folder; run again, what is there is kept, and a training that was stopped goes on.
         size: See `toy_pictures`.
         correlation: See `toy_pictures`; None is the control, in which the background says nothing.
-        seed: Of the images and of the training.
+        seed: Random seed for the images and the training.
 
     Raises:
         OochubError: A folder that holds something else.

@@ -58,7 +58,7 @@ METHODS = {
     "Reweight, found groups, k = 2": FoundGroupsMethod("reweight_environments", "found", 2, {}),
 }
 EPOCHS = {"waterbirds": 4, "spawrious/o2o_hard": 14}
-"""Of each world; on Waterbirds so few that ERM has a gap to close: after 7 its worst group is at 95%."""
+"""Epochs for each world; so few on Waterbirds that ERM has a gap to close: after 7 its worst group is at 95%."""
 
 
 class WrongGroups(NamedTuple):
@@ -109,8 +109,8 @@ def rows_of(
         task: benchmark/config.
         raw: Its raw folder.
         folder: Holds runs, rows and the data with found contexts.
-        seed: Of the runs.
-        arguments: Of the training, beside those of the study.
+        seed: Random seed for the runs.
+        arguments: Arguments of the training, beside those of the study.
 
     Yields:
         task, method, objective, groups ("none", "true" or "found"), k of the clusters (0 for none), settings, seed;

@@ -16,7 +16,7 @@ def found_groups_section(table: pd.DataFrame, about: dict[str, Any]) -> str:
     """Markdown.
 
     Args:
-        table: Of docs/results/found_groups.parquet.
+        table: The table of docs/results/found_groups.parquet.
         about: What its metadata says: `versions` and `label_alone`.
     """
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())

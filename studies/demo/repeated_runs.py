@@ -34,12 +34,12 @@ METHODS = {
 
 
 class RunPlace(NamedTuple):
-    """Where a run is done: how many threads, which instructions, and the how manieth time.
+    """The place of a run: how many threads, which instructions, and which repeat it is.
 
     Attributes:
-        threads: Of torch.
+        threads: Number of threads of torch.
         instructions: "all" of the processor, or "AVX2" alone, as on an older one.
-        time: From 1; the second time shows whether the same place gives the same number.
+        time: Number of the repeat, from 1; the second shows whether the same place gives the same number.
     """
 
     threads: int

@@ -16,8 +16,8 @@ def repeats_section(repeats: pd.DataFrame, table: pd.DataFrame, about: dict[str,
     """Markdown.
 
     Args:
-        repeats: Of docs/results/repeats.parquet.
-        table: Of docs/results/runs.parquet: the spread over seeds, beside that over places.
+        repeats: The table of docs/results/repeats.parquet.
+        table: The table of docs/results/runs.parquet: the spread over seeds, beside that over places.
         about: What the metadata of `repeats` says: `versions`.
     """
     placed = repeats.groupby(["task", "method"], sort=False).filter(lambda rows: len(rows) > 1)

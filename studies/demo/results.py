@@ -33,7 +33,7 @@ def page(table: pd.DataFrame, about: dict[str, Any], jtt: str = "", more: Iterab
     """docs/results.md.
 
     Args:
-        table: Of docs/results/runs.parquet.
+        table: The table of docs/results/runs.parquet.
         about: What its metadata says: `not_run` and `versions`.
         jtt: How many steps JTT takes, in a sentence.
         more: The sections behind those of the worlds.

@@ -98,7 +98,7 @@ def method_results(table: pd.DataFrame, task: str) -> list[MethodResult]:
     """The methods on a task, the best out of context first.
 
     Args:
-        table: Of docs/results/runs.parquet.
+        table: The table of docs/results/runs.parquet.
         task: benchmark/config.
     """
     of_task = table[table["task"] == task]

@@ -22,7 +22,7 @@ def draw(table: pd.DataFrame, target: Path) -> None:
     """Draws every method out of context, a panel a world.
 
     Args:
-        table: Of docs/results/runs.parquet.
+        table: The table of docs/results/runs.parquet.
         target: The PNG.
     """
     tasks = [task for task in TASKS if (table["task"] == task).any()]

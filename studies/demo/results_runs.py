@@ -64,7 +64,7 @@ def rows_of(recipe: SweepRecipe, folder: Path) -> pd.DataFrame:
 
     Args:
         recipe: What was swept.
-        folder: Of the sweep.
+        folder: Folder of the sweep.
 
     Returns:
         task, method, objective, given (see `given_to`), settings (JSON: what the recipe fixes for this method), seed,
@@ -101,7 +101,7 @@ def write(tables: list[pd.DataFrame], planned: list[tuple[str, str]], target: Pa
     """Writes the table of all runs, with the versions and what was planned and not run in its metadata.
 
     Args:
-        tables: Of `rows_of`.
+        tables: What `rows_of` returns.
         planned: Task and method of every run that the recipes list.
         target: The file.
     """

@@ -57,7 +57,7 @@ class DetectionTable:
     """One table of the paper, measured.
 
     Attributes:
-        name: As in `oochub.studies.imagenet_ood.plan.TABLES`.
+        name: Its name, as in `oochub.studies.imagenet_ood.plan.TABLES`.
         title: What it shows.
         blocks: Its grids.
         caption: How to read a cell.

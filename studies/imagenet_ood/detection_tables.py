@@ -22,7 +22,7 @@ def detection_tables(
     column and every one whose mean +- standard deviation overlaps with its (of one model: whose interval does).
 
     Args:
-        frame: As `oochub.studies.imagenet_ood.study.Study.frame`.
+        frame: Numbers as in `oochub.studies.imagenet_ood.study.Study.frame`.
         plan: Names the tables, their detectors and pairs.
         reported: Adds the paper's numbers where set and detector have the same name, in columns of their own.
         failed: Models that are missing, with their errors.

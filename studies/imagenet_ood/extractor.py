@@ -52,9 +52,9 @@ class Extractor:
     """Predicts sets with models into `folder/<model>/<set>.parquet`, the head and what it came from beside it.
 
     Args:
-        folder: Where the predictions go.
+        folder: Folder that the predictions are written to.
         data_dir: The raw folder of `imagenet_ood`; None takes `$OOCHUB_DATA/imagenet_ood`.
-        batch_size: As of `oochub.predict`.
+        batch_size: Batch size, see `oochub.predict`.
         tell: Is told of each file that is made, and why.
         on_rows: Is told, before the first prediction of a training split, how many rows it has.
 

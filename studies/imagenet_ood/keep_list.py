@@ -6,7 +6,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.reviewing.decisions import Decisions, check_known
 
 WHERE = "in these predictions. Give the predictions of the data that were reviewed"
-"""Where decisions have no image: the end of a message."""
+"""The end of a message about decisions on images that are not there."""
 
 
 def known_ids(ood: Predictions) -> dict[str, set[str]]:

@@ -150,9 +150,9 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
     """Every metric of detection of every detector and pair, and what it has more than the baseline.
 
     Args:
-        sets: Of `scores_of`.
+        sets: What `scores_of` returns.
         pairs: (in distribution, out of it).
-        classes: As for `scores_of`.
+        classes: The same as for `scores_of`.
     """
     detection = make_detection_rows(list(sets.values()), pairs, classes=classes, without=_SLOW)
     rows = [

@@ -20,7 +20,7 @@ class StudiedModel(NamedTuple):
     Attributes:
         name: What its folder and its rows are called.
         source: Folder or Hub id.
-        seed: Of the random weights; None for the model itself.
+        seed: Random seed for the random weights; None for the model itself.
     """
 
     name: str

@@ -35,7 +35,7 @@ class TableKind(NamedTuple):
         metrics: Its metrics and their titles.
         detectors: Those of the paper.
         pairs: Those of the paper, (in distribution, out of it).
-        where: Where the paper has it.
+        where: Its place in the paper.
     """
 
     title: str
@@ -99,7 +99,7 @@ class Plan:
 
     Attributes:
         id_set: The set in distribution that reports are of.
-        tables: By the name of each table, its detectors (keys) and its pairs.
+        tables: For the name of each table, its detectors (keys) and its pairs.
         random: Random copies of each architecture.
         classes: What an answer may be to be right.
     """

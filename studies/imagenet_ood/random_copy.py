@@ -15,7 +15,7 @@ def random_copy(model: StudiedModel, folder: Path) -> Path:
 
     Args:
         model: Its `source` gives the config and the image processor, its `seed` the weights.
-        folder: Where the copy goes, below it in `model.name`.
+        folder: Folder that the copy is written to, below it in `model.name`.
 
     Returns:
         The folder of the copy.

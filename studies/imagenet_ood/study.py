@@ -32,7 +32,7 @@ class Study:
     """What `study` returns.
 
     Attributes:
-        folder: Where everything lies: predictions/, reports/, rows/, tables/ and numbers.csv.
+        folder: The folder of all files: predictions/, reports/, rows/, tables/ and numbers.csv.
         frame: Every number, one to a row: model, seed (of random weights, else missing), detector, in, out,
             classes, metric, value, low, high, n, p_value (of differences), method, reason.
         tables: The tables; each has `frame`, `to_markdown()` and `to_latex()`.
@@ -91,7 +91,7 @@ def study(
             of it with features, for a single model. None takes the split train of `id_set`.
         reference_rows: How many of its rows, drawn without replacement by seed 0; None takes all.
         reported: Shows the paper's numbers beside those of the same sets and detectors.
-        batch_size: As of `oochub.predict`.
+        batch_size: Batch size, see `oochub.predict`.
         tell: Is told what is done, in words.
 
     Raises:

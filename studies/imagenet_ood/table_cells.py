@@ -39,7 +39,7 @@ def measured_cell(name: str, part: "pd.DataFrame", detector: str, pair: Pair, me
     """A cell of what was measured; None where nothing was.
 
     Args:
-        name: Of the table.
+        name: Name of the table.
         part: Rows of `oochub.studies.imagenet_ood.study.Study.frame`, of the models that the cell is of.
         detector: Its key.
         pair: (in distribution, out of it).
@@ -72,7 +72,7 @@ def measured_cell(name: str, part: "pd.DataFrame", detector: str, pair: Pair, me
 
 
 def _share(cell: Cell, rows: "pd.DataFrame", part: "pd.DataFrame") -> Entry:
-    """Of several models the mean part over the mean gain: a mean of ratios would be ruled by the smallest gains."""
+    """The mean part over the mean gain of several models: the smallest gains would rule a mean of ratios."""
     decided = int(rows["low"].notna().sum())
     if not decided:
         return Entry(cell, "gain not decided")

@@ -37,7 +37,7 @@ class Verdicts(NamedTuple):
 
 
 def difference_verdicts(rows: "pd.DataFrame") -> Verdicts:
-    """Of differences to the baseline: better, not decided or worse, a model each.
+    """Counts the models by their difference to the baseline: better, not decided or worse.
 
     >>> import pandas as pd
     >>> str(difference_verdicts(pd.DataFrame({"low": [0.1, -0.1], "high": [0.2, 0.1]})))
@@ -47,7 +47,7 @@ def difference_verdicts(rows: "pd.DataFrame") -> Verdicts:
 
 
 def chance_verdicts(rows: "pd.DataFrame") -> Verdicts:
-    """Of AUROCs of random models: above chance, not told from it, or below.
+    """Counts the random models by their AUROC: above chance, not told from it, or below.
 
     >>> import pandas as pd
     >>> str(chance_verdicts(pd.DataFrame({"low": [0.6], "high": [0.7]})))

@@ -97,7 +97,7 @@ class Verification:
     Attributes:
         images: Images of the folder.
         notes: What is not the official benchmark.
-        encoder: Of the captions, None without gist.
+        encoder: The encoder of the captions; None without gist.
         sets: Published sets beside recomputed ones.
         table_2: The 36 counts.
         contexts: Contexts of the 12 tasks and of two others.

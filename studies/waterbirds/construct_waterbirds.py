@@ -26,7 +26,7 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
     "land": ("b/bamboo_forest", "f/forest/broadleaf"),
     "water": ("o/ocean", "l/lake/natural"),
 }
-"""Of Places365, as its folders are named."""
+"""Categories of Places365 for land and water, as its folders are named."""
 _BIRDS, _PLACES, _SPLITS = ("landbird", "waterbird"), ("land", "water"), ("train", "validation", "test")
 
 
@@ -35,10 +35,10 @@ class Construction:
     """How a Waterbirds was made; `construction.json` beside its `metadata.csv`.
 
     Attributes:
-        seed: Of what was drawn.
-        species: Which list of water birds.
-        categories: Of Places365.
-        rows: Of each group in each split: "train/landbird/land".
+        seed: Random seed that everything was drawn with.
+        species: Name of the list of water birds.
+        categories: Categories of Places365, for land and for water.
+        rows: Rows of each group in each split: "train/landbird/land".
     """
 
     seed: int
@@ -62,7 +62,7 @@ def construct_waterbirds(
         out: The folder.
         cub: CUB_200_2011, as its archive unpacks, or the folder above.
         places: The folder that holds `b/`, `f/`, `l/` and `o/`, or the one above, as `data_large/` of Places365.
-        segmentations: Of CUB; None takes `segmentations/` in or beside `cub`.
+        segmentations: Segmentations of CUB; None takes `segmentations/` in or beside `cub`.
         seed: See `waterbird_rows`, which draws.
         species: See `water_species`.
 

@@ -20,7 +20,7 @@ class WaterbirdRow(NamedTuple):
     """A row of `metadata.csv`, its fields in the order of the release's columns.
 
     Attributes:
-        img_id: Of the image in CUB.
+        img_id: Id of the image in CUB.
         img_filename: Its path below CUB's `images/`, and below the data set's folder.
         y: 0 a land bird, 1 a water bird.
         split: 0 train, 1 validation, 2 test.
@@ -45,15 +45,15 @@ def waterbird_rows(
 ) -> list[WaterbirdRow]:
     """The rows, in the order of the images.
 
-    A fifth of CUB's training images, drawn by lot, is validation; CUB's test images are the test. Of each kind of bird
-    95% stand before their own place in training, half in validation and test. No image of a place is used twice.
-    The authors drew without a seed, so which images these are differs from the release; with all of CUB's images the
-    default seed gives its numbers of rows in every split and group.
+    A fifth of CUB's training images, drawn by lot, is validation; CUB's test images are the test. In training 95% of
+    each kind of bird stand before their own place, in validation and test half of them. No image of a place is used
+    twice. The authors drew without a seed, so which images these are differs from the release; with all of CUB's images
+    the default seed gives its numbers of rows in every split and group.
 
     Args:
         images: See `cub_images`.
         places: The images of "land" and of "water".
-        seed: Of all that is drawn.
+        seed: Random seed for all draws.
         species: See `water_species`.
 
     Raises:

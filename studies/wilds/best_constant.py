@@ -18,7 +18,7 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
     """The headline of the best constant predictor out of context.
 
     Args:
-        predictions: Of any model: their truth, splits and groups are read, not their answers.
+        predictions: Predictions of any model: their truth, splits and groups are read, not their answers.
         declared: The benchmark of their config.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Of how many replicates, seeds or folds, WILDS reports the mean and standard deviation of a data set."""
+"""How many replicates, seeds or folds, WILDS' mean and standard deviation of a data set are taken over."""
 
 import json
 

@@ -59,7 +59,7 @@ class Replicates(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Replicates":
-        """Of one value a replicate."""
+        """Mean and standard deviation of one value per replicate."""
         sd = statistics.stdev(values) if len(values) > 1 and not any(map(math.isnan, values)) else math.nan
         return cls(statistics.fmean(values), sd, len(values))
 
@@ -89,7 +89,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
     (`fmow_mixed-to-test`, `ogb_molpcba_random`), average with all rows of the same test.
 
     Args:
-        reports: Of `wilds`, of models that `oochub train` made; one a config, objective and seed.
+        reports: Reports on `wilds`, on models that `oochub train` made; one per config, objective and seed.
         partial: Whether fewer replicates than the paper's are noted; False refuses them, where there are some at all.
 
     Returns:

@@ -40,7 +40,7 @@ class SubmissionFile:
 
     Attributes:
         path: The file.
-        data_set: As WILDS names it: "iwildcam", "ogb-molpcba".
+        data_set: Name of the data set as in WILDS: "iwildcam", "ogb-molpcba".
         split: One of its official splits.
         replicate: "seed:0", or of PovertyMap "fold:A".
     """
@@ -93,7 +93,7 @@ class SubmissionFile:
         Args:
             ids: The `example_id` of each row of the split (n,), in their order.
             kind: The kind of output of the data set.
-            class_names: Of the classes or labels; of another kind none.
+            class_names: Names of the classes or labels; none for other kinds.
 
         Raises:
             OochubError: Too few or too many lines, or a line that is no answer; it is named.

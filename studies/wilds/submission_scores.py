@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _WORST = {"camelyon17": "slide", "rxrx1": "cell_type", "fmow": "year", "amazon": "user"}
-"""Of which groups WILDS' code gives the worst accuracy beside the headline."""
+"""The groups for which WILDS' code gives the worst accuracy beside the headline."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str 
     no row; and `scores.csv`, mean and standard deviation (ddof 1) over the replicates.
 
     Args:
-        folder: Of the files: a folder a data set, as WILDS takes them, or all in one.
+        folder: Folder of the files: one folder per data set, as WILDS takes them, or all in one.
         out: The folder that is written.
         kind: What `out` may replace.
         data_dir: The folder with the raw folders of the data sets; None takes `$OOCHUB_DATA/wilds`.

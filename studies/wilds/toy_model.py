@@ -39,7 +39,7 @@ def toy_model(train: Any, folder: Path, *, is_dense: bool = False) -> None:
 
     Args:
         train: The training split: its columns say what the network reads.
-        folder: Where config and processor go.
+        folder: Folder that config and processor are written to.
         is_dense: A DenseNet for images, as for Camelyon17 and FMoW; else a ResNet.
 
     Raises:
@@ -77,7 +77,7 @@ def _draw_squares(name: str) -> Any:
 
 
 def _make_tokenizer(texts: Iterable[str]) -> Any:
-    """Of the most frequent words."""
+    """A tokenizer of the most frequent words."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Whitespace

@@ -68,7 +68,7 @@ def toy_result(config: str, folder: Path, *, seed: int = 0) -> ToyResult:
     Args:
         config: Such as "camelyon17".
         folder: Gets raw/, models/, runs/; what is there is used again.
-        seed: Of world and training.
+        seed: Random seed for the world and the training.
 
     Raises:
         OochubError: A data set of which no model is known, or what training says.

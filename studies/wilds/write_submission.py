@@ -20,7 +20,7 @@ def write_submission(
     """Writes a file for each split of predictions of WILDS' data sets.
 
     Args:
-        predictions: Of the official splits, each row of them, in any order.
+        predictions: Predictions of the official splits, with every row of them, in any order.
         folder: Gets a folder for each data set.
         replicate: "seed:0", ...; of PovertyMap the fold says it.
         data_dir: The folder with the raw folders; None takes `$OOCHUB_DATA/wilds`.

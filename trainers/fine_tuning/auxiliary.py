@@ -21,10 +21,10 @@ class Auxiliary(NamedTuple):
     """What the second head has to say, and how much that counts (NOOCH, Appendix A).
 
     Attributes:
-        label: Of all training rows, as `example_losses` takes them: int64 (n,), classes, or float32 (n, k), 1 where
+        label: Targets of all training rows, as `example_losses` takes them: int64 (n,), classes, or float32 (n, k), 1
             present.
-        names: Of its outputs.
-        weight: Of its loss.
+        names: Names of its outputs.
+        weight: Weight of its loss.
     """
 
     label: Tensor
@@ -43,7 +43,7 @@ def read_auxiliary(dataset: Any, name: str, weight: float) -> Auxiliary:
         dataset: The training set.
         name: A column of names or whole numbers, each a class; or of numbers, or lists of as many numbers, each of
             which is present where it is above 0. "name.0" is the first of each list.
-        weight: Of its loss.
+        weight: Weight of its loss.
 
     Raises:
         OochubError: No such column, one of another type, rows without a value, or one class alone.
@@ -77,8 +77,8 @@ def attach(model: nn.Module, auxiliary: Auxiliary | None, *, width: int, seed: i
     Args:
         model: The classifier.
         auxiliary: What the head says.
-        width: Of the features.
-        seed: Of its weights.
+        width: Width of the features.
+        seed: Random seed for its weights.
     """
     detach(model)
     if auxiliary is not None:

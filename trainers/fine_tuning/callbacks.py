@@ -92,7 +92,7 @@ class Callbacks:
 
         Args:
             event: One of `EVENTS`.
-            progress: Where the run is.
+            progress: How far the run has come.
             **given: What this event has by name.
         """
         if event == "on_epoch_begin":

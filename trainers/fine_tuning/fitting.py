@@ -50,7 +50,7 @@ def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *,
 
     Args:
         model: The model.
-        processor: Of its images.
+        processor: Processor of its images.
         args: The settings.
         probe: Inputs of two rows.
 
@@ -111,7 +111,7 @@ def check_objective(
         args: The settings.
         probe: Inputs of two different rows.
         train: The training rows.
-        problem_type: Of the labels, see `Task`.
+        problem_type: Type of the labels, see `Task`.
 
     Raises:
         OochubError: What does not go together.
@@ -164,7 +164,7 @@ def check_tokens(
     """Whether an objective, a causal language model and arguments go together with rows of tokens.
 
     Args:
-        objective: With its hyperparameters.
+        objective: The objective with its hyperparameters.
         model: The model.
         args: The settings.
         splits: The rows of each split, by its name.

@@ -1,4 +1,4 @@
-"""Where a run takes place: devices, processes, precision and shards, all of them Accelerate's; and determinism."""
+"""Prepares the devices, processes, precision and shards of a run, all of them Accelerate's; and determinism."""
 
 import os
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def make_accelerator(args: RobustTrainingArguments, folder: Path) -> Accelerator
 
     Args:
         args: The settings.
-        folder: Of the run.
+        folder: Folder of the run.
     """
     accelerator = Accelerator(
         # without being told, Accelerate would run each of several processes without a GPU as the only one
@@ -47,7 +47,7 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
 
     Args:
         kind: How Accelerate distributes the model.
-        objective: Of the run.
+        objective: Objective of the run.
         args: The settings.
 
     Raises:

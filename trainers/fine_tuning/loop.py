@@ -50,8 +50,8 @@ class Loop:
         objective: Prepared with the counts of the training set.
         args: The settings.
         data: What it is trained and measured on.
-        folder: Where checkpoints go, and come from.
-        head: The model's last layers, where their inputs are wanted.
+        folder: Folder that checkpoints are written to and read from.
+        head: The model's last layers, if their inputs are wanted.
         callbacks: See `Callbacks`.
     """
 
@@ -323,7 +323,7 @@ class _EpochLosses:
 
     Args:
         environments: How many environments there are.
-        device: Where the batches are.
+        device: Device that the batches are on.
         sums: The state of an interrupted epoch, from `state`.
 
     >>> losses = _EpochLosses(2, torch.device("cpu"))
@@ -357,9 +357,9 @@ class _StepDraws(NamedTuple):
     """The generators of one step.
 
     Attributes:
-        augmentation: Of the inputs.
-        own: Of the objective, in this process.
-        shared: Of the objective, the same in all processes.
+        augmentation: Generator for the augmentation of the inputs.
+        own: Generator for the objective, in this process.
+        shared: Generator for the objective, the same in all processes.
     """
 
     augmentation: torch.Generator
@@ -371,7 +371,7 @@ def _draw_step(seed: int, progress: Progress, *, process: int, is_cpu: bool) -> 
     """Makes the generators of a step, and seeds torch's own, which dropout draws from.
 
     Args:
-        seed: Of the run.
+        seed: Random seed of the run.
         progress: Its place in it: epoch and step.
         process: Number of this process.
         is_cpu: Whether the model runs on the CPU.
@@ -395,8 +395,8 @@ class _Trackers:
     number as "<table>/<environment>", "loss_by_environment/snow".
 
     Args:
-        accelerator: Of the run.
-        settings: Of the run.
+        accelerator: Accelerator of the run.
+        settings: Settings of the run.
     """
 
     def __init__(self, accelerator: Accelerator, settings: Mapping[str, Any]) -> None:

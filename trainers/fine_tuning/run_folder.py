@@ -135,11 +135,11 @@ class RunFolder:
         return max(self._complete(), key=lambda each: (each.progress.epoch, each.progress.step), default=None)
 
     def of_epoch(self, epoch: int) -> Path:
-        """Where the checkpoint of a finished epoch lies."""
+        """The path of the checkpoint of a finished epoch."""
         return self._checkpoints / f"epoch-{epoch}"
 
     def draft_of(self, progress: Progress) -> Path:
-        """Where all processes write a checkpoint before `commit`."""
+        """The path at which all processes write a checkpoint before `commit`."""
         return self._checkpoints / f".{self._name(progress)}"
 
     @contextmanager

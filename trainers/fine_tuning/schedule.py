@@ -28,7 +28,7 @@ def make_optimizer(model: Any, args: RobustTrainingArguments) -> torch.optim.Opt
 
 
 def forget(optimizer: Any) -> None:
-    """Sets the moments and step counts of an optimizer to zero in place: whoever holds it goes on holding it.
+    """Sets the moments and step counts of an optimizer to zero in place, so references to it stay valid.
 
     >>> layer = torch.nn.Linear(1, 1)
     >>> optimizer = torch.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
@@ -48,7 +48,7 @@ class Schedule:
     """The learning rate over the steps of a stage; saved and loaded with a checkpoint.
 
     Args:
-        optimizer: Whose rate it sets.
+        optimizer: The optimizer whose rate it sets.
         args: Name of the schedule, rates.
 
     >>> args = RobustTrainingArguments(output_dir="x", lr_scheduler_type="linear", learning_rate=1.0)
@@ -119,8 +119,8 @@ def stage_epochs(shares: Sequence[float], epochs: int) -> list[int]:
     """Epochs of each stage; one that has a share has at least one.
 
     Args:
-        shares: Of the stages, they sum to 1.
-        epochs: Of the run.
+        shares: Shares of the stages, which sum to 1.
+        epochs: Epochs of the run.
 
     Raises:
         OochubError: Fewer epochs than stages.
@@ -149,11 +149,11 @@ def stage_steps(
     """Optimizer steps of a stage.
 
     Args:
-        shares: Of the stages.
+        shares: Shares of the stages.
         stage: Its number.
-        epochs: Of the run.
-        max_steps: Of the run; -1 for no limit. It is divided like the epochs.
-        steps_per_epoch: Of this stage.
+        epochs: Epochs of the run.
+        max_steps: Maximum number of steps of the run; -1 for no limit. It is divided like the epochs.
+        steps_per_epoch: Steps per epoch of this stage.
         began: Optimizer steps before it.
 
     >>> stage_steps((0.5, 0.5), 1, epochs=4, max_steps=-1, steps_per_epoch=30, began=20)

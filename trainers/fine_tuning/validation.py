@@ -257,7 +257,7 @@ def _mark_counting(dataset: Any, record: BuildRecord | None) -> NDArray[np.bool_
 
 
 def _list_memberships(dataset: Any, group: Any, counting: NDArray[np.bool_] | None) -> _Memberships | None:
-    """Of the groups of rows that count, one each; else of the column "groups"; None without either."""
+    """The memberships of rows that count: one group each, else those of the column "groups"; None without either."""
     if group is None and "groups" in dataset.column_names:
         lists = dataset.select_columns(["groups"]).with_format("arrow")[:].column("groups").combine_chunks()
         row, group = pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists).to_numpy(zero_copy_only=False)

@@ -45,7 +45,7 @@ class BestEpoch:
     """The best epoch of a head so far.
 
     Args:
-        args: Of its run.
+        args: Arguments of its run.
 
     Attributes:
         head: What the run would give if it ended now.

@@ -41,7 +41,7 @@ class _HeadOptimizer:
 
     Args:
         parameters: Tensors (heads, ...).
-        args: Of each head; one `optim` for all.
+        args: Arguments of each head; one `optim` for all.
         steps: How many steps the schedules are for.
         epoch: How many of them are an epoch.
 
@@ -152,8 +152,8 @@ def _join_objectives(objectives: Sequence[Objective], *, device: torch.device | 
     """One objective that takes heads side by side, as a last dimension; the objective itself of a single head.
 
     Args:
-        objectives: Of the heads, prepared and of one `_describe_loss`; they stay as they are.
-        device: Where they are.
+        objectives: Objectives of the heads, prepared and of one `_describe_loss`; they stay as they are.
+        device: Device that they are on.
 
     >>> from oochub.trainers.objectives.focal import Focal
     >>> joint = _join_objectives([Focal(gamma=0.0), Focal(gamma=1.0)])
@@ -196,10 +196,10 @@ class HeadStack:
 
     Args:
         train: Labels and environments of the training rows.
-        features: Of the training rows, float32 (n, d).
+        features: Features of the training rows, float32 (n, d).
         probes: The runs, with prepared objectives; they agree in optimizer, length, batch size and selection.
-        samplers: Of the runs, of equal length.
-        outputs: Of a head.
+        samplers: Samplers of the runs, of equal length.
+        outputs: Number of outputs of a head.
         hidden: Width of a hidden layer; 0 for none.
     """
 

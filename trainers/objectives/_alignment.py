@@ -20,7 +20,7 @@ _KERNEL_GAMMAS = (1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3)
 class Aligned(Penalized):
     """L = loss + penalty_weight x the mean distance between environments, over pairs of them.
 
-    The loss is the mean over environments of their mean losses; with a form, the mean over all rows. Of rows of tokens
+    The loss is the mean over environments of their mean losses; with a form, the mean over all rows. In rows of tokens,
     the features of every token that is asked for are compared.
     """
 

@@ -16,9 +16,9 @@ from oochub.trainers.objectives._penalized import Penalized, mean_over_present, 
 class Causirl(Penalized):
     """L = mean_e l_e + penalty_weight x the distance between two mixtures of the batch's rows.
 
-    l_e is the mean loss of the rows of environment e. Of each environment, with n_e rows in the batch, the first s_e
-    rows go to the first mixture and the others to the second, s_e uniform on 0, ..., n_e - 1 and drawn anew for each
-    environment and batch. `distance` is that of `coral` or of `mmd`; where a mixture has fewer than two rows it is 0.
+    l_e is the mean loss of the rows of environment e. The first s_e of an environment's n_e rows in the batch go to the
+    first mixture and the others to the second; s_e is uniform on 0, ..., n_e - 1 and drawn anew for each environment
+    and batch. `distance` is that of `coral` or of `mmd`; where a mixture has fewer than two rows it is 0.
 
     The draws are a function of the batch's number, so a resumed run repeats them and all processes agree. The loss
     depends on the order of the rows: batches must be shuffled. Under several processes the mixtures are made of the

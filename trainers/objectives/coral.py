@@ -15,7 +15,7 @@ class Coral(Aligned):
     which is DomainBed's. Deep CORAL (Sun and Saenko 2016) has no term of means and 1/(4 d^2) for the other. The means
     over d and d^2 make the penalty small: with d = 2048 useful weights are 1 to 100 and more. An environment with one
     row in the batch has no covariance and is in no pair; with fewer than two environments left, the penalty is 0.
-    Under several processes the features of all are compared; with gradient accumulation, those of each batch. Of rows
+    Under several processes the features of all are compared; with gradient accumulation, those of each batch. In rows
     of tokens, with features (n, t, d), each token that is asked for is compared as a row of its row's environment;
     WILDS' code takes the padding too.
 

@@ -28,7 +28,7 @@ class Lisa(Mixing):
 
     `form` names an implementation that differs:
 
-    - "subpopbench": partners in blocks. Of each class that has several environments in the batch, the rows of one are
+    - "subpopbench": partners in blocks. For each class that has several environments in the batch, the rows of one are
       paired with those of another, up to the shorter (or the like with the two exchanged), again and again until there
       are as many pairs as rows; no row stays unmixed unless all do.
 

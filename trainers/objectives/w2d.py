@@ -77,7 +77,7 @@ class _Tail:
 
     Args:
         model: The model.
-        name: Of the module whose output is the map.
+        name: Name of the module whose output is the map.
     """
 
     def __init__(self, model: nn.Module, name: str) -> None:

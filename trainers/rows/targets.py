@@ -22,10 +22,10 @@ class Task(NamedTuple):
     """What a model has to say of a row.
 
     Attributes:
-        problem_type: As in a config of transformers: "single_label_classification", "multi_label_classification" or
-            "regression"; "next_token" and "boxes", which transformers has no name for.
+        problem_type: Type of problem as in a config of transformers: "single_label_classification",
+            "multi_label_classification" or "regression"; "next_token" and "boxes", which transformers has no name for.
         column: "label", "labels" where a row has several, "tokens", "boxes".
-        names: Of the classes or labels, in order; of the number, its column. None: whole numbers without names.
+        names: Names of the classes or labels, in order; of a number, its column. None: whole numbers without names.
     """
 
     problem_type: str
@@ -65,7 +65,7 @@ def read_targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) 
 
     Args:
         dataset: See `find_task`.
-        task: Of the training set.
+        task: Task of the training set.
         split: What an error calls the split.
         names: Names of the model's outputs.
 

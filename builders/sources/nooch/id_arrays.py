@@ -20,7 +20,7 @@ def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
 
     Args:
         file: A .npz file; without `names` a .npy file.
-        names: Of its arrays.
+        names: Names of the arrays to read.
 
     Returns:
         An array (n,) of int64 for each name, or the one of the .npy file.

@@ -36,7 +36,7 @@ class NoochImages:
         table: What the annotations say.
         split: Row numbers of the table by split.
         notes: What of them is not the official benchmark.
-        embeddings: Of the captions, after `embed`.
+        embeddings: Embeddings of the captions, after `embed`.
     """
 
     folder: Path
@@ -138,7 +138,7 @@ class NoochImages:
         Args:
             task: The task with its contexts.
             official_ids: Folder of the published id files, which then decide in validation and test.
-            contexts_from: Where its contexts are from: "computed", "published" or "given".
+            contexts_from: Source of its contexts: "computed", "published" or "given".
 
         Raises:
             OochubError: Published ids that disagree with annotations or splits.

@@ -165,7 +165,7 @@ def nooch_task_of_all(
     Args:
         columns: "labels", "areas" and, for gist tasks, "gist_similarity" of one split, as numpy arrays of rows; the
             areas also as one array of rows and classes.
-        facts: Of the build record of `all`.
+        facts: Facts of the build record of `all`.
         config: "ce_car", "gist_bowl".
 
     Raises:

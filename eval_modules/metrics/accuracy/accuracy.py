@@ -4,7 +4,7 @@
 
 Interval: a percentile bootstrap; Wilson's where fewer than ten rows are right, or wrong.
 
-Limitations: Of unbalanced classes it mostly describes the largest; see worst_group.
+Limitations: If classes are unbalanced, it mostly describes the largest; see worst_group.
 
 Source: "average accuracy" of Spawrious, Section 5; WILDS, Table 1, which report it per data set.
 """

@@ -7,8 +7,8 @@ Groups without rows do not count.
 Interval: the groups in order, of which two hold the percentile (`oochub.stats.group_intervals`); a percentile
 bootstrap of clusters where several groups lie in one.
 
-Limitations: A group of few rows is low, or high, by chance, so the percentile of many small groups is too low. Of
-fewer than some 40 groups nothing is known of a tenth: the interval then ends at 0.
+Limitations: A group of few rows is low, or high, by chance, so the percentile of many small groups is too low. With
+fewer than about 40 groups nothing is known of a tenth: the interval then ends at 0.
 
 Source: Koh et al. 2021, WILDS, Section 4.2.2 (Amazon-WILDS: the 10th percentile of the accuracies of the reviewers);
 Hashimoto et al. 2018, "Fairness Without Demographics in Repeated Loss Minimization".
@@ -36,13 +36,13 @@ def accuracy_percentile(label: Any, prediction: Any, group: Any, percentile: flo
         label: The class of each row (n,), int or bool.
         prediction: The predicted class of each row (n,), int or bool.
         group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers or strings.
-        percentile: In [0, 100]; 0 is the worst group, 50 the median.
+        percentile: A percentile in [0, 100]; 0 is the worst group, 50 the median.
 
     Returns:
         A fraction in [0, 1], higher is better.
 
     Raises:
-        OochubError: As `accuracy`; groups that are NaN or not hashable; another percentile.
+        OochubError: The same as for `accuracy`; groups that are NaN or not hashable; another percentile.
 
     >>> columns = {"label": [1, 1, 1, 1], "prediction": [0, 1, 1, 1], "group": ["ann", "ann", "bob", "eve"]}
     >>> accuracy_percentile(**columns, percentile=50), accuracy_percentile(**columns, percentile=25)

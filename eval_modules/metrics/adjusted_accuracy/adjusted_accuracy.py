@@ -50,7 +50,8 @@ def adjusted_accuracy(
         known, and where no group weighs.
 
     Raises:
-        OochubError: As `accuracy`; groups that are NaN or not hashable; weights that are negative, not finite or all 0.
+        OochubError: The same as for `accuracy`; groups that are NaN or not hashable; weights that are negative, not
+            finite or all 0.
 
     >>> columns = {"label": [0, 0, 1, 1], "prediction": [0, 0, 1, 0], "group": ["sea", "sea", "land", "land"]}
     >>> adjusted_accuracy(**columns, weights={"sea": 95, "land": 5})

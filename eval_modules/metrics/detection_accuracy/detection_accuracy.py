@@ -42,9 +42,9 @@ def detection_accuracy(
     """The accuracy of detections in an image, averaged over the images of each group, then over groups.
 
     Args:
-        boxes: Of each of n images its boxes (m, 4), x1, y1, x2, y2 in any unit that the true boxes share.
-        scores: Of each image the scores of its boxes (m,).
-        true_boxes: Of each image the true boxes (k, 4).
+        boxes: The boxes (m, 4) of each of n images, x1, y1, x2, y2 in any unit that the true boxes share.
+        scores: The scores (m,) of the boxes of each image.
+        true_boxes: The true boxes (k, 4) of each image.
         group: The group of each image (n,), any hashable; None takes all images as one group.
         iou: A match overlaps at least so far, in (0, 1].
         threshold: A box counts when its score is above it, in [0, 1].
@@ -82,7 +82,7 @@ class _DetectionAccuracyState:
             self._groups[name] = (before + total, rows + count)
 
     def values(self, boxes: Any, scores: Any, true_boxes: Any) -> Array:
-        """Of each image."""
+        """The accuracy of the detections in each image."""
         return detection_accuracies(boxes, scores, true_boxes, **self._options)
 
     def merge(self, other: "_DetectionAccuracyState") -> None:

@@ -4,7 +4,7 @@
 
 Interval: bounds the residuals of all bins together, by the wider of two laws: that of resampled rows, and that of
 answers which are right as often as the model says. So it holds for calibrated models too, where percentiles of the ECE
-itself never do. Of 10,000 independent rows and more the residuals are drawn from their normal law. With fewer than 100
+itself never do. From 10,000 independent rows on, the residuals are drawn from their normal law. With fewer than 100
 rows it may be too narrow, and says so.
 
 Limitations: The ECE of few rows is too large even for a calibrated model (about 0.043 of 300 rows, 0.017 of 2,000,
@@ -35,13 +35,14 @@ def ece(label: Any, probability: Any, bins: int = 15, of: Literal["confidence", 
 
     Args:
         label: The class of each row (n,), int.
-        probability: Of class 1 (n,), or of each class (n, c), rows that sum to 1. Logits are an error, not a guess.
+        probability: Probability of class 1 (n,), or of each class (n, c), rows that sum to 1. Logits are an error, not
+            a guess.
         bins: Number of bins on [0, 1], 15 as in the paper; a confidence of exactly 0 belongs to the first.
         of: "confidence" bins the largest class probability (two classes: max(p, 1 - p)) and compares it with the
             accuracy; "positive" bins P(y = 1) and compares it with the share of class 1.
 
     Returns:
-        A fraction in [0, 1], lower is better. Of few rows it is too large even for a calibrated model.
+        A fraction in [0, 1], lower is better. With few rows it is too large even for a calibrated model.
 
     Raises:
         OochubError: No rows, different lengths, a label without a column, NaN, probabilities outside [0, 1] or rows
@@ -133,8 +134,8 @@ def _estimate_interval(
 
     The residual of a bin is the sum of outcome minus confidence, over n. By the triangle inequality no true ECE
     is further from the value than the residuals are from the truth. Percentiles of the ECE itself never cover
-    the truth of a calibrated model: the ECE of a resample is larger than that of its sample. Of 10,000 independent
-    rows and more the residuals are drawn from their normal limit law, without resampling rows.
+    the truth of a calibrated model: the ECE of a resample is larger than that of its sample. From 10,000 independent
+    rows on, the residuals are drawn from their normal limit law, without resampling rows.
     """
     label, probability = _check_inputs(columns["label"], columns["probability"], of)
     n = len(label)

@@ -4,7 +4,7 @@
 
 Interval: a percentile bootstrap; Wilson's where fewer than ten rows are right, or wrong.
 
-Limitations: Of unbalanced classes it mostly describes the largest; see worst_group.
+Limitations: If classes are unbalanced, it mostly describes the largest; see worst_group.
 
 Source: "Error" of NOOCH, Section 6.1; the released code predicts class 1 where the logit is above 0.
 """

@@ -1,4 +1,4 @@
-"""Mean average precision: of rows with several labels, the mean of each label's average precision.
+"""Mean average precision: the mean of each label's average precision, for rows with several labels.
 
     mAP = 1/|K| sum_(k in K) AP_k,    AP_k = 1/n_k sum_(i positive) (positives from s_i up) / (rows from s_i up)
 
@@ -7,12 +7,14 @@ together. K are the labels with at least one known positive and one known negati
 ranking and are left out, as in the evaluator of the Open Graph Benchmark.
 
 Interval: the basic bootstrap of rows, 2 mAP less the quantiles of the resamples. Average precision of few rows is too
-high, and more so of resamples: of 10 labels held by 2% of 1,000 rows it covers 0.93, the percentile bootstrap 0.41. Of
-10,000 independent rows and more, and labels of 100 known rows of either kind, the resamples' normal law and bias. Of
-fewer than 300 rows Student's t and the resamples' spread, which cover 0.86 of 10 rows, where the basic one covers 0.61.
+high, and more so of resamples: of 10 labels held by 2% of 1,000 rows it covers 0.93, the percentile bootstrap 0.41.
+From 10,000 independent rows on, if each label has 100 known rows of either kind, it is made of the resamples' normal
+law and bias. With fewer than 300 rows it is made of Student's t and the resamples' spread, which cover 0.86 of 10 rows,
+where the basic one covers 0.61.
 
 Limitations: Every label counts once, the rare ones too, and chance is the share of positives of each: values of
-different labels, or of different rows, do not compare. Of few positives a label's average precision is biased upwards.
+different labels, or of different rows, do not compare. With few positives a label's average precision is biased
+upwards.
 
 Source: Hu et al. 2020, "Open Graph Benchmark: Datasets for Machine Learning on Graphs", NeurIPS (ogbg-molpcba), and its
 evaluator; WILDS, Section 4.1 (OGB-MolPCBA).
@@ -77,7 +79,7 @@ class _Ranking(NamedTuple):
 
 
 def _rank_labels(label: Array, score: Array) -> list[_Ranking]:
-    """Of the labels with a known positive and a known negative row."""
+    """The rankings of the labels that have a known positive and a known negative row."""
     rankings = []
     for of_label, of_score in zip(label.T, score.T, strict=True):
         rows = np.flatnonzero(~np.isnan(of_label))

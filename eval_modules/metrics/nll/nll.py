@@ -5,7 +5,7 @@
 It is a proper score: the true probabilities, and only they, make it smallest on average.
 
 Interval: Student's t, joined with that of two right and two wrong rows more, whose losses the model's own probabilities
-give: of few rows that are all right the loss of a wrong one is not seen yet. Of 10,000 rows and more the normal law.
+give: in few rows that are all right, the loss of a wrong one is not seen yet. From 10,000 rows on, the normal law.
 
 Limitations: A few confident mistakes can outweigh all else; float32 probabilities round to 0 and 1, so compute the
 softmax in float64.
@@ -37,7 +37,8 @@ def nll(label: Any, probability: Any) -> float:
 
     Args:
         label: The class of each row (n,), int.
-        probability: Of class 1 (n,), or of each class (n, c), rows that sum to 1. Logits are an error, not a guess.
+        probability: Probability of class 1 (n,), or of each class (n, c), rows that sum to 1. Logits are an error, not
+            a guess.
 
     Returns:
         Nats, 0 or larger, lower is better; log(c) is a uniform guess.

@@ -53,7 +53,7 @@ def pearson(label: Any, prediction: Any) -> float:
 
 
 class _PearsonState:
-    """Of labels and predictions: means, sums of products about the means (2, 2), smallest and largest."""
+    """Means of labels and predictions, sums of products about the means (2, 2), smallest and largest."""
 
     def __init__(self) -> None:
         self._n = 0

@@ -41,7 +41,7 @@ def pearson_worst_group(label: Any, prediction: Any, group: Any) -> float:
         In [-1, 1], higher is better, 0 is chance. nan where a group has no correlation.
 
     Raises:
-        OochubError: As `pearson`, and for groups that are NaN or not hashable.
+        OochubError: The same as for `pearson`; groups that are NaN or not hashable.
 
     >>> group = ["urban", "urban", "urban", "rural", "rural"]
     >>> round(pearson_worst_group(label=[-1, 0, 1, 0, 1], prediction=[1, 2, 9, 5, 4], group=group), 4)

@@ -42,17 +42,17 @@ def worst_group(
         label: The class of each row (n,), int or bool.
         prediction: The predicted class of each row (n,), int or bool.
         group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers or strings.
-        probability: Of class 1 (n,), or of each class (n, c), for the worst NLL; None leaves it out.
+        probability: Probability of class 1 (n,), or of each class (n, c), for the worst NLL; None leaves it out.
         groups: The groups that there should be, read with `form` alone; None takes those of `group`.
         form: "wilds" counts each of `groups` that has no row as wrong, as WILDS' code does for CivilComments.
 
     Returns:
         `accuracy` in [0, 1] (higher is better), `error_rate` in [0, 1] (lower is better) and with `probability` `nll`
         in nats (lower is better), each followed by the group that it is of (`accuracy_group`) and the rows of that
-        group (`accuracy_n`). Of equal groups the larger one is named, of equally large ones the first by name.
+        group (`accuracy_n`). Among equal groups the larger one is named, among equally large ones the first by name.
 
     Raises:
-        OochubError: As `accuracy` and `nll`, for groups that are NaN or not hashable, and another form.
+        OochubError: The same as for `accuracy` and `nll`; groups that are NaN or not hashable; another form.
 
     >>> worst_group(label=[0, 0, 1, 1], prediction=[0, 0, 1, 0], group=["sea", "sea", "land", "land"])
     {'accuracy': 0.5, 'accuracy_group': 'land', 'accuracy_n': 2,

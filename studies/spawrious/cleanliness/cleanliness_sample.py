@@ -22,8 +22,8 @@ class SampledImage:
     """An image on a page.
 
     Attributes:
-        page: From 1.
-        example_id: Of the image.
+        page: Number of the page, from 1.
+        example_id: Id of the image.
         breed: The name of its class.
         background: The name of its background.
     """

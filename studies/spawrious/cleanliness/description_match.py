@@ -66,7 +66,7 @@ def description_match(
         model: Folder or Hub id of a CLIP-like model, or the model itself.
         data: The splits of Spawrious, with the column `group`; all images are scored.
         templates: Texts with {} for "a corgi in the dirt location"; embeddings of several are averaged.
-        **settings: Of `oochub.predict`: `limit`, `batch_size`, `device`, `processor`, ...
+        **settings: Settings of `oochub.predict`: `limit`, `batch_size`, `device`, `processor`, ...
 
     Raises:
         OochubError: Data without groups of breed and background, a template without {}, a model of another kind.

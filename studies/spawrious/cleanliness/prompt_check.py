@@ -52,10 +52,10 @@ def prompt_check(
 
     Args:
         out: The folder.
-        plan: Of one breed, background and repeat.
-        number: Of the prompt among the 72, from 0.
-        maker: Of the plan's model.
-        captioner: Of the plan.
+        plan: A plan of one breed, background and repeat.
+        number: Number of the prompt among the 72, from 0.
+        maker: The plan's model, which makes the images.
+        captioner: The plan's captioner.
         images: How many; the paper looks at 100.
         bar: Is given the batches, to show how many are done.
 

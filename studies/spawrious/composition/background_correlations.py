@@ -51,7 +51,7 @@ def background_correlations(counts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _build_table(images: pd.DataFrame) -> pd.DataFrame:
-    """Of counts (classes, backgrounds), one row a cell."""
+    """The correlations for counts (classes, backgrounds), one row per cell."""
     of_background, n = images.sum().to_dict(), int(images.to_numpy().sum())
     rows = []
     for label, of_its in images.to_dict("index").items():

@@ -18,7 +18,7 @@ class ChallengeKind:
     """What Eqs. 1 and 2 of the Spawrious paper say of a composition.
 
     Attributes:
-        pairs: Of each class the background that misleads, the pairing that breaks Eq. 1 the least.
+        pairs: For each class, the background that misleads, in the pairing that breaks Eq. 1 the least.
         not_one_to_one: What breaks Eq. 1, a sentence each; empty where it holds.
         groups: The two groups (classes, backgrounds) of the partition that breaks Eq. 2 the least.
         not_many_to_many: What breaks Eq. 2, a sentence each; empty where it holds.
@@ -48,7 +48,7 @@ def challenge_kind(counts: pd.DataFrame) -> ChallengeKind:
     corr(1(S in S_j), 1(C in C_j)) = 1 in training and -1 in the test.
 
     Args:
-        counts: As for `background_correlations`, of the splits train and test; others are not looked at.
+        counts: Counts as `background_correlations` takes them, of the splits train and test; others are not read.
 
     Raises:
         OochubError: No train or no test, fewer than two classes or more than eight.

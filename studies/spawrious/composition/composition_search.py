@@ -98,8 +98,8 @@ def composition_search(
 
     Args:
         compositions: What to try, all with equally many training rows.
-        features: Of each of the 48 folders, float32 (n, d), its images in the order of their numbers.
-        seed: Of the heads.
+        features: Features of each of the 48 folders, float32 (n, d), in the order of the numbers of its images.
+        seed: Random seed for the heads.
 
     Raises:
         OochubError: A folder that is missing or of another size, fewer than 20 images a folder, features that are not
@@ -136,7 +136,7 @@ def composition_search(
 
 
 def _standardize_halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple[list[torch.Tensor], int]:
-    """Of each half the standardized features, folder after folder; and how many images of each folder it has."""
+    """The standardized features of each half, folder after folder; and how many images of each folder it has."""
     sizes = {folder: len(features.get(folder, ())) for folder in _FOLDERS}
     most = max(sizes.values())
     wrong = [f"{'/'.join(map(str, folder))} has {size}" for folder, size in sizes.items() if size != most]

@@ -21,9 +21,9 @@ def features_by_folder(
 
     Args:
         model: A folder, a Hub id, or "resnet-tiny", a small network from scratch.
-        folder: Where they are kept for the next time, apart for each model and data.
+        folder: Folder that keeps them for the next time, apart for each model and data.
         data_dir: The raw folder; None takes `$OOCHUB_DATA/spawrious`.
-        options: Of the builder.
+        options: Options of the builder.
 
     Raises:
         OochubError: Data or a model that cannot be read.

@@ -30,7 +30,7 @@ def random_compositions(count: int, *, form: Form, seed: int = 0) -> list[Spawri
     Args:
         count: How many.
         form: "o2o" or "m2m".
-        seed: Of the draw.
+        seed: Random seed for the draw.
 
     Raises:
         OochubError: More than there are, or fewer than one.

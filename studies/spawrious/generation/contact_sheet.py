@@ -18,7 +18,7 @@ def contact_sheet(folder: Path, tried: Iterable[TriedImage]) -> Image.Image:
     """The sheet: a row for each breed, two columns for each background; gray where there is no image.
 
     Args:
-        folder: Of the generation.
+        folder: Folder of the generation.
         tried: Its images; the first fit ones of each half are shown, repeat 0 above repeat 1.
 
     Raises:

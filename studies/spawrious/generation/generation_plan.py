@@ -39,8 +39,8 @@ class Job(NamedTuple):
 
     Attributes:
         folder: The folder.
-        number: Of the prompt among the 72, from 0.
-        place: Of the prompt among those that are taken, from 0.
+        number: Number of the prompt among the 72, from 0.
+        place: Place of the prompt among those that are taken, from 0.
         prompt: Its text.
     """
 
@@ -60,8 +60,8 @@ class GenerationPlan:
         form: "paper": the template as the paper prints it, each image judged alone, "dog" a word of its caption in
             lower case. "released": the code's brackets, negative prompt and 100 steps, four images kept or dropped
             together, and "dog" between blanks.
-        seed: From which the seed of each image is derived.
-        steps: Of the scheduler; None takes the released code's 100, or the pipeline's own number in the paper's form.
+        seed: Random seed from which the seed of each image is derived.
+        steps: Scheduler steps; None takes the released code's 100, or the pipeline's own number in the paper's form.
         prompts: How many of the 72, evenly spread.
         unchecked: Whether the pipeline may lack a safety checker.
         dtype: What the pipeline computes in, one of `DTYPES`.
@@ -71,8 +71,8 @@ class GenerationPlan:
         breeds: Which of the four.
         batch_size: Images that are made at once; another number moves single pixels by a level. The released form
             takes 4.
-        most_tries: The generation stops where a prompt has fewer than one fit image in so many tries; of the
-            released form, fewer than one fit minibatch of 4 in four times as many.
+        most_tries: The generation stops if a prompt has fewer than one fit image in this number of tries; in the
+            released form, if it has fewer than one fit minibatch of 4 in four times as many.
 
     Raises:
         OochubError: A name or number that is not allowed.
@@ -159,7 +159,7 @@ class GenerationPlan:
 
         Args:
             job: Its prompt and folder.
-            attempt: From 0.
+            attempt: Number of the attempt, from 0.
         """
         name = f"{self.seed}/{job.folder.path}/{job.number}/{attempt}"
         return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") >> 1

@@ -32,7 +32,7 @@ class UsedModel:
     Attributes:
         name: Its Hub id, or the name of its folder.
         revision: The commit of the Hub, or a digest of its weights; None where it is not known.
-        license: As its model card says; None where it does not.
+        license: License that its model card names; None if it names none.
     """
 
     name: str
@@ -45,11 +45,11 @@ class AcceptedShare:
     """How many of the images that were made are fit.
 
     Attributes:
-        breed: Of a breed; "" for all.
-        background: Of a background; "" for all.
+        breed: Name of a breed; "" for all.
+        background: Name of a background; "" for all.
         tried: Images that were made.
-        accepted: Of these the fit ones.
-        flagged: Of these the ones that the safety checker flagged.
+        accepted: Images among these that are fit.
+        flagged: Images among these that the safety checker flagged.
         estimate: The share of fit ones, with Wilson's interval.
     """
 
@@ -70,9 +70,10 @@ class GenerationRecord:
         model: The text-to-image pipeline.
         captioner: What judged its images.
         safety_checker: Whether the pipeline has one.
-        shares: Of all images, each breed, each background, and each breed on each background; empty before the end.
+        shares: One each for all images, each breed, each background, and each breed on each background; empty before
+            the end.
         provenance: Versions, when and where.
-        schema_version: Of the record.
+        schema_version: Version of the record's schema.
     """
 
     plan: GenerationPlan
@@ -113,7 +114,7 @@ def used_model(source: str, revision: str | None, readme: Path) -> UsedModel:
 
     Args:
         source: A folder or Hub id.
-        revision: Of its weights.
+        revision: Revision of its weights.
         readme: Its model card, which need not be there.
     """
     said = _read_license(readme) if readme.is_file() else None

@@ -33,7 +33,7 @@ class PictureMaker:
 
     Args:
         source: A folder or Hub id, such as CompVis/stable-diffusion-v1-4; safetensors only, none of its code is run.
-        device: Where it runs.
+        device: Device that it runs on.
         dtype: One of `DTYPES`, what its weights are cast to.
         unchecked: Whether it may lack a safety checker.
 
@@ -88,7 +88,7 @@ class PictureMaker:
 
     @property
     def readme(self) -> Path:
-        """Where its model card is, if it has one."""
+        """The path of its model card, which need not be there."""
         return self._folder / "README.md"
 
     def check_takes(self, negative_prompt: str) -> None:
@@ -107,9 +107,9 @@ class PictureMaker:
 
         Args:
             prompt: What they shall show.
-            seeds: Of each image's own generator, on the CPU; they are made as one batch.
+            seeds: Seeds of each image's own generator, on the CPU; they are made as one batch.
             negative_prompt: What they shall not show; "" for nothing.
-            steps: Of the scheduler; None takes the pipeline's own number.
+            steps: Steps of the scheduler; None takes the pipeline's own number.
 
         Raises:
             OochubError: The pipeline takes no negative prompt.

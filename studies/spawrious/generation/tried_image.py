@@ -27,12 +27,12 @@ class TriedImage:
         breed: What the prompt says.
         prompt_number: Among the 72, from 0.
         attempt: Which image of this prompt in this folder, from 0.
-        seed: Of its generator.
+        seed: Seed of its generator.
         prompt: Its text.
         caption: What the captioner says; "" of an image that was flagged, which is black.
         accepted: Whether it is kept.
         reason: Why it is dropped; "" where it is kept.
-        file: Where it is, from the folder of the generation; "" where it is dropped.
+        file: Its path, from the folder of the generation; "" if it is dropped.
     """
 
     repeat: int
@@ -66,7 +66,7 @@ def reason_to_drop(caption: str, *, flagged: bool, form: Form) -> str:
 
 
 def part_file(folder: Path, job: Job) -> Path:
-    """Where the images of a job are listed, one JSON object a line."""
+    """The file that lists the images of a job, one JSON object per line."""
     return folder / "tries" / f"{job.folder.path.replace('/', '_')}_{job.number:02d}.jsonl"
 
 
