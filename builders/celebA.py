@@ -32,7 +32,7 @@ def _declare_raw_file(path: str, note: str) -> RawFile:
 celebA = Benchmark(
     name="celebA",
     title="CelebA hair color",
-    summary="Faces of celebrities, blond or not; of the blond in training 6% are men.",
+    summary="Faces of celebrities, blond or not; in training 6% of the blond ones are men.",
     version="1.0.0",
     homepage=_HOME,
     sources=("celeba",),
@@ -154,7 +154,7 @@ def _read_table(raw: RawFile, folder: Path) -> MetadataTable:
     table = MetadataTable.of_rows(file, ["image_id", *names], enumerate(lines[2:], 3), columns)
     if count != [str(len(table.lines))]:
         raise OochubError(
-            f"{file} has {len(table.lines):,} rows, and its first line says {' '.join(count)[:80]!r}. Fetch it again."
+            f"{file} has {len(table.lines):,} rows, but its first line says {' '.join(count)[:80]!r}. Fetch it again."
         )
     return table
 

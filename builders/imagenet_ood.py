@@ -33,7 +33,7 @@ def _declare_raw_file(path: str, url: str, size: str, license: str, note: str, a
 _imagenet_ood = Benchmark(
     name="imagenet_ood",
     title="ImageNet-OOD",
-    summary="Images of 637 classes that ImageNet-1K lacks, beside ImageNet-1K as it is, corrupted and redrawn.",
+    summary="Images of 637 classes that ImageNet-1K lacks, with ImageNet-1K as it is, corrupted and redrawn.",
     version="1.0.0",
     homepage="https://github.com/princetonvisualai/imagenetood",
     # the images out of distribution are of ImageNet-21K; ImageNet-1K is what models are to know
@@ -185,7 +185,7 @@ class ImagenetOod(BenchmarkBuilder):
         _make_config("imagenet_r", "Renditions of 200 classes: art, cartoons, toys and others."),
         _make_config("imagenet_sketch", "Black and white sketches of the 1,000 classes."),
         _make_config("imagenet_ood", "Images of 637 classes of ImageNet-21K that ImageNet-1K lacks."),
-        _make_config("openimage_o", "Images of Open Images of no class of ImageNet-1K."),
+        _make_config("openimage_o", "Images from Open Images that show no class of ImageNet-1K."),
         *(
             _make_config(
                 f"{corruption}_{severity}", f"The validation images with {corruption} at severity {severity} of 5."
@@ -253,7 +253,7 @@ class ImagenetOod(BenchmarkBuilder):
             parts = {"train": (training, train), "validation": (training, validation)} | parts
             gaps = [*gaps, *(gap for gap in listed.gaps if gap not in gaps)]
         elif config.held_out:
-            raise OochubError(f"held_out takes from the training images, and {self._folder()} lacks {_TRAIN}.")
+            raise OochubError(f"held_out takes images from the training set, but {self._folder()} lacks {_TRAIN}.")
         self._check_whole(f"{environment} is not complete in {self._folder()}", gaps)
         parts = {split: part for split, part in parts.items() if part[1]}
         self._record([*gaps, *listing.remarks], _collect_facts(environment, parts, listing))
@@ -265,11 +265,13 @@ class ImagenetOod(BenchmarkBuilder):
     def _check_options(self) -> None:
         config = self.config
         if config.file_list and config.name not in _LISTS:
-            raise OochubError(f"file_list is read by {' and '.join(_LISTS)}; leave it out for {config.name}.")
+            raise OochubError(f"file_list is only read by {' and '.join(_LISTS)}; leave it out for {config.name}.")
         if config.held_out and config.name != "imagenet_1k":
-            raise OochubError(f"held_out is of imagenet_1k, which has training images; leave it out for {config.name}.")
+            raise OochubError(
+                f"held_out is only for imagenet_1k, which has training images; leave it out for {config.name}."
+            )
         if not 0 <= config.held_out < 1:
-            raise OochubError(f"held_out is a share in [0, 1), got {config.held_out}.")
+            raise OochubError(f"held_out must be a share in [0, 1), got {config.held_out}.")
 
     def _columns(self, root: Path, row: Any) -> dict[str, Any]:
         return columns_of(set_of(self.config.name), Stored(**row), root, within=self._within)

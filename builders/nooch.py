@@ -190,8 +190,14 @@ class Nooch(BenchmarkBuilder):
     BENCHMARK: ClassVar[Benchmark] = nooch
     BUILDER_CONFIG_CLASS = NoochConfig
     BUILDER_CONFIGS: ClassVar[list[NoochConfig]] = [
-        *(_make_config(f"ce_{n}", f"Is there a {n}? Hard where object and context do not co-occur.") for n in _TASKS),
-        *(_make_config(f"gist_{n}", f"Is there a {n}? Hard where the captions tell of another scene.") for n in _TASKS),
+        *(
+            _make_config(f"ce_{n}", f"Is there a {n}? Examples are hard if object and context do not co-occur.")
+            for n in _TASKS
+        ),
+        *(
+            _make_config(f"gist_{n}", f"Is there a {n}? Examples are hard if the captions describe another scene.")
+            for n in _TASKS
+        ),
         _make_config("all", "The area of each of 171 classes in each image, with captions: every task at once."),
     ]
 
@@ -267,28 +273,31 @@ class Nooch(BenchmarkBuilder):
                 f"For {name} use contexts='computed' or give a list of class names."
             )
         if isinstance(contexts, str) and contexts not in ("computed", "published"):
-            raise OochubError(f"contexts is 'computed', 'published', a class name or a list of them, got {contexts!r}.")
+            raise OochubError(
+                f"contexts must be 'computed', 'published', a class name or a list of them, got {contexts!r}."
+            )
         for context in () if isinstance(contexts, str) else contexts:
             if context not in CATEGORY_IDS:
                 raise unknown_name("class of COCO-Stuff", context, CATEGORY_IDS)
         if not isinstance(contexts, str) and (every or not contexts):
             raise OochubError(
-                "contexts=[...] names the contexts of one class, at least one; config 'all' takes 'computed', or "
-                "'published', which replaces those of the suite's 12 tasks."
+                "contexts=[...] names the contexts of one class, at least one; the config 'all' takes 'computed', or "
+                "'published', which replaces the contexts of the suite's 12 tasks."
             )
         if not (config.alpha >= 0 and 0 <= config.beta < 1):
             raise OochubError(
-                f"alpha is at least 0 and beta a fraction in [0, 1), got {config.alpha} and {config.beta}. "
-                "The paper's main text prints beta = 1; its appendix and the released ids say 0.1."
+                f"alpha must be at least 0 and beta a fraction in [0, 1), got {config.alpha} and {config.beta}. The "
+                "paper's main text prints beta = 1; its appendix and the released ids use 0.1."
             )
         if config.official_ids and name not in PUBLISHED_CONTEXTS:
             raise OochubError(
-                f"official_ids exist for the suite's 12 tasks: {', '.join(PUBLISHED_CONTEXTS)}; not for {config.name}."
+                f"official_ids exist only for the suite's 12 tasks: {', '.join(PUBLISHED_CONTEXTS)}; not for "
+                f"{config.name}."
             )
         if config.tau is not None and criterion != "gist":
             raise OochubError(f"tau is the threshold of the gist criterion; load gist_{name}, or leave it out.")
         if config.official_ids and config.tau is not None:
-            raise OochubError("official_ids fix the hard examples, and so does tau: give one of them.")
+            raise OochubError("official_ids and tau both set the hard examples: give only one of them.")
 
 
 def _find_without_context(

@@ -28,7 +28,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary, WorstOfGroups
 
-_URL = "https://github.com/aengusl/spawrious (the links to the archives stand in its README)"
+_URL = "https://github.com/aengusl/spawrious (its README links to the archives)"
 _LICENSE = "CC BY 4.0 (README); CC BY-SA (setup.py)"
 _LEAST = 10  # images in a folder, of which some are left for validation
 
@@ -65,7 +65,7 @@ _spawrious = Benchmark(
             size="the same",
             license=_LICENSE,
             required=False,
-            note=f"decompressed and not unpacked, in the place of {FOLDER}/",
+            note=f"decompressed but not unpacked, instead of {FOLDER}/",
         ),
     ),
     in_context=Rows(name="backgrounds as in training", split="validation"),
@@ -165,11 +165,11 @@ class Spawrious(BenchmarkBuilder):
         """What the config is composed of; None is all images."""
         config = self.config
         if config.variant not in ("paper", "released"):
-            raise OochubError(f"variant is 'paper' or 'released', got {config.variant!r}.")
+            raise OochubError(f"variant must be 'paper' or 'released', got {config.variant!r}.")
         if config.variant == "released" and config.name not in RELEASED:
             raise OochubError(f"variant='released' renames the six challenges; leave it out for {config.name}.")
         if config.composition is not None and config.name != "composed":
-            raise OochubError(f"composition is of the config composed; leave it out for {config.name}.")
+            raise OochubError(f"composition is only for the config composed; leave it out for {config.name}.")
         if config.name == "composed":
             if config.composition is None:
                 give = choose_wording('composition="FILE.toml"', "--option composition=FILE.toml")

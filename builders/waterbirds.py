@@ -28,7 +28,7 @@ _CONSTRUCTED = "construction.json"  # `oochub waterbirds construct` leaves it
 waterbirds = Benchmark(
     name="waterbirds",
     title="Waterbirds",
-    summary="Land birds and water birds before land or water; in training 95% of each stand before their own.",
+    summary="Land birds and water birds in front of land or water; in training 95% of each are in front of their own.",
     version="1.0.0",
     homepage="https://github.com/kohpangwei/group_DRO",
     # the page of CUB-200-2011 warns that its images overlap with those of ImageNet

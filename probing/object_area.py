@@ -88,7 +88,7 @@ class BoxAreas(ObjectArea):
 
     def __init__(self, column: str) -> None:
         self._column, self.needs = column, (column,)
-        self.words = f"the boxes of the column {column}"
+        self.words = f"the boxes in the column {column}"
 
     def begin(self, rows: Sequence[RowOfObject]) -> None:
         """See `ObjectArea.begin`."""
@@ -150,7 +150,7 @@ class CocoAreas(ObjectArea):
 
     def __init__(self, folder: str | Path, thing: str | None = None) -> None:
         self._folder, self._thing = Path(folder).expanduser(), thing
-        self.words = "the annotations of COCO"
+        self.words = "COCO's annotations"
         self._masks: Masks = {}
 
     @staticmethod

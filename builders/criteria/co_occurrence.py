@@ -41,7 +41,7 @@ def co_occurrence(present: ArrayLike, context_areas: ArrayLike, beta: float = 0.
     if not np.isfinite(areas).all() or (areas < 0).any():
         raise OochubError("context_areas must be fractions of the image, finite and at least 0.")
     if not beta >= 0:
-        raise OochubError(f"beta is a fraction of the image, at least 0, got {beta}.")
+        raise OochubError(f"beta must be a fraction of the image, at least 0, got {beta}.")
     challenge = np.full(len(has_object), "easy", dtype="<U13")
     if areas.shape[1]:
         challenge[has_object & (areas < beta).all(axis=1)] = "hard_positive"

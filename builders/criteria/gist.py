@@ -59,7 +59,7 @@ def gist(
         return challenge
     taus = np.ravel(tau).astype(np.float64)
     if len(taus) not in (1, 2) or not np.isfinite(taus).all():
-        raise OochubError(f"tau is one cosine or a pair, of the positives and of the negatives, got {tau}.")
+        raise OochubError(f"tau must be one cosine or a pair, for positives and negatives, got {tau}.")
     challenge[has_object & (cosine < taus[0])] = "hard_positive"
     challenge[~has_object & (cosine > taus[-1])] = "hard_negative"
     return challenge
@@ -70,5 +70,5 @@ def _find_lowest(
 ) -> NDArray[np.intp]:
     rows = np.flatnonzero(among)
     if count is None or not 0 <= count <= len(rows):
-        raise OochubError(f"{name} is 0 to {len(rows)}, the number of such examples, got {count}.")
+        raise OochubError(f"{name} must be 0 to {len(rows)}, the number of such examples, got {count}.")
     return rows[np.argsort(value[rows], kind="stable")[:count]]

@@ -37,14 +37,15 @@ def membership(
     ['hard', 'easy']
     """
     if isinstance(allowed, str | bytes):
-        raise OochubError(f"allowed is a set of categories, got the text {allowed!r}. Write [{allowed!r}].")
+        raise OochubError(f"allowed must be a set of categories, got the text {allowed!r}. Write [{allowed!r}].")
     members = list(allowed)
     if not members:
-        raise OochubError("allowed is empty, so that every example would be alike. Name at least one category.")
+        raise OochubError("allowed is empty, so all examples would be alike. Name at least one category.")
     values = check_column("value", value)
     if len(values) and (values.dtype.kind in "buif") != (np.asarray(members[0]).dtype.kind in "buif"):
         raise OochubError(
-            f"value holds {values[0]!r} and allowed {members[0]!r}: numbers and names are never equal. Give both alike."
+            f"value holds {values[0]!r} and allowed holds {members[0]!r}: numbers never equal names. Use one kind "
+            "for both."
         )
     is_member = pd.Series(values).isin(members).to_numpy()
     return name_challenges(

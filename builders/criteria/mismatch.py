@@ -33,7 +33,7 @@ def mismatch(label: ArrayLike, context: ArrayLike) -> NDArray[np.str_]:
         raise OochubError(f"mismatch takes label (n,) and context (n,), got {classes.shape} and {contexts.shape}.")
     if len(classes) and (classes.dtype.kind in "buif") != (contexts.dtype.kind in "buif"):
         raise OochubError(
-            f"mismatch compares label with context, got {classes[0]!r} and {contexts[0]!r}: numbers and names are "
-            "never equal. Code both alike."
+            f"mismatch compares label with context, got {classes[0]!r} and {contexts[0]!r}: numbers never equal "
+            "names. Use the same codes for both."
         )
     return name_challenges(classes != contexts, check_positives("label", classes) if is_binary(classes) else None)

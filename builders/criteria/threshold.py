@@ -32,6 +32,6 @@ def threshold(value: ArrayLike, at: float, label: ArrayLike | None = None) -> ND
     ['easy', 'hard_positive', 'hard_negative']
     """
     if not isinstance(at, Real) or np.isnan(at):
-        raise OochubError(f"at is a number in the unit of value, got {at!r}.")
+        raise OochubError(f"at must be a number in the unit of value, got {at!r}.")
     hard = check_column("value", value, numbers=True) >= at
     return name_challenges(hard, None if label is None else check_positives("label", label))

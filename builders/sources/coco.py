@@ -150,8 +150,8 @@ def _join_halves(annotations: Path, halves: Iterable[_Images]) -> _Images:
     for image_id, name in zip(ids.tolist(), images.file_name, strict=True):
         if seen.setdefault(name, image_id) != image_id:
             raise OochubError(
-                f"The images {seen[name]} and {image_id} have one file, {name}, in the instances files of "
-                f"{annotations}. An image has a file of its own: use the original files."
+                f"The images {seen[name]} and {image_id} have the same file, {name}, in the instances files of "
+                f"{annotations}. Each image must have its own file: use the original files."
             )
     return images
 
@@ -183,16 +183,16 @@ def _check_rows(images: _Images, columns: _Columns, pixels: NDArray[np.float64])
     row, is_listed = _find_ids(images.image_id, content.annotated)
     if not is_listed.all():
         raise OochubError(
-            f"{content.file}: {(~is_listed).sum():,} annotations are of images that no instances file lists, first "
-            f"image id {content.annotated[~is_listed][0]}. The four annotation files must come from the same release "
-            "(2017)."
+            f"{content.file}: {(~is_listed).sum():,} annotations belong to images that no instances file lists, "
+            f"first image id {content.annotated[~is_listed][0]}. The four annotation files must come from the same "
+            "release (2017)."
         )
     impossible = np.flatnonzero(~((area >= 0) & (area <= pixels[row] * (1 + _ROUNDING))))  # nan is
     if len(impossible):
         first = impossible[0]
         raise OochubError(
-            f"{content.file}: the area of {content.named(first)} is {area[first]:.12g}, its image has "
-            f"{pixels[row[first]]:.0f} pixels. An area is between 0 and that, {len(impossible):,} are not. "
+            f"{content.file}: the area of {content.named(first)} is {area[first]:.12g}, but its image has "
+            f"{pixels[row[first]]:.0f} pixels. An area must lie between 0 and that; {len(impossible):,} do not. "
             "Fetch the file again."
         )
     own, is_own = _find_ids(images.image_id, content.image_id)
@@ -222,6 +222,7 @@ def _check_sizes(file: Path, here: NDArray[np.int64], there: NDArray[np.int64], 
     if len(wrong):
         first = wrong[0]
         raise OochubError(
-            f"{file}: the size of {named(first)} is {here[first].tolist()}, height and width; in the instances file "
-            f"the image has {there[first].tolist()}. Fetch the files again: all are of one release (2017)."
+            f"{file}: the size of {named(first)} is {here[first].tolist()} (height and width), but in the instances "
+            f"file the image has {there[first].tolist()}. Fetch the files again: all must come from one release "
+            "(2017)."
         )

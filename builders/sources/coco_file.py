@@ -105,9 +105,9 @@ class CocoFile:
         own = _KINDS[self.kind]
         if len(strange := np.flatnonzero(~np.isin(self.category, list(own)))):
             raise OochubError(
-                f"{self.file}: {len(strange):,} annotations have a category that COCO and COCO-Stuff 2017 lack, first "
-                f"{self.category[strange[0]]} ({self.named(strange[0])}). Allowed in the {self.kind} files are the "
-                f"{len(own)} ids of the official ones, {min(own)} to {max(own)}. {_AGAIN}"
+                f"{self.file}: {len(strange):,} annotations have a category that COCO and COCO-Stuff 2017 lack, "
+                f"first {self.category[strange[0]]} ({self.named(strange[0])}). Only the {len(own)} ids of the "
+                f"official files, {min(own)} to {max(own)}, are allowed in {self.kind} files. {_AGAIN}"
             )
 
     def check_annotated(self) -> None:
@@ -118,8 +118,8 @@ class CocoFile:
         """
         if len(self.image_id) and not len(self.annotated):
             raise OochubError(
-                f"{self.file} lists {len(self.image_id):,} images and not one annotation, so nothing would be in any "
-                f"of them. {_AGAIN}"
+                f"{self.file} lists {len(self.image_id):,} images but no annotation, so nothing would be in any of "
+                f"them. {_AGAIN}"
             )
 
     @property
@@ -150,7 +150,7 @@ class CocoFile:
         for row, size in found:
             if type(size) is not list or len(size) != 2 or {type(number) for number in size} != {int}:
                 raise OochubError(
-                    f"{self.file}: the run lengths of {self.named(row)} are of the size {size}; it is two whole "
+                    f"{self.file}: the run lengths of {self.named(row)} have the size {size}; it must be two whole "
                     f"numbers, height and width. {_AGAIN}"
                 )
         try:
@@ -170,8 +170,8 @@ def _check_categories(categories: CocoRecords, kind: str) -> None:
     for other, theirs in _KINDS.items():
         if other != kind and declared and declared.keys() <= theirs.keys():
             raise OochubError(
-                f"{file} has the categories of {other}: it is the {other} file under the name of the {kind} file. Put "
-                "each under its own name, or unpack them again."
+                f"{file} has the categories of {other}: it is the {other} file under the name of the {kind} file. "
+                "Give each file its own name, or unpack them again."
             )
     names = {number: name.replace(" ", "_") for name, number in IDS.items()}
     for number, name in ((number, name.replace(" ", "_")) for number, name in declared.items()):
@@ -184,5 +184,6 @@ def _check_categories(categories: CocoRecords, kind: str) -> None:
     if missing:
         raise OochubError(
             f"{file} lacks {len(missing)} of the {len(own)} categories of {kind} in its list 'categories', first "
-            f"{missing[0]}: nothing would be of them. Use the official file; a part of it keeps the whole list."
+            f"{missing[0]}: no annotation could have them. Use the official file; a subset of it must keep the whole "
+            "list."
         )

@@ -92,8 +92,8 @@ def run_lengths(annotation: Mapping[str, Any], sizes: Sizes, file: str | Path = 
     size, counts = (segmentation.get(key) for key in ("size", "counts")) if isinstance(segmentation, dict) else (0, 0)
     if size != [height, width]:
         raise OochubError(
-            f"{where} has a mask of {size} pixels, height and width, its image has {[height, width]}. "
-            "Fetch the file again."
+            f"{where} has a mask of {size} pixels (height and width), but its image has {[height, width]}. Fetch the "
+            "file again."
         )
     runs = counts if isinstance(counts, list) else _decode_counts(counts)
     whole = runs is not None and {type(run) for run in runs} <= {int} and all(run >= 0 for run in runs)
@@ -114,8 +114,8 @@ def _check_outline(outline: Any, height: int, width: int, where: str) -> None:
     near = (points >= (-width, -height)) & (points <= (2 * width, 2 * height))  # nan is not
     if len(points) < 3 or not near.all():
         raise OochubError(
-            f"{where} has a segmentation that cannot be read: an outline is x and y of at least three points near the "
-            f"{width} x {height} pixels of the image, got {str(outline)[:60]}. Fetch the file again."
+            f"{where} has a segmentation that cannot be read: an outline must be x and y of at least three points "
+            f"near the {width} x {height} pixels of the image, got {str(outline)[:60]}. Fetch the file again."
         )
 
 

@@ -71,7 +71,7 @@ def object_masks(folder: str | Path, image_ids: Iterable[int], class_names: Iter
     if unlisted:
         raise OochubError(
             f"{len(unlisted)} of {len(wanted)} images are in none of the annotation files below {folder}, first "
-            f"{min(unlisted)}. Give the raw folder that the predictions' data set was built from."
+            f"{min(unlisted)}. Give the raw folder that the predicted data set was built from."
         )
     return masks
 

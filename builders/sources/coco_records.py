@@ -50,7 +50,7 @@ class CocoRecords:
             raise OochubError(f"{file} has no list {key!r}, so it is not one of COCO's files. Fetch it again.")
         if not set(map(type, rows)) <= {dict}:
             other = next(row for row in rows if type(row) is not dict)
-            raise OochubError(f"{file}: {key!r} holds objects, got {repr(other)[:60]}. Fetch the file again.")
+            raise OochubError(f"{file}: {key!r} must hold objects, got {repr(other)[:60]}. Fetch the file again.")
         return cls(file=file, what={"categories": "category"}.get(key, key.removesuffix("s")), rows=rows)
 
     def __len__(self) -> int:
@@ -93,7 +93,7 @@ class CocoRecords:
             except KeyError:
                 row = next(row for row in self.rows if key not in row)
                 raise OochubError(
-                    f"{self.file}: an {self.what} lacks the field {key!r}: {str(row)[:200]}. Fetch the file again."
+                    f"{self.file}: one {self.what} lacks the field {key!r}: {str(row)[:200]}. Fetch the file again."
                 ) from None
         else:
             values = [default if (value := row.get(key)) is None else value for row in self.rows]

@@ -51,7 +51,8 @@ class ContextTable:
         areas = np.asarray(area, dtype=np.float64)
         if shown.shape != areas.shape or shown.ndim != 2 or shown.shape[1] != len(names):
             raise OochubError(
-                f"present and area are (n, {len(names)}), one column a class, got {shown.shape} and {areas.shape}."
+                f"present and area must be (n, {len(names)}), one column per class, got {shown.shape} and "
+                f"{areas.shape}."
             )
         images = shown.sum(axis=0)
         together = np.zeros((len(names), len(names)))

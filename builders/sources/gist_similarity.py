@@ -44,7 +44,8 @@ def gist_similarity(embedding: ArrayLike, present: ArrayLike, train: ArrayLike) 
     if len(undirected):
         raise OochubError(
             f"{len(undirected)} of {n} images have an embedding that is zero, nan or infinite, first row "
-            f"{undirected[0]}, so they have no similarity. Leave images without captions out, or use another encoder."
+            f"{undirected[0]}, so their similarity is undefined. Leave images without captions out, or use another "
+            "encoder."
         )
     classes = shown if shown.ndim == 2 else shown[:, None]
     usual = np.zeros((classes.shape[1], rows.shape[1]))  # (k, d) sums: a cosine does not see a length

@@ -92,7 +92,7 @@ def list_training_pictures(place: Path, *, within: Path | None = None) -> Listin
 
 
 def _list_links(passed: Sequence[str]) -> list[str]:
-    return [f"{len(passed):,} links or devices in archives are passed over: {_shorten_names(passed)}"] if passed else []
+    return [f"{len(passed):,} links or devices in archives are skipped: {_shorten_names(passed)}"] if passed else []
 
 
 def _is_corrupted(stored: Stored) -> bool:
@@ -105,8 +105,8 @@ def _list_known_classes(environment: str, place: Path, pictures: Iterable[Stored
     unknown = [stored.name for stored in named.values() if stored.label not in LABELS]
     if unknown:
         raise OochubError(
-            f"{len(unknown):,} images in {place} are of no class of ImageNet-1K: {_shorten_names(unknown)}. Each "
-            "lies in a folder named like its class, n01440764/. Move the others away."
+            f"{len(unknown):,} images in {place} belong to no class of ImageNet-1K: {_shorten_names(unknown)}. Each "
+            "must lie in a folder named like its class, n01440764/. Move the others away."
         )
     remarks = _note_other_renditions(place, sorted(named)) if environment == "imagenet_r" else ()
     pictures = [named[name] for name in sorted(named)]
@@ -124,8 +124,8 @@ def _note_other_renditions(place: Path, names: Iterable[str]) -> tuple[str, ...]
         word = PurePosixPath(name).stem.partition("_")[0]
         if word.strip().lower() in RENDITIONS:
             raise OochubError(
-                f"{name} in {place} begins with {word!r}, none of {', '.join(RENDITIONS)}."
-                f"{did_you_mean(word, RENDITIONS)} Fetch it again."
+                f"{name} in {place} begins with {word!r}, which is none of "
+                f"{', '.join(RENDITIONS)}.{did_you_mean(word, RENDITIONS)} Fetch it again."
             )
     words = f"images of other renditions than the published, so of misc: {len(others):,} ({_shorten_names(others)})"
     return (words,) if others else ()
@@ -140,7 +140,7 @@ def _list_imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str
         return Listing([named[name] for name in sorted(named)], [gap])
     remarks = []
     if len(listed) == SETS["imagenet_ood"].images:
-        remarks.append(f"the published file list has {len(listed):,} files, the paper says {_PAPER_SAYS:,}")
+        remarks.append(f"the published file list has {len(listed):,} files, but the paper says {_PAPER_SAYS:,}")
     if others := len(wnids - set(OOD_CLASSES)):
         remarks.append(f"{others} of the {len(wnids)} classes listed are not among the paper's {len(OOD_CLASSES)}")
     return _order_as_listed(listed, named, SETS["imagenet_ood"].images, remarks)
@@ -158,7 +158,7 @@ def _order_as_listed(listed: Sequence[str], named: dict[str, Stored], published:
     if missing:
         gaps.append(f"{len(missing):,} of the {len(listed):,} files listed are missing: {_shorten_names(missing)}")
     if len(missing) == len(listed):
-        raise OochubError(f"None of the {len(listed):,} files listed is there: {_shorten_names(missing)}.")
+        raise OochubError(f"None of the {len(listed):,} listed files is there: {_shorten_names(missing)}.")
     return Listing([named[name] for name in listed if name in named], gaps, tuple(remarks), missing)
 
 
@@ -177,7 +177,7 @@ def _index_by_name(environment: str, place: Path, pictures: Iterable[Stored]) ->
 def _read_list(file: Path, *, of_21k: bool) -> list[str]:
     """The names of a list, in its order; of OpenImage-O only what follows the last slash, and a label is left out."""
     if not file.exists():
-        raise OochubError(f"There is no file list at {file}. It names one file a line.")
+        raise OochubError(f"There is no file list at {file}. It names one file per line.")
     lines = [line.strip() for line in read_lines(file)]
     names: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
@@ -190,7 +190,7 @@ def _read_list(file: Path, *, of_21k: bool) -> list[str]:
             )
         if of_21k and name.partition("/")[0] in LABELS:
             raise OochubError(
-                f"{file}, line {number}: {name} is of a class of ImageNet-1K, so it is not OOD. Remove it."
+                f"{file}, line {number}: {name} belongs to a class of ImageNet-1K, so it is not OOD. Remove it."
             )
         if name in names:
             raise OochubError(f"{file} names {name} twice, in lines {names[name]} and {number}. Remove one.")

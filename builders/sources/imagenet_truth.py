@@ -34,7 +34,7 @@ def validation_wnids(place: Path) -> Mapping[str, str]:
         if (folder / DEVKIT).is_dir():
             return _read_devkit(folder / DEVKIT / "data")
     raise OochubError(
-        f"The validation images in {place} lie in no class folders, so their classes must be looked up. Put "
+        f"The validation images in {place} are not in class folders, so their classes must be looked up. Put "
         f"{SOLUTION} or {DEVKIT}/ beside that folder, or move each image into a folder named like its class."
     )
 

@@ -48,14 +48,14 @@ class MetadataTable:
         text = read_text(file)
         if "\0" in text:
             line = text.count("\n", 0, text.index("\0")) + 1
-            raise OochubError(f"{file}, line {line}: this is no text, it holds a zero byte. Fetch it again.")
+            raise OochubError(f"{file}, line {line}: not a text file, it holds a zero byte. Fetch it again.")
         reader = csv.reader((line[0] for line in _LINE.finditer(text)), strict=True, delimiter=separator)
         try:
             header = next(reader, [])
             rows = ((reader.line_num, row) for row in reader)
             return cls.of_rows(file, header, rows, columns)
         except csv.Error as error:
-            raise OochubError(f"{file}, line {reader.line_num}: this is no CSV ({error}). Fetch it again.") from None
+            raise OochubError(f"{file}, line {reader.line_num}: not valid CSV ({error}). Fetch it again.") from None
 
     @classmethod
     def of_rows(
@@ -76,13 +76,13 @@ class MetadataTable:
                 continue
             if len(row) != len(header):
                 raise OochubError(
-                    f"{file}, line {line}: {len(row)} fields where {len(header)} columns are named. Fetch it again."
+                    f"{file}, line {line}: {len(row)} fields, but {len(header)} columns are named. Fetch it again."
                 )
             for values, place in zip(kept, places, strict=True):
                 values.append(known.setdefault(row[place], row[place]))
             lines.append(line)
         if not lines:
-            raise OochubError(f"{file} has no row below the names of its columns. Fetch it again.")
+            raise OochubError(f"{file} has no rows below its header. Fetch it again.")
         return cls(file=file, columns=dict(zip(columns, kept, strict=True)), lines=lines)
 
     def coded(self, name: str, codes: Mapping[str, str] | Sequence[str]) -> list[str]:
@@ -98,14 +98,15 @@ class MetadataTable:
         >>> table = MetadataTable(file=Path("metadata.csv"), columns={"y": ["0", "2"]}, lines=[2, 3])
         >>> table.coded("y", {"0": "landbird", "1": "waterbird"})
         Traceback (most recent call last):
-        oochub.errors.OochubError: metadata.csv, line 3: y is 0 (landbird) or 1 (waterbird), got '2'. Fetch it again.
+        oochub.errors.OochubError: metadata.csv, line 3: y must be 0 (landbird) or 1 (waterbird), got '2'. Fetch \
+it again.
         """
         names = codes if isinstance(codes, Mapping) else dict(zip(codes, codes, strict=True))
         for line, value in zip(self.lines, self.columns[name], strict=True):
             if value not in names:
                 raise OochubError(
-                    f"{self.file}, line {line}: {name} is {_list_allowed_codes(names)}, got {value[:80]!r}."
-                    f"{did_you_mean(value[:80], filter(str.isidentifier, names))} Fetch it again."
+                    f"{self.file}, line {line}: {name} must be {_list_allowed_codes(names)}, got "
+                    f"{value[:80]!r}.{did_you_mean(value[:80], filter(str.isidentifier, names))} Fetch it again."
                 )
         return [names[value] for value in self.columns[name]]
 
@@ -117,12 +118,12 @@ class MetadataTable:
 
         >>> MetadataTable(file=Path("metadata.csv"), columns={"y": ["12", "-1"]}, lines=[2, 3]).whole("y")
         Traceback (most recent call last):
-        oochub.errors.OochubError: metadata.csv, line 3: y is a whole number, 0 or more, got '-1'. Fetch it again.
+        oochub.errors.OochubError: metadata.csv, line 3: y must be a whole number, 0 or more, got '-1'. Fetch it again.
         """
         for line, value in zip(self.lines, self.columns[name], strict=True):
             if not _WHOLE.fullmatch(value):
                 raise OochubError(
-                    f"{self.file}, line {line}: {name} is a whole number, 0 or more, got {value[:80]!r}. Fetch "
+                    f"{self.file}, line {line}: {name} must be a whole number, 0 or more, got {value[:80]!r}. Fetch "
                     "it again."
                 )
         return [int(value) for value in self.columns[name]]
@@ -135,14 +136,14 @@ class MetadataTable:
 
         >>> MetadataTable(file=Path("dhs.csv"), columns={"wealth": ["0.5", "nan"]}, lines=[2, 3]).numbers("wealth")
         Traceback (most recent call last):
-        oochub.errors.OochubError: dhs.csv, line 3: wealth is a finite number, got 'nan'. Fetch it again.
+        oochub.errors.OochubError: dhs.csv, line 3: wealth must be a finite number, got 'nan'. Fetch it again.
         """
         numbers = []
         for line, value in zip(self.lines, self.columns[name], strict=True):
             numbers.append(parse_plain_number(value))
             if not math.isfinite(numbers[-1]):
                 raise OochubError(
-                    f"{self.file}, line {line}: {name} is a finite number, got {value[:80]!r}. Fetch it again."
+                    f"{self.file}, line {line}: {name} must be a finite number, got {value[:80]!r}. Fetch it again."
                 )
         return numbers
 
@@ -204,7 +205,7 @@ class MetadataTable:
         for line, number in zip(self.lines, self.whole(name), strict=True):
             if number >= count:
                 raise OochubError(
-                    f"{self.file}, line {line}: {name} is of 0..{count - 1}, {what}, got {number}. Fetch it again."
+                    f"{self.file}, line {line}: {name} must be in 0..{count - 1}, {what}, got {number}. Fetch it again."
                 )
 
     def times(self, name: str, form: str) -> "pd.DatetimeIndex":
@@ -226,7 +227,7 @@ class MetadataTable:
         times = pd.to_datetime(pd.Index(self.columns[name]), format=form, errors="coerce", utc=form == "ISO8601")
         for row in np.flatnonzero(times.isna())[:1]:
             raise OochubError(
-                f"{self.file}, line {self.lines[row]}: {name} is a time of the form {form}, got "
+                f"{self.file}, line {self.lines[row]}: {name} must be a time of the form {form}, got "
                 f"{self.columns[name][row][:80]!r}. Fetch it again."
             )
         return times
@@ -284,7 +285,7 @@ def _check_named_files(named: Iterable[tuple[int, str]], name: str, root: Path, 
 
     >>> _check_named_files([(2, "../1.jpg")], "img_filename", Path("raw"), by=Path("metadata.csv"))
     Traceback (most recent call last):
-    oochub.errors.OochubError: metadata.csv, line 2: img_filename leads out of raw, got '../1.jpg': it is not read.
+    oochub.errors.OochubError: metadata.csv, line 2: img_filename points outside raw, so it is not read; got '../1.jpg'.
     """
     folders: dict[str, set[str]] = {}
     missing = []
@@ -292,9 +293,9 @@ def _check_named_files(named: Iterable[tuple[int, str]], name: str, root: Path, 
     for line, path in named:
         parts = path.split("/")  # no Path: there may be 200,000
         if ".." in parts:
-            raise OochubError(f"{by}, line {line}: {name} leads out of {root}, got {path[:80]!r}: it is not read.")
+            raise OochubError(f"{by}, line {line}: {name} points outside {root}, so it is not read; got {path[:80]!r}.")
         if "" in parts or "." in parts or "\\" in path or "\0" in path:
-            raise OochubError(f"{by}, line {line}: {name} is a path below {root}, got {path[:80]!r}.")
+            raise OochubError(f"{by}, line {line}: {name} must be a path below {root}, got {path[:80]!r}.")
         folder, _, file = path.rpartition("/")
         if folder not in folders:
             folders[folder] = _list_folder(root / folder)

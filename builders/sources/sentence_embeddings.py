@@ -124,7 +124,7 @@ def _find_encoder(encoder: str) -> tuple[Path, str]:
     ]
     if pickles:
         raise OochubError(
-            f"The weights of {encoder} are pickles ({', '.join(pickles)}), which are not read. Where you trust them, "
+            f"The weights of {encoder} are pickles ({', '.join(pickles)}), which are not read. If you trust them, "
             "sentence_transformers.SentenceTransformer(...).save_pretrained(FOLDER) makes a folder of safetensors."
         )
     return folder, name
@@ -176,7 +176,9 @@ def _encode(sentences: list[str], keys: NDArray[np.bytes_], folder: Path, name: 
             vectors = model.encode(sentences[part], batch_size=64, show_progress_bar=False, convert_to_numpy=True)
             if not np.isfinite(vectors).all():
                 first = sentences[start + int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])]
-                raise OochubError(f"The encoder {name} gives {first!r} an embedding that is not finite. Use another.")
+                raise OochubError(
+                    f"The encoder {name} gives an embedding for {first!r} that is not finite. Use another."
+                )
             chunk = np.empty(len(vectors), dtype=[("key", "S16"), ("vector", "<f4", vectors.shape[1:])])
             chunk["key"], chunk["vector"] = keys[part], vectors
             # named by its content: two runs at a time never write different things under one name
@@ -197,8 +199,8 @@ def _load(folder: Path, name: str) -> Any:
     if missing:
         shown = f"{', '.join(missing[:3])}{', ...' if len(missing) > 3 else ''}"
         raise OochubError(
-            f"{len(missing)} weights of the encoder {name} are missing in its files ({shown}): they would be random. "
-            f"{_ALTERNATIVES}"
+            f"{len(missing)} weights of the encoder {name} are missing from its files ({shown}), so they would be "
+            f"random. {_ALTERNATIVES}"
         )
     return model
 

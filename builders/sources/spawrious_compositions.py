@@ -91,7 +91,9 @@ class SpawriousComposition:
             _check(name, environment)
         for split in ("train", "test"):
             if all(environment.split != split for environment in self.environments.values()):
-                raise OochubError(f"No environment has split = {split!r}, and there must be one of train and of test.")
+                raise OochubError(
+                    f"No environment has split = {split!r}; there must be one for train and one for test."
+                )
         self.slices(RELEASED_N)
 
     def slices(self, n: int) -> list[FileSlice]:
@@ -122,9 +124,9 @@ class SpawriousComposition:
                         taken[repeat, background, breed] += count
                         if first + count > n:
                             raise OochubError(
-                                f"[{name}] takes {count:,} images of {repeat}/{background}/{breed}, of which "
-                                f"{n - first:,} of {n:,} are left; each image is drawn once. Lower the shares, or draw "
-                                "from the other repeat."
+                                f"[{name}] takes {count:,} images of {repeat}/{background}/{breed}, but "
+                                f"{n - first:,} of {n:,} are left, and each image is drawn only once. Lower the "
+                                "shares, or draw from the other repeat."
                             )
         return slices
 
@@ -169,10 +171,10 @@ def read_composition(file: str | Path) -> SpawriousComposition:
     try:
         tables = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
-        raise OochubError(f"{file} is not TOML: {error}. Mend it.") from error
+        raise OochubError(f"{file} is not valid TOML: {error}. Correct it.") from error
     about = tables.pop("about", "")
     if not isinstance(about, str):
-        raise OochubError(f"{file}: about must be text, got {about!r}. Mend it.")
+        raise OochubError(f"{file}: about must be text, got {about!r}. Correct it.")
     try:
         return SpawriousComposition(
             environments={name: _make_environment(name, table) for name, table in tables.items()}, about=about
@@ -195,7 +197,7 @@ def _make_environment(name: str, table: Any) -> SpawriousEnvironment:
 def _check(name: str, environment: SpawriousEnvironment) -> None:
     where, folders = f"[{name}]", environment.folders
     if not _NAME.fullmatch(name):
-        raise OochubError(f"{name!r} is no name of an environment: it is of letters, digits, - and _.")
+        raise OochubError(f"{name!r} cannot name an environment: use letters, digits, - and _.")
     if environment.split not in ("train", "test"):
         raise OochubError(f"{where}: split must be 'train' or 'test', got {environment.split!r}.")
     if not environment.repeats or sorted({*environment.repeats} & {0, 1}) != sorted(environment.repeats):

@@ -95,14 +95,14 @@ def _check_equal(
         f"{r}/{b}/{y} has {len(files)}" for (r, b, y), files in folders.items() if len(files) != usual or not usual
     ]
     again = (
-        f"{_format_names(archives)} may be cut, or of one challenge alone: get spawrious224__entire_dataset.tar.gz, "
-        "and decompress it."
+        f"{_format_names(archives)} may be cut off, or hold only one challenge: get "
+        "spawrious224__entire_dataset.tar.gz, and decompress it."
         if archives
         else "Unpack the archives again."
     )
     raise OochubError(
-        f"The 48 folders of {place} must hold equally many files <background>_<breed>_<k>.png "
-        f"(3,168 in the release). Most hold {usual}; {', '.join(wrong)}. {again}"
+        f"The 48 folders of {place} must hold the same number of files <background>_<breed>_<k>.png (3,168 in the "
+        f"release). Most hold {usual}; {', '.join(wrong)}. {again}"
     )
 
 

@@ -23,7 +23,7 @@ Enter = Callable[[str], bool]
 _SUFFIXES = (".jpeg", ".jpg", ".png", ".webp")
 _COMPRESSED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
 _OF_ARCHIVE = re.compile(r"\.(tar(\.(gz|bz2|xz|zst))?|tgz)$")
-_DECOMPRESS = "Decompress it to a plain .tar: the images of one are read in place."
+_DECOMPRESS = "Decompress it to a plain .tar: images are read from it in place."
 _BROKEN = (tarfile.TarError, OSError, ValueError, IndexError, OverflowError, MemoryError, RecursionError)
 _AGAIN = "Download it again."
 _READ = 2**20
@@ -124,7 +124,7 @@ def containers(
         if is_link and within:
             check_inside(path, root=within)
         if is_link and is_folder and any(each.is_relative_to(path.resolve()) for each in above):
-            raise OochubError(f"{path} is a link to a folder that holds it: folders in a circle. Remove the link.")
+            raise OochubError(f"{path} links to a folder that contains it, so folders form a circle. Remove the link.")
         if is_folder:
             yield from containers(path, enter, is_last=is_last, within=within, above=above)
         else:
@@ -192,14 +192,14 @@ def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str] | None
             a member that is compressed, sparse, or, where `passed` is None, a link or device.
     """
     if not file.is_file():
-        raise OochubError(f"{file} is not a file, so no tar archive. Remove it, or {_AGAIN.lower()}")
+        raise OochubError(f"{file} is not a file, so it is not a tar archive. Remove it, or {_AGAIN.lower()}")
     try:
         with tarfile.open(file, "r:") as archive:
             yield from _iterate_members(archive, file, below, 0, enter, passed)
     except OochubError:
         raise
     except _BROKEN as error:
-        raise OochubError(f"{file} is not a whole plain tar archive ({error}). {_AGAIN}") from error
+        raise OochubError(f"{file} is not a complete plain tar archive ({error}). {_AGAIN}") from error
 
 
 def _iterate_members(
@@ -211,18 +211,18 @@ def _iterate_members(
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or "\\" in member.name:
             raise OochubError(
-                f"{file} holds {member.name!r}, a path that leads out of the archive. Nothing was read from it: get it "
-                "from its publisher."
+                f"{file} holds {member.name!r}, a path that points outside the archive. Nothing was read from it: "
+                "get it from its publisher."
             )
         if member.size < 0 or member.offset <= last:
-            raise OochubError(f"{file} is damaged: the header of {member.name!r} leads back. {_AGAIN}")
+            raise OochubError(f"{file} is damaged: the header of {member.name!r} points backwards. {_AGAIN}")
         last = member.offset
         is_plain = member.isreg() or member.isdir()
         if not is_plain and passed is None:
             kind = "a link" if member.issym() or member.islnk() else "a device or pipe"
             raise OochubError(
-                f"{file} holds {member.name!r}, {kind}, and none is followed. Pack it again from plain files, or get "
-                "it from its publisher."
+                f"{file} holds {member.name!r}, {kind}, which is not followed. Pack it again from plain files, or "
+                "get it from its publisher."
             )
         if not all(enter(part) for part in path.parts[:-1]):
             continue
@@ -236,7 +236,9 @@ def _iterate_members(
             raise OochubError(f"{path} in {file} is compressed. {_DECOMPRESS}")
         elif Stored.is_picture(path.name):
             if member.issparse():
-                raise OochubError(f"{path} in {file} is stored as a sparse file. Pack the archive again without.")
+                raise OochubError(
+                    f"{path} in {file} is stored as a sparse file. Pack the archive again without sparse files."
+                )
             place = start + member.offset_data
             yield Stored((below.parent / path).as_posix(), "", below.as_posix(), place, member.size)
     _check_end(archive, file, start)
@@ -253,8 +255,8 @@ def _check_end(archive: tarfile.TarFile, file: Path, start: int) -> None:
             names = archive.getnames()
             after = f"after {names[-1]!r}, its member number {len(names)}" if names else "at its beginning"
             raise OochubError(
-                f"{file} is damaged: {after}, at byte {start + archive.offset}, stands neither a member nor the end of "
-                f"the archive. {_AGAIN}"
+                f"{file} is damaged: {after}, at byte {start + archive.offset}, there is neither a member nor the "
+                f"end of the archive. {_AGAIN}"
             )
         rest = archive.fileobj.read(_READ)
     if not is_marked:

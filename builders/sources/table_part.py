@@ -53,7 +53,7 @@ class TablePart:
         except (pa.ArrowException, OSError) as error:
             raise _describe_read_error(file, done, str(error)) from error
         if not done:
-            raise OochubError(f"{file} has no row below the names of its columns. Fetch it again.")
+            raise OochubError(f"{file} has no rows below its header. Fetch it again.")
 
     def where(self, kept: NDArray[np.bool_]) -> "TablePart":
         """The rows where `kept` (n,) is True."""
@@ -72,15 +72,15 @@ class TablePart:
         >>> rows = pa.table({"split": ["train", "Test"]})
         >>> TablePart(file=Path("all.csv"), number=np.arange(2), rows=rows).coded("split", ["train", "test"])
         Traceback (most recent call last):
-        oochub.errors.OochubError: all.csv, row 1 (the first is 0): split is train or test, got 'Test'. Did you \
-mean 'test'? Fetch it again.
+        oochub.errors.OochubError: all.csv, row 1 (counted from 0): split must be train or test, got 'Test'. Did \
+you mean 'test'? Fetch it again.
         """
         right = pc.is_in(self.text(name), pa.array(allowed, pa.string()))
         self._check(name, right.to_numpy(), " or ".join(allowed), allowed)
         return self.text(name)
 
     def names(self, name: str) -> pa.ChunkedArray:
-        """A column of names of which no list is known: none is empty, none has blanks around it (n,).
+        """A column of names of which no list is known: none is empty, none has spaces around it (n,).
 
         Raises:
             OochubError: One that is or has; its row is named.
@@ -88,12 +88,12 @@ mean 'test'? Fetch it again.
         >>> rows = pa.table({"category": ["books", " books"]})
         >>> TablePart(file=Path("reviews.csv"), number=np.arange(2), rows=rows).names("category")
         Traceback (most recent call last):
-        oochub.errors.OochubError: reviews.csv, row 1 (the first is 0): category is a name without blanks around it, \
-got ' books'. Fetch it again.
+        oochub.errors.OochubError: reviews.csv, row 1 (counted from 0): category must be a name without spaces \
+around it, got ' books'. Fetch it again.
         """
         text = self.text(name)
         right = pc.and_(pc.equal(pc.utf8_trim_whitespace(text), text), pc.not_equal(text, ""))
-        self._check(name, right.to_numpy(), "a name without blanks around it")
+        self._check(name, right.to_numpy(), "a name without spaces around it")
         return text
 
     def numbers(self, name: str, lowest: float, highest: float, *, are_whole: bool = False) -> NDArray[np.float64]:
@@ -111,8 +111,8 @@ got ' books'. Fetch it again.
         >>> rows = pa.table({"toxicity": ["0.5", "nan"]})
         >>> TablePart(file=Path("all.csv"), number=np.arange(2), rows=rows).numbers("toxicity", 0, 1)
         Traceback (most recent call last):
-        oochub.errors.OochubError: all.csv, row 1 (the first is 0): toxicity is a number of 0..1, got 'nan'. Fetch it \
-again.
+        oochub.errors.OochubError: all.csv, row 1 (counted from 0): toxicity must be a number in 0..1, got 'nan'. \
+Fetch it again.
         """
         try:
             values: NDArray[np.float64] = pc.cast(self.text(name), pa.float64()).to_numpy()
@@ -121,7 +121,7 @@ again.
         right = (values >= lowest) & (values <= highest)
         if are_whole:
             right &= values == np.round(values)
-        self._check(name, right, f"a {'whole ' if are_whole else ''}number of {lowest:g}..{highest:g}")
+        self._check(name, right, f"a {'whole ' if are_whole else ''}number in {lowest:g}..{highest:g}")
         return values
 
     def _check(self, name: str, right: NDArray[np.bool_], what: str, allowed: Sequence[str] = ()) -> None:
@@ -129,18 +129,18 @@ again.
             row = int(np.argmin(right))
             text = self.text(name)[row].as_py()[:80]
             raise OochubError(
-                f"{self.file}, row {self.number[row]} (the first is 0): {name} is {what}, got {text!r}."
-                f"{did_you_mean(text, allowed)} Fetch it again."
+                f"{self.file}, row {self.number[row]} (counted from 0): {name} must be {what}, got "
+                f"{text!r}.{did_you_mean(text, allowed)} Fetch it again."
             )
 
 
 def _describe_read_error(file: Path, done: int, reason: str) -> OochubError:
     """What pyarrow found, its row counted as the numbers of the rows are: it counts the first line as 1."""
     if "straddl" in reason:
-        return OochubError(f"{file}, row {done} (the first is 0) or later: a quote is not closed. Fetch it again.")
+        return OochubError(f"{file}, row {done} (counted from 0) or later: a quote is not closed. Fetch it again.")
     row = _ROW.search(reason)
-    place = f"{file}, row {int(row[1]) - 2} (the first is 0)" if row else str(file)
-    return OochubError(f"{place}: this is no CSV ({(row[2] if row else reason)[:160]!r}). Fetch it again.")
+    place = f"{file}, row {int(row[1]) - 2} (counted from 0)" if row else str(file)
+    return OochubError(f"{place}: not valid CSV ({(row[2] if row else reason)[:160]!r}). Fetch it again.")
 
 
 def _open_table(file: Path, columns: Sequence[str]) -> pa_csv.CSVStreamingReader:

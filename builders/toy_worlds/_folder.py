@@ -15,10 +15,10 @@ def count_of(size: str | int, sizes: dict[str, int], *, least: int) -> int:
     """The number that `size` stands for: a name of `sizes`, or itself when it is an int of at least `least`."""
     if isinstance(size, str):
         if size not in sizes:
-            raise unknown_name("toy world size", size, sizes, "An int gives any other number.")
+            raise unknown_name("toy world size", size, sizes, "For any other size, give a number.")
         return sizes[size]
     if size < least:
-        raise OochubError(f"The size of this toy world is at least {least}, got {size}. Give a larger number.")
+        raise OochubError(f"The size of this toy world must be at least {least}, got {size}. Give a larger number.")
     return int(size)
 
 

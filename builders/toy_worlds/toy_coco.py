@@ -190,7 +190,7 @@ def toy_coco(
     ['road', 'other']
     """
     if correlation is not None and not 0 <= correlation <= 1:
-        raise OochubError(f"correlation is a probability in [0, 1], or None, got {correlation}.")
+        raise OochubError(f"correlation must be a probability in [0, 1], or None, got {correlation}.")
     if focus is not None and focus not in OBJECTS:
         raise unknown_name("object of this world", focus, OBJECTS)
     _require_pycocotools()

@@ -118,8 +118,8 @@ class WildsDataSet:
         releases = sorted(file.stem.removeprefix("RELEASE_v") for file in folder.glob("RELEASE_v*.txt"))
         if releases and self.version not in releases:
             raise OochubError(
-                f"{folder} is of version {releases[-1]} of {self.name}, by RELEASE_v{releases[-1]}.txt; the official "
-                f"splits and numbers are of {self.version}. Fetch {self.raw_name} of that version."
+                f"{folder} is version {releases[-1]} of {self.name}, as RELEASE_v{releases[-1]}.txt says, but the "
+                f"official splits and numbers are for {self.version}. Fetch {self.raw_name} of that version."
             )
 
 

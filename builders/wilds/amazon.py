@@ -103,7 +103,7 @@ def _iterate_kept_rows(
             yield part.where(of != _DROPPED), np.array(names)[of[of != _DROPPED]]
     if done != len(numbers):
         which = f"{len(numbers):,} rows, and reviews.csv {'more' if done > len(numbers) else f'{done:,}'}"
-        raise OochubError(f"{file} has {which}: each row is the split of a review. Fetch both again.")
+        raise OochubError(f"{file} has {which}: each row must be the split of a review. Fetch both again.")
 
 
 def _list_rows(part: TablePart, domain: str) -> pa.Table:
@@ -141,8 +141,8 @@ def _list_values(splits: dict[str, pa.Table], name: str) -> list[str]:
         if (other := first.setdefault(value.casefold(), value)) != value:
             numbers = sorted(min(_number(rows, name, each) for rows in splits.values()) for each in (value, other))
             raise OochubError(
-                f"reviews.csv, rows {numbers[0]} and {numbers[1]} (the first is 0): the {name} is {other!r} and "
-                f"{value!r}, which differ in case alone. Fetch it again."
+                f"reviews.csv, rows {numbers[0]} and {numbers[1]} (counted from 0): the {name} is {other!r} and "
+                f"{value!r}, which differ only in case. Fetch it again."
             )
     return values
 
@@ -159,7 +159,7 @@ def _declare_data_set(scheme: str) -> Benchmark:
         BASE,
         sources=("amazon reviews", "amazon review"),
         title="Amazon-WILDS",
-        summary="The stars that reviews give, by users that training did not have.",
+        summary="The stars that reviews give, by users who are not in training.",
         version="2.1.0",
         homepage="https://nijianmo.github.io/amazon/index.html",
         raw_files=raw_files(
@@ -187,7 +187,7 @@ def _declare_data_set(scheme: str) -> Benchmark:
     if scheme.endswith("_baseline"):
         return replace(
             own,
-            summary="The stars that reviews give, trained on reviews of the kind that a shift leads to.",
+            summary="The stars that reviews give, trained on reviews from the shifted distribution.",
             in_context=Rows(name="validation", split="val"),
             out_of_context=Rows(name="test", split="test"),
             words=_sides("in validation", "in the test", cause=""),
@@ -195,7 +195,7 @@ def _declare_data_set(scheme: str) -> Benchmark:
     if scheme == "time":
         return replace(
             own,
-            summary="The stars that reviews give, in later years than those of training.",
+            summary="The stars that reviews give, in later years than in training.",
             in_context=Rows(name="years of training", split="id_test"),
             out_of_context=Rows(name="later years", split="test"),
             words=_sides("in years of training", "in later years", cause="the year"),
@@ -203,14 +203,14 @@ def _declare_data_set(scheme: str) -> Benchmark:
     if scheme == "category_subpopulation":
         return replace(
             own,
-            summary="The stars that reviews give, in every category of products as well.",
+            summary="The stars that reviews give, in every product category.",
             in_context=Rows(name="all reviews", split="test"),
             out_of_context=WorstOfGroups(split="test"),
             words=_sides("over all categories", "in the worst category", cause="the category"),
         )
     return replace(
         own,
-        summary="The stars that reviews give, in categories of products that training did not have.",
+        summary="The stars that reviews give, in product categories that are not in training.",
         in_context=Rows(name="categories of training", split="id_test"),
         out_of_context=Rows(name="other categories", split="test"),
         words=_sides("in categories of training", "in other categories", cause="the category"),

@@ -69,8 +69,8 @@ def _check_slides(table: MetadataTable, slide: list[int], center: list[int]) -> 
         first, at = hospital_of.setdefault(number, (line, hospital))
         if at != hospital:
             raise OochubError(
-                f"{table.file}, line {line}: slide {number} is of center {hospital}, and of {at} in line {first}. "
-                "Fetch it again."
+                f"{table.file}, line {line}: slide {number} has center {hospital}, but {at} in line {first}. Fetch "
+                "it again."
             )
 
 
@@ -78,7 +78,7 @@ _OFFICIAL = replace(
     BASE,
     sources=("camelyon",),
     title="Camelyon17-WILDS",
-    summary="Patches of lymph nodes with or without tumor, from a hospital that training did not have.",
+    summary="Patches of lymph nodes with or without tumor, from a hospital that is not in training.",
     version="1.0.0",
     homepage="https://camelyon17.grand-challenge.org",
     raw_files=raw_files(

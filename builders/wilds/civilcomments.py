@@ -76,7 +76,7 @@ civilcomments = WildsDataSet(
             BASE,
             sources=("civilcomments", "civil comments"),
             title="CivilComments-WILDS",
-            summary="Comments on news, toxic or not, by the people they speak of.",
+            summary="Comments on news, toxic or not, by the people they mention.",
             version="1.0.0",
             homepage="https://www.kaggle.com/c/jigsaw-unintended-bias-in-toxicity-classification",
             raw_files=raw_files("civilcomments_v1.0", {_FILE: "a row a comment"}, size="0.1 GB", license="CC0"),

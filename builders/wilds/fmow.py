@@ -87,7 +87,7 @@ def _parse_years(table: MetadataTable) -> NDArray[np.int64]:
     year = table.times("timestamp", "ISO8601").year.to_numpy().astype(np.int64)
     for row in np.flatnonzero((year < _YEARS.start) | (year >= _YEARS.stop))[:1]:
         raise OochubError(
-            f"{table.file}, line {table.lines[row]}: timestamp is of {_YEARS.start} to {_YEARS.stop - 1}, got "
+            f"{table.file}, line {table.lines[row]}: timestamp must be from {_YEARS.start} to {_YEARS.stop - 1}, got "
             f"{table.columns['timestamp'][row]!r}. Fetch it again."
         )
     return year
@@ -142,21 +142,21 @@ def _note_unmapped_countries(table: MetadataTable, region_of: dict[str, str], ma
             unknown[country] += 1
             if known := spelt.get(country.strip().casefold()):
                 raise OochubError(
-                    f"{table.file}, line {line}: country_code is {country[:80]!r}, and {mapping.name} has {known!r}. "
+                    f"{table.file}, line {line}: country_code is {country[:80]!r}, but {mapping.name} has {known!r}. "
                     "Fetch both again."
                 )
     if not unknown:
         return ()
     shown = ", ".join(f"{country[:8] or 'none'} {count:,}" for country, count in unknown.most_common(_SHOWN))
     more = f" and {len(unknown) - _SHOWN} more" if len(unknown) > _SHOWN else ""
-    return (f"rows of countries that {mapping.name} lacks, so of {_OTHER}: {unknown.total():,} ({shown}{more})",)
+    return (f"rows of countries that {mapping.name} lacks, counted as {_OTHER}: {unknown.total():,} ({shown}{more})",)
 
 
 _OFFICIAL = replace(
     BASE,
     sources=("fmow",),
     title="FMoW-WILDS",
-    summary="What places are used for, seen from space, in years after those of training, and in the worst region.",
+    summary="What places are used for, seen from space, in years after training, and in the worst region.",
     version="1.1.0",
     homepage="https://github.com/fMoW/dataset",
     raw_files=raw_files(

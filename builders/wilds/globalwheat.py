@@ -108,8 +108,8 @@ def _check_new(table: MetadataTable, listed: dict[str, str]) -> None:
     for line, name in zip(table.lines, table.columns["image_name"], strict=True):
         if name in listed:
             raise OochubError(
-                f"{table.file}, line {line}: {name[:80]} is in {listed[name]} too, and no image is of two splits. "
-                "Fetch both again."
+                f"{table.file}, line {line}: {name[:80]} is in {listed[name]} too, but each image belongs to one "
+                "split. Fetch both again."
             )
         listed[name] = f"{table.file.name}, line {line},"
 
@@ -144,20 +144,20 @@ def _parse_boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator
         boxes = [[float(number) for number in each.groups()] for each in found if each]
         if len(boxes) < len(found):
             raise OochubError(
-                f'{table.file}, line {line}: BoxesString is "no_box", or boxes such as "10 20 40 60;50 20 80 60", x1 '
-                f"y1 x2 y2 in pixels, got {text[:80]!r}. Fetch it again."
+                f'{table.file}, line {line}: BoxesString must be "no_box", or boxes such as "10 20 40 60;50 20 80 '
+                f'60", x1 y1 x2 y2 in pixels, got {text[:80]!r}. Fetch it again.'
             )
         for x1, y1, x2, y2 in boxes:
             shown = f"got '{x1:.0f} {y1:.0f} {x2:.0f} {y2:.0f}'. Fetch it again."
             if x2 <= x1 or y2 <= y1:
                 raise OochubError(
-                    f"{table.file}, line {line}: a box runs from its upper left corner x1 y1 to its lower right one x2 "
-                    f"y2, and has an area, {shown}"
+                    f"{table.file}, line {line}: a box must run from its upper left corner x1 y1 to its lower right "
+                    f"one x2 y2, and have an area, {shown}"
                 )
             width, height = size
             if x1 >= width or y1 >= height or x2 > 2 * width or y2 > 2 * height:
                 raise OochubError(
-                    f"{table.file}, line {line}: a box lies in its image of {width} x {height} pixels, {shown}"
+                    f"{table.file}, line {line}: a box must lie inside its image of {width} x {height} pixels, {shown}"
                 )
         yield boxes
 
@@ -168,7 +168,7 @@ def _declare_data_set(config: str) -> Benchmark:
         BASE,
         sources=("globalwheat", "global wheat", "gwhd"),
         title="GlobalWheat-WILDS",
-        summary="Heads of wheat in images of fields, in countries that training did not have.",
+        summary="Heads of wheat in images of fields, in countries that are not in training.",
         version="1.1.0",
         homepage="https://www.global-wheat.com",
         raw_files=raw_files(

@@ -64,7 +64,7 @@ def _read_class_names(file: Path) -> list[str]:
     known = dict(zip(table.whole("y"), table.columns["name"], strict=True))
     missing = [number for number in range(len(table.lines)) if number not in known]
     if missing:
-        raise OochubError(f"{file} has no class of y = {missing[0]}, and classes are counted from 0. Fetch it again.")
+        raise OochubError(f"{file} has no class with y = {missing[0]}, but classes are counted from 0. Fetch it again.")
     return [known[number] for number in range(len(known))]
 
 
@@ -76,7 +76,7 @@ iwildcam = WildsDataSet(
             BASE,
             sources=("iwildcam",),
             title="iWildCam2020-wilds",
-            summary="Animals before camera traps, at traps that training did not have.",
+            summary="Animals in front of camera traps, at traps that are not in training.",
             version="2.0.0",
             homepage="https://www.kaggle.com/c/iwildcam-2020-fgvc7",
             raw_files=raw_files(

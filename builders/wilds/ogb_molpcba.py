@@ -32,8 +32,8 @@ def _read(folder: Path, config: str) -> WildsRows:
     wrong = ~(np.isin(label, (0, 1)) | np.isnan(label)).all(axis=1)
     if wrong.any():
         raise OochubError(
-            f"{folder / 'raw/graph-label.csv.gz'}, line {1 + int(wrong.argmax())}: a label is 0, 1, or left out where "
-            "nobody knows. Fetch it again."
+            f"{folder / 'raw/graph-label.csv.gz'}, line {1 + int(wrong.argmax())}: a label must be 0, 1, or empty if "
+            "unknown. Fetch it again."
         )
     scaffold = _read_scaffolds(folder / "raw/scaffold_group.npy", count)
     rows = pa.table(
@@ -63,7 +63,9 @@ def _read(folder: Path, config: str) -> WildsRows:
     notes: tuple[str, ...] = ()
     if config.endswith("_random"):
         split = split[np.random.default_rng(0).permutation(count)]
-        notes = ("the authors published no random split: this one is drawn with seed 0, as large as the official",)
+        notes = (
+            "the authors published no random split: this one is drawn with seed 0 and is as large as the official one",
+        )
     facts = BuildFacts(label_names=names or tuple(f"assay_{number}" for number in range(_TASKS)))
     return WildsRows(
         features=datasets.Features(features),
@@ -79,7 +81,9 @@ def _read_graphs(raw: Path) -> tuple[pa.StructArray, int]:
     count = len(sizes)
     _check_count(raw / "num-edge-list.csv.gz", len(bonds), count, "molecules in num-node-list.csv.gz")
     if not sizes.all():
-        raise OochubError(f"{raw}/num-node-list.csv.gz, line {1 + int(np.argmin(sizes))}: no atom. Fetch it again.")
+        raise OochubError(
+            f"{raw}/num-node-list.csv.gz, line {1 + int(np.argmin(sizes))}: the molecule has no atoms. Fetch it again."
+        )
     atoms = _read_codes(raw / "node-feat.csv.gz", _ATOM, int(sizes.sum()), "the sum of num-node-list.csv.gz")
     kinds = _read_codes(raw / "edge-feat.csv.gz", _BOND, int(bonds.sum()), "the sum of num-edge-list.csv.gz")
     file = raw / "edge.csv.gz"
@@ -90,7 +94,7 @@ def _read_graphs(raw: Path) -> tuple[pa.StructArray, int]:
         line = int(wrong.argmax())
         row = int(np.searchsorted(np.cumsum(bonds), line, side="right"))
         raise OochubError(
-            f"{file}, line {line + 1}: a bond of molecule {row} joins two of its atoms 0..{sizes[row] - 1}, got "
+            f"{file}, line {line + 1}: a bond of molecule {row} must join two of its atoms 0..{sizes[row] - 1}, got "
             f"{', '.join(map(str, ends[line]))}. Fetch it again."
         )
     both = np.stack([ends, ends[:, ::-1]], axis=1).reshape(-1, 2)
@@ -114,8 +118,8 @@ def _read_codes(file: Path, sizes: tuple[int, ...], count: int, what: str) -> ND
     if wrong.any():
         line, column = (int(place) for place in np.argwhere(wrong)[0])
         raise OochubError(
-            f"{file}, line {line + 1}: number {column + 1} is of 0..{sizes[column] - 1}, got {values[line, column]}. "
-            "Fetch it again."
+            f"{file}, line {line + 1}: number {column + 1} must be in 0..{sizes[column] - 1}, got "
+            f"{values[line, column]}. Fetch it again."
         )
     return values
 
@@ -128,7 +132,7 @@ def _split_into_lists(values: NDArray[Any], lengths: NDArray[Any]) -> pa.ListArr
 
 def _check_count(file: Path, lines: int, count: int, what: str) -> None:
     if lines != count:
-        raise OochubError(f"{file} has {lines:,} lines, and there are {count:,}: {what}. Fetch the folder again.")
+        raise OochubError(f"{file} has {lines:,} lines, but there should be {count:,}: {what}. Fetch the folder again.")
 
 
 def _read_scaffolds(file: Path, count: int) -> NDArray[Any]:
@@ -136,7 +140,7 @@ def _read_scaffolds(file: Path, count: int) -> NDArray[Any]:
         with check_regular_file(file).open("rb") as content:
             scaffold: NDArray[Any] = np.lib.format.read_array(content, allow_pickle=False)
     except NUMPY_FAULTS as error:
-        raise OochubError(f"{file} is no .npy file of numbers ({error}). Fetch it again.") from error
+        raise OochubError(f"{file} is not an .npy file of numbers ({error}). Fetch it again.") from error
     if scaffold.shape != (count,) or scaffold.dtype.kind not in "iu" or (scaffold < 0).any():
         raise OochubError(
             f"{file} must hold a whole number, 0 or more, for each of {count:,} molecules, got {scaffold.dtype} of "
@@ -156,7 +160,7 @@ def _read_mapping(file: Path, count: int) -> tuple[pa.ChunkedArray | None, tuple
         smiles = pa.csv.read_csv(file, convert_options=only).column("smiles")
     except (pa.ArrowInvalid, OSError, KeyError) as error:
         fault = str(error).partition("\n")[0].rstrip(".")
-        raise OochubError(f"{file} is no table with a column smiles ({fault}). Fetch it again.") from None
+        raise OochubError(f"{file} is not a table with a column smiles ({fault}). Fetch it again.") from None
     _check_count(file, len(smiles), count, "molecules in raw/num-node-list.csv.gz")
     names = tuple(name for name in columns if name not in ("smiles", "mol_id"))
     return smiles, names if len(names) == _TASKS else None
@@ -172,7 +176,8 @@ def _split(folder: Path, count: int) -> NDArray[Any]:
         if wrong.any():
             line = int(wrong.argmax())
             raise OochubError(
-                f"{file}, line {line + 1}: a molecule is a number of 0..{count - 1}, got {rows[line]}. Fetch it again."
+                f"{file}, line {line + 1}: a molecule must be a number in 0..{count - 1}, got {rows[line]}. Fetch it "
+                "again."
             )
         taken = (split[rows] != "") | (np.bincount(rows, minlength=count)[rows] > 1)
         if taken.any():
@@ -191,14 +196,14 @@ _official = replace(
     BASE,
     sources=("molpcba", "pcba"),
     title="OGB-MolPCBA",
-    summary="Molecules and the assays that they are active in, with scaffolds that training did not have.",
+    summary="Molecules and the assays in which they are active, with scaffolds that are not in training.",
     version="1.0.0",
     homepage="https://ogb.stanford.edu/docs/graphprop/#ogbg-mol",
     raw_files=raw_files(
         _FOLDER,
         {
-            "raw/edge.csv.gz": "a line a bond: its two atoms",
-            "raw/node-feat.csv.gz": "a line an atom: 9 numbers",
+            "raw/edge.csv.gz": "one bond per line: its two atoms",
+            "raw/node-feat.csv.gz": "one atom per line: 9 numbers",
             "raw/edge-feat.csv.gz": "a line a bond: 3 numbers",
             "raw/num-node-list.csv.gz": "a line a molecule: its atoms",
             "raw/num-edge-list.csv.gz": "a line a molecule: its bonds",
@@ -291,7 +296,9 @@ def _read_number_table(
                 lines += len(block)
     except (pa.ArrowInvalid, OSError) as error:  # no CSV of numbers; not there, or cut off
         fault = str(error).partition("\n")[0].rstrip(".")
-        raise OochubError(f"{file}: {fault}. It has {columns} numbers a line and no names. Fetch it again.") from None
+        raise OochubError(
+            f"{file}: {fault}. It must have {columns} numbers per line and no header. Fetch it again."
+        ) from None
     return np.concatenate(blocks).astype(dtype, copy=False)
 
 
@@ -299,4 +306,4 @@ def _refuse_nulls(block: pa.RecordBatch, file: Path, *, first: int) -> None:
     for column in block:
         if column.null_count:
             line = first + 1 + int(np.argmax(column.is_null()))
-            raise OochubError(f"{file}, line {line}: a number is left out or nan. Fetch it again.")
+            raise OochubError(f"{file}, line {line}: a number is missing or nan. Fetch it again.")

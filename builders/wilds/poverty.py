@@ -105,11 +105,10 @@ def _read_bands(file: Path) -> np.ndarray:
         with np.load(check_regular_file(file), allow_pickle=False) as stored:
             values: np.ndarray = stored["x"]
     except NUMPY_FAULTS as error:
-        raise OochubError(f"{file} is no npz file with an array x ({error}). Fetch it again.") from error
+        raise OochubError(f"{file} is not an npz file with an array x ({error}). Fetch it again.") from error
     if values.shape != _SHAPE or values.dtype.kind != "f" or not np.isfinite(values).all():
         raise OochubError(
-            f"{file}: x must be finite floats of the shape {_SHAPE}, got {values.dtype} of {values.shape}. Fetch it "
-            "again."
+            f"{file}: x must be finite floats of shape {_SHAPE}, got {values.dtype} of {values.shape}. Fetch it again."
         )
     return values.astype(np.float32, copy=False)
 
@@ -118,7 +117,7 @@ _poverty = replace(
     BASE,
     sources=("poverty", "povertymap"),
     title="PovertyMap-WILDS",
-    summary="The wealth of African villages and towns in satellite images, in countries that training did not have.",
+    summary="The wealth of African villages and towns in satellite images, in countries that are not in training.",
     version="1.1.0",
     homepage="https://github.com/sustainlab-group/africa_poverty",
     raw_files=raw_files(

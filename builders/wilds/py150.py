@@ -41,9 +41,9 @@ def _read(folder: Path, config: str) -> WildsRows:
         repositories, within = _read_paths(paths, numbers)
         for other, rows in ((paths, len(within)), (folder / "processed" / f"{name}_input_tok_type.json", len(kinds))):
             if rows != len(blocks):
-                raise OochubError(f"{other} has {rows:,} rows and {file} {len(blocks):,}. Fetch the folder again.")
+                raise OochubError(f"{other} has {rows:,} rows, but {file} has {len(blocks):,}. Fetch the folder again.")
         if kinds.shape != blocks.shape:
-            raise OochubError(f"{file}: {length} tokens a row, of {kinds.shape[1]} the kind is known. Fetch it again.")
+            raise OochubError(f"{file}: {length} tokens per row, but kinds for {kinds.shape[1]}. Fetch it again.")
         asked = kinds[:, 1:] != _MASKED
         splits[split] = pa.table(
             {
@@ -73,7 +73,7 @@ def _read(folder: Path, config: str) -> WildsRows:
         }
     )
     twice = [path for path, count in listed.items() if count > 1]
-    notes = (f"files that are listed more than once: {len(twice):,}, such as {twice[0][:80]}",) if twice else ()
+    notes = (f"files listed more than once: {len(twice):,}, such as {twice[0][:80]}",) if twice else ()
     return WildsRows(features=features, splits={split: splits[split] for split in _SPLITS}, notes=notes)
 
 
@@ -93,8 +93,8 @@ def _read_paths(file: Path, numbers: dict[str, int]) -> tuple[list[str], list[st
         owner, name, path = [*text.split("/", 2), "", ""][:3]
         if f"{owner}/{name}" not in numbers:
             raise OochubError(
-                f"{file}, line {line}: a path begins with a repository of repo_ids.csv, owner/name, got {text[:80]!r}. "
-                "Fetch it again."
+                f"{file}, line {line}: a path must begin with a repository of repo_ids.csv, owner/name, got "
+                f"{text[:80]!r}. Fetch it again."
             )
         repositories.append(f"{owner}/{name}")
         within.append(path)
@@ -109,8 +109,8 @@ def _read_token_kinds(file: Path) -> NDArray[np.int32]:
         row, place = np.argwhere(wrong)[0].tolist()
         allowed = ", ".join(f"{number} ({name})" for number, name in enumerate(TOKEN_KINDS))
         raise OochubError(
-            f"{file}, row {row}, token {place}: a kind is {allowed} or {_MASKED} (masked), got {kinds[row, place]}. "
-            "Fetch it again."
+            f"{file}, row {row}, token {place}: a kind must be {allowed} or {_MASKED} (masked), got "
+            f"{kinds[row, place]}. Fetch it again."
         )
     return kinds
 
@@ -120,13 +120,13 @@ def _read_blocks(file: Path, length: int) -> NDArray[np.int32]:
     blocks = _read_numbers(file)
     if blocks.shape[1] < 2 or (length and blocks.shape[1] != length):
         wanted = f"{length}, as in the other files" if length else "2 or more"
-        raise OochubError(f"{file}: a row has {blocks.shape[1]} tokens where {wanted}, are needed. Fetch it again.")
+        raise OochubError(f"{file}: a row has {blocks.shape[1]} tokens, but {wanted}, are needed. Fetch it again.")
     wrong = (blocks < 0) | (blocks >= _WORDS)
     if wrong.any():
         row, place = np.argwhere(wrong)[0].tolist()
         raise OochubError(
-            f"{file}, row {row}, token {place}: a token is of 0..{_WORDS - 1}, the vocabulary of Py150-wilds, got "
-            f"{blocks[row, place]}. Fetch it again."
+            f"{file}, row {row}, token {place}: a token must be in 0..{_WORDS - 1}, the vocabulary of Py150-wilds, "
+            f"got {blocks[row, place]}. Fetch it again."
         )
     return blocks
 
@@ -135,13 +135,13 @@ def _read_numbers(file: Path) -> NDArray[np.int32]:
     """Lists of whole numbers of one length, as (n, length)."""
     rows: Any = read_json(file)
     if not isinstance(rows, list) or not rows:
-        raise OochubError(f"{file} is no list of rows, or an empty one. Fetch it again.")
+        raise OochubError(f"{file} is not a list of rows, or is empty. Fetch it again.")
     lengths = [len(row) if isinstance(row, list) else 0 for row in rows]
     usual = max(Counter(lengths).most_common(1)[0][0], 1)
     odd = next((row for row, length in enumerate(lengths) if length != usual), None)
     if odd is not None:
         found = f"{lengths[odd]} numbers" if isinstance(rows[odd], list) else repr(rows[odd])[:80]
-        raise OochubError(f"{file}, row {odd}: rows are lists of one length, {usual}, got {found}. Fetch it again.")
+        raise OochubError(f"{file}, row {odd}: rows must be lists of one length, {usual}, got {found}. Fetch it again.")
     for row, values in enumerate(rows):
         if set(map(type, values)) != {int} or max(values) > _LARGEST or min(values) < -_LARGEST:
             shown = next(value for value in values if type(value) is not int or abs(value) > _LARGEST)
@@ -165,7 +165,7 @@ py150 = WildsDataSet(
             BASE,
             sources=("py150",),
             title="Py150-wilds",
-            summary="The next token of Python code, in repositories that training did not have.",
+            summary="The next token of Python code, in repositories that are not in training.",
             version="1.0.0",
             homepage="https://www.sri.inf.ethz.ch/py150",
             raw_files=raw_files(

@@ -73,8 +73,8 @@ def _check_experiments(table: MetadataTable, cell_types: Sequence[str]) -> None:
     for line, experiment, cell_type in zip(table.lines, table.columns["experiment"], cell_types, strict=True):
         if not re.fullmatch(rf"{cell_type}-[0-9]{{2}}", experiment):
             raise OochubError(
-                f"{table.file}, line {line}: an experiment with cells of {cell_type} is called {cell_type}-01 or the "
-                f"like, got {experiment[:80]!r}. Fetch it again."
+                f"{table.file}, line {line}: an experiment with cells of type {cell_type} must have a name like "
+                f"{cell_type}-01, got {experiment[:80]!r}. Fetch it again."
             )
 
 
@@ -94,8 +94,8 @@ def _mix_experiments(table: MetadataTable, listed: Sequence[str]) -> list[str]:
     trained = {each for each, split in zip(table.columns["experiment"], listed, strict=True) if split == "train"}
     if missing := sorted(left_out - trained):
         raise OochubError(
-            f"{table.file}: the split mixed-to-test leaves out the first experiments of training of each tested "
-            f"cell type, and {missing[0]} is none of them. Fetch it again."
+            f"{table.file}: the split mixed-to-test leaves out the first training experiments of each tested cell "
+            f"type, but {missing[0]} is not in training. Fetch it again."
         )
     rows = zip(listed, table.columns["site"], table.columns["experiment"], strict=True)
     return [
@@ -112,7 +112,7 @@ _OFFICIAL = replace(
     BASE,
     sources=("rxrx",),
     title="RxRx1-WILDS",
-    summary="Cells under a microscope, treated with one of 1,139 siRNAs, in experiments that training did not have.",
+    summary="Cells under a microscope, treated with one of 1,139 siRNAs, in experiments that are not in training.",
     version="1.0.0",
     homepage="https://www.rxrx.ai/rxrx1",
     raw_files=raw_files(

@@ -66,11 +66,11 @@ class SubmissionFile:
         """
         match = _NAME.fullmatch(path.name)
         if match is None:
-            raise OochubError(f"{path.name} is no name of a prediction file, such as {_FORM}. Rename the file.")
+            raise OochubError(f"{path.name} is not the name of a prediction file, such as {_FORM}. Rename the file.")
         if match["suffix"] == ".pth":
             raise OochubError(
                 f"{path} is a pickle, which can run any code when it is opened. Write it as JSON lines, *_pred.jsonl, "
-                'a line an image: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]}.'
+                'one line per image: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]}.'
             )
         if match["suffix"] not in (".csv", ".jsonl"):
             raise OochubError(f"{path}: a prediction file is .csv, or of boxes .jsonl, got {match['suffix']}.")
@@ -151,7 +151,7 @@ class SubmissionFile:
                 raise OochubError(
                     f"{self.path}, line {number} (row {each} of the raw table): it must be {wanted}, got {shown!r}."
                 )
-        raise OochubError(f"{self.path} is no table of numbers. Write a line a row, without quotes.")
+        raise OochubError(f"{self.path} is not a table of numbers. Write one line per row, without quotes.")
 
     def _build_column(
         self, numbers: NDArray[np.float64], lines: list[tuple[int, str]], kind: str, class_names: Sequence[str]

@@ -50,22 +50,32 @@ def test_it_is_its_tables(config, raw):
 
 
 _WRONG = [
-    ("reviews.csv", "overall", "0", "row 2 (the first is 0): overall is a whole number of 1..5, got '0'"),
-    ("reviews.csv", "overall", "nan", "row 2 (the first is 0): overall is a whole number of 1..5, got 'nan'"),
-    ("reviews.csv", "reviewYear", "", "row 2 (the first is 0): reviewYear is a whole number of 1990..2030, got ''"),
-    ("splits/user.csv", "split", "5", "row 2 (the first is 0): split is a whole number of -1..4, got '5'"),
-    ("splits/user.csv", "split", "", "row 2 (the first is 0): split is a whole number of -1..4, got ''"),
-    ("splits/user.csv", "split", "test", "row 2 (the first is 0): split is a whole number of -1..4, got 'test'"),
-    ("reviews.csv", "reviewerID", "", "row 2 (the first is 0): reviewerID is a name without blanks around it, got ''"),
-    ("reviews.csv", "category", " books", "row 2 (the first is 0): category is a name without blanks around it"),
+    ("reviews.csv", "overall", "0", "row 2 (counted from 0): overall must be a whole number in 1..5, got '0'"),
+    ("reviews.csv", "overall", "nan", "row 2 (counted from 0): overall must be a whole number in 1..5, got 'nan'"),
+    (
+        "reviews.csv",
+        "reviewYear",
+        "",
+        "row 2 (counted from 0): reviewYear must be a whole number in 1990..2030, got ''",
+    ),
+    ("splits/user.csv", "split", "5", "row 2 (counted from 0): split must be a whole number in -1..4, got '5'"),
+    ("splits/user.csv", "split", "", "row 2 (counted from 0): split must be a whole number in -1..4, got ''"),
+    ("splits/user.csv", "split", "test", "row 2 (counted from 0): split must be a whole number in -1..4, got 'test'"),
+    (
+        "reviews.csv",
+        "reviewerID",
+        "",
+        "row 2 (counted from 0): reviewerID must be a name without spaces around it, got ''",
+    ),
+    ("reviews.csv", "category", " books", "row 2 (counted from 0): category must be a name without spaces around it"),
     (
         "reviews.csv",
         "category",
         "BOOKS",
-        "reviews.csv, rows 1 and 2 (the first is 0): the category is 'BOOKS' and 'Books', which differ in case alone",
+        "reviews.csv, rows 1 and 2 (counted from 0): the category is 'BOOKS' and 'Books', which differ only in case",
     ),
-    ("splits/user.csv", None, None, "949 rows, and reviews.csv more: each row is the split of a review"),
-    ("reviews.csv", None, None, "950 rows, and reviews.csv 949: each row is the split of a review"),
+    ("splits/user.csv", None, None, "949 rows, and reviews.csv more: each row must be the split of a review"),
+    ("reviews.csv", None, None, "950 rows, and reviews.csv 949: each row must be the split of a review"),
 ]
 
 

@@ -50,11 +50,11 @@ def test_half_of_the_people_are_enough(raw, tmp_path):
 
 
 _WRONG = [
-    ("split", "Train", "row 2 (the first is 0): split is train or val or test, got 'Train'"),
-    ("toxicity", "nan", "row 2 (the first is 0): toxicity is a number of 0..1, got 'nan'"),
-    ("toxicity", "", "row 2 (the first is 0): toxicity is a number of 0..1, got ''"),
-    ("black", "2", "row 2 (the first is 0): black is a number of 0..1, got '2'"),
-    ("threat", "yes", "row 2 (the first is 0): threat is a number of 0..1, got 'yes'"),
+    ("split", "Train", "row 2 (counted from 0): split must be train or val or test, got 'Train'"),
+    ("toxicity", "nan", "row 2 (counted from 0): toxicity must be a number in 0..1, got 'nan'"),
+    ("toxicity", "", "row 2 (counted from 0): toxicity must be a number in 0..1, got ''"),
+    ("black", "2", "row 2 (counted from 0): black must be a number in 0..1, got '2'"),
+    ("threat", "yes", "row 2 (counted from 0): threat must be a number in 0..1, got 'yes'"),
 ]
 
 

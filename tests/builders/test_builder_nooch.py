@@ -163,7 +163,7 @@ def test_official_split_file_is_used_and_its_order_kept(tmp_path):
     notes = BuildRecord.of(data["train"].info).notes
     assert notes == (f"partial: {len(ids)} of 123,287 images",)
     np.savez(folder / "doubled.npz", train_ids=train, valid_ids=valid, test_ids=train)
-    with pytest.raises(oochub.OochubError, match="names an image id twice"):
+    with pytest.raises(oochub.OochubError, match="has an image id twice"):
         load_dataset("nooch", "ce_car", data_dir=folder, splits=str(folder / "doubled.npz"))
 
 

@@ -92,19 +92,23 @@ def _third(text):
 _WRONG = {
     "an atom short": ("raw/node-feat", lambda text: text[: text[:-1].rindex("\n") + 1], "the sum of num-node-list"),
     "a bond short": ("raw/edge", lambda text: text[: text[:-1].rindex("\n") + 1], "the sum of num-edge-list"),
-    "an unknown atom": ("raw/node-feat", _third("119,0,4,5,2,0,2,0,1"), "line 3: number 1 is of 0..118, got 119"),
-    "another atom's bond": ("raw/edge", _third("0,99"), "line 3: a bond of molecule 0 joins two of its atoms 0.."),
+    "an unknown atom": ("raw/node-feat", _third("119,0,4,5,2,0,2,0,1"), "line 3: number 1 must be in 0..118, got 119"),
+    "another atom's bond": ("raw/edge", _third("0,99"), "line 3: a bond of molecule 0 must join two of its atoms 0.."),
     "no number": ("raw/edge-feat", _third("0,x,0"), "Row #3: CSV conversion error to uint8: invalid value 'x'"),
-    "a number left out": ("raw/edge-feat", _third("0,,0"), "line 3: a number is left out or nan"),
+    "a number left out": ("raw/edge-feat", _third("0,,0"), "line 3: a number is missing or nan"),
     "a field more": ("raw/edge", _third("0,1,2"), "Row #3: Expected 2 columns, got 3"),
-    "no atom": ("raw/num-node-list", _third("0"), "line 3: no atom"),
+    "no atom": ("raw/num-node-list", _third("0"), "line 3: the molecule has no atoms"),
     "a molecule short": ("raw/num-edge-list", lambda text: text[: text[:-1].rindex("\n") + 1], "has 215 lines, and"),
-    "a label of 2": ("raw/graph-label", _third(",".join(["2.0"] * 128)), "line 3: a label is 0, 1, or left out"),
+    "a label of 2": (
+        "raw/graph-label",
+        _third(",".join(["2.0"] * 128)),
+        "line 3: a label must be 0, 1, or empty if unknown",
+    ),
     "labels short": ("raw/graph-label", lambda text: text[: text[:-1].rindex("\n") + 1], "has 215 lines"),
-    "a row too high": ("split/scaffold/test", _third("216"), "line 3: a molecule is a number of 0..215, got 216"),
+    "a row too high": ("split/scaffold/test", _third("216"), "line 3: a molecule must be a number in 0..215, got 216"),
     "no row": ("split/scaffold/test", _third("x"), "Row #3: CSV conversion error"),
     "a row left out": ("split/scaffold/test", lambda text: text.partition("\n")[2], "is in none of train, valid, test"),
-    "no smiles": ("mapping/mol", lambda text: text.replace("smiles", "text"), "no table with a column smiles"),
+    "no smiles": ("mapping/mol", lambda text: text.replace("smiles", "text"), "not a table with a column smiles"),
     "smiles short": ("mapping/mol", lambda text: text[: text[:-1].rindex("\n") + 1], "has 215 lines"),
     "empty": ("raw/edge", lambda text: "", "Empty CSV file"),
 }
@@ -142,7 +146,7 @@ def test_a_file_that_is_cut_off_or_no_gzip_is_named(own):
     for values in (np.array([print], object), np.zeros(3, int), np.full(216, -1), np.zeros(216)):
         np.save(scaffolds, values, allow_pickle=True)
         with pytest.raises(
-            oochub.OochubError, match=r"scaffold_group\.npy (is no \.npy file|must hold a whole number)"
+            oochub.OochubError, match=r"scaffold_group\.npy (is not an \.npy file|must hold a whole number)"
         ):
             load_dataset("wilds", "ogb_molpcba", data_dir=str(own))
 
@@ -163,7 +167,7 @@ def test_lines_are_counted_over_blocks(block, tmp_path):
     lines = [",".join(map(str, row)) for row in values]
     file.write_bytes(gzip.compress("\n".join(lines).encode()))
     np.testing.assert_array_equal(_read_number_table(file, columns=3, dtype="uint8", block_size=block), values)
-    for text, message in (("1,,2", "line 251: a number is left out"), ("1,x,2", "Row #251: CSV conversion error")):
+    for text, message in (("1,,2", "line 251: a number is missing"), ("1,x,2", "Row #251: CSV conversion error")):
         file.write_bytes(gzip.compress("\n".join([*lines[:250], text, *lines[250:]]).encode()))
         with pytest.raises(oochub.OochubError, match=message):
             _read_number_table(file, columns=3, dtype="uint8", block_size=block)

@@ -335,7 +335,7 @@ def test_options_of_another_config(hundred, tmp_path):
     for config, options, words in (
         ("composed", {}, "spawrious/composed needs its composition"),
         ("composed", {"composition": str(tmp_path / "no.toml")}, "there is no such file"),
-        ("o2o_easy", {"composition": _toml(tmp_path)}, "composition is of the config composed"),
+        ("o2o_easy", {"composition": _toml(tmp_path)}, "composition is only for the config composed"),
         ("all", {"variant": "released"}, "variant='released' renames the six challenges; leave it out for all"),
         ("all", {"strict": True}, "strict=True, but"),
     ):

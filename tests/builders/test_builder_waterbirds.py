@@ -132,21 +132,30 @@ def test_a_real_list_of_another_construction(real_data, tmp_path):
 
 
 _WRONG = {
-    "y of 2": ((3, "7,002.Jay/Jay_1.jpg,2,1,0,/b/2.jpg"), r"line 4: y is 0 \(landbird\) or 1 \(waterbird\), got '2'"),
-    "split of 3": ((3, "7,002.Jay/Jay_1.jpg,0,3,0,/b/2.jpg"), r"line 4: split is 0 \(train\) or .*, got '3'"),
-    "place of 2": ((3, "7,002.Jay/Jay_1.jpg,0,1,2,/b/2.jpg"), r"line 4: place is 0 \(land\) or 1 \(water\), got '2'"),
+    "y of 2": (
+        (3, "7,002.Jay/Jay_1.jpg,2,1,0,/b/2.jpg"),
+        r"line 4: y must be 0 \(landbird\) or 1 \(waterbird\), got '2'",
+    ),
+    "split of 3": ((3, "7,002.Jay/Jay_1.jpg,0,3,0,/b/2.jpg"), r"line 4: split must be 0 \(train\) or .*, got '3'"),
+    "place of 2": (
+        (3, "7,002.Jay/Jay_1.jpg,0,1,2,/b/2.jpg"),
+        r"line 4: place must be 0 \(land\) or 1 \(water\), got '2'",
+    ),
     "y of 1.0": ((3, "7,002.Jay/Jay_1.jpg,1.0,1,0,/b/2.jpg"), r"line 4: y is .*got '1\.0'"),
     "no file": ((3, "7,002.Jay/Jay_9.jpg,0,1,0,/b/2.jpg"), r"1 of the 4 files .* line 4, 002.Jay/Jay_9.jpg"),
     "no folder": ((3, "7,009.Owl/Owl_9.jpg,0,1,0,/b/2.jpg"), r"1 of the 4 files .* line 4, 009.Owl/Owl_9.jpg"),
-    "leaves": ((3, "7,../one.jpg,0,1,0,/b/2.jpg"), r"line 4: img_filename leads out of .*, got '\.\./one.jpg'"),
+    "leaves": (
+        (3, "7,../one.jpg,0,1,0,/b/2.jpg"),
+        r"line 4: img_filename points outside .*, so it is not read; got '\.\./one.jpg'",
+    ),
     "leaves later": ((3, "7,002.Jay/../../one.jpg,0,1,0,/b/2.jpg"), r"line 4: img_filename leads out of"),
-    "absolute": ((3, "7,/etc/passwd,0,1,0,/b/2.jpg"), r"line 4: img_filename is a path below .*'/etc/passwd'"),
-    "of Windows": ((3, r"7,002.Jay\Jay_1.jpg,0,1,0,/b/2.jpg"), r"line 4: img_filename is a path below"),
-    "no name": ((3, "7,,0,1,0,/b/2.jpg"), r"line 4: img_filename is a path below"),
+    "absolute": ((3, "7,/etc/passwd,0,1,0,/b/2.jpg"), r"line 4: img_filename must be a path below .*'/etc/passwd'"),
+    "of Windows": ((3, r"7,002.Jay\Jay_1.jpg,0,1,0,/b/2.jpg"), r"line 4: img_filename must be a path below"),
+    "no name": ((3, "7,,0,1,0,/b/2.jpg"), r"line 4: img_filename must be a path below"),
     "id twice": ((3, "1,002.Jay/Jay_1.jpg,0,1,0,/b/2.jpg"), r"lines 2 and 4 have the same img_id, '1'"),
     "file twice": ((3, "7,001.Gull/Gull_1.jpg,0,1,0,/b/2.jpg"), r"lines 2 and 4 have the same img_filename"),
-    "a field less": ((3, "7,002.Jay/Jay_1.jpg,0,1,0"), r"line 4: 5 fields where 6 columns are named"),
-    "an open quote": ((3, '7,"002.Jay/Jay_1.jpg,0,1,0,/b/2.jpg'), r"line \d: this is no CSV"),
+    "a field less": ((3, "7,002.Jay/Jay_1.jpg,0,1,0"), r"line 4: 5 fields, but 6 columns are named"),
+    "an open quote": ((3, '7,"002.Jay/Jay_1.jpg,0,1,0,/b/2.jpg'), r"line \d: not valid CSV"),
     "no column": ((0, _HEADER.replace(",place,", ",")), r"lacks the column place\. It needs img_id, img_filename, y"),
     "renamed column": ((0, _HEADER.replace("y,", "label,")), r"lacks the column y\."),
     "column twice": ((0, _HEADER.replace("place,", "y,", 1)), r"has twice the column y\."),
@@ -177,7 +186,7 @@ def test_the_text_of_the_table(tmp_path):
     for changed, said in {
         content.replace(b"Jay_1", b"Jay_\xe9", 1): r"metadata.csv is not UTF-8 text \(line 4\)",
         b"": "lacks the column img_id",
-        _HEADER.encode() + b"\n": "has no row below the names of its columns",
+        _HEADER.encode() + b"\n": "has no rows below its header",
     }.items():
         table.write_bytes(changed)
         with pytest.raises(oochub.OochubError, match=said):

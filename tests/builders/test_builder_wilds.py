@@ -71,13 +71,13 @@ def test_iwildcam_is_its_table(raw):
 
 
 _WRONG = [
-    ("split", "Train", "line 4: split is train or val or test or id_val or id_test, got 'Train'"),
-    ("y", "nan", "line 4: y is a whole number, 0 or more, got 'nan'"),
-    ("y", "7", "line 4: y is of 0..4, the classes of categories.csv, got 7"),
-    ("location_remapped", "-1", "line 4: location_remapped is a whole number, 0 or more, got '-1'"),
-    ("datetime", "2013-02-30 00:00:00.000", "line 4: datetime is a time of the form"),
+    ("split", "Train", "line 4: split must be train or val or test or id_val or id_test, got 'Train'"),
+    ("y", "nan", "line 4: y must be a whole number, 0 or more, got 'nan'"),
+    ("y", "7", "line 4: y must be in 0..4, the classes of categories.csv, got 7"),
+    ("location_remapped", "-1", "line 4: location_remapped must be a whole number, 0 or more, got '-1'"),
+    ("datetime", "2013-02-30 00:00:00.000", "line 4: datetime must be a time of the form"),
     ("filename", "no_such.jpg", "line 4, no_such.jpg"),
-    ("filename", "../metadata.csv", "line 4: filename leads out of"),
+    ("filename", "../metadata.csv", "line 4: filename points outside"),
 ]
 
 
@@ -85,10 +85,10 @@ _WRONG = [
     ("name", "number", "message"),
     [
         ("dog", "3", "lines 5 and 8 have the same y, '3'"),
-        ("dog", "03", "has no class of y = 5"),
-        ("dog", "7", "has no class of y = 5"),
+        ("dog", "03", "has no class with y = 5"),
+        ("dog", "7", "has no class with y = 5"),
         ("empty", "5", "have the same name, 'empty'"),
-        ("dog", "x", "line 8: y is a whole number"),
+        ("dog", "x", "line 8: y must be a whole number"),
     ],
 )
 def test_a_wrong_class_of_iwildcam_is_named(name, number, message, raw, tmp_path):
@@ -188,8 +188,8 @@ def test_a_broken_array_of_poverty_is_named(raw, tmp_path):
     folder = tmp_path / "poverty"
     shutil.copytree(raw("wilds/poverty_fold_a"), folder)
     first = folder / "images" / "landsat_poverty_img_0.npz"
-    wrong = {"no npz file": b"PK", "no npz file with an array x": {"x": np.array([print], object)}}
-    wrong |= {"of the shape": {"x": np.zeros((8, 2, 2), np.float32)}, "array x": {"y": np.zeros(1)}}
+    wrong = {"not an npz file": b"PK", "not an npz file with an array x": {"x": np.array([print], object)}}
+    wrong |= {"of shape": {"x": np.zeros((8, 2, 2), np.float32)}, "array x": {"y": np.zeros(1)}}
     for message, content in wrong.items():
         if isinstance(content, bytes):
             first.write_bytes(content)
@@ -270,27 +270,35 @@ def _sessions():
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
-        ("BoxesString", "", "official_val.csv, line 4: BoxesString is"),
-        ("BoxesString", "1 2 3", "official_val.csv, line 4: BoxesString is"),
-        ("BoxesString", "1 2 3 nan", "official_val.csv, line 4: BoxesString is"),
-        ("BoxesString", "1 2 3 4;", "official_val.csv, line 4: BoxesString is"),
-        ("BoxesString", "1 2 3 4;9 2 3 4", "line 4: a box runs from its upper left corner"),
-        ("BoxesString", "1 2 3 4;1 9 3 4", "line 4: a box runs from its upper left corner"),
+        ("BoxesString", "", "official_val.csv, line 4: BoxesString must be"),
+        ("BoxesString", "1 2 3", "official_val.csv, line 4: BoxesString must be"),
+        ("BoxesString", "1 2 3 nan", "official_val.csv, line 4: BoxesString must be"),
+        ("BoxesString", "1 2 3 4;", "official_val.csv, line 4: BoxesString must be"),
+        ("BoxesString", "1 2 3 4;9 2 3 4", "line 4: a box must run from its upper left corner"),
+        ("BoxesString", "1 2 3 4;1 9 3 4", "line 4: a box must run from its upper left corner"),
         (
             "BoxesString",
             "5 7 5 30",
-            "line 4: a box runs from its upper left corner x1 y1 to its lower right one x2 y2, and",
+            "line 4: a box must run from its upper left corner x1 y1 to its lower right one x2 y2, and",
         ),
-        ("BoxesString", "5 7 9 7;1 2 3 4", "and has an area, got '5 7 9 7'"),
-        ("BoxesString", "900 7 960 30", "line 4: a box lies in its image of 96 x 96 pixels, got '900 7 960 30'"),
-        ("BoxesString", "5 96 9 98", "line 4: a box lies in its image of 96 x 96 pixels, got '5 96 9 98'"),
-        ("BoxesString", "5 7 999999 30", "line 4: a box lies in its image"),
-        ("image_name", "0-train-00000.png", "0-train-00000.png is in official_train.csv, line 2, too, and no image"),
-        ("BoxesString", "1 2 3 -4", "official_val.csv, line 4: BoxesString is"),
-        ("domain", "47", "official_val.csv, line 4: domain is of 0..46, the sessions of GlobalWheat-WILDS, got 47"),
-        ("domain", "Arvalis_1", "line 4: domain is a whole number"),
+        ("BoxesString", "5 7 9 7;1 2 3 4", "and have an area, got '5 7 9 7'"),
+        (
+            "BoxesString",
+            "900 7 960 30",
+            "line 4: a box must lie inside its image of 96 x 96 pixels, got '900 7 960 30'",
+        ),
+        ("BoxesString", "5 96 9 98", "line 4: a box must lie inside its image of 96 x 96 pixels, got '5 96 9 98'"),
+        ("BoxesString", "5 7 999999 30", "line 4: a box must lie inside its image"),
+        ("image_name", "0-train-00000.png", "0-train-00000.png is in official_train.csv, line 2, too, but each image"),
+        ("BoxesString", "1 2 3 -4", "official_val.csv, line 4: BoxesString must be"),
+        (
+            "domain",
+            "47",
+            "official_val.csv, line 4: domain must be in 0..46, the sessions of GlobalWheat-WILDS, got 47",
+        ),
+        ("domain", "Arvalis_1", "line 4: domain must be a whole number"),
         ("image_name", "no_such.png", "line 4, no_such.png"),
-        ("image_name", "../official_val.csv", "line 4: image_name leads out of"),
+        ("image_name", "../official_val.csv", "line 4: image_name points outside"),
         ("image_name", "0-val-00000.png", "lines 2 and 4 have the same image_name, '0-val-00000.png'"),
         ("development_stage", "Asleep", "metadata_domain.csv, line 4: development_stage is Filling"),
         ("name", "Arvalis_1", "lines 2 and 4 have the same name, 'Arvalis_1'"),
@@ -322,7 +330,7 @@ def test_the_folder_is_of_the_version(name, tmp_path):
     data_set = _DATA_SETS[name]
     data_set.check_release(tmp_path)
     (tmp_path / "RELEASE_v0.9.txt").touch()
-    with pytest.raises(oochub.OochubError, match=re.escape(f"is of version 0.9 of {name}, by RELEASE_v0.9.txt")):
+    with pytest.raises(oochub.OochubError, match=re.escape(f"is version 0.9 of {name}, as RELEASE_v0.9.txt says")):
         data_set.check_release(tmp_path)
     (tmp_path / f"RELEASE_v{data_set.version}.txt").touch()
     data_set.check_release(tmp_path)
@@ -338,7 +346,7 @@ def test_the_environment_holds_every_folder(raw, tmp_path, monkeypatch):
         tmp_path / "wilds" / "camelyon17_v1.0" / "RELEASE_v0.9.txt"
     )
     shutil.rmtree(tmp_path / "cache")
-    with pytest.raises(oochub.OochubError, match=re.escape("is of version 0.9 of camelyon17")):
+    with pytest.raises(oochub.OochubError, match=re.escape("is version 0.9 of camelyon17")):
         load_dataset("wilds", "camelyon17", cache_dir=str(tmp_path / "cache"))
 
 

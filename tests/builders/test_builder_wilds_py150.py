@@ -69,24 +69,33 @@ def _set(row, place, value):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("train_input.json", _set(3, 5, -4), "train_input.json, row 3, token 5: a token is of 0..50000, the"),
-        ("train_input.json", _set(3, 5, 50_001), "row 3, token 5: a token is of 0..50000, the vocabulary of Py150"),
-        ("OODtest_input.json", _set(0, 255, 10**9), "OODtest_input.json, row 0, token 255: a token is of 0..50000"),
+        ("train_input.json", _set(3, 5, -4), "train_input.json, row 3, token 5: a token must be in 0..50000, the"),
+        (
+            "train_input.json", _set(3, 5, 50_001),
+            "row 3, token 5: a token must be in 0..50000, the vocabulary of Py150",
+        ),
+        (
+            "OODtest_input.json", _set(0, 255, 10**9),
+            "OODtest_input.json, row 0, token 255: a token must be in 0..50000",
+        ),
         ("train_input.json", _set(3, 5, None), "row 3: whole numbers below 2^31 are needed, got None"),
         ("train_input.json", _set(3, 5, float("nan")), "row 3: whole numbers below 2^31 are needed, got nan"),
         ("train_input.json", _set(3, 5, 2**31), "row 3: whole numbers below 2^31"),
         ("train_input.json", _set(3, 5, 17.5), "row 3: whole numbers below 2^31 are needed, got 17.5"),
         ("train_input.json", _set(3, 5, 17.0), "row 3: whole numbers below 2^31 are needed, got 17.0"),
         ("train_input.json", _set(3, 5, True), "row 3: whole numbers below 2^31 are needed, got True"),
-        ("train_input.json", lambda rows: [row.clear() for row in rows], "row 0: rows are lists of one length"),
+        ("train_input.json", lambda rows: [row.clear() for row in rows], "row 0: rows must be lists of one length"),
         ("OODval_input_tok_type.json", _set(1, 9, 1.5), "row 1: whole numbers below 2^31 are needed, got 1.5"),
-        ("train_input.json", lambda rows: rows[2].pop(), "row 2: rows are lists of one length, 256, got 255 numbers"),
+        (
+            "train_input.json", lambda rows: rows[2].pop(),
+            "row 2: rows must be lists of one length, 256, got 255 numbers",
+        ),
         ("train_input.json", lambda rows: rows.pop(), "train.txt has 96 rows"),
-        ("train_input.json", list.clear, "is no list of rows, or an empty one"),
-        ("OODval_input_tok_type.json", _set(1, 9, 7), "row 1, token 9: a kind is 0 (class), 1"),
+        ("train_input.json", list.clear, "is not a list of rows, or is empty"),
+        ("OODval_input_tok_type.json", _set(1, 9, 7), "row 1, token 9: a kind must be 0 (class), 1"),
         ("OODval_input_tok_type.json", _set(1, 9, -1), "or -100 (masked), got -1"),
-        ("IDval_input.json", lambda rows: [row.pop() for row in rows], "a row has 255 tokens where 256"),
-        ("IDval_input_tok_type.json", lambda rows: [row.pop() for row in rows], "of 255 the kind is known"),
+        ("IDval_input.json", lambda rows: [row.pop() for row in rows], "a row has 255 tokens, but 256"),
+        ("IDval_input_tok_type.json", lambda rows: [row.pop() for row in rows], "but kinds for 255"),
         ("IDval_input_tok_type.json", lambda rows: rows.pop(), "tok_type.json has 23 rows"),
     ],
 )  # fmt: skip
@@ -99,9 +108,12 @@ def test_a_wrong_row_is_named(copy, name, change, message):
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("OODtest.txt", "nobody/nothing/a.py", "OODtest.txt, line 2: a path begins with a repository of repo_ids.csv"),
+        (
+            "OODtest.txt", "nobody/nothing/a.py",
+            "OODtest.txt, line 2: a path must begin with a repository of repo_ids.csv",
+        ),
         ("OODtest.txt", "setup.py", "repo_ids.csv, owner/name, got 'setup.py'"),
-        ("repo_ids.csv", "x,habit/other", "line 2: id is a whole number"),
+        ("repo_ids.csv", "x,habit/other", "line 2: id must be a whole number"),
         ("repo_ids.csv", "1,habit/other", "lines 2 and 3 have the same id"),
     ],
 )  # fmt: skip
@@ -127,4 +139,4 @@ def test_a_file_of_two_splits_is_counted(copy):
     lines = (place / "IDtest.txt").read_text().splitlines()
     (place / "IDtest.txt").write_text("\n".join([path, *lines[1:]]) + "\n")
     notes = BuildRecord.of(load_dataset("wilds", "py150", data_dir=str(copy))["train"].info).notes
-    assert f"files that are listed more than once: 1, such as {path}" in notes
+    assert f"files listed more than once: 1, such as {path}" in notes

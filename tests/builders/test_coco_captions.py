@@ -69,7 +69,7 @@ def test_real_captions(real_data):
         (b'{"annotations": {}}', "has no list 'annotations'"),
         ([{"id": 1, "image_id": 1, "category_id": 3, "bbox": []}], "lacks the field 'caption'"),
         ([{"id": 1, "caption": "A car."}], "lacks the field 'image_id'"),
-        (["A car."], "holds objects, got 'A car.'"),
+        (["A car."], "must hold objects, got 'A car.'"),
         ([_one("1", "A car.")], "`image_id` of annotation 1 must be a whole number, got '1'"),
         ([_one(1.5, "A car.")], "must be a whole number, got 1.5"),
         ([_one(True, "A car.")], "must be a whole number, got True"),

@@ -32,7 +32,7 @@ def test_against_loops():
 
 
 def test_wrong_input_is_said():
-    with pytest.raises(oochub.OochubError, match="one column a class"):
+    with pytest.raises(oochub.OochubError, match="one column per class"):
         ContextTable.of(["a"], present=[[1, 0]], area=[[0.1, 0.2]])
     table = ContextTable.of(["car", "road"], present=[[1, 1]], area=[[0.1, 0.2]])
     with pytest.raises(oochub.OochubError, match="Did you mean 'road'"):

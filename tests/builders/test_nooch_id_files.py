@@ -77,17 +77,17 @@ def test_where_all_images_are_there_every_id_has_one(tmp_path, monkeypatch):
 SPLITS = {
     "fractions": (
         lambda file: _split(file, train=[1.0, 2.5]),
-        r"holds float64 of shape \(2,\), not a list of image ids",
+        r"holds float64 of shape \(2,\), but must be a list of image ids",
     ),
     "truth values": (lambda file: _split(file, valid=[True]), "holds bool"),
     "texts": (lambda file: _split(file, test=["5", "6"]), "holds <U1"),
     "objects": (lambda file: np.savez(file, train_ids=np.array([{}]), valid_ids=[4], test_ids=[5]), "not a NumPy file"),
     "a table": (lambda file: _split(file, train=[[1, 2]]), r"of shape \(1, 2\)"),
     "one number": (lambda file: _split(file, train=1), r"of shape \(\)"),
-    "negative ids": (lambda file: _split(file, train=[-1, 2]), "holds -1 to 2; an image id is 0 or more"),
+    "negative ids": (lambda file: _split(file, train=[-1, 2]), "holds -1 to 2, but image ids are 0 or more"),
     "ids beyond int64": (lambda file: _split(file, train=np.array([2**63], np.uint64)), "9223372036854775808"),
-    "an id in two splits": (lambda file: _split(file, test=[3, 5]), "names an image id twice, first 3"),
-    "an id twice in one split": (lambda file: _split(file, train=[1, 1]), "names an image id twice, first 1"),
+    "an id in two splits": (lambda file: _split(file, test=[3, 5]), "has an image id twice, first 3"),
+    "an id twice in one split": (lambda file: _split(file, train=[1, 1]), "has an image id twice, first 1"),
     "other names": (lambda file: np.savez(file, train=[1], valid=[4], test=[5]), "with train_ids, valid_ids, test_ids"),
     "a .npy file": (lambda file: file.write_bytes(_saved(np.arange(3))), "not a NumPy file of image ids"),
     "cut off": (lambda file: file.write_bytes(_split(file)[:300]), "not a NumPy file of image ids"),
@@ -99,7 +99,7 @@ SPLITS = {
     "a bomb": (_bomb, "it promises 1,258,291,200 bytes"),
     "no image of a split": (
         lambda file: _split(file, valid=[77]),
-        "None of the 6 images falls in the split validation",
+        "None of the 6 images is in the split validation",
     ),
 }
 
@@ -131,7 +131,7 @@ IDS = {
     "JSON": (json.dumps([7, 9]).encode(), "not a NumPy file of image ids"),
     "a promise of exabytes": (_promising(10**17), "not a NumPy file of image ids"),
     "a negative shape": (_promising(-1), "not a NumPy file of image ids"),
-    "an id twice": (_saved(np.array([7, 7])), "names an image id twice, first 7"),
+    "an id twice": (_saved(np.array([7, 7])), "has an image id twice, first 7"),
 }
 
 

@@ -238,7 +238,7 @@ def test_an_encoder_without_a_weight_is_refused(dropped, tmp_path):
     if dropped.startswith("pooler"):
         assert image_embeddings(_CAPTIONS, encoder=str(folder), cache_dir=tmp_path / "cache").vectors.shape[1] == 384
         return
-    with pytest.raises(OochubError, match=rf"1 weights of the encoder edited are missing in its files \({dropped}\)"):
+    with pytest.raises(OochubError, match=rf"1 weights of the encoder edited are missing from its files \({dropped}\)"):
         image_embeddings(_CAPTIONS, encoder=str(folder), cache_dir=tmp_path / "cache")
 
 

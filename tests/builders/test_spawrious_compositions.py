@@ -86,8 +86,8 @@ def test_every_challenge_as_toml(tmp_path, table, name):
 
 
 _WRONG = {
-    "no TOML": ("about =", "is not TOML"),
-    "a number of 5,000 digits": ("[1]|[" + "9" * 5000 + "]", "is not TOML"),
+    "no TOML": ("about =", "is not valid TOML"),
+    "a number of 5,000 digits": ("[1]|[" + "9" * 5000 + "]", "is not valid TOML"),
     "about as a number": ('about = "Dogs on two backgrounds."|about = 3', "about must be text, got 3"),
     "a value in the place of a table": ('about = "Dogs on two backgrounds."|env_0 = 3', r"a table \[env_0\]"),
     "an unknown breed": ("corgi = { snow|poodle = { snow", r"breed or key of \[env_1\] named 'poodle'"),
@@ -117,7 +117,7 @@ _WRONG = {
         "of 0/desert/bulldog",
     ),
     "no test": ('split = "test"|split = "train"', "No environment has split = 'test'"),
-    "a name with a slash": ("[env_2]|['../b']", "'../b' is no name of an environment"),
+    "a name with a slash": ("[env_2]|['../b']", "'../b' cannot name an environment"),
 }
 
 

@@ -89,19 +89,19 @@ BROKEN = {
         _damaged(_shard(), _header(5), bytes(BLOCK)),
         "is damaged: after 'n02725872_4",
     ),
-    "a damaged first header": (_damaged(_shard(), 0, b"\xff" * 9), "not a whole plain tar"),
-    "cut within an image": (_shard()[: _header(5) + BLOCK + 9], "not a whole plain tar archive"),
+    "a damaged first header": (_damaged(_shard(), 0, b"\xff" * 9), "not a complete plain tar"),
+    "cut within an image": (_shard()[: _header(5) + BLOCK + 9], "not a complete plain tar archive"),
     "cut within a header": (_shard()[: _header(5) + 99], "is (damaged|cut off)"),
     "cut between two members": (_shard()[: _header(5)], "is cut off: at byte 5120"),
-    "another archive after its end": (_shard(2) + _shard(2), "stands neither a member nor the end"),
-    "no bytes": (b"", "not a whole plain tar"),
-    "HTML": (b"<html>404</html>" * 99, "not a whole plain tar"),
-    "an absolute path": (_tar([("/n02725872/a.JPEG", PNG)]), "leads out of the archive"),
-    "a path upward": (_tar([("a/../../b.JPEG", PNG)]), "leads out of the archive"),
-    "a negative size": (_negative(), "leads back|not a whole"),
+    "another archive after its end": (_shard(2) + _shard(2), "there is neither a member nor the end"),
+    "no bytes": (b"", "not a complete plain tar"),
+    "HTML": (b"<html>404</html>" * 99, "not a complete plain tar"),
+    "an absolute path": (_tar([("/n02725872/a.JPEG", PNG)]), "points outside the archive"),
+    "a path upward": (_tar([("a/../../b.JPEG", PNG)]), "points outside the archive"),
+    "a negative size": (_negative(), "points backwards|not a complete"),
     "compressed in it": (_tar([("n02725872.tar.gz", b"x")]), r"n02725872\.tar\.gz in .*n02725872\.tar is compressed"),
     "a tar in it, damaged": (_tar([("n02725872.tar", INNER)]), r"after 'n02725872_2\.JPEG', .*at byte 3584"),
-    "a tar in it that is none": (_tar([("n02725872.tar", b"x" * 2000)]), "not a whole plain tar"),
+    "a tar in it that is none": (_tar([("n02725872.tar", b"x" * 2000)]), "not a complete plain tar"),
     "a name that is not UTF-8": (_tar([("n02725872_\udcff.JPEG", PNG)]), "is not UTF-8. Rename it"),
 }
 
@@ -135,7 +135,7 @@ def test_links_and_devices_are_counted(tmp_path):
     (place / "n02725872.tar").write_bytes(content)
     data = load_dataset("imagenet_ood", "imagenet_ood", data_dir=tmp_path / "raw")
     notes = BuildRecord.of(data["test"].info).notes
-    assert any(note.startswith("4 links or devices in archives are passed over: n02725872_0.JPEG in") for note in notes)
+    assert any(note.startswith("4 links or devices in archives are skipped: n02725872_0.JPEG in") for note in notes)
 
 
 END = bytes(2 * BLOCK)
@@ -172,13 +172,13 @@ def _load(folder: Path, config: str, content: bytes, **options):
 
 
 REFUSED = {
-    "a path upward": (("../{}_9.png", PNG), None, "leads out of the archive"),
-    "a path upward of a folder that is not read": (("a/../../x", PNG), None, "leads out of the archive"),
-    "an absolute path": (("/{}_9.png", PNG), None, "leads out of the archive"),
-    "a path of Windows": (("..\\{}_9.png", PNG), None, "leads out of the archive"),
+    "a path upward": (("../{}_9.png", PNG), None, "points outside the archive"),
+    "a path upward of a folder that is not read": (("a/../../x", PNG), None, "points outside the archive"),
+    "an absolute path": (("/{}_9.png", PNG), None, "points outside the archive"),
+    "a path of Windows": (("..\\{}_9.png", PNG), None, "points outside the archive"),
     "a compressed archive in it": (("{}.tar.gz", b"x"), None, r"tar\.gz in .*\.tar is compressed. Decompress it"),
     "without its end": (("{}_9.png", PNG), -len(END), "is cut off"),
-    "cut in its last image": (("{}_9.png", PNG), -len(END) - BLOCK, "not a whole plain tar"),
+    "cut in its last image": (("{}_9.png", PNG), -len(END) - BLOCK, "not a complete plain tar"),
     "cut in its last header": (("{}_9.png", PNG), -len(END) - 2 * BLOCK + 9, "is damaged|is cut off"),
 }
 
@@ -222,12 +222,12 @@ def test_links_and_devices_are_refused_or_said(tmp_path, kind):
     Planted fault seen: links in folders that are not looked into.
     """
     for name in ("spawrious224/0/snow/corgi/snow_corgi_5.png", "spawrious224/readme", "other/null"):
-        with pytest.raises(OochubError, match=f"holds '{name}', a (link|device or pipe), and none is followed"):
+        with pytest.raises(OochubError, match=f"holds '{name}', a (link|device or pipe), which is not followed"):
             _load(tmp_path, "all", _whole("all", (_member(kind, name), b"")))
     content = _whole("imagenet_ood", (_member(kind, "n02725872/n02725872_9.JPEG"), b""))
     data = _load(tmp_path, "imagenet_ood", content)
     assert any("1 links or devices in archives" in note for note in BuildRecord.of(data["test"].info).notes)
-    with pytest.raises(OochubError, match="1 links or devices in archives are passed over"):
+    with pytest.raises(OochubError, match="1 links or devices in archives are skipped"):
         _load(tmp_path, "imagenet_ood", content, strict=True)
 
 
@@ -266,7 +266,7 @@ def test_folders_in_a_circle(tmp_path):
         (tmp_path / link).symlink_to(target)
         if link == "a/x":
             (tmp_path / "b" / "y").symlink_to(tmp_path / "a")
-        with pytest.raises(OochubError, match="is a link to a folder that holds it: folders in a circle"):
+        with pytest.raises(OochubError, match="links to a folder that contains it, so folders form a circle"):
             list(stored_pictures(tmp_path))
         (tmp_path / link).unlink()
     (tmp_path / "b" / "y").unlink()

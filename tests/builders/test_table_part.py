@@ -42,7 +42,7 @@ def test_texts_stay_texts(size, tmp_path, monkeypatch):
     assert [value for part in parts for value in part.numbers("value", 0, 10)] == [row / 7 for row in range(60)]
     kept = parts[-1].where(parts[-1].number % 2 == 1)
     assert kept.text("text").to_pylist() == [rows[number][1] for number in kept.number]
-    with pytest.raises(OochubError, match=r"row 50 \(the first is 0\): value is a number of 0\.\.7, got '7\.14"):
+    with pytest.raises(OochubError, match=r"row 50 \(counted from 0\): value must be a number in 0\.\.7, got '7\.14"):
         [part.numbers("value", 0, 7) for part in parts]
 
 
@@ -50,16 +50,16 @@ def test_texts_stay_texts(size, tmp_path, monkeypatch):
     ("content", "message"),
     [
         (b"", "Empty CSV file"),
-        (b"text,value\n", "has no row below"),
+        (b"text,value\n", "has no rows below"),
         (b"text,text,value\na,b,1\n", "has twice the column text. It needs text, value"),
         (b"text\na\n", "lacks the column value. It needs text, value; its first line names text."),
-        (b"text,value\na,1\nb\n", "row 1 (the first is 0): this is no CSV ('Expected 2 columns, got 1: b')"),
+        (b"text,value\na,1\nb\n", "row 1 (counted from 0): not valid CSV ('Expected 2 columns, got 1: b')"),
         (
             b"text,value\na,1\n\xff,2\n",
-            "row 1 (the first is 0): this is no CSV ('CSV conversion error to string: invalid",
+            "row 1 (counted from 0): not valid CSV ('CSV conversion error to string: invalid",
         ),
-        (b'text,value\na,1\n"b,2\nc,3\n', "row 1 (the first is 0): this is no CSV ('Expected 2 columns, got 1"),
-        (b'text,value\na,1\n"' + b"b,2\n" * 200, "row 1 (the first is 0) or later: a quote is not closed"),
+        (b'text,value\na,1\n"b,2\nc,3\n', "row 1 (counted from 0): not valid CSV ('Expected 2 columns, got 1"),
+        (b'text,value\na,1\n"' + b"b,2\n" * 200, "row 1 (counted from 0) or later: a quote is not closed"),
         (None, "there is no such file"),
     ],
 )
@@ -77,6 +77,6 @@ def test_a_file_that_is_none_is_refused(content, message, tmp_path, monkeypatch)
 def test_a_number_is_one_of_those_allowed(value, tmp_path):
     (part,) = TablePart.of_csv(_written(tmp_path / "all.csv", [["0", "a", "2.0"], ["1", "b", value]]), ("value",))
     with pytest.raises(
-        OochubError, match=rf"row 1 .*: value is a whole number of 0\.\.2, got {re.escape(repr(value))}"
+        OochubError, match=rf"row 1 .*: value must be a whole number in 0\.\.2, got {re.escape(repr(value))}"
     ):
         part.numbers("value", 0, 2, are_whole=True)

@@ -159,8 +159,8 @@ def test_the_regions_that_the_headline_takes_the_worst_of(raw):
 
 
 _WRONG = [
-    ("camelyon17", "metadata.csv", "split", "4", "line 4: split is 0 (train) or 1 (id_val)"),
-    ("camelyon17", "metadata.csv", "tumor", "", "line 4: tumor is 0 (normal) or 1 (tumor), got ''"),
+    ("camelyon17", "metadata.csv", "split", "4", "line 4: split must be 0 (train) or 1 (id_val)"),
+    ("camelyon17", "metadata.csv", "tumor", "", "line 4: tumor must be 0 (normal) or 1 (tumor), got ''"),
     ("camelyon17", "metadata.csv", "slide", "99999999999", "line 4: slide is of 0..49, the slides of Camelyon17"),
     (
         "camelyon17",
@@ -169,10 +169,10 @@ _WRONG = [
         "5",
         "line 4: center is of 0..4, the hospitals of Camelyon17-WILDS, got 5",
     ),
-    ("camelyon17", "metadata.csv", "center", "3", "line 14: slide 2 is of center 0, and of 3 in line 4"),
+    ("camelyon17", "metadata.csv", "center", "3", "line 14: slide 2 has center 0, but 3 in line 4"),
     ("camelyon17", "metadata.csv", "x_coord", "1", "line 4, patches/patient_001_node_0/patch_patient_001_node_0_x_1_"),
-    ("camelyon17", "metadata.csv", "node", "0/../..", "line 4: patch leads out of"),
-    ("rxrx1", "metadata.csv", "dataset", "id_test", "line 4: dataset is train or val or test, got 'id_test'"),
+    ("camelyon17", "metadata.csv", "node", "0/../..", "line 4: patch points outside"),
+    ("rxrx1", "metadata.csv", "dataset", "id_test", "line 4: dataset must be train or val or test, got 'id_test'"),
     ("rxrx1", "metadata.csv", "dataset", "Train", "got 'Train'. Did you mean 'train'?"),
     ("rxrx1", "metadata.csv", "cell_type", "hepg2", "cell_type is HEPG2 or HUVEC or RPE or U2OS, got 'hepg2'. Did you"),
     (
@@ -188,7 +188,7 @@ _WRONG = [
         "metadata.csv",
         "cell_type",
         "RPE",
-        "line 4: an experiment with cells of RPE is called RPE-01 or the like",
+        "line 4: an experiment with cells of type RPE must have a name like RPE-01",
     ),
     (
         "rxrx1",
@@ -197,19 +197,19 @@ _WRONG = [
         "1139",
         "line 4: sirna_id is of 0..1138, the siRNAs of RxRx1-WILDS, got 1139",
     ),
-    ("rxrx1", "metadata.csv", "site", "3", "line 4: site is 1 or 2, got '3'"),
-    ("rxrx1", "metadata.csv", "sirna_id", "nan", "line 4: sirna_id is a whole number, 0 or more, got 'nan'"),
+    ("rxrx1", "metadata.csv", "site", "3", "line 4: site must be 1 or 2, got '3'"),
+    ("rxrx1", "metadata.csv", "sirna_id", "nan", "line 4: sirna_id must be a whole number, 0 or more, got 'nan'"),
     ("rxrx1", "metadata.csv", "well", "Z99", "line 4, images/HEPG2-01/Plate2/Z99_s1.png"),
-    ("fmow", "rgb_metadata.csv", "split", "dev", "line 4: split is train or val or test or seq, got 'dev'"),
+    ("fmow", "rgb_metadata.csv", "split", "dev", "line 4: split must be train or val or test or seq, got 'dev'"),
     ("fmow", "rgb_metadata.csv", "category", "moon", "line 4: category is airport, airport_hangar, "),
     (
         "fmow",
         "rgb_metadata.csv",
         "timestamp",
         "in May",
-        "line 4: timestamp is a time of the form ISO8601, got 'in May'",
+        "line 4: timestamp must be a time of the form ISO8601, got 'in May'",
     ),
-    ("fmow", "rgb_metadata.csv", "timestamp", "2018-01-01T00:00:00Z", "line 4: timestamp is of 2002 to 2017"),
+    ("fmow", "rgb_metadata.csv", "timestamp", "2018-01-01T00:00:00Z", "line 4: timestamp must be from 2002 to 2017"),
     ("fmow", "rgb_metadata.csv", "category", "Zoo", "got 'Zoo'. Did you mean 'zoo'?"),
     ("fmow", "country_code_mapping.csv", "region", "asia", "line 4: region is Africa or Americas or Asia or Europe"),
     ("fmow", "country_code_mapping.csv", "region", "asia", "got 'asia'. Did you mean 'Asia'?"),
@@ -264,7 +264,7 @@ def test_countries_without_a_region_are_counted(raw, tmp_path):
         rows = pd.concat(part.remove_columns("image").to_pandas() for part in data.values())
         counts = rows["country_code"].value_counts()[lacking]
         shown = ", ".join(f"{country} {count}" for country, count in counts.sort_values(ascending=False).items())
-        expected = f"rows of countries that country_code_mapping.csv lacks, so of Other: {counts.sum()} ({shown})"
+        expected = f"rows of countries that country_code_mapping.csv lacks, counted as Other: {counts.sum()} ({shown})"
         assert expected in BuildRecord.of(data["test"].info).notes
     assert len(rows) < len(table)  # sequestered rows are of no split, and are not counted
 

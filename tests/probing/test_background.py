@@ -181,7 +181,7 @@ def test_boxes_of_a_column_are_areas_too(tmp_path):
     data = oochub.load(tmp_path / "boxes.parquet", label="label", context="context")
     given = {"image_processor": PROCESSOR, "probe": "background"}
     found = oochub.audit(Onlooker("background"), data, probe_settings={"boxes": "place"}, **given).background
-    assert (found.n, found.area) == (23, "the boxes of the column place")
+    assert (found.n, found.area) == (23, "the boxes in the column place")
     assert found.variant("background_alone").log_odds == 0.0
     row = RowOfObject("7", "light", "", {"place": [[2.0, 1.5, 5.2, 4.0], [20, 0, 30, 2]]})
     (mask,) = BoxAreas("place").masks([row], [OpenedPicture(b"", Image.new("RGB", (24, 16)))])

@@ -97,7 +97,7 @@ def test_annotations_of_a_toy_coco(coco, tmp_path):
     data = oochub.load("nooch/ce_car", data_dir=str(coco))
     report = oochub.audit(model, "nooch/ce_car", data_dir=str(coco), probe="background")
     found, label = report.background, np.array(data["test"]["label"][:])
-    assert (found.thing, found.area, found.lenders) == ("car", "the annotations of COCO", "in_context")
+    assert (found.thing, found.area, found.lenders) == ("car", "COCO's annotations", "in_context")
     assert found.n + sum(found.left_out.values()) == (label == 1).sum() > 3
     assert "says car" in report.to_markdown().lower()
     predictions = oochub.predict(model, data, splits=["test"])

@@ -147,7 +147,7 @@ def test_boxes_are_lines_of_json(tmp_path):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("iwildcam_test.csv", "is no name of a prediction file, such as iwildcam_split:test"),
+        ("iwildcam_test.csv", "is not the name of a prediction file, such as iwildcam_split:test"),
         ("iwildcams_split:test_seed:0_epoch:best_pred.csv", "iwildcam"),
         ("iwildcam_split:test_seed:0_epoch:best_pred.txt", "is .csv, or of boxes .jsonl"),
     ],

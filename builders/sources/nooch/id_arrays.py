@@ -36,7 +36,7 @@ def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
     ...     id_arrays(file)
     ... except OochubError as error:
     ...     print(str(error).replace(str(file), file.name))
-    ids.npy holds float64 of shape (2,), not a list of image ids, which are whole numbers. Fetch it again.
+    ids.npy holds float64 of shape (2,), but must be a list of image ids, which are whole numbers. Fetch it again.
     """
     content = read_bytes(file)
     try:
@@ -50,15 +50,17 @@ def id_arrays(file: Path, names: Sequence[str] = ()) -> list[NDArray[np.int64]]:
     for array in arrays:
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise OochubError(
-                f"{file} holds {array.dtype} of shape {array.shape}, not a list of image ids, which are whole numbers. "
-                "Fetch it again."
+                f"{file} holds {array.dtype} of shape {array.shape}, but must be a list of image ids, which are "
+                "whole numbers. Fetch it again."
             )
         if len(array) and (array.min() < 0 or array.max() >= 2**63):
-            raise OochubError(f"{file} holds {array.min()} to {array.max()}; an image id is 0 or more. Fetch it again.")
+            raise OochubError(
+                f"{file} holds {array.min()} to {array.max()}, but image ids are 0 or more. Fetch it again."
+            )
     everywhere = np.sort(np.concatenate(arrays).astype(np.int64))
     if len(twice := everywhere[1:][everywhere[1:] == everywhere[:-1]]):
         raise OochubError(
-            f"{file} names an image id twice, first {twice[0]}. Use the original file of the NOOCH repository."
+            f"{file} has an image id twice, first {twice[0]}. Use the original file of the NOOCH repository."
         )
     return [array.astype(np.int64) for array in arrays]
 

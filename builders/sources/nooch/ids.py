@@ -49,7 +49,7 @@ def nooch_ids(folder: str | Path, task: str, criterion: str) -> dict[str, dict[s
 def _read(file: Path) -> NDArray[np.int64]:
     if not file.exists():
         raise OochubError(
-            f"No id file {file.name} in {file.parent}. official_ids is the folder with NOOCH's 96 id files; they exist "
-            "for the suite's 12 tasks (https://github.com/dmadras/nooch, nooch/data)."
+            f"There is no id file {file.name} in {file.parent}. official_ids must be the folder with NOOCH's 96 id "
+            "files; they exist only for the suite's 12 tasks (https://github.com/dmadras/nooch, nooch/data)."
         )
     return id_arrays(file)[0]

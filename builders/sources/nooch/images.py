@@ -93,8 +93,8 @@ class NoochImages:
         if without:
             raise OochubError(
                 f"{len(without):,} of {len(ids):,} images have no caption, first {without[0]}, so their gist is "
-                "unknown. The captions are in annotations_trainval2017.zip: captions_train2017.json and "
-                f"captions_val2017.json go to {self.folder / 'annotations'}."
+                "unknown. Unpack annotations_trainval2017.zip: captions_train2017.json and captions_val2017.json "
+                f"belong in {self.folder / 'annotations'}."
             )
         self.embeddings = image_embeddings({image_id: self.captions[image_id] for image_id in ids}, encoder=encoder)
 
@@ -124,9 +124,9 @@ class NoochImages:
             largest, surplus = next(iter(ranked.items()))
             shown = self.context_table.images[_CLASSES.index(name)]
             raise OochubError(
-                f"{name} has no context at alpha = {alpha}: over {shown} training images the largest, {largest}, takes "
-                f"{surplus:.3f} of the image more than the object. Choose another class, a lower alpha=, or give "
-                "contexts=[...]."
+                f"{name} has no context at alpha = {alpha}: over {shown} training images the largest, {largest}, "
+                f"covers only {surplus:.3f} of the image more than the object. Choose another class, a lower alpha=, "
+                "or give contexts=[...]."
             )
         return contexts
 
@@ -251,7 +251,7 @@ class NoochImages:
         stray = np.intersect1d(ids, elsewhere)
         if len(stray):
             raise OochubError(
-                f"{task}: {len(stray)} published {split} ids are in another split here, first {stray[0]}. They go with "
+                f"{task}: {len(stray)} published {split} ids are in another split here, first {stray[0]}. They need "
                 "the official split: put cocostuff_split_image_ids.npz into the data folder, or give splits=FILE."
             )
 
@@ -264,6 +264,6 @@ def _check_files(folder: Path, table: CocoTable) -> None:
     if missing:
         raise OochubError(
             f"{len(missing)} of the {len(table.file_name)} annotated images are missing below {folder / 'images'}, "
-            f"first {missing[0]}. Unpack train2017.zip and val2017.zip there; "
-            "`oochub show benchmark nooch` says where they are."
+            f"first {missing[0]}. Unpack train2017.zip and val2017.zip there; `oochub show benchmark nooch` says "
+            "where to get them."
         )

@@ -47,7 +47,7 @@ def nooch_split(
         rows_of, notes = _hash_ids(table), ["not the official NOOCH split"]
     for split, rows in rows_of.items():
         if not len(rows):
-            raise OochubError(f"None of the {len(table.image_id):,} images falls in the split {split}: add images.")
+            raise OochubError(f"None of the {len(table.image_id):,} images is in the split {split}: add images.")
     return rows_of, notes
 
 
@@ -64,8 +64,8 @@ def _read_official(file: Path, table: CocoTable) -> tuple[dict[str, NDArray[np.i
         is_there = table.image_id[row] == ids
         if len(table.image_id) == FULL and not is_there.all():
             raise OochubError(
-                f"{file} names {(~is_there).sum():,} ids in {split} that no image has, first {ids[~is_there][0]}, and "
-                "all of COCO 2017 is there. Use the original file of the NOOCH repository."
+                f"{file} names {(~is_there).sum():,} ids in {split} that no image has, first {ids[~is_there][0]}, "
+                "although all of COCO 2017 is there. Use the original file of the NOOCH repository."
             )
         rows_of[split] = row[is_there]
         found[rows_of[split]] = True

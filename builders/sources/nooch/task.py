@@ -100,8 +100,8 @@ class NoochTask:
             challenges["gist"] = gist(present, similarity, **wanted)
         if self.criterion not in challenges:
             raise OochubError(
-                f"gist_{self.name} needs the embeddings of the captions: load it with encoder=NAME, a model of "
-                "sentence-transformers, or take the published sets with official_ids=FOLDER."
+                f"gist_{self.name} needs embeddings of the captions: load it with encoder=NAME, a model of "
+                "sentence-transformers, or use the published sets with official_ids=FOLDER."
             )
         challenge = challenges[self.criterion]
         # "Context" in a group's name is what the criterion sees: where the object is easy, or its absence hard.
@@ -149,8 +149,9 @@ def published_challenge(
         if len(wrong):
             raise OochubError(
                 f"{task}: {len(wrong)} published {side} ids disagree with the annotations, which "
-                f"{'lack' if positive else 'show'} the object: {', '.join(map(str, wrong[:5]))}"
-                f"{', ...' if len(wrong) > 5 else ''}. Id files and annotations are not of one release (2017)."
+                f"{'lack' if positive else 'show'} the object: "
+                f"{', '.join(map(str, wrong[:5]))}{', ...' if len(wrong) > 5 else ''}. The id files and the "
+                "annotations are not from the same release (2017)."
             )
         challenge[rows] = side
         missing += len(ids[side]) - int(rows.sum())
@@ -186,7 +187,7 @@ def nooch_task_of_all(
     if not contexts:
         with_context = sum(any(value > facts.alpha for value in others.values()) for others in surplus.values())
         raise OochubError(
-            f"{name} has no context at alpha = {facts.alpha:g}, so nothing is out of context. "
+            f"{name} has no context at alpha = {facts.alpha:g}, so none of its images is out of context. "
             f"{with_context} of the 171 classes have one."
         )
     task = NoochTask(name=name, criterion=criterion, contexts=contexts, beta=facts.beta)

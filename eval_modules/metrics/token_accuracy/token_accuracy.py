@@ -102,7 +102,9 @@ class _TokenAccuracyState:
         check_same_length(label=label, prediction=prediction, kind=kind)
         if not label.shape == prediction.shape == kind.shape:
             shapes = f"{label.shape}, {prediction.shape} and {kind.shape}"
-            raise OochubError(f"label, prediction and kind must have one shape, a number a token, got {shapes}.")
+            raise OochubError(
+                f"label, prediction and kind must have the same shape, one number per token, got {shapes}."
+            )
         counts = label >= 0
         if self._kinds is not None:
             counts &= np.isin(kind, self._kinds)

@@ -152,8 +152,8 @@ def _begin_record(
         for old, new in ((before.model, record.model), (before.captioner, record.captioner)):
             if old.revision != new.revision:
                 raise OochubError(
-                    f"{folder} was begun with {old.name} of revision {old.revision}, and now it is of {new.revision}. "
-                    "Choose another output folder, or get the weights of before."
+                    f"{folder} was started with revision {old.revision} of {old.name}, but its revision is now "
+                    f"{new.revision}. Choose another output folder, or get the earlier weights."
                 )
     return record
 
