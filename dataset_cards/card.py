@@ -8,6 +8,8 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from oochub.benchmark import Benchmark
 from oochub.records.sides import GroupsOfRows, Rows
 
+_INPUTS = {"pictures": "images", "token_ids": "token ids"}  # kinds of input whose name is no word of a text
+
 
 def card(benchmark: Benchmark) -> DatasetCard:
     """The card: front matter and text, without the configs, which a build adds.
@@ -52,7 +54,7 @@ data = load_dataset("{benchmark.name}"{config}, data_dir="<raw folder>")
 ```
 {_describe_class_columns(benchmark)}
 A built repository loads without oochub: `load_dataset("<folder or repository>"{config})`. The last column of its rows,
-`build`, says which build they are of; `build.json` holds what that found in the raw files.
+`build`, names their build; `build.json` holds what that build found in the raw files.
 
 ## Raw files
 
@@ -79,7 +81,7 @@ def _list_data_sets(benchmark: Benchmark) -> str:
         (
             ", ".join(f"`{config}`" for config in each.configs),
             each.summary,
-            f"{each.input}, {each.output}",
+            f"{_INPUTS.get(each.input, each.input)}, {each.output}",
             each.primary_metric,
             _count_rows(each.in_context),
             _count_rows(each.out_of_context),
@@ -99,7 +101,7 @@ def _list_sides(benchmark: Benchmark) -> str:
 | in context | {_count_rows(benchmark.in_context)} |
 | out of context | {_count_rows(benchmark.out_of_context)} |
 
-Headline: {benchmark.primary_metric} out of context against in context{guessing}.
+Headline: {benchmark.primary_metric} out of context compared with in context{guessing}.
 Metrics: {", ".join(benchmark.metrics)}.
 {_find_differing_configs([benchmark])}"""
 
@@ -129,7 +131,7 @@ number = data["{split}"].features["{column}"].str2int({name})
 chosen = data["{split}"].filter(lambda row: row["{column}"] == number)
 ```
 
-or take names in place of all numbers but the label's: `oochub.load("{benchmark.name}/<config>", text_columns=True)`.
+or load names instead of numbers, except for the label: `oochub.load("{benchmark.name}/<config>", text_columns=True)`.
 """
 
 

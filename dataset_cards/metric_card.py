@@ -15,7 +15,7 @@ _ALIASES = "`references` is accepted for `label`, and `predictions` for what is 
 _FOLDER = "The same folder is a module of `evaluate`, which also takes batches:"
 _SPACE = "A module of `evaluate` in one file, which needs no oochub (Python 3.11 or later) and also takes batches:"
 _FUNCTION = "With oochub it is a function of arrays:"
-_ONE_PROCESS = "One process: with several, gather the predictions first."
+_ONE_PROCESS = "Use one process; with several, gather the predictions first."
 
 
 def metric_card(name: str, *, space: str | None = None) -> str:

@@ -25,7 +25,7 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
     # ResNetForImageClassification trained with erm on nooch/ce_car
     """
     data, objective, model = recipe["data"], recipe["objective"], recipe["model"]
-    name = f"{data['benchmark']}/{data['config']}" if data["benchmark"] else "a data set of its user's"
+    name = f"{data['benchmark']}/{data['config']}" if data["benchmark"] else "the user's own data"
     rows = ", ".join(f"{split} {count:,} rows" for split, count in data["rows"].items())
     environments = ", ".join(f"{each} ({count:,})" for each, count in data["environments"].items() if count)
     kind = "text" if "Sequence" in model["architecture"] else "image"
@@ -54,7 +54,7 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
         f"The kept weights are those of {recipe['selection']['rule']}.",
         *_describe_special(recipe["arguments"]),
         "",
-        *(["## Results", "On the validation split.", "", _build_table(results, head="number"), ""] if results else []),
+        *(["## Results", "On the validation split:", "", _build_table(results, head="number"), ""] if results else []),
         "## Versions",
         ", ".join(["oochub " + recipe["provenance"]["oochub"], *_list_versions(recipe["provenance"]["packages"])])
         + ".",
@@ -71,7 +71,7 @@ def _list_labels(data: Mapping[str, Any]) -> str:
     if kind == "next_token":
         return "It predicts the next token."
     shown = f"{', '.join(names[:20])}{f' and {len(names) - 20} more' if len(names) > 20 else ''}"
-    return f"Labels, of which a row may have several: {shown}." if kind.startswith("multi") else f"Classes: {shown}."
+    return f"Labels (a row may have several): {shown}." if kind.startswith("multi") else f"Classes: {shown}."
 
 
 def _describe_found(data: Mapping[str, Any]) -> list[str]:
@@ -80,13 +80,13 @@ def _describe_found(data: Mapping[str, Any]) -> list[str]:
     if found is None:
         return []
     checks = [
-        f"of {name} {check['wrong_with']} of {check['checked_with']} rows said to have it and "
-        f"{check['wrong_without']} of {check['checked_without']} said to lack it were wrong"
+        f"for {name}, {check['wrong_with']} of {check['checked_with']} rows said to have it and "
+        f"{check['wrong_without']} of {check['checked_without']} rows said to lack it were wrong"
         for name, check in found["checked"].items()
     ]
     by = found["way"] + (f" with {found['model']}" if found["model"] else "")
-    checked = f"checked by people: {'; '.join(checks)}" if checks else "not checked by people"
-    return [f"They are contexts that a program found, by {by}; {checked}."]
+    checked = f"people checked them: {'; '.join(checks)}" if checks else "people have not checked them"
+    return [f"These environments are contexts that a program found, by {by}; {checked}."]
 
 
 def _describe_special(arguments: Mapping[str, Any]) -> list[str]:
@@ -95,7 +95,7 @@ def _describe_special(arguments: Mapping[str, Any]) -> list[str]:
     if arguments.get("affine_after_blocks"):
         notes += ["The Auto classes of transformers open this model after `import oochub.models.affine_resnet`."]
     if (column := arguments.get("auxiliary_column")) is not None:
-        notes += [f"A second head learned `{column}`; it lies apart in auxiliary_head.safetensors."]
+        notes += [f"A second head learned to predict `{column}`; it is stored apart, in auxiliary_head.safetensors."]
     return notes
 
 

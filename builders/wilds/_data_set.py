@@ -33,8 +33,8 @@ BASE = Benchmark(
     metrics=("accuracy", "error_rate", "nll", "ece"),
     chance=float("nan"),
     validation_split="val",
-    images_license="each data set its own",
-    annotations_license="each data set its own",
+    images_license="each data set has its own",
+    annotations_license="each data set has its own",
 )
 """What the declarations of the data sets share; each is made of it with `dataclasses.replace`."""
 

@@ -1,4 +1,4 @@
-"""Amazon-WILDS: how many stars a review gives, for users that training did not have."""
+"""Amazon-WILDS: how many stars a review gives, for users who are not in training."""
 
 from collections.abc import Iterator
 from dataclasses import replace

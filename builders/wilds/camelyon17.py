@@ -1,4 +1,4 @@
-"""Camelyon17-WILDS: whether a patch of a lymph node shows a tumor, at hospitals that training did not have."""
+"""Camelyon17-WILDS: whether a patch of a lymph node shows a tumor, at hospitals that are not in training."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""iWildCam2020-wilds: which animal a camera trap saw, at traps that training did not have."""
+"""iWildCam2020-wilds: which animal a camera trap saw, at traps that are not in training."""
 
 import os
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Py150-wilds: the next token of Python code, in repositories that training did not have."""
+"""Py150-wilds: the next token of Python code, in repositories that are not in training."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""RxRx1-WILDS: which of 1,139 siRNAs cells were treated with, in experiments that training did not have."""
+"""RxRx1-WILDS: which of 1,139 siRNAs cells were treated with, in experiments that are not in training."""
 
 import re
 from collections import Counter

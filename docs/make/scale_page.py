@@ -79,10 +79,10 @@ def _memory(memory: Mapping[str, Any]) -> str:
             f"| {' | '.join(cells)} | {f'{bytes_a_row(memory[name]):,.0f}' if _grows(memory[name]) else '?'} |"
         )
     lines.append(
-        "\nWhere the peak grows by less than a tenth, the growth hides in memory that is reserved already: ?. Of a\n"
-        "prediction vectors never lie in memory whole; ids, labels, columns and the summary of each row do. The small\n"
+        "\nIf the peak grows by less than a tenth, the growth is hidden in memory that is already reserved: ?. The\n"
+        "vectors of a prediction are never whole in memory; ids, labels, columns and row summaries are. The small\n"
         "model of the first row holds little beside them: to a large network the same growth adds a smaller share.\n"
-        "Wanted were a ratio of 1.1 for prediction and 100 bytes a row for evaluation: neither holds here.\n"
+        "The goals were a ratio of 1.1 for prediction and 100 bytes per row for evaluation: neither is met here.\n"
     )
     return "\n".join(lines)
 

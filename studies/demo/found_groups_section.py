@@ -70,10 +70,10 @@ def _format_each(values: pd.Series, form: str) -> str:
 
 _PREFACE = """## Groups that were found
 
-Where nobody labelled the groups: `oochub contexts --contexts clusters` groups the training rows by what the ERM model
-of the same seed sees in whole images (`region=picture`), less the mean of each class (GEORGE, Sohoni et al. 2020),
-and the methods are given class by cluster (`--environments label/contexts`) in place of class by context. Clusters are
-found on the training split alone.
+This is for data whose groups nobody labelled: `oochub contexts --contexts clusters` groups the training rows by what
+the ERM model of the same seed sees in whole images (`region=picture`), less the mean of each class (GEORGE, Sohoni et
+al. 2020). The methods are then given class by cluster (`--environments label/contexts`) instead of class by context.
+Clusters are found on the training split alone.
 Made from `docs/results/found_groups.parquet`, the numbers of {runs} runs;
 `python -m oochub.studies.demo.found_groups_runs` does them again, some ten minutes on one core. {versions}.
 

@@ -87,6 +87,6 @@ instructions of its processor and with AVX2 alone, as on an older one. Out of co
 `docs/results/repeats.parquet`, {runs} runs; `python -m oochub.studies.demo.repeated_runs` does them again. {versions}.
 
 The same threads and instructions give the same number again ({same} of {of}); a dash was not run. The *range* is the
-largest minus the smallest, beside that of the seeds on one machine. Where the first is as large as the second, naming
-the seed says little, and one run is one draw. Predictions of a model that is trained already do not change like this.
+largest minus the smallest, beside that of the seeds on one machine. If the first is as large as the second, naming
+the seed says little, and one run is one draw. Predictions of a model that is already trained do not change like this.
 """

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 _READING = {
     "differences": (
         "Each detector minus msp on the same rows, by DeLong's paired test, not corrected for the number of tests: "
-        "better or worse where the 95% interval leaves out 0"
+        "better or worse if the 95% interval excludes 0"
     ),
     "gain": (
         "gain: new-class AUROC minus that of msp, in points, by DeLong's paired test. Its share from incorrect ID rows "
-        "is (1 - accuracy) times what they gain, over the whole, in %, with Fieller's interval; of several models the "
-        "mean part over the mean gain. A gain is decided where its 95% interval leaves out 0"
+        "is (1 - accuracy) times what they gain, over the whole, in %, with Fieller's interval; for several models "
+        "the mean part over the mean gain. A gain is decided if its 95% interval excludes 0"
     ),
     "random": (
         "Weights are random, so nothing is in distribution and 50.0 is what a detector should give; the first set of a "
         "pair is the positive one, and for failure detection the rows that happen to be right: above or below chance "
-        "where DeLong's 95% interval leaves out 50"
+        "if DeLong's 95% interval excludes 50"
     ),
     "2": "The threshold is an order statistic of the OOD scores; ties with it are rejected",
     "4": "AUROCs between three kinds of rows",
@@ -134,10 +134,10 @@ def caption(name: str, cells: Sequence[Cell]) -> str:
         count = str(several[0]) if len(several) == 1 else f"{several[0]} to {several[-1]}"
         sentences.append(f"Mean (standard deviation, ddof 1) over {count} {many}")
         if name in _COUNTS:
-            sentences.append(f"Behind it how many {many} are {_COUNTS[name]}")
+            sentences.append(f"After it: how many {many} are {_COUNTS[name]}")
     if any(cell.seeds == 1 for cell in cells):
         sentences.append(
-            f"Of one model its value (95% interval over test images{'' if name in ('2', 'gain') else ', DeLong'})"
+            f"For one model: its value (95% interval over test images{'' if name in ('2', 'gain') else ', DeLong'})"
         )
     if name.isdigit():
         rule = " or ".join(

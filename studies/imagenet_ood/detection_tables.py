@@ -27,7 +27,7 @@ def detection_tables(
         reported: Adds the paper's numbers where set and detector have the same name, in columns of their own.
         failed: Models that are missing, with their errors.
     """
-    notes = [f"{name} failed and is in no cell: {error}" for name, error in (failed or {}).items()]
+    notes = [f"{name} failed and is not in the table: {error}" for name, error in (failed or {}).items()]
     return tuple(_build_table(name, frame, plan, reported, notes) for name in plan.tables)
 
 
@@ -43,7 +43,7 @@ def _build_table(name: str, frame: "pd.DataFrame", plan: Plan, reported: bool, n
     printed = _read_reported(name) if reported else None
     if printed is not None:
         has_reported = any(entry.reported for entry in entries)
-        remarks.append(str(printed) if has_reported else "the paper has no number of these sets and detectors")
+        remarks.append(str(printed) if has_reported else "the paper has no numbers for these sets and detectors")
     return DetectionTable(
         name=name,
         title=TABLES[name].title,

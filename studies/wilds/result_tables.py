@@ -136,7 +136,8 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
             + choose_wording("partial=True makes the tables without them.", "--partial makes the tables without them.")
         )
     said = (
-        "× 100 but for a correlation; mean over replicates, in brackets the standard deviation (ddof 1), none for one.",
+        "Values are × 100, except for a correlation. Mean over replicates, with the standard deviation (ddof 1) in "
+        "brackets; a single replicate has none.",
         *([f"Fewer or more replicates than the paper's: {'; '.join(few)}."] if few else []),
         f"Reported, not measured: Tables 1 and 2 of {content.source}.",
     )
@@ -144,7 +145,7 @@ def result_tables(reports: Sequence[Report], *, partial: bool = True) -> tuple[R
     return (
         ResultTable(
             Table(
-                title="Table 1: in against out of distribution, ERM",
+                title="Table 1: in and out of distribution, ERM",
                 heads=(
                     *("Data set", "Metric in", "Metric out", "Comparison", "In distribution", "Out of distribution"),
                     *("In (reported)", "Out (reported)"),

@@ -84,9 +84,14 @@ _WRONG = {
         "list_attr_celeba.csv",
         "000003.jpg,1,1",
         "000003.jpg,0,1",
-        r"line 4: Blond_Hair is -1 .*'0'",
+        r"line 4: Blond_Hair must be -1 .*'0'",
     ),
-    "a sex of 2": ("list_attr_celeba.csv", "000003.jpg,1,1", "000003.jpg,1,2", r"line 4: Male is -1 \(female\) or 1"),
+    "a sex of 2": (
+        "list_attr_celeba.csv",
+        "000003.jpg,1,1",
+        "000003.jpg,1,2",
+        r"line 4: Male must be -1 \(female\) or 1",
+    ),
     "a partition of 3": (
         "list_eval_partition.csv",
         "000003.jpg,1",

@@ -141,7 +141,7 @@ _WRONG = {
         (3, "7,002.Jay/Jay_1.jpg,0,1,2,/b/2.jpg"),
         r"line 4: place must be 0 \(land\) or 1 \(water\), got '2'",
     ),
-    "y of 1.0": ((3, "7,002.Jay/Jay_1.jpg,1.0,1,0,/b/2.jpg"), r"line 4: y is .*got '1\.0'"),
+    "y of 1.0": ((3, "7,002.Jay/Jay_1.jpg,1.0,1,0,/b/2.jpg"), r"line 4: y must be .*got '1\.0'"),
     "no file": ((3, "7,002.Jay/Jay_9.jpg,0,1,0,/b/2.jpg"), r"1 of the 4 files .* line 4, 002.Jay/Jay_9.jpg"),
     "no folder": ((3, "7,009.Owl/Owl_9.jpg,0,1,0,/b/2.jpg"), r"1 of the 4 files .* line 4, 009.Owl/Owl_9.jpg"),
     "leaves": (

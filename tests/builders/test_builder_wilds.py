@@ -300,7 +300,7 @@ def _sessions():
         ("image_name", "no_such.png", "line 4, no_such.png"),
         ("image_name", "../official_val.csv", "line 4: image_name points outside"),
         ("image_name", "0-val-00000.png", "lines 2 and 4 have the same image_name, '0-val-00000.png'"),
-        ("development_stage", "Asleep", "metadata_domain.csv, line 4: development_stage is Filling"),
+        ("development_stage", "Asleep", "metadata_domain.csv, line 4: development_stage must be Filling"),
         ("name", "Arvalis_1", "lines 2 and 4 have the same name, 'Arvalis_1'"),
         ("name", "Mars_1", "has no row for 1 of the 47 sessions: Arvalis_3"),
     ],

@@ -184,7 +184,7 @@ def test_objectives_and_samplers_run_on_them(tmp_path, repository, objective, as
     assert data["environment_column"] == asked
     assert data["found_environments"] == {"way": "properties", "model": None, "checked": {}}
     card = (tmp_path / "README.md").read_text("utf-8")
-    assert "contexts that a program found, by properties; not checked by people." in card
+    assert "contexts that a program found, by properties; people have not checked them." in card
 
 
 def test_a_card_says_what_people_found_wrong(tmp_path, repository):
@@ -197,8 +197,8 @@ def test_a_card_says_what_people_found_wrong(tmp_path, repository):
     found.save_to_disk(tmp_path / "data")
     oochub.train(str(tmp_path / "data"), tmp_path / "run", environments="contexts:red", image_size=16, arguments=QUICK)
     card = (tmp_path / "run" / "README.md").read_text("utf-8")
-    assert "by properties; checked by people: of red 1 of 8 rows said to have it and 2 of 9 said to lack it" in card
-    assert "of dark" not in card
+    assert "by properties; people checked them: for red, 1 of 8 rows said to have it and 2 of 9 rows said to" in card
+    assert "for dark" not in card
 
 
 def test_of_other_environments_the_recipe_says_nothing(tmp_path, repository):

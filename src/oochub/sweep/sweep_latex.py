@@ -41,7 +41,7 @@ def write_latex(table: pd.DataFrame, recipe: SweepRecipe, style: TableStyle = "c
     if TableSettings(style=style).style == "full":
         rows = selection_rows(make_selection_table(table))
         text = Table(heads=SELECTION_HEADS, rows=tuple(map(tuple, rows)))
-        said = f"The sweep {recipe.name}. Mean over seeds, in brackets the standard deviation."
+        said = f"The sweep {recipe.name}. Mean over seeds, with the standard deviation in brackets."
         return text.to_latex(" ".join([said, *notes]), small=True)
     made = [
         paper_table_of_methods(
@@ -60,7 +60,7 @@ def _collect_notes(table: pd.DataFrame, recipe: SweepRecipe) -> list[str]:
     tracks = list(dict.fromkeys(table["track"])) if len(table) else []
     notes = [f"Settings are selected by {recipe.select}: {wording.put_in_sentence(describe_rule(recipe.select))}"]
     notes += [f"Track: {track}." for track in tracks]
-    notes += ["Oracle: selected on the test split. Not to be compared with other rules."] * (recipe.select == "oracle")
+    notes += ["Oracle: selected on the test split. Do not compare it with other rules."] * (recipe.select == "oracle")
     failed = int((table["status"] == "failed").sum()) if len(table) else 0
     notes += [f"Runs that failed: {failed}."] if failed else []
     return [*notes, *list_unselected(table)]

@@ -125,11 +125,11 @@ def to_markdown(table: pd.DataFrame, recipe: SweepRecipe, *, track: str) -> str:
         "",
         f"{recipe.about} {recipe.source}".strip(),
         "",
-        f"Track: {track}. Selection rule: {recipe.select}. {describe_rule(recipe.select)} Mean over seeds, in brackets "
-        "the standard deviation.",
+        f"Track: {track}. Selection rule: {recipe.select}. {describe_rule(recipe.select)} Mean over seeds, with the "
+        "standard deviation in brackets.",
     ]
     if recipe.select == "oracle":
-        lines += ["", "**Oracle: selected on the test split. Not to be compared with other rules.**"]
+        lines += ["", "**Oracle: selected on the test split. Do not compare it with other rules.**"]
     lines += ["", f"| {' | '.join(SELECTION_HEADS)} |", f"|{' --- |' * len(SELECTION_HEADS)}"]
     lines += [f"| {' | '.join(row)} |" for row in selection_rows(make_selection_table(table))]
     failed = table[table["status"] == "failed"] if len(table) else table
