@@ -105,7 +105,7 @@ def measure_object_shares(maps: Sequence[AttentionMap], sampling: Sampling = Sam
         sampling: resamples and seed of the percentile bootstrap over images.
 
     Returns:
-        Three a model, in the order of the models; none where no map has a mask.
+        Three per model, in the order of the models; none where no map has a mask.
     """
     known = [each for each in maps if each.mask is not None]
     found = []

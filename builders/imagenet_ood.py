@@ -144,7 +144,7 @@ class ImagenetOodConfig(BenchmarkConfig):
     """Options of `load_dataset("imagenet_ood", "imagenet_ood" | "imagenet_1k" | "fog_3" | ..., ...)`.
 
     Attributes:
-        file_list: The files that belong to `imagenet_ood` or `openimage_o`, one a line, when the list does not lie in
+        file_list: The files that belong to `imagenet_ood` or `openimage_o`, one per line, when the list does not lie in
             the data folder as `imagenetood.txt` or `openimage_o.txt`. Without one every image of the 637 classes
             is taken, or every image.
         held_out: Only for `imagenet_1k`: this share of each class's training images, the last by name, becomes the

@@ -46,7 +46,7 @@ def choose_examples(
         names: Names of the models, `than` last; None takes the last part of their ids.
 
     Returns:
-        One row an example, by kind and rank: kind, example_id, split, label (the class name), `nll <model>` of each
+        One row per example, by kind and rank: kind, example_id, split, label (the class name), `nll <model>` of each
         model in nats, better_by (with `than`), and the auxiliary columns that the first predictions have: challenge,
         area and context_area as fractions of the image, context, gist_similarity, license, source_url.
 

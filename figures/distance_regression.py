@@ -119,7 +119,7 @@ def _fit_distances(
 
 
 def _tabulate_fits(fits: Sequence[_DistanceFit]) -> pd.DataFrame:
-    """The table of Figure 10: two rows a fit, its slope β and its intercept α.
+    """The table of Figure 10: two rows per fit, its slope β and its intercept α.
 
     Args:
         fits: What `fit_distances` returns.

@@ -88,7 +88,7 @@ def misclassified_pictures(
     declared, config, names = find_declaration(predictions), str(predictions.metadata.config), predictions.class_names
     column, joint = declared.context_column, f" {declared.words.place or 'in'} "
     if not predictions.output.one_answer or column not in predictions.column_names:
-        lacks = "one class a row" if not predictions.output.one_answer else f"a column {column!r} of contexts"
+        lacks = "one class per row" if not predictions.output.one_answer else f"a column {column!r} of contexts"
         raise OochubError(
             f"Mistakes are shown beside training images of a context, but these predictions lack {lacks}."
         )

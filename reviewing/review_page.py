@@ -171,7 +171,7 @@ _EDGE = 256  # pixels of an image's longer side
 
 
 def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, str]:
-    """The images of these examples as `data:` addresses, at most 256 pixels a side; no other image is read.
+    """The images of these examples as `data:` addresses, at most 256 pixels per side; no other image is read.
 
     Args:
         data: A Dataset or a dict of splits, with `example_id` and `image`.
@@ -210,7 +210,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
 
 
 def make_thumbnail(picture: Image.Image) -> str:
-    """One image as a `data:` address of a JPEG, at most 256 pixels a side; the image itself is left as it is."""
+    """One image as a `data:` address of a JPEG, at most 256 pixels per side; the image itself is left as it is."""
     small = picture.convert("RGB")
     small.thumbnail((_EDGE, _EDGE))
     file = io.BytesIO()

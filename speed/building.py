@@ -32,7 +32,7 @@ _ROUNDS = 5
 
 
 def _annotations(folder: Path, images: int, per_image: int) -> Path:
-    """Four annotation files of the real form, polygons included, about 8.5 annotations an image."""
+    """Four annotation files of the real form, polygons included, about 8.5 annotations per image."""
     rng = np.random.default_rng(0)
     (folder / "annotations").mkdir(parents=True)
     for kind, ids in (("instances", (1, 91)), ("stuff", (92, 183))):

@@ -31,7 +31,7 @@ _PENALTY = 1.0
 
 
 class DomainBed:
-    """Its `update` on minibatches of equal size, one an environment."""
+    """Its `update` on minibatches of equal size, one per environment."""
 
     def __init__(self, objective: str, world: Any) -> None:
         self._world, pooled = world, world.network()

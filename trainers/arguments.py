@@ -72,12 +72,12 @@ class RobustTrainingArguments:
         per_device_train_batch_size: Rows of a training batch in one process.
         per_device_eval_batch_size: Rows of a validation batch in one process.
         gradient_accumulation_steps: Batches whose gradients are averaged into one optimizer step.
-        sampler: "uniform", every row once an epoch. With replacement, as many draws as rows: "class_balanced",
+        sampler: "uniform", every row once per epoch. With replacement, as many draws as rows: "class_balanced",
             "environment_balanced", "group_balanced" (by pairs of class and environment). "environments": equally many
             rows of `environments_per_batch` environments in each batch.
         sampler_power: Only for the balanced ones: a row's probability is proportional to (1 / share of its kind)^power.
         environments_per_batch: Only for the sampler "environments"; 0 for all.
-        forward: "joint", one forward pass a batch; "per_environment", one for each of its environments, as DomainBed
+        forward: "joint", one forward pass per batch; "per_environment", one for each of its environments, as DomainBed
             does: BatchNorm then normalizes by the rows of one environment. In one process only.
         environment_column: Column of the training environments; None takes "environment" where there is one.
 

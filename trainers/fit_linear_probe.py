@@ -54,15 +54,15 @@ def fit_linear_probe(
         hidden: Width of a hidden layer with ReLU; 0 for a linear head.
 
     Returns:
-        One FittedHead a run, in order. A run that cannot be done, or whose loss is not finite, has an error, and stops
-        no other.
+        One FittedHead per run, in order. A run that cannot be done, or whose loss is not finite, has an error, and
+        stops no other.
 
     Raises:
-        OochubError: Features that are not one row an example, or a metric_for_best_model that cannot be computed.
+        OochubError: Features that are not one row per example, or a metric_for_best_model that cannot be computed.
     """
     for examples, given in ((train, features), *([evaluation] if evaluation else [])):
         if given.ndim != 2 or len(given) != len(examples):
-            raise OochubError(f"features must be ({len(examples)}, d), one row an example, got {tuple(given.shape)}.")
+            raise OochubError(f"features must be ({len(examples)}, d), one row per example, got {tuple(given.shape)}.")
     outputs = len(task.names) if task.names else int(train.label.max()) + 1
     heads: dict[int, FittedHead] = {}
     samplers: dict[int, EpochSampler] = {}
@@ -111,7 +111,7 @@ def _prepare_sampler(probe: Probe, train: Examples, task: Task, outputs: int) ->
     objective, args = probe.objective, probe.args
     check_stackable(objective, args)
     if objective.needs_classes and task.problem_type != CLASSES:
-        raise OochubError(f"{name_objective(objective)} needs one class a row, not {task.problem_type}. Take erm.")
+        raise OochubError(f"{name_objective(objective)} needs one class per row, not {task.problem_type}. Take erm.")
     environments = train.counts(train.environment, len(train.environment_names))
     if objective.needs_environments and sum(count > 0 for count in environments) < 2:
         raise OochubError(f"{name_objective(objective)} compares environments, and the training rows have one.")

@@ -52,7 +52,7 @@ def example_losses(logits: Tensor, label: Tensor) -> Tensor:
         return (logits[:, 0] - label).square()
     raise OochubError(
         "Labels are class numbers int64 (n,), several labels float (n, k) as wide as the logits, or numbers float (n,) "
-        f"with one logit a row; got logits {tuple(logits.shape)} and labels {label.dtype} {tuple(label.shape)}."
+        f"with one logit per row; got logits {tuple(logits.shape)} and labels {label.dtype} {tuple(label.shape)}."
     )
 
 

@@ -55,7 +55,7 @@ class Objective(nn.Module):  # type: ignore[misc]
     Attributes:
         needs_environments: Whether `forward` must be given `environment`; there are then two or more in training.
         needs_features: Whether `forward` must be given `features`.
-        needs_classes: Whether labels must be class numbers; else they may be several a row, or numbers.
+        needs_classes: Whether labels must be class numbers; else they may be several per row, or numbers.
         accumulates: Whether gradients of several batches may be averaged into one step.
         order_free: Whether the loss of a batch is the same in any order of its rows.
         side_by_side: Where `forward` also takes heads side by side, as a last dimension of logits, label, environment,
@@ -99,8 +99,8 @@ class Objective(nn.Module):  # type: ignore[misc]
 
         Args:
             logits: float (n, classes).
-            label: int64 (n,), class numbers; float (n, k), several labels a row; float (n,), numbers: the loss of each
-                row is that of `oochub.trainers.losses.example_losses`.
+            label: int64 (n,), class numbers; float (n, k), several labels per row; float (n,), numbers: the loss of
+                each row is that of `oochub.trainers.losses.example_losses`.
             environment: int64 (n,), environment numbers below `len(environment_counts)`.
             features: float (n, d), what the model's last layer sees.
 

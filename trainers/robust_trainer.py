@@ -56,7 +56,7 @@ class RobustTrainer:
     The order of rows, augmentation and dropout are functions of (seed, epoch, step), so a run that was killed goes on,
     when `train` is called again, to the same weights bit for bit.
 
-    Labels are one class a row (column `label`), a number (`label`, float), or several labels (`labels`, a List of
+    Labels are one class per row (column `label`), a number (`label`, float), or several labels (`labels`, a List of
     ClassLabel, those that hold, or of floats 0, 1 or nan, unknown); the model's config says which, as transformers does
     (`problem_type`). A causal language model learns the next tokens (`tokens`, -100 where nobody asks) of `input_ids`.
 

@@ -101,7 +101,7 @@ class EnvironmentSampler(EpochSampler):
         seed: Random seed for the draws.
 
     Raises:
-        OochubError: More environments a batch than there are, or a batch size that they do not divide.
+        OochubError: More environments per batch than there are, or a batch size that they do not divide.
 
     >>> environment = np.array([0, 0, 0, 1, 2, 2])
     >>> sampler = EnvironmentSampler(environment, batch_size=4, environments_per_batch=2, seed=0)
@@ -210,7 +210,7 @@ def make_sampler(
     label = np.asarray(label)
     if label.ndim != 1 or label.dtype.kind != "i":
         raise OochubError(
-            f"sampler={name!r} needs one class a row. Take uniform, environment_balanced or environments."
+            f"sampler={name!r} needs one class per row. Take uniform, environment_balanced or environments."
         )
     codes = label if name == "class_balanced" else number_groups(label, environment)
     return WeightedSampler(compute_power_weights(codes, power), seed=seed)

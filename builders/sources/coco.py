@@ -21,7 +21,7 @@ _COLUMN[list(CATEGORY_IDS.values())] = np.arange(len(CATEGORY_IDS))
 
 @dataclass(frozen=True, kw_only=True)
 class CocoTable:
-    """One row an image, sorted by image id.
+    """One row per image, sorted by image id.
 
     Attributes:
         image_id: (n,) COCO image ids.

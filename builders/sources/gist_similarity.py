@@ -15,7 +15,7 @@ def gist_similarity(embedding: ArrayLike, present: ArrayLike, train: ArrayLike) 
     """Cosine of each image's embedding with the mean embedding of the training images that show the class.
 
     Args:
-        embedding: (n, d) one row an image: the mean of its captions' raw embeddings (`image_embeddings`).
+        embedding: (n, d) one row per image: the mean of its captions' raw embeddings (`image_embeddings`).
         present: (n,) or (n, k) truth values: is the class, or each of k classes, annotated in the image?
         train: (n,) truth values: is the image in the training split?
 

@@ -50,7 +50,7 @@ def list_pictures(config: str, place: Path, file_list: Path | None, *, within: P
     Args:
         config: A name of `SETS`, or `<corruption>_<severity>`.
         place: The folder of its set.
-        file_list: Names of files, one a line: those that belong to `imagenet_ood` or `openimage_o`. None takes every
+        file_list: Names of files, one per line: those that belong to `imagenet_ood` or `openimage_o`. None takes every
             image of the 637 classes, or every image.
         within: The folder that no link may lead out of; None follows every link.
 

@@ -32,7 +32,7 @@ class Embeddings:
     """The embeddings of images, and what made them.
 
     Attributes:
-        vectors: (n, d) float32, one row an image, in the order of the captions.
+        vectors: (n, d) float32, one row per image, in the order of the captions.
         encoder: The encoder's name: a folder's last part, a package or a Hub id.
         digest: sha256 (hexadecimal) of the encoder's weights, tokenizer and settings: the same for the same encoder,
             whatever its name.

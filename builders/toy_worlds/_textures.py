@@ -36,7 +36,7 @@ _TAU = np.float32(2 * np.pi)
 
 @cache
 def _make_noise(grain: int) -> Picture:
-    """A 256 x 256 sheet of value noise with unit deviation: octaves from `grain` cells a side to 128."""
+    """A 256 x 256 sheet of value noise with unit deviation: octaves from `grain` cells per side to 128."""
     rng = np.random.default_rng(grain)
     sheet = np.zeros((256, 256), np.float32)
     cells = grain

@@ -72,7 +72,7 @@ def toy_spawrious(
     Args:
         folder: Folder of the world: a new or empty one, or one that already holds this very world, which
             is then left as it is. Written under a temporary name and renamed at the end.
-        size: "small" (20 images a folder, 960 in all), "medium" (200, 9,600 in all), or any number a folder.
+        size: "small" (20 images per folder, 960 in all), "medium" (200, 9,600 in all), or any number per folder.
         seed: Another seed is another world; the same arguments give the same bytes.
         correlation: Whether an image's background is the location of its path.
         dogs: Whether the dogs are visible; without them only the context is left to learn from.

@@ -162,7 +162,7 @@ _OFFICIAL = replace(
     raw_files=raw_files(
         "fmow_v1.1",
         {
-            "rgb_metadata.csv": "a row an image",
+            "rgb_metadata.csv": "one row per image",
             "country_code_mapping.csv": "the region of each country",
             "images/": "rgb_img_<row>.png",
         },

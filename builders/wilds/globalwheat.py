@@ -163,7 +163,7 @@ def _parse_boxes(table: MetadataTable, sizes: list[tuple[int, int]]) -> Iterator
 
 
 def _declare_data_set(config: str) -> Benchmark:
-    tables = {f"{name}.csv": f"a row an image: {split}" for split, name in _SPLITS[config].items()}
+    tables = {f"{name}.csv": f"one row per image: {split}" for split, name in _SPLITS[config].items()}
     official = replace(
         BASE,
         sources=("globalwheat", "global wheat", "gwhd"),

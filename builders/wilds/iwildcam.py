@@ -82,7 +82,7 @@ iwildcam = WildsDataSet(
             raw_files=raw_files(
                 "iwildcam_v2.0",
                 {
-                    "metadata.csv": "a row an image",
+                    "metadata.csv": "one row per image",
                     "train/": "203,029 JPEGs",
                     "categories.csv": "names of the classes",
                 },

@@ -171,7 +171,7 @@ py150 = WildsDataSet(
             raw_files=raw_files(
                 _FOLDER,
                 {
-                    **{f"processed/{name}_input.json": "tokens, a list a file" for name in _FILES.values()},
+                    **{f"processed/{name}_input.json": "tokens, one list per file" for name in _FILES.values()},
                     **{f"processed/{name}_input_tok_type.json": "their kinds" for name in _FILES.values()},
                     f"{_NAMES}/repo_ids.csv": "numbers and names of the repositories",
                     **{f"{_NAMES}/{name}.txt": "paths of the files" for name in _FILES.values()},

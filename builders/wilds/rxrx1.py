@@ -117,7 +117,7 @@ _OFFICIAL = replace(
     homepage="https://www.rxrx.ai/rxrx1",
     raw_files=raw_files(
         "rxrx1_v1.0",
-        {"metadata.csv": "a row an image", "images/": "125,510 PNGs"},
+        {"metadata.csv": "one row per image", "images/": "125,510 PNGs"},
         size="7.4 GB",
         license="CC-BY-NC-SA-4.0",
     ),

@@ -31,7 +31,7 @@ class Knn(Detector):
 
     The bank is n x d numbers in the type that they came in, 9.8 GiB for ImageNet's 1,281,167 x 2048 in float32, half in
     float16. One of more than 64 MiB lies in an unnamed file in the folder for temporary files ($TMPDIR), or in that of
-    a saved detector, so memory holds 16 bytes a row of it and, while rows are scored, a block. `fit` keeps features
+    a saved detector, so memory holds 16 bytes per row of it and, while rows are scored, a block. `fit` keeps features
     that cannot be written (a memory map opened with mode "r") where they are. For a random share of the training
     set, take that share of k: the paper pairs 1% with k = 10.
 

@@ -28,7 +28,7 @@ class OpenMax(Detector):
     `partial_fit` a temporary file that holds their logits until `finalize`. The score is in [-1, 0].
 
     Args:
-        tail: Distances a class to fit to, 2 or more. Default 20, as in the paper.
+        tail: Number of distances per class to fit to, 2 or more. Default 20, as in the paper.
         alpha: Classes to recalibrate, 1 to C. Default 10, as in the paper.
 
     Attributes:

@@ -84,7 +84,7 @@ class SeedMean(NamedTuple):
 
     @classmethod
     def of(cls, estimates: Iterable[Estimate]) -> "SeedMean":
-        """The mean of one estimate a seed."""
+        """The mean of one estimate per seed."""
         values = list(estimates)
         low, high = (float(np.mean([getattr(value, side) for value in values])) for side in ("low", "high"))
         return cls(float(np.mean(values)), low, high, tuple(float(value) for value in values))
@@ -114,7 +114,7 @@ class SideMeans(NamedTuple):
 
     @classmethod
     def of(cls, reports: list[Report]) -> "SideMeans":
-        """The means over reports, one a seed."""
+        """The means over reports, one per seed."""
         metric = reports[0].benchmark.primary_metric
         names = (f"in_context/{metric}", f"out_of_context/{metric}", "gap", metric)
         accuracies = ("in_context/accuracy", "out_of_context/accuracy")

@@ -131,7 +131,7 @@ Made by `python -m oochub.studies.demo.results` from `docs/results/runs.parquet`
 `python -m oochub.studies.demo.results_runs` does the runs again, about half a minute each on one core.
 The worlds are those of [effect.md](effect.md), the network its small ResNet, trained from scratch; {versions}.
 
-**What was fixed when.** One setting a method, fixed before the first of these runs, at the objective's default or the
+**What was fixed when.** One setting per method, fixed before the first of these runs, at the objective's default or the
 value that `docs/results/toy_nooch.toml` and `docs/results/toy_spawrious.toml` say and why; seeds {seeds}; nothing was
 searched on these runs. But the settings were not chosen blind. How hard the worlds are was set by looking at ERM out of
 context, so that the gap is there. The epochs, and GroupDRO's step size of 0.05, are those of the effect study

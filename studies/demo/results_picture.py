@@ -19,7 +19,7 @@ _INSIDE = {**_COLORS, "environments": theme.LIGHT["bg"]}
 
 
 def draw(table: pd.DataFrame, target: Path) -> None:
-    """Draws every method out of context, a panel a world.
+    """Draws every method out of context, one panel per world.
 
     Args:
         table: The table of docs/results/runs.parquet.

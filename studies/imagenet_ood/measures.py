@@ -1,4 +1,4 @@
-"""Everything a study measures of one model, from its stored predictions: a number a row."""
+"""Everything a study measures of one model, from its stored predictions: one number per row."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class Measured(NamedTuple):
     """What was measured of one model.
 
     Attributes:
-        rows: One dict a number, with the keys `COLUMNS` but for model, seed and classes.
+        rows: One dict per number, with the keys `COLUMNS` but for model, seed and classes.
         detection: What its report says of detectors; empty for random copies.
     """
 

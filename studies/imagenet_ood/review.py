@@ -36,7 +36,7 @@ def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -
         top: How many to review; all where there are fewer.
 
     Returns:
-        A row a pair: example_id, class_id ("" for none), class_name, nearest_id, nearest_class, distance in [0, 2].
+        One row per pair: example_id, class_id ("" for none), class_name, nearest_id, nearest_class, distance in [0, 2].
 
     Raises:
         OochubError: Predictions without features, of two models, or with an id twice; ID images without a label;
@@ -103,7 +103,7 @@ def pairs_page(
     *,
     decisions: Decisions | None = None,
 ) -> str:
-    """The queue as one HTML file: two images a pair, and buttons that keep or drop the image, or drop its class.
+    """The queue as one HTML file: two images per pair, and buttons that keep or drop the image, or drop its class.
 
     What `oochub.reviewing.review_page` gives; `oochub imagenet_ood review --apply` takes what it saves.
 

@@ -30,7 +30,7 @@ def suite_selection(
         similar: Pairs of similar tasks; of each at most one is taken, that with the larger gap.
 
     Returns:
-        One row a task, the largest gap first: rank (1 is the first), task, gap, loss_all, loss_hard in nats,
+        One row per task, the largest gap first: rank (1 is the first), task, gap, loss_all, loss_hard in nats,
         n_hard_positive, n_hard_negative, selected, and removed_by: "fewer than 50 hard positives", "similar to cow",
         "beyond the first 12", "no hard example", or "".
 

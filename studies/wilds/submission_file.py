@@ -116,7 +116,7 @@ class SubmissionFile:
         else:
             what = f"line {len(ids) + 1} is of no row"
         counts = f"{found:,} lines, and the split {self.split} of {self.config} {len(ids):,} rows"
-        return f"{self.path} has {counts}: {what}. Write a line a row, in the order of the raw table."
+        return f"{self.path} has {counts}: {what}. Write one line per row, in the order of the raw table."
 
     def _parse_numbers(
         self, lines: list[tuple[int, str]], ids: Sequence[str], width: int | None

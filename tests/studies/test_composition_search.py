@@ -110,7 +110,7 @@ def test_what_cannot_be_searched():
     features = _features(20, breed=1.0, background=1.0)
     with pytest.raises(OochubError, match="1/beach/corgi has 3"):
         composition_search([], features | {(1, "beach", "corgi"): np.zeros((3, 10), np.float32)})
-    with pytest.raises(OochubError, match="needs 20 images a folder, got 19"):
+    with pytest.raises(OochubError, match="needs 20 images per folder, got 19"):
         composition_search([], {folder: rows[:19] for folder, rows in features.items()})
     with pytest.raises(OochubError, match=r"equally many training rows, got \[64, 72\]"):
         composition_search([TABLE_2["o2o_hard"], TABLE_2["m2m_hard"]], features)

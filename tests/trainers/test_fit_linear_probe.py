@@ -228,7 +228,7 @@ def test_what_cannot_be_done_is_said():
     assert "coral is more than a loss of logits" in one("coral")
     assert "leave gradient_accumulation_steps at 1" in one("erm", gradient_accumulation_steps=2)
     assert "is more than the 3 environments" in one("irm", sampler="environments", environments_per_batch=4)
-    with pytest.raises(oochub.OochubError, match=r"features must be \(90, d\), one row an example, got \(60, 12\)"):
+    with pytest.raises(oochub.OochubError, match=r"features must be \(90, d\), one row per example, got \(60, 12\)"):
         fit_linear_probe(TRAIN, EVAL[1], [probe("erm")], task=TASK)
     with pytest.raises(oochub.OochubError, match=r"Did you mean 'worst_group\.accuracy'"):
         fit_linear_probe(

@@ -132,5 +132,5 @@ def test_what_cannot_be_sampled_is_named() -> None:
         made("environments", environments_per_batch=5)
     with pytest.raises(OochubError, match=r"A batch of 10 rows .* cannot hold equally many of 4"):
         made("environments", batch_size=10)
-    with pytest.raises(OochubError, match="sampler='class_balanced' needs one class a row"):
+    with pytest.raises(OochubError, match="sampler='class_balanced' needs one class per row"):
         make_sampler("class_balanced", label=np.zeros((4, 2), np.float32), environment=[0] * 4, batch_size=2, seed=0)

@@ -118,7 +118,7 @@ def check_objective(
     """
     name = type(objective).__name__
     if objective.needs_classes and problem_type != CLASSES:
-        raise OochubError(f"{name} needs one class a row; the labels here are of the kind {problem_type}. Take erm.")
+        raise OochubError(f"{name} needs one class per row; the labels here are of the kind {problem_type}. Take erm.")
     present = train.environment.unique().numel()
     if present < 2 and (objective.needs_environments or args.sampler in ("environments", "environment_balanced")):
         asks = name if objective.needs_environments else f"sampler={args.sampler!r}"
@@ -128,7 +128,7 @@ def check_objective(
             f"{', '.join(train.dataset.column_names)}."
         )
     if args.gradient_accumulation_steps > 1 and not objective.accumulates:
-        raise OochubError(f"{name} updates the model several times a step. Set gradient_accumulation_steps to 1.")
+        raise OochubError(f"{name} updates the model several times per step. Set gradient_accumulation_steps to 1.")
     hooks = ("change", "take_step")
     whole = all(getattr(type(objective), hook) is getattr(Objective, hook) for hook in hooks)
     if args.auxiliary_column is not None and not whole:
@@ -170,7 +170,7 @@ def check_tokens(
         splits: The rows of each split, by its name.
 
     Raises:
-        OochubError: What is for one answer a row, a token that the model does not know, or more than it reads.
+        OochubError: What is for one answer per row, a token that the model does not know, or more than it reads.
     """
     if len(objective.shares) > 1 or args.dropout or args.auxiliary_column:
         raise OochubError(

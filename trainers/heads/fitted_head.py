@@ -26,7 +26,7 @@ class FittedHead(NamedTuple):
         layers: (weight (out, in), bias (out,)) of each layer, float32, of the best epoch; ReLU between layers.
         best_epoch: The epoch, from 1, whose weights were kept.
         best_value: Its `metric_for_best_model`; None without validation rows.
-        history: One record an epoch: epoch, and eval_<number>, see `Validation`.
+        history: One record per epoch: epoch, and eval_<number>, see `Validation`.
         error: Why the run failed; None where it did not.
     """
 

@@ -89,7 +89,7 @@ def check_features(objective: Objective, features: Tensor | None) -> Tensor:
     """`features` as they were given.
 
     Raises:
-        OochubError: They are None or not one vector a row.
+        OochubError: They are None or not one vector per row.
     """
     if features is None or features.ndim != 2:
         got = "none" if features is None else f"the shape {tuple(features.shape)}"

@@ -23,7 +23,7 @@ class GroupDro(Objective):
         L = sum_g q_g a_g, with the updated q
 
     q persists from step to step and starts uniform over the environments that the training set has. This is what the
-    authors' code does (kohpangwei/group_DRO, loss.py); Algorithm 1 of the paper draws one environment a step.
+    authors' code does (kohpangwei/group_DRO, loss.py); Algorithm 1 of the paper draws one environment per step.
 
     `form` names an implementation that differs:
 

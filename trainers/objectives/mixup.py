@@ -26,7 +26,7 @@ class Mixup(Mixing):
     rows.
 
     `form` names an implementation that differs: "domainbed" pairs whole environments of the batch in a random cycle,
-    row by row up to the shorter one, with one lambda a pair, and averages over pairs. (The paper that Spawrious cites
+    row by row up to the shorter one, with one lambda per pair, and averages over pairs. (The paper that Spawrious cites
     for Mixup, Xu et al. 2019, is another method, with an adversary.)
 
     Args:

@@ -37,9 +37,10 @@ def find_task(dataset: Any) -> Task:
     """The task of a data set, by its features.
 
     Args:
-        dataset: With `label`, a ClassLabel or whole numbers (one class a row) or a float (a number), or with `labels`,
-            a List of ClassLabel, those that hold, or a List of k floats: 1 where a label holds, 0 where not, nan where
-            nobody knows, which the loss leaves out; or with `tokens`, lists of numbers, -100 where nobody asks.
+        dataset: With `label`, a ClassLabel or whole numbers (one class per row) or a float (a number), or with
+            `labels`, a List of ClassLabel, those that hold, or a List of k floats: 1 where a label holds, 0 where not,
+            nan where nobody knows, which the loss leaves out; or with `tokens`, lists of numbers, -100 where nobody
+            asks.
 
     Raises:
         OochubError: None of these columns, or one of another type.
@@ -55,7 +56,7 @@ def find_task(dataset: Any) -> Task:
         kind = get_output(name)
         return Task(kind.problem_type or name, kind.label_column, kind.class_names(dataset))
     raise OochubError(
-        f"The data set has no column 'label' (one class or number a row) or 'labels' (several), only "
+        f"The data set has no column 'label' (one class or number per row) or 'labels' (several), only "
         f"{', '.join(features)}. Rename a column with dataset.rename_column."
     )
 
@@ -145,7 +146,7 @@ def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
         fractions of the image.
 
     Raises:
-        OochubError: A missing column, a row whose boxes are unknown, or whose categories are not one a box.
+        OochubError: A missing column, a row whose boxes are unknown, or whose categories are not one per box.
 
     >>> from datasets import Dataset
     >>> data = Dataset.from_dict({"boxes": [[[0, 0, 8, 4]], []], "width": [16, 16], "height": [8, 8]})

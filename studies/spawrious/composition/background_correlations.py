@@ -13,11 +13,11 @@ def background_correlations(counts: pd.DataFrame) -> pd.DataFrame:
     """Pearson's correlation of the indicators 1(background = s) and 1(class = c), which is phi of the 2 x 2 table.
 
     Args:
-        counts: One row a cell: split, environment, label, background, and n, how many images it has. A cell that is
+        counts: One row per cell: split, environment, label, background, and n, how many images it has. A cell that is
             left out has none.
 
     Returns:
-        One row a split, environment, label and background: split, environment ("all" for the whole split, and each
+        One row per split, environment, label and background: split, environment ("all" for the whole split, and each
         of its environments where it has several), label, background, correlation in [-1, 1], images (of the cell), n
         (of the whole split or environment), and reason: why the correlation is nan, or "". It is where no image, or
         every image, has the background or the class.

@@ -19,9 +19,9 @@ class ChallengeKind:
 
     Attributes:
         pairs: For each class, the background that misleads, in the pairing that breaks Eq. 1 the least.
-        not_one_to_one: What breaks Eq. 1, a sentence each; empty where it holds.
+        not_one_to_one: What breaks Eq. 1, one sentence each; empty where it holds.
         groups: The two groups (classes, backgrounds) of the partition that breaks Eq. 2 the least.
-        not_many_to_many: What breaks Eq. 2, a sentence each; empty where it holds.
+        not_many_to_many: What breaks Eq. 2, one sentence each; empty where it holds.
     """
 
     pairs: tuple[tuple[str, str], ...]

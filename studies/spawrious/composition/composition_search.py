@@ -102,7 +102,7 @@ def composition_search(
         seed: Random seed for the heads.
 
     Raises:
-        OochubError: A folder that is missing or of another size, fewer than 20 images a folder, features that are not
+        OochubError: A folder that is missing or of another size, fewer than 20 images per folder, features that are not
             finite, compositions with unequally many training rows.
 
     Source: Lynch et al., Spawrious, Section 4.2, which trained whole networks; how it graded them is not said.
@@ -143,7 +143,7 @@ def _standardize_halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple
     if wrong:
         raise OochubError(f"All 48 folders must have the same {most} images; {', '.join(wrong)}. Complete the data.")
     if most < _LEAST:
-        raise OochubError(f"A search needs {_LEAST} images a folder, got {most}: one half ranks, the other confirms.")
+        raise OochubError(f"A search needs {_LEAST} images per folder, got {most}: one half ranks, the other confirms.")
     means, squares = (
         np.mean([moment(features[folder]) for folder in _FOLDERS], 0) for moment in (_mean, _compute_square)
     )

@@ -48,7 +48,7 @@ def generate_spawrious(
     device: str = "auto",
     bar: Callable[[Sequence[Job]], Iterable[Job]] | None = None,
 ) -> GenerationRecord:
-    """Fills the folders that the builder of `spawrious` reads, 224 pixels a side, and keeps what became of each try.
+    """Fills the folders that the builder of `spawrious` reads, 224 pixels per side, and keeps what became of each try.
 
     A run that was stopped goes on where it was; images that are there stay as they are. Under torchrun each process
     makes its share, and all write into one folder. Beside `spawrious224` stand `tries/`, a list for each prompt in each

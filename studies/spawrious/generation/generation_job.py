@@ -112,7 +112,7 @@ def _count_accepted(tried: Sequence[TriedImage]) -> int:
 
 
 def save_picture(image: Image.Image, file: Path) -> None:
-    """Writes an image as the release has them, 224 pixels a side."""
+    """Writes an image as the release has them, 224 pixels per side."""
     with write_whole(file) as draft:
         image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.LANCZOS).save(draft, "PNG")
 

@@ -81,7 +81,7 @@ def read_part(folder: Path, job: Job) -> list[TriedImage]:
 
 
 def read_tried(file: Path) -> list[TriedImage]:
-    """The images that a file lists, one JSON object a line.
+    """The images that a file lists, one JSON object per line.
 
     Raises:
         OochubError: No such file, or one that is damaged; the line is named.
