@@ -127,9 +127,9 @@ class Attention:
     """The maps of one or two models on the same images.
 
     Attributes:
-        models: What the models are called.
+        models: Names of the models.
         split: The split of the images.
-        rows: Which of its rows were looked at, in words.
+        rows: In words, which of its rows were looked at.
         label: The class of the images that are shown.
         answer: The class that the first model took them for.
         n: How many rows there are of that label and answer (and right by the second model, where there is one).
@@ -190,7 +190,7 @@ def attention(
         split: Split to take the images from; None takes that of the benchmark's headline.
         label: Their class, by name.
         answer: The class that the first model took them for.
-        pictures: How many to show, 1 or more.
+        pictures: Number of images to show, 1 or more.
         masks: A folder of masks of the object, see `oochub.attention.object_masks`; then also up to `most` other
             images out of context, right or wrong, are mapped, for the mean share on the object.
         most: Maximum number of those images, drawn with a fixed seed.

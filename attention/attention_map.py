@@ -23,7 +23,7 @@ class AttentionMap:
         example_id: Id of the row.
         label: The name of its class.
         context: Context of the row; None if the data have none.
-        model: What the model is called.
+        model: Name of the model.
         answer: The class that it answered with, which the map speaks for.
         probability: Probability of that answer, in [0, 1].
         shown: Whether the row is one of those to look at; the others are for the mean share alone.
@@ -79,7 +79,7 @@ class ObjectShare:
     """How much of the attention lies on the object, over the images of one model.
 
     Attributes:
-        model: What the model is called.
+        model: Name of the model.
         rows: "all" images, or those that it got "wrong" or "right".
         share: The mean of the share of each map on the object, in [0, 1].
         area: The mean share of the image that the object takes: what attention that is the same everywhere gives.

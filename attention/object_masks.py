@@ -20,7 +20,7 @@ class ObjectMasks:
 
     Args:
         folder: Holds them, where ids have slashes in folders; or `annotations/` of COCO.
-        thing: What the mask is of, in COCO's words; None where nothing is known.
+        thing: The thing that the mask shows, in COCO's words; None if it is not known.
 
     Raises:
         OochubError: There is no such folder, or it is COCO's and no thing is known.

@@ -284,7 +284,7 @@ def _count_extra_tokens(given: torch.Tensor) -> tuple[int, int] | None:
 
 
 def _fit_grid(count: int, size: tuple[int, int]) -> tuple[int, int] | None:
-    """The rows and columns of so many tokens that are nearest to squares on the image; None where none are near."""
+    """The (rows, columns) of `count` tokens whose places on the image are nearest to squares; None if none are near."""
     grids = [(rows, count // rows) for rows in range(1, count + 1) if count % rows == 0]
     even = [grid for grid in grids if _is_even(grid, size)]
     return min(even, key=lambda grid: _measure_unevenness(grid, size), default=None)

@@ -37,7 +37,7 @@ class Picture:
 
     Attributes:
         name: The label of its axes.
-        title: What stands above it.
+        title: Text above it.
         image: Its pixels.
         outlines: A key of `LINES` to contours (m, 2) of x and y in pixels.
     """

@@ -86,7 +86,7 @@ def name_detector(key: str) -> str:
 
 
 def draw_title(ax: "Axes", text: str, *, legend_rows: int = 0) -> None:
-    """What the axes show, above a legend of so many rows."""
+    """Writes what the axes show, above a legend of `legend_rows` rows."""
     ax.set_title(text, loc="left", color=INK, fontsize="medium", pad=6 + 18 * legend_rows)
 
 
@@ -108,13 +108,13 @@ def draw_heat_map(
     Args:
         ax: Axes to draw on.
         cells: The values.
-        texts: What is printed in each cell.
+        texts: Text in each cell.
         alphas: Names of the rows, from below.
         betas: Names of the columns.
         own: (alpha, beta) of the benchmark.
         colors: Colors from low to high.
         low: Value at which the colors begin; None is the smallest cell.
-        title: What the cells are.
+        title: Title that says what the cells are.
         unit: Unit of the color bar.
     """
     from matplotlib.colors import LinearSegmentedColormap, to_rgb

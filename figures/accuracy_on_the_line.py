@@ -30,7 +30,7 @@ def accuracy_on_the_line(
     Args:
         reports: One report per model, of one config of a benchmark or of several.
         metric: Its name; None takes the benchmark's primary metric.
-        config: Which config, "ce_car" or "nooch/ce_car"; needed where the reports are of several.
+        config: The config, "ce_car" or "nooch/ce_car"; required if the reports are of several.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:

@@ -54,7 +54,7 @@ class _DistanceFit:
         detector: Key of the detector.
         name: Name of the set.
         shift: Shift of the set: "covariate" or "semantic" ("none" if it has no column `shift`).
-        rows: How many rows the set has.
+        rows: Number of rows of the set.
         distance: Mean distance (k,) of each subset, ascending.
         value: AUROC (k,) of the rows in distribution against each subset, as a fraction; or the subset's mean score.
         fit: value = slope * distance + intercept.

@@ -22,7 +22,7 @@ def tau_loss(predicted_scenes: Scenes, *, fewest: int = 20, ax: "Axes | None" = 
 
     Args:
         predicted_scenes: Scenes of predictions, with gist similarities.
-        fewest: A line is drawn where at least so many pairs are hard; a mean of fewer says little.
+        fewest: A line is drawn where at least this number of pairs is hard; a mean of fewer says little.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:

@@ -60,7 +60,7 @@ def _build_repository(
         data_dir: The raw folder; None takes `$OOCHUB_DATA/<benchmark>`.
         options: Options of the builder.
         num_proc: Processes to build with.
-        text: What the card says besides.
+        text: Text to add to the card.
 
     Returns:
         The folder.

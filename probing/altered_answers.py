@@ -35,7 +35,7 @@ class AlteredAnswers:
     Args:
         rows: Rows whose images are altered.
         seed: Random seed for drawing the backgrounds.
-        key: What the model's answers depend on; None keeps nothing.
+        key: Key of what the model's answers depend on; None keeps nothing.
     """
 
     def __init__(self, rows: ProbedRows, *, seed: int, key: str | None) -> None:

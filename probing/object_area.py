@@ -38,7 +38,7 @@ class RowOfObject(NamedTuple):
         example_id: Its name.
         label: The name of its class.
         file: The name of its image's file; "" where the rows hold the bytes alone.
-        columns: What else the row has, by name.
+        columns: The row's other columns, by name.
     """
 
     example_id: str

@@ -115,7 +115,7 @@ def check_known(decisions: Decisions, known: Mapping[str, Set[str]], where: str)
     """Refuses decisions on images and classes that are not there.
 
     Args:
-        decisions: What was decided.
+        decisions: The decisions.
         known: The ids of each scope.
         where: Where they are missing, and what to do: the end of the sentence.
 

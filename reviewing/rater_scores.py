@@ -20,9 +20,9 @@ class RaterScore:
 
     Attributes:
         name: Name of the rater: that of the file.
-        right: How many images are right.
-        answered: How many have an answer.
-        asked: How many were on the page.
+        right: Number of images that are right.
+        answered: Number of images with an answer.
+        asked: Number of images on the page.
     """
 
     name: str
@@ -39,10 +39,10 @@ class RaterScores:
         raters: One score each, in the order of the files.
         mean: The mean of the raters' shares, with a t interval over raters; nan for raters without an answer.
         images: The share of images that are right by more than half of their answers, with Wilson's interval.
-        asked: How many images were on the pages.
+        asked: Number of images on the pages.
         wrong: The ids of the images that were judged and are not right.
         same: Among the pairs of raters that answered on the same image, how many agree.
-        pairs: How many such pairs there are.
+        pairs: Number of such pairs.
     """
 
     raters: tuple[RaterScore, ...]

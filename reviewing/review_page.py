@@ -25,8 +25,8 @@ class Choice:
 
     Attributes:
         decision: The word that is stored.
-        label: What the button says.
-        past: What is counted, in words ("kept").
+        label: Text of the button.
+        past: What the page counts, in words ("kept").
         key: The key that presses it.
         scope: "image", or "class" where it decides on every image of the card's class.
         is_good: Whether the image stays; else its card is drawn as struck out.
@@ -55,7 +55,7 @@ class Question:
 
     Attributes:
         heading: The question itself.
-        lead: What counts, a few sentences.
+        lead: A few sentences on what counts.
         then: What to do with the saved file, such as the command that takes it.
         choices: The answers; each can be taken back, which is stored as "open".
         file: The name of the file that the page saves.
@@ -94,8 +94,8 @@ class Shown(NamedTuple):
     Attributes:
         side: What it is, before its title ("nearest ID"); "" for nothing.
         source: Its `data:` address.
-        title: What is said of it, in bold.
-        id: What it is called.
+        title: Its title, in bold.
+        id: Its id.
     """
 
     side: str
@@ -138,9 +138,9 @@ def make_review_page(
 
     Args:
         cards: Cards in the order in which they are shown.
-        question: What is asked of each, and the answers.
+        question: The question about each card, and its answers.
         title: Title of the page, plain text.
-        about: What is shown, in the line at the top.
+        about: Says what is shown, in the line at the top.
         store: The name of these answers in the browser: no two reviews share one.
         decisions: Earlier ones; those on other images are carried along.
 
@@ -176,7 +176,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
     Args:
         data: A Dataset or a dict of splits, with `example_id` and `image`.
         ids: The examples.
-        what: What they are called in messages ("OOD").
+        what: What messages call them ("OOD").
 
     Raises:
         OochubError: An example that is not in the data, or an image that cannot be read.

@@ -146,7 +146,7 @@ def _build_plainly(raw: Path, cache: Path) -> None:
 
 
 def _copy(raw: Path, target: Path, pictures: int) -> None:
-    """The floor: every byte read and written once, by one process, into one file, so many images a write."""
+    """The floor: every byte read and written once, by one process, into one file, `pictures` images per write."""
     files = sorted((raw / "images" / "train2017").iterdir())
     with target.open("wb", buffering=0) as out:
         for start in range(0, len(files), pictures):

@@ -42,7 +42,7 @@ class Measured:
         what: What is measured, in words.
         unit: What the sizes count.
         sizes: The small and the large.
-        rounds: How often both were done.
+        rounds: Number of rounds in which both were done.
         cpu: CPU seconds of one unit more, the median of the rounds.
         cpu_least: The smallest of the rounds.
         cpu_most: The largest.

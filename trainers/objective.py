@@ -175,7 +175,7 @@ def environment_means(values: Tensor, environment: Tensor, environments: int) ->
     Args:
         values: float (n,), for example the losses of the rows; (n, heads) of heads side by side.
         environment: int64, shaped as `values`, numbers below `environments`.
-        environments: How many environments there are.
+        environments: Number of environments.
 
     >>> environment_means(torch.tensor([1.0, 3.0, 5.0]), torch.tensor([0, 0, 2]), 3).mean
     tensor([2., 0., 5.])

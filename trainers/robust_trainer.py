@@ -309,7 +309,7 @@ def _describe_kept_epoch(
 
     Args:
         progress: Progress at the end of the training.
-        validation: What chose; None kept the last epoch.
+        validation: The validation that chose; None kept the last epoch.
         held_out: Which rows of the validation split chose; None for all of them.
     """
     chosen: dict[str, Any] = {"metric": None, "greater_is_better": None}

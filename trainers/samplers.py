@@ -46,7 +46,7 @@ class UniformSampler(EpochSampler):
     """Every row once in an epoch.
 
     Args:
-        rows: How many rows there are; or the numbers of the rows to visit, in which one may stand several times.
+        rows: Number of rows; or the numbers of the rows to visit, which may name one several times.
         seed: Random seed for the orders.
 
     >>> sampler = UniformSampler(4, seed=0)

@@ -41,7 +41,7 @@ class TrainingStep:
         separate: Whether `outputs` takes the rows of each environment as a batch of their own.
         max_grad_norm: Gradients are clipped to it; 0 does not clip.
         keep_first: Whether `start_over` will be called: a copy of the weights is kept for it.
-        auxiliary: What the model's second head is to say, where it has one.
+        auxiliary: What the model's second head predicts, if it has one.
 
     Attributes:
         module: The model itself, without what Accelerate wraps around it.

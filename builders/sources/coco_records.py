@@ -17,7 +17,7 @@ class CocoRecords:
 
     Attributes:
         file: The file that they stand in.
-        what: What errors call one, "image".
+        what: What errors call one of them, such as "image".
         rows: The objects.
 
     >>> images = CocoRecords.of(Path("a.json"), {"images": [{"id": 7, "height": 10.5}]}, "images")
@@ -37,7 +37,7 @@ class CocoRecords:
         """The list `key` of a file's content.
 
         Args:
-            file: What errors name.
+            file: The file that errors name.
             content: JSON types.
             key: "images".
             required: Whether a content without the list is an error; else it is empty.
@@ -61,7 +61,7 @@ class CocoRecords:
 
         Args:
             key: The field.
-            default: What stands for a field that is missing or null; None makes an error of it.
+            default: Value for a field that is missing or null; None makes it an error.
 
         Raises:
             OochubError: A record without the field, or with something else in it; its id is named.

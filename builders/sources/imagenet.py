@@ -33,7 +33,7 @@ def imagenet_pictures(
 
     Args:
         place: A folder.
-        enter: Which folders and archives below it to look into.
+        enter: Tells whether to look into a folder or an archive below it.
         within: The folder that no link may lead out of; None follows every link.
         passed: Takes the names of links and devices in archives.
 

@@ -33,7 +33,7 @@ class Listing(NamedTuple):
 
     Attributes:
         pictures: The images in the order of the rows.
-        gaps: What is missing of the published set, in words; strict=True makes an error of them.
+        gaps: What is missing from the published set, in words; strict=True makes it an error.
         remarks: What else a reader should know.
         missing: The files of a list that were not found.
     """

@@ -31,9 +31,9 @@ class ImagenetSet(NamedTuple):
     Attributes:
         folder: Its folder, below the data folder.
         shift: "none", "covariate" (the same classes, other images) or "semantic" (other classes).
-        contexts: What an image can be.
-        images: How many images are published.
-        classes: How many classes they are of; 0 if that is not known.
+        contexts: The contexts that an image can have.
+        images: Number of published images.
+        classes: Number of their classes; 0 if it is not known.
     """
 
     folder: str

@@ -152,7 +152,7 @@ it again.
 
         Args:
             name: The column.
-            what: What they are, one word.
+            what: What is counted, in one word.
 
         Raises:
             OochubError: A value that is no whole number, or is as large as there are rows; its line is named.
@@ -196,8 +196,8 @@ it again.
 
         Args:
             name: The column.
-            count: How many there are.
-            what: What they are, in words.
+            count: Number of things.
+            what: What the things are, in words.
 
         Raises:
             OochubError: A larger number; its line is named.

@@ -24,7 +24,7 @@ class SpawriousFiles(NamedTuple):
     Attributes:
         place: The folder below which they were found.
         folders: (repeat, background, breed) to its images with their numbers, in the order of these.
-        notes: What a reader should know of where they were found.
+        notes: What a reader should know about where they were found.
         is_packed: Whether any lies in an archive.
     """
 

@@ -92,8 +92,8 @@ def containers(
 
     Args:
         place: A folder.
-        enter: Which folders and archives below it to look into.
-        is_last: Which folders hold images alone, and are not searched for more.
+        enter: Tells whether to look into a folder or an archive below it.
+        is_last: Tells whether a folder holds images alone and is not searched for more.
         within: The folder that no link may lead out of; None follows every link.
         above: Real paths of the folders that lead to this one.
 
@@ -143,8 +143,8 @@ def stored_pictures(
 
     Args:
         place: A folder.
-        enter: Which folders and archives below it to look into.
-        is_last: Which folders hold images alone, and are not searched for more.
+        enter: Tells whether to look into a folder or an archive below it.
+        is_last: Tells whether a folder holds images alone and is not searched for more.
         within: The folder that no link may lead out of; None follows every link.
         passed: Takes the names of archive members that are called like images and are links or devices, of which
             none is followed; None refuses every link and device.
@@ -184,7 +184,7 @@ def tar_pictures(file: Path, below: Path, enter: Enter, passed: list[str] | None
     Args:
         file: The archive.
         below: Its path below the place that images are named by.
-        enter: Which folders and archives in it to look into.
+        enter: Tells whether to look into a folder or an archive in it.
         passed: Takes the names of links and devices that are called like images; None refuses them all.
 
     Raises:

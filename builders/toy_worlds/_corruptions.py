@@ -59,7 +59,7 @@ def _motion_blur(pixels: Pixels, rng: np.random.Generator, strength: float) -> P
 
 
 def _move_pixels(pixels: Pixels, rows: Pixels, columns: Pixels, order: int) -> Pixels:
-    """Each pixel taken from so many rows and columns away."""
+    """Takes each pixel from `rows` and `columns` away."""
     height, width = pixels.shape[:2]
     y, x = np.mgrid[:height, :width]
     at = [y + rows, x + columns]

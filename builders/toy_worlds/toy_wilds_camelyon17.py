@@ -28,7 +28,7 @@ def toy_wilds_camelyon17(folder: str | Path, *, size: str | int = "small", seed:
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (24: so many patches of a hospital in each split that it is in, 192 in all), "medium" (120), or
+        size: "small" (24 patches of a hospital in each split that it is in, 192 in all), "medium" (120), or
             an even number of at least 20.
         seed: Another seed is another world; the same arguments give the same bytes.
 

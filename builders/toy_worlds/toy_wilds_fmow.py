@@ -45,7 +45,7 @@ def toy_wilds_fmow(folder: str | Path, *, size: str | int = "small", seed: int =
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (24: so many images of validation, 288 in all), "medium" (120), or a number of at least 24.
+        size: "small" (24 images of validation, 288 in all), "medium" (120), or a number of at least 24.
         seed: Another seed is another world; the same arguments give the same bytes.
 
     Returns:

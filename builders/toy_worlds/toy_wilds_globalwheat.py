@@ -70,7 +70,7 @@ def toy_wilds_globalwheat(folder: str | Path, *, size: str | int = "small", seed
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (8: so many images in the validation split, 96 in all), "medium" (40), or a number of at least
+        size: "small" (8 images in the validation split, 96 in all), "medium" (40), or a number of at least
             3.
         seed: Another seed is another world; the same arguments give the same bytes.
 

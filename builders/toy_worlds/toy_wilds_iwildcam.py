@@ -42,7 +42,7 @@ def toy_wilds_iwildcam(folder: str | Path, *, size: str | int = "small", seed: i
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (12: so many events in the validation split, 108 in all), "medium" (60), or a number of at least
+        size: "small" (12 events in the validation split, 108 in all), "medium" (60), or a number of at least
             6.
         seed: Another seed is another world; the same arguments give the same bytes.
 

@@ -40,7 +40,7 @@ def toy_wilds_ogb_molpcba(folder: str | Path, *, size: str | int = "small", seed
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (24: so many molecules of validation, 216 in all), "medium" (150), or a number of at least 8.
+        size: "small" (24 molecules of validation, 216 in all), "medium" (150), or a number of at least 8.
         seed: Another seed is another world; the same arguments give the same bytes.
 
     Returns:

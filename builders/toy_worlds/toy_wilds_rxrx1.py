@@ -39,7 +39,7 @@ def toy_wilds_rxrx1(folder: str | Path, *, size: str | int = "small", seed: int 
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
-        size: "small" (6: so many wells of an experiment, with two sites each, 192 images in all), "medium" (30), or
+        size: "small" (6 wells of an experiment, with two sites each, 192 images in all), "medium" (30), or
             a number of at least 6.
         seed: Another seed is another world; the same arguments give the same bytes.
 

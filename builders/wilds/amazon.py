@@ -164,7 +164,7 @@ def _declare_data_set(scheme: str) -> Benchmark:
         homepage="https://nijianmo.github.io/amazon/index.html",
         raw_files=raw_files(
             _FOLDER,
-            {"reviews.csv": "a row a review", f"splits/{scheme}.csv": "the split of each"},
+            {"reviews.csv": "one row per review", f"splits/{scheme}.csv": "the split of each"},
             size="2 GB",
             license="for research",
         ),

@@ -83,7 +83,7 @@ _OFFICIAL = replace(
     homepage="https://camelyon17.grand-challenge.org",
     raw_files=raw_files(
         "camelyon17_v1.0",
-        {"metadata.csv": "a row a patch", "patches/": "455,954 PNGs"},
+        {"metadata.csv": "one row per patch", "patches/": "455,954 PNGs"},
         size="10.7 GB",
         license="CC0-1.0",
     ),

@@ -79,7 +79,7 @@ civilcomments = WildsDataSet(
             summary="Comments on news, toxic or not, by the people they mention.",
             version="1.0.0",
             homepage="https://www.kaggle.com/c/jigsaw-unintended-bias-in-toxicity-classification",
-            raw_files=raw_files("civilcomments_v1.0", {_FILE: "a row a comment"}, size="0.1 GB", license="CC0"),
+            raw_files=raw_files("civilcomments_v1.0", {_FILE: "one row per comment"}, size="0.1 GB", license="CC0"),
             in_context=Rows(name="all comments", split="test"),
             out_of_context=WorstOfGroups(split="test", column="groups"),
             chance=0.5,

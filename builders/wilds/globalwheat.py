@@ -173,7 +173,7 @@ def _declare_data_set(config: str) -> Benchmark:
         homepage="https://www.global-wheat.com",
         raw_files=raw_files(
             "globalwheat_v1.1",
-            {**tables, "metadata_domain.csv": "a row a session", "images/": "6,515 PNGs"},
+            {**tables, "metadata_domain.csv": "one row per session", "images/": "6,515 PNGs"},
             size="10.3 GB",
             license="MIT",
         ),

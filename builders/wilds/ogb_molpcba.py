@@ -262,13 +262,13 @@ def _read_number_table(
 
     Args:
         file: Its path.
-        columns: How many numbers a line has.
+        columns: Number of numbers per line.
         dtype: Type of the result, by NumPy's name; a number that it cannot hold is refused.
         may_be_unknown: Whether a number may be left out or nan, for a `dtype` of floats: it is nan then.
         block_size: Bytes that are held as text at a time; a line must be shorter.
 
     Raises:
-        OochubError: It cannot be read, has no line, or a line without so many such numbers; the line is named.
+        OochubError: It cannot be read, has no line, or a line without `columns` such numbers; the line is named.
 
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "edge.csv"

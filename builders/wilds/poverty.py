@@ -122,7 +122,7 @@ _poverty = replace(
     homepage="https://github.com/sustainlab-group/africa_poverty",
     raw_files=raw_files(
         "poverty_v1.1",
-        {"dhs_metadata.csv": "a row a place", "images/": "19,669 files landsat_poverty_img_<row>.npz"},
+        {"dhs_metadata.csv": "one row per place", "images/": "19,669 files landsat_poverty_img_<row>.npz"},
         size="13.1 GB",
         license="LandSat and DMSP: U.S. public domain",
     ),

@@ -55,7 +55,7 @@ class Graph:
 
         Args:
             queries: float64 (q, d).
-            count: How many to find.
+            count: Number of rows to find.
         """
         settings = check_faiss().SearchParametersHNSW(efSearch=_LOOK[0] * count + _LOOK[1])
         squared, index = self._index.search(np.ascontiguousarray(queries, np.float32), count, params=settings)

@@ -30,7 +30,7 @@ class KeptRows:
     in their type. Pickling carries the rows.
 
     Args:
-        in_memory: Up to so many bytes of them stay in memory.
+        in_memory: Maximum number of bytes of them that stay in memory.
     """
 
     def __init__(self, *, in_memory: int = 0) -> None:

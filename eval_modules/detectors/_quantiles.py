@@ -19,7 +19,7 @@ def percentile(read: Callable[[], Iterable[Array]], size: int, percent: float) -
 
     Args:
         read: Gives all numbers, in blocks of one float type, each time it is called.
-        size: How many numbers there are.
+        size: Count of the numbers.
         percent: 0 to 100.
 
     >>> percentile(lambda: iter([np.array([3.0, 1.0]), np.array([2.0])]), 3, 75)

@@ -15,11 +15,11 @@ class RowSample:
     Memory is taken whole with the first rows.
 
     Args:
-        capacity: How many rows are kept; of fewer, all are.
+        capacity: Number of rows to keep; if there are fewer, all are kept.
 
     Attributes:
-        count: How many rows are kept.
-        seen: How many rows there were.
+        count: Number of rows that are kept.
+        seen: Number of rows that were seen.
     """
 
     def __init__(self, capacity: int) -> None:

@@ -36,7 +36,7 @@ class Vim(Detector):
         origin: u, float64 (d,).
         residual: R, float64 (d, d - dim).
         alpha: float.
-        alpha_rows: How many training rows alpha is taken over.
+        alpha_rows: Number of training rows that alpha is taken over.
 
     Raises:
         OochubError: dim out of range, or so large that the training set has nothing outside: the largest allowed is

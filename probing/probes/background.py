@@ -52,7 +52,7 @@ class Background:
         boxes: A column of boxes, x1, y1, x2, y2 in pixels.
         segmenter: Folder or Hub id of a semantic segmenter, see `oochub contexts --contexts segments`, or `Segments`
             itself.
-        label_map: Which classes of the segmenter are a class of the data, see there.
+        label_map: Says which classes of the segmenter are a class of the data, see there.
         rows: Maximum number of rows to alter, drawn at random.
         seed: Random seed for drawing the rows and backgrounds.
 
@@ -142,7 +142,7 @@ class Background:
             model: The model that made the predictions.
             data: The data that were predicted.
             predictions: Predictions of one class per row.
-            how: How it answered.
+            how: How the model answered.
             asked: How the predictions were made. The answers are kept in the cache as these are.
             split: Split whose rows are altered.
             data_dir: The raw folder of a benchmark.
@@ -309,7 +309,7 @@ def _open_model(
         part: The split that was predicted.
         splits: All splits.
         predictions: Predictions of the model.
-        how: How it answers.
+        how: How the model answers.
         asked: How the predictions were made.
     """
     import torch

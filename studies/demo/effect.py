@@ -135,7 +135,7 @@ def render(row: Row, folder: Path, *, size: str | int | None = None) -> Path:
     """The raw folder of a row's world, below `folder`; rendered when it is not there yet.
 
     Args:
-        row: Which world.
+        row: The row of the world.
         folder: Holds the worlds.
         size: Size of the world; None is the size of the table.
     """
@@ -151,7 +151,7 @@ def run(row: Row, folder: Path, *, seed: int, size: str | int | None = None) -> 
     """One training, prediction and evaluation; what is there already is reused.
 
     Args:
-        row: What to train on what.
+        row: The row that says what to train, and on what.
         folder: Holds the worlds, runs and reports.
         seed: Random seed for the training.
         size: Size of the toy world; None is the size of the table.

@@ -79,7 +79,7 @@ def wrong_groups(true: NDArray[Any], found: NDArray[Any]) -> WrongGroups:
 
     Args:
         true: The group of each row (n,).
-        found: What was found of it (n,), under any names.
+        found: The group that was found for each row (n,), under any names.
 
     >>> wrong_groups(np.array(["a", "a", "b", "b"]), np.array([1, 2, 0, 0]))
     WrongGroups(matched=0.25, mixed=0.0)

@@ -69,8 +69,8 @@ def row_of(run: Run, place: RunPlace, raw: Path, folder: Path) -> dict[str, Any]
     """The numbers of a run at a place; a run that is finished is not done again.
 
     Args:
-        run: What to train.
-        place: Where.
+        run: The run to train.
+        place: The place to run it at.
         raw: The raw folder of its benchmark.
         folder: Holds runs and rows.
 

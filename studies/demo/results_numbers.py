@@ -124,6 +124,6 @@ def method_results(table: pd.DataFrame, task: str) -> list[MethodResult]:
 
 
 def _count_ahead(rows: pd.DataFrame, erm: pd.DataFrame) -> int:
-    """On how many seeds a method is better out of context than ERM is on the same seed."""
+    """Number of seeds on which a method is better out of context than ERM is on the same seed."""
     of_seed = erm.set_index("seed")["out_of_context"]
     return int((rows["out_of_context"].to_numpy() > of_seed.loc[rows["seed"]].to_numpy()).sum())

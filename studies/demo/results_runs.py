@@ -60,10 +60,10 @@ def given_to(run: Run) -> str:
 
 
 def rows_of(recipe: SweepRecipe, folder: Path) -> pd.DataFrame:
-    """The numbers of a sweep's finished runs, one row a run.
+    """The numbers of a sweep's finished runs, one row per run.
 
     Args:
-        recipe: What was swept.
+        recipe: The recipe of the sweep.
         folder: Folder of the sweep.
 
     Returns:

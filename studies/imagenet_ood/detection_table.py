@@ -41,7 +41,7 @@ class ModelBlock:
 
     Attributes:
         title: What it shows, with unit and direction.
-        head: What its rows are.
+        head: Head of the column that names its rows.
         columns: Heads of the columns; "(reported)" at the end of those of the paper.
         rows: Labels and their cells, None where there is no number.
     """

@@ -34,11 +34,11 @@ class SetFile(NamedTuple):
     """One file of predictions that a model is to have.
 
     Attributes:
-        name: What the file is called: the set, or "train".
+        name: Name of the file: the set, or "train".
         data: BENCHMARK/CONFIG.
         split: Its split.
         odin: Arguments of `oochub.predict` for ODIN, (name, value); empty for none.
-        rows: How many rows, drawn without replacement; None for all.
+        rows: Number of rows, drawn without replacement; None for all.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Extractor:
 
     Attributes:
         made: (model, set, why) of the files that were made.
-        kept: How many files were found as they should be.
+        kept: Number of files that were found as they should be.
     """
 
     def __init__(

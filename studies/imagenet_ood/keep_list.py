@@ -28,7 +28,7 @@ def keep_list(ood: Predictions, decisions: Decisions) -> list[str]:
 
     Args:
         ood: Predictions of the reviewed images.
-        decisions: What was decided; an image without a decision stays.
+        decisions: The decisions; an image without one stays.
 
     Returns:
         In row order the images' `file_name` where the data have it, as in the published list, so that

@@ -59,7 +59,7 @@ class Measured(NamedTuple):
 
     Attributes:
         rows: One dict per number, with the keys `COLUMNS` but for model, seed and classes.
-        detection: What its report says of detectors; empty for random copies.
+        detection: What its report says about detectors; empty for random copies.
     """
 
     rows: list[dict[str, Any]]

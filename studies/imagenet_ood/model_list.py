@@ -18,7 +18,7 @@ class StudiedModel(NamedTuple):
     """A model of the list, or a copy of its architecture with random weights.
 
     Attributes:
-        name: What its folder and its rows are called.
+        name: Name of its folder and in its rows.
         source: Folder or Hub id.
         seed: Random seed for the random weights; None for the model itself.
     """
@@ -84,7 +84,7 @@ def model_state(model: StudiedModel) -> dict[str, Any]:
 
 
 def check_classes(models: Iterable[StudiedModel], classes: int) -> None:
-    """Checks that every model can be had and tells so many classes apart, from its config alone.
+    """Checks that every model can be had and tells `classes` classes apart, from its config alone.
 
     Raises:
         OochubError: Models that cannot, each named.

@@ -33,7 +33,7 @@ def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -
     Args:
         ood: Predictions of the OOD images, with features (n, d).
         reference: Predictions of the ID images by the same model, with features (m, d): ImageNet-1K's validation set.
-        top: How many to review; all where there are fewer.
+        top: Number of images to review; all if there are fewer.
 
     Returns:
         One row per pair: example_id, class_id ("" for none), class_name, nearest_id, nearest_class, distance in [0, 2].
@@ -108,7 +108,7 @@ def pairs_page(
     What `oochub.reviewing.review_page` gives; `oochub imagenet_ood review --apply` takes what it saves.
 
     Args:
-        queue: What `review_queue` gives.
+        queue: What `review_queue` returns.
         ood: The OOD predictions, and their data: a Dataset or a dict of splits, with `example_id` and `image`.
         reference: The same of the ID images.
         decisions: Earlier ones; those on images outside the queue are carried along.

@@ -37,7 +37,7 @@ class Study:
             classes, metric, value, low, high, n, p_value (of differences), method, reason.
         tables: The tables; each has `frame`, `to_markdown()` and `to_latex()`.
         extracted: (model, set, why) of the predictions that were made by this call.
-        kept: How many files of predictions were there already.
+        kept: Number of files of predictions that were there already.
         failed: Models that are in no table, with their errors.
     """
 
@@ -89,7 +89,7 @@ def study(
             ImageNet-R.
         reference: What detectors are fitted on: BENCHMARK/CONFIG, of which the split train is taken, or predictions
             of it with features, for a single model. None takes the split train of `id_set`.
-        reference_rows: How many of its rows, drawn without replacement by seed 0; None takes all.
+        reference_rows: Number of its rows, drawn without replacement with seed 0; None takes all.
         reported: Shows the paper's numbers beside those of the same sets and detectors.
         batch_size: Batch size, see `oochub.predict`.
         tell: Is told what is done, in words.

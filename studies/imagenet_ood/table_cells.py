@@ -20,8 +20,8 @@ class Entry(NamedTuple):
 
     Attributes:
         cell: The number; its `seeds` are the models that it is the mean of.
-        text: How it is printed.
-        spread: How its spread is printed.
+        text: Its text in print.
+        spread: Its spread in print.
         bold: Whether it is among the best of its column.
         verdicts: What the models decide, one by one.
         reported: Whether it is the paper's.

@@ -13,7 +13,7 @@ class Verdicts(NamedTuple):
         above: The interval lies above the bar.
         undecided: It holds the bar, or there is none.
         below: It lies below.
-        names: What above, undecided and below are called.
+        names: Names for above, undecided and below.
     """
 
     above: int

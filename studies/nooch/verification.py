@@ -43,7 +43,7 @@ class ComparedSet:
         only_computed: Ids that are computed and not published, sorted.
         absent: Published ids without an image here.
         misplaced: Published ids whose image is in another split here.
-        counted: Whether a difference is one: not for gist by another encoder than the paper's.
+        counted: Whether a difference counts as one: not for gist by another encoder than the paper's.
     """
 
     task: str
@@ -78,7 +78,7 @@ class ComparedCount:
     """One number or list of the paper beside ours.
 
     Attributes:
-        what: What it is, in words.
+        what: What is counted, in words.
         paper: The paper's.
         ours: Ours.
         agrees: Whether they are equal; None where the paper's is approximate or the images are not all there.
@@ -96,7 +96,7 @@ class Verification:
 
     Attributes:
         images: Images of the folder.
-        notes: What is not the official benchmark.
+        notes: How the images differ from the official benchmark.
         encoder: The encoder of the captions; None without gist.
         sets: Published sets beside recomputed ones.
         table_2: The 36 counts.

@@ -142,7 +142,7 @@ class SubmissionFile:
         return numbers
 
     def _name_line(self, lines: list[tuple[int, str]], ids: Sequence[str], width: int) -> NoReturn:
-        """Says which line is no row of so many finite numbers."""
+        """Says which line is not a row of `width` finite numbers."""
         for (number, line), each in zip(lines, ids, strict=True):
             found = [parse_plain_number(part) for part in line.translate(_BRACKETS).split(",")]
             if len(found) != width or not np.isfinite(found).all():

@@ -55,7 +55,7 @@ def submission_scores(folder: Path, out: Path, *, kind: FileKind, data_dir: str 
     Args:
         folder: Folder of the files: one folder per data set, as WILDS takes them, or all in one.
         out: The folder that is written.
-        kind: What `out` may replace.
+        kind: The kind of folder that `out` may replace.
         data_dir: The folder with the raw folders of the data sets; None takes `$OOCHUB_DATA/wilds`.
 
     Returns:

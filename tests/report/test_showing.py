@@ -37,7 +37,7 @@ def test_the_raw_folder_is_marked(raw, tmp_path, monkeypatch):
     (tmp_path / "wilds" / "camelyon17_v1.0").mkdir(parents=True)
     (tmp_path / "wilds" / "camelyon17_v1.0" / "metadata.csv").touch()
     plain = describe("benchmark", "wilds/camelyon17")
-    assert "DATA_DIR/\n  camelyon17_v1.0/metadata.csv  a row a patch" in plain
+    assert "DATA_DIR/\n  camelyon17_v1.0/metadata.csv  one row per patch" in plain
     named = describe("benchmark", "wilds/camelyon17", data_dir=str(raw("wilds/camelyon17")))
     assert "found    camelyon17_v1.0/metadata.csv" in named and "found    camelyon17_v1.0/patches/" in named
     monkeypatch.setenv("OOCHUB_DATA", str(tmp_path))

@@ -76,7 +76,7 @@ def attach(model: nn.Module, auxiliary: Auxiliary | None, *, width: int, seed: i
 
     Args:
         model: The classifier.
-        auxiliary: What the head says.
+        auxiliary: What the head predicts.
         width: Width of the features.
         seed: Random seed for its weights.
     """
@@ -107,7 +107,7 @@ def save_apart(
 
     Args:
         state: The weights of the model with its second head.
-        auxiliary: What the head says; None for a model without one.
+        auxiliary: What the head predicts; None for a model without one.
         name: The column.
         file: A safetensors file; its metadata has, as JSON, the column and the names of the outputs.
     """

@@ -40,7 +40,7 @@ class Callbacks:
         args: The settings of the run.
         main: Whether this is the main process.
         selection: How an epoch is chosen; None where none is validated.
-        **given: What every event gets by name.
+        **given: What every event gets, by name.
 
     Raises:
         OochubError: Something that has none of the events.

@@ -78,7 +78,7 @@ def choose_sampler(args: RobustTrainingArguments, train: Examples, *, processes:
     Args:
         args: The settings.
         train: The training rows.
-        processes: How many there are.
+        processes: Number of processes.
 
     Raises:
         OochubError: See `make_sampler`.
@@ -174,7 +174,7 @@ def check_tokens(
     """
     if len(objective.shares) > 1 or args.dropout or args.auxiliary_column:
         raise OochubError(
-            f"Tokens are many answers a row: {type(objective).__name__}, dropout= or auxiliary_column= is for one. "
+            f"Tokens are many answers per row: {type(objective).__name__}, dropout= or auxiliary_column= is for one. "
             "Take erm, group_dro, irm or coral, without these arguments."
         )
     longest = getattr(model.config, "max_position_embeddings", None) or 2**31

@@ -49,7 +49,7 @@ class Loop:
         model: The classifier.
         objective: Prepared with the counts of the training set.
         args: The settings.
-        data: What it is trained and measured on.
+        data: The data that it is trained and measured on.
         folder: Folder that checkpoints are written to and read from.
         head: The model's last layers, if their inputs are wanted.
         callbacks: See `Callbacks`.
@@ -322,7 +322,7 @@ class _EpochLosses:
     """Sums and counts of the objective and of the rows' losses by environment.
 
     Args:
-        environments: How many environments there are.
+        environments: Number of environments.
         device: Device that the batches are on.
         sums: The state of an interrupted epoch, from `state`.
 

@@ -276,7 +276,7 @@ def _hide_lines(words: str, *, log: str) -> Iterator[None]:
     """Leaves out the lines with some words, while the block runs; other lines are said.
 
     Args:
-        words: Which a line holds.
+        words: Words that a line to hide holds.
         log: The name of the logger.
 
     >>> with _hide_lines("shared tensor", log="accelerate"):

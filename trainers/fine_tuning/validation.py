@@ -33,7 +33,7 @@ _HARD = ("hard_positive", "hard_negative", "hard")
 
 
 class Selection(NamedTuple):
-    """By which number an epoch is chosen, and in which direction."""
+    """The number that an epoch is chosen by, and its direction."""
 
     metric: str
     greater_is_better: bool
@@ -62,7 +62,7 @@ class Validation:
     Args:
         examples: The validation split.
         problem_type: What its labels are, see `Task`.
-        classes: How many outputs the model has.
+        classes: Number of outputs of the model.
         metrics: Names of metrics of the hub.
         metric_for_best_model: One of the numbers; its metric need not stand in `metrics`.
         greater_is_better: Direction of that number; None takes the metric's own.

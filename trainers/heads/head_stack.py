@@ -42,8 +42,8 @@ class _HeadOptimizer:
     Args:
         parameters: Tensors (heads, ...).
         args: Arguments of each head; one `optim` for all.
-        steps: How many steps the schedules are for.
-        epoch: How many of them are an epoch.
+        steps: Number of steps of the schedules.
+        epoch: Number of steps per epoch.
 
     >>> heads = torch.zeros(2, 1, requires_grad=True)
     >>> args = [RobustTrainingArguments(output_dir="x", optim="sgd", learning_rate=rate) for rate in (0.1, 1.0)]

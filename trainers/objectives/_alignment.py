@@ -61,7 +61,7 @@ def mean_distance(features: Tensor, group: Tensor, groups: int, *, kind: Kind, l
     Args:
         features: float (n, d).
         group: int64 (n,), numbers below `groups`; -1 for a row that is in none.
-        groups: How many groups there are.
+        groups: Number of groups.
         kind: "coral" or "mmd".
         least_rows: Groups with fewer rows are left out; 2 for coral, whose covariance needs them.
 

@@ -35,7 +35,7 @@ class NoochImages:
         folder: The raw folder.
         table: What the annotations say.
         split: Row numbers of the table by split.
-        notes: What of them is not the official benchmark.
+        notes: How they differ from the official benchmark.
         embeddings: Embeddings of the captions, after `embed`.
     """
 

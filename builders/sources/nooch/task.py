@@ -136,7 +136,7 @@ def published_challenge(
         ids: "hard_positive" and "hard_negative" to image ids.
         image_id: (n,) images of the split.
         present: (n,) is the object annotated?
-        task: What an error calls the task and the split.
+        task: What errors call the task and the split.
 
     Raises:
         OochubError: A hard positive without the object, or a hard negative with it; the ids are named.

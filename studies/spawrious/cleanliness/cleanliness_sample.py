@@ -55,9 +55,9 @@ def cleanliness_sample(
 
     Args:
         data: The splits of Spawrious.
-        raters: How many pages.
-        images: How many on each.
-        shared: How many of them are the same on every page, so that raters can be compared.
+        raters: Number of pages, one per rater.
+        images: Number of images on each page.
+        shared: Number of these that are the same on every page, so that raters can be compared.
         seed: Another seed is another sample.
 
     Raises:
@@ -138,7 +138,7 @@ def read_sample(folder: Path) -> list[SampledImage]:
     sample = []
     try:
         if tuple(next(rows, ())) != _COLUMNS:
-            raise OochubError(f"{file} is no sample: its first line must be {','.join(_COLUMNS)}.")
+            raise OochubError(f"{file} is not a sample: its first line must be {','.join(_COLUMNS)}.")
         for row in filter(None, rows):
             if len(row) != len(_COLUMNS) or not row[0].isascii() or not row[0].isdigit() or len(row[0]) > 9:
                 raise OochubError(f"{file}, line {rows.line_num}: expected a page from 1 and three names, got {row}.")

@@ -22,7 +22,7 @@ class DescriptionMatch:
         breed: The best description names the breed, on whatever background.
         background: It names the background, with whatever breed.
         groups: `both` of each breed on each background, "corgi/dirt".
-        texts: What each group is described by.
+        texts: The texts that describe each group.
     """
 
     both: Estimate
@@ -39,9 +39,9 @@ class DescriptionMatch:
 
         Args:
             best: Which of `names` is the best description of each image (n,).
-            intended: Which is the intended one (n,).
+            intended: Which of `names` is the intended one (n,).
             names: The groups, "breed/background".
-            texts: What each is described by.
+            texts: The texts that describe each group.
         """
         breeds, backgrounds = (np.array([name.split("/")[part] for name in names]) for part in (0, 1))
         same = best == intended

@@ -56,7 +56,7 @@ def prompt_check(
         number: Number of the prompt among the 72, from 0.
         maker: The plan's model, which makes the images.
         captioner: The plan's captioner.
-        images: How many; the paper looks at 100.
+        images: Number of images; the paper looks at 100.
         bar: Is given the batches, to show how many are done.
 
     Returns:

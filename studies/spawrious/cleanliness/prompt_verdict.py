@@ -16,9 +16,9 @@ class PromptVerdict:
     """What was found of the images of one prompt.
 
     Attributes:
-        asked: How many images there are.
-        wanted: How many of them must fit.
-        fit: How many do.
+        asked: Number of images.
+        wanted: Number of images that must fit.
+        fit: Number of images that fit.
         with_dog: Files of the unfit ones that show a dog, or would be unfit with one.
         missed: Files of those without a dog that the captioner let pass.
         unanswered: Files without an answer.

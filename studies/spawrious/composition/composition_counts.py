@@ -9,7 +9,7 @@ def composition_counts(composition: SpawriousComposition, n: int) -> pd.DataFram
     """The cells of a composition: split, environment, label, background, n; the last fifth of training is validation.
 
     Args:
-        composition: What is counted.
+        composition: The composition to count.
         n: Files in each of the 48 folders; 3,168 in the release.
 
     Raises:

@@ -38,7 +38,7 @@ class SearchedComposition:
     """A composition with its accuracies on half of the images, and again on the other half.
 
     Attributes:
-        composition: What was trained and tested.
+        composition: The composition that was trained and tested on.
         in_context: Accuracy on the validation rows, on the first half of the images.
         accuracy: Out of context, on the test rows of the first half; the ranking goes by it.
         confirmed: The same on the second half: other images to train and to test on, and another head.

@@ -28,7 +28,7 @@ def random_compositions(count: int, *, form: Form, seed: int = 0) -> list[Spawri
     the breeds and 90 to give each half two backgrounds; the two environments show a half's breeds crosswise.
 
     Args:
-        count: How many.
+        count: Number of compositions.
         form: "o2o" or "m2m".
         seed: Random seed for the draw.
 

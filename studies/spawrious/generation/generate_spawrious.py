@@ -57,7 +57,7 @@ def generate_spawrious(
 
     Args:
         folder: New, or of an earlier run with the same models, form, seed, steps, dtype and number of prompts.
-        plan: What to make.
+        plan: The plan of what to make.
         device: See `choose_device`.
         bar: Is given the jobs that are left, to show how many are done.
 

@@ -62,13 +62,13 @@ class GenerationPlan:
             together, and "dog" between blanks.
         seed: Random seed from which the seed of each image is derived.
         steps: Scheduler steps; None takes the released code's 100, or the pipeline's own number in the paper's form.
-        prompts: How many of the 72, evenly spread.
+        prompts: Number of prompts out of the 72, evenly spread.
         unchecked: Whether the pipeline may lack a safety checker.
-        dtype: What the pipeline computes in, one of `DTYPES`.
+        dtype: Type of number that the pipeline computes with, one of `DTYPES`.
         images_per_prompt: Images of each prompt in each folder.
-        repeats: Which halves, of 0 and 1.
-        backgrounds: Which of the six.
-        breeds: Which of the four.
+        repeats: Halves to make, out of 0 and 1.
+        backgrounds: Backgrounds to make, out of the six.
+        breeds: Breeds to make, out of the four.
         batch_size: Images that are made at once; another number moves single pixels by a level. The released form
             takes 4.
         most_tries: The generation stops if a prompt has fewer than one fit image in this number of tries; in the

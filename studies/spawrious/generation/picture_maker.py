@@ -106,9 +106,9 @@ class PictureMaker:
         """An image for each seed, of the pipeline's own size; one seed gives one image on one kind of machine.
 
         Args:
-            prompt: What they shall show.
+            prompt: What the images should show.
             seeds: Seeds of each image's own generator, on the CPU; they are made as one batch.
-            negative_prompt: What they shall not show; "" for nothing.
+            negative_prompt: What the images should not show; "" for nothing.
             steps: Steps of the scheduler; None takes the pipeline's own number.
 
         Raises:

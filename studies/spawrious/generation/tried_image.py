@@ -23,8 +23,8 @@ class TriedImage:
 
     Attributes:
         repeat: Its half, 0 or 1.
-        background: What the prompt says.
-        breed: What the prompt says.
+        background: The background that the prompt names.
+        breed: The breed that the prompt names.
         prompt_number: Among the 72, from 0.
         attempt: Which image of this prompt in this folder, from 0.
         seed: Seed of its generator.
@@ -53,7 +53,7 @@ def reason_to_drop(caption: str, *, flagged: bool, form: Form) -> str:
 
     Args:
         caption: What the captioner says.
-        flagged: Whether the safety checker did.
+        flagged: Whether the safety checker flagged the image.
         form: "paper" looks for the word dog in lower case; "released" for dog between blanks.
 
     >>> reason_to_drop("A Dog, running", flagged=False, form="paper")
