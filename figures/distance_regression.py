@@ -162,8 +162,8 @@ def distance_regression(
         scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns: the first in
             distribution without shift is what the others are set against.
         detector: Its key or name; None takes the first.
-        nearest: Of `oochub.evaluation.set_parts.find_nearest_inside`, by any embedding; None takes the features of the
-            scored predictions.
+        nearest: What `oochub.evaluation.set_parts.find_nearest_inside` returns, by any embedding; None takes the
+            features of the scored predictions.
         subsets: Number of subsets of each set, of equal size.
         value: "auroc" against the set in distribution, or "score": the mean score.
         ax: Axes to draw on; None makes a new figure.

@@ -45,8 +45,8 @@ def percentile_pictures(
         scored_sets: What `oochub.evaluation.detector_scores.score_sets` returns; the nearest are of the first set in
             distribution without shift.
         datasets: Config to the data set that was predicted, for both sets; only the images shown are decoded.
-        nearest: Of `oochub.evaluation.set_parts.find_nearest_inside`, by any embedding; None takes the features of the
-            scored predictions.
+        nearest: What `oochub.evaluation.set_parts.find_nearest_inside` returns, by any embedding; None takes the
+            features of the scored predictions.
         detectors: Their keys or names; None takes all.
         percentiles: Percentiles in (0, 100].
         outside: The set out of distribution; None takes the first.

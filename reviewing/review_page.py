@@ -1,4 +1,4 @@
-"""The page on which people judge images: a card each, buttons that answer, and one that saves the answers.
+"""The page on which people judge images: one card per image, buttons that answer, and one that saves the answers.
 
 What it asks, and the answers that it takes, is a `Question`; its images are small JPEGs of chosen examples.
 """

@@ -1,1 +1,1 @@
-"""What the papers did with the hub: one folder a paper; a study may use everything, and nothing imports it."""
+"""What the papers did with the hub: one folder per paper; a study may use everything, and nothing imports it."""

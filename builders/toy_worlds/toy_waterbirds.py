@@ -1,4 +1,4 @@
-"""A toy of Waterbirds: drawn land and water birds before land or water, in the folder of the release."""
+"""A toy of Waterbirds: drawn land and water birds in front of land or water, in the folder of the release."""
 
 import csv
 from functools import partial

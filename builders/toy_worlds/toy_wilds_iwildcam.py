@@ -1,4 +1,4 @@
-"""A toy of iWildCam2020-wilds: drawn dogs before camera traps, in the folder of WILDS."""
+"""A toy of iWildCam2020-wilds: drawn dogs in front of camera traps, in the folder of WILDS."""
 
 import csv
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""CivilComments-WILDS: whether a comment is toxic, whichever people it speaks of."""
+"""CivilComments-WILDS: whether a comment is toxic, whichever people it mentions."""
 
 from dataclasses import replace
 from pathlib import Path

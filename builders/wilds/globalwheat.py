@@ -1,4 +1,4 @@
-"""GlobalWheat-WILDS: boxes around the heads of wheat in images of fields, of other countries than training."""
+"""GlobalWheat-WILDS: boxes around the heads of wheat in images of fields, in countries that are not in training."""
 
 import re
 from collections.abc import Iterator

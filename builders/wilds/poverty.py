@@ -1,4 +1,4 @@
-"""PovertyMap-WILDS: the wealth of an African village from satellite images of eight bands, in other countries."""
+"""PovertyMap-WILDS: the wealth of an African village from satellite images of eight bands, in unseen countries."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What a model can be asked about altered images: a file each, found by its name."""
+"""What a model can be asked about altered images: one file each, found by its name."""

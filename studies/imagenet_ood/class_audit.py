@@ -1,4 +1,4 @@
-"""The audit of ImageNet-OOD's construction: of every candidate class, whether it is kept or what removed it and why.
+"""The audit of ImageNet-OOD's construction: whether every candidate class is kept, or what removed it and why.
 
 The published 637 classes were chosen by hand after the filters; the audit says what the filters do, and never claims to
 give that list.

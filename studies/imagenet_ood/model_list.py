@@ -1,4 +1,4 @@
-"""The models of a study: a text file with one a line, or a single model; all checked before the first is loaded."""
+"""The models of a study: a text file with one per line, or a single model; all checked before the first is loaded."""
 
 import hashlib
 import re

@@ -1,1 +1,1 @@
-"""The numbers that papers report, one JSON file a benchmark."""
+"""The numbers that papers report, one JSON file per benchmark."""

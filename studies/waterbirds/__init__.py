@@ -1,1 +1,1 @@
-"""Waterbirds as Sagawa et al. made it: birds of CUB-200-2011 cut out and put before places of Places365."""
+"""Waterbirds as Sagawa et al. made it: birds of CUB-200-2011 cut out and put in front of places of Places365."""

@@ -1,4 +1,4 @@
-"""A bird before another place: cut out by its mask and put on the place, which is cut to the bird's image."""
+"""A bird in front of another place: cut out by its mask and put on the place, which is cut to the bird's image."""
 
 import numpy as np
 from PIL import Image

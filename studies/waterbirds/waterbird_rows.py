@@ -1,4 +1,4 @@
-"""Who stands where: the split, the bird and the place of each image of Waterbirds, drawn as its authors drew them."""
+"""Draws the split, the bird and the place of each image of Waterbirds as its authors drew them."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of WILDS from reports: in against out of distribution, and methods, beside the paper's numbers."""
+"""Tables 1 and 2 of WILDS from reports: in and out of distribution, and methods, beside the paper's numbers."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Writes predictions as WILDS' prediction files, a row of the split a line, in the order of the raw table."""
+"""Writes predictions as WILDS' prediction files: one line per row of the split, in the order of the raw table."""
 
 import json
 import re

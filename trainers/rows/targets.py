@@ -1,4 +1,4 @@
-"""What the labels of a data set are, and the targets they make: classes, several labels a row, numbers, tokens, boxes.
+"""What the labels of a data set are, and their targets: classes, several labels per row, numbers, tokens, boxes.
 
 True boxes are a tensor that the loss compares with.
 """

@@ -1,1 +1,1 @@
-"""Accuracy: the share of rows whose predicted class is the true one."""
+"""Adjusted accuracy: the accuracies of the groups, each weighed as its group is in training."""

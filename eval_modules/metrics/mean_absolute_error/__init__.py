@@ -1,1 +1,1 @@
-"""Mean absolute error: how far the predicted number is from the true one, on the mean of the rows."""
+"""Mean absolute error: how far the predicted number is from the true one, on average over the rows."""

@@ -1,4 +1,4 @@
-"""Mean absolute error: how far the predicted number is from the true one, on the mean of the rows.
+"""Mean absolute error: how far the predicted number is from the true one, on average over the rows.
 
     MAE = 1/n sum_i |prediction_i - label_i|
 

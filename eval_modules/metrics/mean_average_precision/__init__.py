@@ -1,1 +1,1 @@
-"""Mean average precision: of rows with several labels, the mean of each label's average precision."""
+"""Mean average precision: the mean of each label's average precision, for rows with several labels."""

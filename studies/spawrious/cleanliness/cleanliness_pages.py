@@ -1,4 +1,4 @@
-"""The pages of a check of cleanliness: one a rater, each with its part of the sample."""
+"""The pages of a check of cleanliness: one per rater, each with its part of the sample."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
