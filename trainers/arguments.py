@@ -209,12 +209,13 @@ class RobustTrainingArguments:
         check_parameters(type(self), given, kind="training argument")
         if self.auxiliary_weight != 1 and self.auxiliary_column is None:
             raise OochubError(
-                f"auxiliary_weight={self.auxiliary_weight:g} is of a second head. Set auxiliary_column or leave it out."
+                f"auxiliary_weight={self.auxiliary_weight:g} is only for a second head. Set auxiliary_column or "
+                "leave it out."
             )
         if self.lr_decay != _DECAY and self.lr_scheduler_type != "exponential":
             raise OochubError(
-                f"lr_decay={self.lr_decay:g} is of lr_scheduler_type='exponential', got {self.lr_scheduler_type!r}. "
-                "Set that schedule, or leave it out."
+                f"lr_decay={self.lr_decay:g} is only for lr_scheduler_type='exponential', got "
+                f"{self.lr_scheduler_type!r}. Set that schedule, or leave it out."
             )
         if self.environments_per_batch and self.sampler != "environments":
             raise OochubError(
@@ -240,8 +241,8 @@ class RobustTrainingArguments:
         if self.eval_strategy == "no" and (self.load_best_model_at_end or self.early_stopping_patience):
             name = "load_best_model_at_end" if self.load_best_model_at_end else "early_stopping_patience"
             raise OochubError(
-                f"{name}={getattr(self, name)} needs an epoch's number on the validation split, and eval_strategy='no' "
-                "measures none. Set eval_strategy='epoch'."
+                f"{name}={getattr(self, name)} needs a number on the validation split for each epoch, but "
+                "eval_strategy='no' measures none. Set eval_strategy='epoch'."
             )
 
     @property

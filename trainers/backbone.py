@@ -134,8 +134,8 @@ def _check_input(network: Any, name: str, inputs: Input) -> None:
     if read and not read.intersection(given):
         of_these = choose_built_in(None, type(inputs), boxes=False)
         raise OochubError(
-            f"{name} is a network that reads {', '.join(sorted(read))}, and the rows are {inputs.words()}, "
-            f"{', '.join(given)}. Take a network of these, such as {of_these!r}."
+            f"{name} is a network that reads {', '.join(sorted(read))}, but the rows are {inputs.words()}, "
+            f"{', '.join(given)}. Use a network for these, such as {of_these!r}."
         )
 
 
@@ -143,7 +143,7 @@ def _make_squeezing_processor(model: Any, processor: Any, size: int) -> Any:
     """An image processor that squeezes whole images to a square and then does as the model's own."""
     own = getattr(model.config, "image_size", size)
     if own not in (size, [size, size], (size, size)):
-        raise OochubError(f"{type(model).__name__} takes images of {own} pixels and no other. Leave image_size out.")
+        raise OochubError(f"{type(model).__name__} only takes images of {own} pixels. Leave image_size out.")
     return _make_plain_processor(processor, {"height": size, "width": size})
 
 

@@ -101,7 +101,7 @@ def check_stackable(objective: Objective, args: RobustTrainingArguments) -> None
         name = name_objective(objective)
         raise OochubError(f"{name} is more than a loss of logits: it cannot train a stack of heads on fixed features.")
     if args.affine_after_blocks or args.auxiliary_column is not None:
-        raise OochubError("affine_after_blocks and auxiliary_column change features, which stay as they are here.")
+        raise OochubError("affine_after_blocks and auxiliary_column change features, but features are fixed here.")
     if args.gradient_accumulation_steps > 1:
         raise OochubError("Heads take whole batches: leave gradient_accumulation_steps at 1.")
 
@@ -111,10 +111,10 @@ def _prepare_sampler(probe: Probe, train: Examples, task: Task, outputs: int) ->
     objective, args = probe.objective, probe.args
     check_stackable(objective, args)
     if objective.needs_classes and task.problem_type != CLASSES:
-        raise OochubError(f"{name_objective(objective)} needs one class per row, not {task.problem_type}. Take erm.")
+        raise OochubError(f"{name_objective(objective)} needs one class per row, not {task.problem_type}. Use erm.")
     environments = train.counts(train.environment, len(train.environment_names))
     if objective.needs_environments and sum(count > 0 for count in environments) < 2:
-        raise OochubError(f"{name_objective(objective)} compares environments, and the training rows have one.")
+        raise OochubError(f"{name_objective(objective)} compares environments, but the training rows have only one.")
     objective.prepare(
         class_counts=train.counts(train.label, outputs) if task.problem_type == CLASSES else None,
         environment_counts=environments,

@@ -196,8 +196,8 @@ def check_environment(objective: Objective, environment: Tensor | None) -> Tenso
     """
     if environment is None:
         raise OochubError(
-            f"{type(objective).__name__} compares environments and got none. Pass environment=, int64 (n,), one number "
-            "a row; in a RobustTrainer set environment_column to the column that holds them."
+            f"{type(objective).__name__} compares environments but got none. Pass environment=, int64 (n,), one "
+            "number per row; in a RobustTrainer set environment_column to the column that holds them."
         )
     return environment
 

@@ -270,7 +270,7 @@ def _check_validation(args: RobustTrainingArguments, eval_dataset: Any, held_out
     """The validation split that is measured, None for none, as the arguments say."""
     if held_out is not None and (args.eval_strategy == "no" or args.keeps_last):
         name = "eval_strategy='no'" if args.eval_strategy == "no" else "load_best_model_at_end=False"
-        raise OochubError(f"hold_out keeps rows that choose the epoch, and {name} chooses none. Leave one of them out.")
+        raise OochubError(f"hold_out keeps rows that choose the epoch, but {name} chooses none. Leave one of them out.")
     if args.eval_strategy == "no":
         return None
     asked = {"eval_strategy='epoch'": args.eval_strategy, "load_best_model_at_end=True": args.load_best_model_at_end}

@@ -120,8 +120,9 @@ class EnvironmentSampler(EpochSampler):
             )
         if batch_size % self._chosen:
             raise OochubError(
-                f"A batch of {batch_size} rows (per_device_train_batch_size x processes) cannot hold equally many of "
-                f"{self._chosen} environments. Take a multiple of {self._chosen}, or set environments_per_batch."
+                f"A batch of {batch_size} rows (per_device_train_batch_size x processes) cannot hold equally many "
+                f"rows of {self._chosen} environments. Use a multiple of {self._chosen}, or set "
+                "environments_per_batch."
             )
         self._batch_size = batch_size
         super().__init__(math.ceil(len(codes) / batch_size) * batch_size, seed=seed)
@@ -210,7 +211,7 @@ def make_sampler(
     label = np.asarray(label)
     if label.ndim != 1 or label.dtype.kind != "i":
         raise OochubError(
-            f"sampler={name!r} needs one class per row. Take uniform, environment_balanced or environments."
+            f"sampler={name!r} needs one class per row. Use uniform, environment_balanced or environments."
         )
     codes = label if name == "class_balanced" else number_groups(label, environment)
     return WeightedSampler(compute_power_weights(codes, power), seed=seed)

@@ -32,7 +32,7 @@ def class_audit(
     Args:
         order: "3.2" as Section 3.2 names the filters, "H" as Appendix H does, which looks at sister classes only; or
             names of `FILTERS` in any order, as a sequence or with commas between them.
-        candidates: "winter21" or "fall11", the lists of ImageNet-21K-P; a file with a wnid a line; or wnids.
+        candidates: "winter21" or "fall11", the lists of ImageNet-21K-P; a file with one wnid per line; or wnids.
         wordnet: WordNet 3.0's folder, to read it all; None takes the facts that come with oochub, which hold the two
             lists.
 
@@ -80,7 +80,7 @@ def _order(order: str | Sequence[str]) -> tuple[str, ...]:
         if name not in FILTERS:
             raise unknown_name("filter or order of filters", name, [*ORDERS, *FILTERS])
     if len(set(names)) != len(names):
-        raise OochubError(f"A filter stands twice in {', '.join(names)}. Name each once.")
+        raise OochubError(f"A filter occurs twice in {', '.join(names)}. Name each once.")
     return names
 
 
@@ -90,13 +90,15 @@ def _read_candidates(candidates: str | Path | Iterable[str]) -> list[str]:
     if isinstance(candidates, str | Path):
         file = Path(candidates).expanduser()
         if not file.exists():
-            raise OochubError(f"Candidates are {' or '.join(_POOLS)}, or a file with a wnid a line; got {candidates}.")
+            raise OochubError(
+                f"Candidates must be {' or '.join(_POOLS)}, or a file with one wnid per line; got {candidates}."
+            )
         candidates = read_text(file).split()
     wnids = list(candidates)
     wrong = [wnid for wnid in wnids if not _WNID.fullmatch(wnid)]
     if wrong or not wnids:
         got = repr(wrong[0]) if wrong else "none"
-        raise OochubError(f"A candidate is a wnid, n and 8 digits, as n02925009; got {got}.")
+        raise OochubError(f"A candidate must be a wnid, n and 8 digits, as n02925009; got {got}.")
     if len(set(wnids)) != len(wnids):
         twice = next(wnid for wnid in wnids if wnids.count(wnid) > 1)
         raise OochubError(f"{twice} is a candidate twice. Name each class once.")

@@ -52,7 +52,7 @@ def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]
     if isinstance(models, str | Path):
         path = Path(models).expanduser()
         if path.suffix in _LISTS and not path.exists():
-            raise OochubError(f"No list of models at {path}. Write one: a model folder or Hub id a line.")
+            raise OochubError(f"There is no list of models at {path}. Write one: one model folder or Hub id per line.")
         if not path.exists() or path.is_dir():
             return _parse_models([("", str(models))])
         lines = [
@@ -60,7 +60,7 @@ def read_models(models: str | Path | Iterable[str | Path]) -> list[StudiedModel]
         ]
         names = [(where, line) for where, line in lines if line]
         if not names:
-            raise OochubError(f"{path} names no model. Write a model folder or Hub id a line; # begins a comment.")
+            raise OochubError(f"{path} names no model. Write one model folder or Hub id per line; # begins a comment.")
         return _parse_models(names, f"{path}: ")
     named = [("", str(model)) for model in models]
     if not named:
@@ -123,7 +123,7 @@ def _parse_models(lines: Iterable[tuple[str, str]], file: str = "") -> list[Stud
 def _refuse(wrong: list[str], file: str = "") -> None:
     if wrong:
         faults = "; ".join(wrong[:5]) + (f"; and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-        raise OochubError(f"{file}{faults}. Nothing was started; mend or leave out what is named.")
+        raise OochubError(f"{file}{faults}. Nothing was started; correct or leave out what is named.")
 
 
 def _find_fault(line: str) -> str | None:

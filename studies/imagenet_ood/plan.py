@@ -166,8 +166,8 @@ def make_plan(
             raise unknown_name("table", name, TABLES)
     if random < 0 or ("random" in names) != bool(random):
         raise OochubError(
-            "The table random needs random copies (--random 5, as in the paper), and they need it; "
-            f"got {random} copies and the tables {', '.join(names)}."
+            f"The table random and random copies (--random 5, as in the paper) need each other; got {random} copies "
+            f"and the tables {', '.join(names)}."
         )
     if sets is not None and pairs is not None:
         named, left_out = choose_wording("pairs=", "--pair"), choose_wording("sets=", "--image-set")
@@ -258,7 +258,7 @@ def _check_odin(plan: Plan) -> None:
     perturbations = {tuple(perturbation([key]).values()) for key in keys} - {()}
     if len(perturbations) > 1:
         raise OochubError(
-            f"Predictions hold one perturbation of ODIN, and {len(perturbations)} were asked for: "
+            f"Predictions hold one perturbation of ODIN, but {len(perturbations)} were requested: "
             f"{', '.join(dict.fromkeys(key for key in keys if perturbation([key])))}. Use another --out for each."
         )
 

@@ -56,9 +56,9 @@ def review_queue(ood: Predictions, reference: Predictions, *, top: int = 1000) -
     [['b', 'v', 'tench'], ['a', 'v', 'tench']]
     """
     if top < 1:
-        raise OochubError(f"top is the number of images to review, 1 or more; got {top}.")
+        raise OochubError(f"top must be the number of images to review, 1 or more; got {top}.")
     if ood.metadata.model != reference.metadata.model:
-        raise OochubError("These predictions are of two models. Predict both sets with the same one.")
+        raise OochubError("These predictions come from two models. Predict both sets with the same one.")
     if (reference.label < 0).any():
         raise OochubError(
             f"{(reference.label < 0).sum():,} of the ID images are outside the label set. Give the OOD predictions "

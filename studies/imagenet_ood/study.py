@@ -198,7 +198,7 @@ def _find_given_reference(
         return None
     if len(listed) > 1 or plan.random or rows is not None:
         raise OochubError(
-            "A file of predictions is of one model. For several models or random copies, or to draw rows, give "
+            "A file of predictions belongs to one model. For several models or random copies, or to draw rows, give "
             "--reference BENCHMARK/CONFIG, or leave it out: the training images of ImageNet."
         )
     if not Path(reference).exists():

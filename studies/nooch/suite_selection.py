@@ -50,7 +50,7 @@ def suite_selection(
     [['cow', True, ''], ['sheep', False, 'similar to cow'], ['kite', False, 'fewer than 50 hard positives']]
     """
     if size < 1 or minimum < 0:
-        raise OochubError(f"size is at least 1 and minimum at least 0, got {size} and {minimum}.")
+        raise OochubError(f"size must be at least 1 and minimum at least 0, got {size} and {minimum}.")
     ranking = _rank_models([losses] if isinstance(losses, pd.DataFrame) else list(losses))
     known = set(ranking["task"])
     for name in (name for pair in similar for name in pair if similar is not SIMILAR):

@@ -153,7 +153,7 @@ def verify_nooch(
         for criterion in criteria
     }
     if contexts not in ("computed", "published"):
-        raise OochubError(f"contexts is 'computed' or 'published', got {contexts!r}.")
+        raise OochubError(f"contexts must be 'computed' or 'published', got {contexts!r}.")
     images = NoochImages.read(folder, splits=splits)
     if encoder:
         images.embed(encoder)

@@ -62,7 +62,8 @@ def cub_images(folder: Path, segmentations: Path) -> list[CubImage]:
         image = CubImage(number, file, split_of[number] == "training")
         if not image.species or file.count("/") != 1:
             raise OochubError(
-                f"{table.file}, line {line}: an image lies in the folder of its species, as 087.Mallard/, got {file!r}."
+                f"{table.file}, line {line}: an image must lie in the folder of its species, as 087.Mallard/, got "
+                f"{file!r}."
             )
         images.append(image)
     masks = MetadataTable(file=table.file, columns={"mask": [each.mask for each in images]}, lines=table.lines)

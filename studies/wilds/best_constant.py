@@ -54,7 +54,7 @@ def best_constant(predictions: Any, declared: Benchmark) -> float:
         return _find_best_boxes(metric, label, group)
     if kind != "classes":
         raise OochubError(
-            f"There is no constant predictor of {kind}. One is known of classes, labels, number, boxes and tokens."
+            f"There is no constant predictor for {kind}. There is one for classes, labels, number, boxes and tokens."
         )
     if isinstance(side, GroupsOfRows):
         groups, every = side.rows_of_groups(columns), predictions.label

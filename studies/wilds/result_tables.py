@@ -192,16 +192,16 @@ def _group_by_run(reports: Sequence[Report]) -> Mapping[tuple[str, str], Mapping
     for number, report in enumerate(reports, 1):
         name, objective = report.benchmark.name, report.model.objective
         if name != "wilds":
-            raise OochubError(f"Report {number} is of {name}, and these tables are of wilds. Leave it out.")
+            raise OochubError(f"Report {number} is on {name}, but these tables are for wilds. Leave it out.")
         if not objective:
             raise OochubError(
-                f"Report {number} does not say how its model was trained, and these tables are of methods. Train with "
-                "`oochub train`, or set it beside others with `oochub compare`."
+                f"Report {number} does not say how its model was trained, but these tables compare methods. Train "
+                "with `oochub train`, or compare it with others with `oochub compare`."
             )
         of_seeds = found.setdefault((report.benchmark.config, objective), {})
         if report.model.seeds in of_seeds:
             raise OochubError(
-                f"Two reports are of {objective} on {report.benchmark.config} with seed "
+                f"Two reports are on {objective} on {report.benchmark.config} with seed "
                 f"{', '.join(map(str, report.model.seeds)) or 'none'}. Leave one out."
             )
         of_seeds[report.model.seeds] = report

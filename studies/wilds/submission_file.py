@@ -73,7 +73,7 @@ class SubmissionFile:
                 'one line per image: {"boxes": [[x1, y1, x2, y2], ...], "scores": [...]}.'
             )
         if match["suffix"] not in (".csv", ".jsonl"):
-            raise OochubError(f"{path}: a prediction file is .csv, or of boxes .jsonl, got {match['suffix']}.")
+            raise OochubError(f"{path}: a prediction file must be .csv, or .jsonl for boxes, got {match['suffix']}.")
         file = cls(path=path, data_set=match["data_set"], split=match["split"], replicate=match["replicate"])
         if file.config not in known:
             names = sorted({each.partition("_fold_")[0].replace("_", "-") for each in known})
@@ -181,11 +181,11 @@ class SubmissionFile:
                 detection_accuracies([content["boxes"]], [content["scores"]], [()])
                 numbers = [*content["scores"], *(number for box in content["boxes"] for number in box)]
                 if not {type(number) for number in numbers} <= {int, float}:
-                    raise TypeError("texts, true and false are no numbers")
+                    raise TypeError("texts, true and false are not numbers")
             except (TypeError, KeyError, OochubError) as error:
                 said = str(error).replace(", at row 0", "").replace(" at row 0", "")
                 raise OochubError(
-                    f"{place}: it must be {{'boxes': a list of [x1, y1, x2, y2], 'scores': a number each}} ({said})."
+                    f"{place}: it must be {{'boxes': a list of [x1, y1, x2, y2], 'scores': one number each}} ({said})."
                 ) from error
             box = np.array(content["boxes"], np.float32).reshape(-1, 4)
             score = np.array(content["scores"], np.float32)

@@ -96,7 +96,7 @@ def _find_files(folder: Path) -> list[SubmissionFile]:
     for file in files:
         key = (file.data_set, file.split, file.replicate)
         if key in seen:
-            raise OochubError(f"{seen[key]} and {file.path} are of one split and replicate. Remove one of them.")
+            raise OochubError(f"{seen[key]} and {file.path} are for the same split and replicate. Remove one of them.")
         seen[key] = file.path
     return files
 

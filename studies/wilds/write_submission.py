@@ -33,7 +33,7 @@ def write_submission(
     """
     if not re.fullmatch(r"seed:[0-9]{1,9}", replicate):
         name = choose_wording("replicate=", "--replicate")
-        raise OochubError(f"{name} is seed:0, seed:1, ..., got {replicate!r}.")
+        raise OochubError(f"{name} must be seed:0, seed:1, ..., got {replicate!r}.")
     checked = [(each, *_check_predictions(each, replicate)) for each in predictions]
     written = []
     for each, data_set, run in checked:
@@ -55,7 +55,7 @@ def _check_predictions(predictions: Predictions, replicate: str) -> tuple[str, s
     name, is_fold, fold = config.partition("_fold_")
     if predictions.metadata.benchmark != "wilds" or "mixed" in name:
         raise OochubError(
-            f"These predictions are of {predictions.metadata.benchmark}/{config}, and prediction files are of the "
+            f"These predictions are for {predictions.metadata.benchmark}/{config}, but prediction files are for the "
             "official splits of wilds. Predict on wilds/iwildcam, for example."
         )
     return name.replace("_", "-"), f"fold:{fold.upper()}" if is_fold else replicate
@@ -69,8 +69,8 @@ def _order_officially(predictions: Predictions, split: str, rows: Any) -> np.nda
     missing = [each for each in ids if each not in place]
     if missing:
         raise OochubError(
-            f"The split {split} of {predictions.metadata.config} has {len(ids):,} rows, and the predictions lack "
-            f"{len(missing):,} of them, first row {missing[0]} of the raw table. Predict on all of it, without --limit."
+            f"The split {split} of {predictions.metadata.config} has {len(ids):,} rows, but the predictions lack "
+            f"{len(missing):,} of them, first row {missing[0]} of the raw table. Predict all of it, without --limit."
         )
     return np.array([place[each] for each in ids])
 

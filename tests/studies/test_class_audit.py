@@ -288,7 +288,7 @@ def test_reader_says_what_is_wrong(tmp_path, text, message):
     ("wrong", "message"),
     [
         ({"order": "3.3"}, "Allowed: 3.2, H, covariate_shift"),
-        ({"order": "organism,organism"}, "stands twice"),
+        ({"order": "organism,organism"}, "occurs twice"),
         ({"candidates": "winter22"}, "winter21 or fall11, or a file"),
         ({"candidates": ["02925009"]}, "n and 8 digits"),
         ({"candidates": []}, "got none"),

@@ -98,7 +98,7 @@ def test_the_whole_of_cub_gives_the_releases_numbers():
     paper = waterbird_rows(images, places, species="paper")
     changed = {image.species for image, one, two in zip(images, rows, paper, strict=True) if one.y != two.y}
     assert changed == {"Eastern_Towhee", "Western_Meadowlark", "Western_Wood_Pewee"}
-    with pytest.raises(oochub.OochubError, match="birds stand before water, and there are 3 images of it"):
+    with pytest.raises(oochub.OochubError, match="birds stand in front of water, but there are 3 images of it"):
         waterbird_rows(images, places | {"water": ["/o/1.jpg", "/o/2.jpg", "/o/3.jpg"]})
 
 
@@ -120,7 +120,7 @@ def test_a_pasted_bird_by_hand():
     assert pasted_bird(bird, nothing, tall).tobytes() == tall.crop((0, 3, 4, 7)).tobytes()
     small = Image.fromarray(rng.integers(0, 256, (2, 2, 3), np.uint8))
     assert pasted_bird(bird, nothing, small).tobytes() == small.resize((4, 4), Image.Resampling.LANCZOS).tobytes()
-    with pytest.raises(oochub.OochubError, match=r"the mask has \(4, 3\) pixels and the image \(4, 4\)"):
+    with pytest.raises(oochub.OochubError, match=r"the mask has \(4, 3\) pixels, but the image has \(4, 4\)"):
         pasted_bird(bird, Image.new("L", (4, 3)), place)
 
 
@@ -179,7 +179,7 @@ _WRONG = {
     "no ocean": (lambda root: shutil.rmtree(root / "places365/data_large/o/ocean"), r"category o/ocean in .*ocean"),
     "few places": (
         lambda root: [path.unlink() for path in root.glob("places365/data_large/[ol]/**/000000[0-2]*.jpg")],
-        r"birds stand before water, and there are 2 images",
+        r"birds stand in front of water, but there are 2 images",
     ),
     "a mask of another size": (
         lambda root: Image.new("L", (3, 3)).save(root / f"CUB_200_2011/segmentations/{_BIRD}.png"),

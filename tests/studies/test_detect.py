@@ -395,7 +395,7 @@ def test_wrong_words_are_said_before_anything_starts(models, imagenet, tmp_path,
     empty.write_text("# nothing\n")
     (tmp_path / "bare").mkdir()
     cases = [
-        ([tmp_path / "absent.txt", *rest], "No list of models"),
+        ([tmp_path / "absent.txt", *rest], "There is no list of models"),
         ([empty, *rest], "names no model"),
         ([broken, *rest], "line 2: 'not a model' is neither"),
         ([broken, *rest], "line 3: "),

@@ -462,7 +462,7 @@ def test_the_command_stops_before_slow_steps(run, cars, tmp_path, monkeypatch):
         ((tmp_path / "erm.parquet", *out, "--data-dir", tmp_path / "none"), "data_dir is not a folder"),
     ]
     Predictions(erm.table, replace(erm.metadata, benchmark="spawrious")).save(tmp_path / "other.parquet")
-    cases.append(((tmp_path / "other.parquet", *out), "is of spawrious. A gallery is of a task of nooch"))
+    cases.append(((tmp_path / "other.parquet", *out), "for spawrious, but a gallery needs a task of nooch"))
     for words, message in cases:
         code, output, err = run(*words)
         assert code == 2 and message in err and not output, (words, err)

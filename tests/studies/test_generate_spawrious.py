@@ -265,7 +265,7 @@ def test_what_is_fit(caption: str, paper: bool, released: bool) -> None:
         ({"backgrounds": ("sea",)}, "No background named 'sea'"),
         ({"repeats": (2,)}, "No repeat named '2'"),
         ({"breeds": ("corgi", "corgi")}, "each breed once"),
-        ({"breeds": ()}, "one at least"),
+        ({"breeds": ()}, "at least one"),
         ({"dtype": "int8"}, "No dtype"),
         ({"form": "code"}, "'paper' or 'released'"),
         ({"prompts": 73}, "There are 72 prompts"),

@@ -149,7 +149,7 @@ def test_boxes_are_lines_of_json(tmp_path):
     [
         ("iwildcam_test.csv", "is not the name of a prediction file, such as iwildcam_split:test"),
         ("iwildcams_split:test_seed:0_epoch:best_pred.csv", "iwildcam"),
-        ("iwildcam_split:test_seed:0_epoch:best_pred.txt", "is .csv, or of boxes .jsonl"),
+        ("iwildcam_split:test_seed:0_epoch:best_pred.txt", "must be .csv, or .jsonl for boxes"),
     ],
 )
 def test_a_wrong_name_is_said(name, message):
@@ -163,7 +163,7 @@ def test_a_folder_without_files_and_a_split_twice_are_said(raw, run, tmp_path):
     lines = [0] * len(_truth(raw, "val"))
     _file(tmp_path / "files", "val", "seed:0", lines)
     _file(tmp_path / "files" / "again", "val", "seed:0", lines)
-    assert "are of one split and replicate" in run("files", "--data-dir", raw, "--out", "scored")[2]
+    assert "are for the same split and replicate" in run("files", "--data-dir", raw, "--out", "scored")[2]
     _file(tmp_path / "short", "val", "seed:0", lines[1:])
     assert f"has {len(lines) - 1} lines" in run("short", "--data-dir", raw, "--out", "scored")[2]
     assert not (tmp_path / "scored").exists()
@@ -189,7 +189,7 @@ def test_predictions_are_written_in_the_order_of_the_raw_table(raw, run, tmp_pat
     file = tmp_path / "written" / "iwildcam" / "iwildcam_split:test_seed:2_epoch:best_pred.csv"
     assert [int(line) for line in file.read_text().splitlines()] == answers[::-1].tolist()
     assert f"lack 1 of them, first row {rows[-1]}" in run("short.parquet", "--data-dir", raw, "--out", "other")[2]
-    assert "is seed:0, seed:1" in run("whole.parquet", "--replicate", "2", "--data-dir", raw, "--out", "other")[2]
+    assert "must be seed:0, seed:1" in run("whole.parquet", "--replicate", "2", "--data-dir", raw, "--out", "other")[2]
 
 
 def test_fmow_has_the_worst_region_and_the_worst_year():

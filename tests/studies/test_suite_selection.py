@@ -114,7 +114,7 @@ def test_seeds_are_averaged_and_must_agree():
     assert result["gap"].tolist() == pytest.approx([0.6, 0.3])
     with pytest.raises(oochub.OochubError, match="different examples"):
         suite_selection([item, _losses([("car", 0.5, 61, 60), ("cow", 0.3, 60, 60)])])
-    with pytest.raises(oochub.OochubError, match="size is at least 1"):
+    with pytest.raises(oochub.OochubError, match="size must be at least 1"):
         suite_selection(item, size=0)
     with pytest.raises(oochub.OochubError, match="'sheeep'"):
         suite_selection(item, similar=[("sheeep", "cow")])

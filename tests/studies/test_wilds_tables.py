@@ -62,7 +62,7 @@ def test_numbers_in_and_out_of_distribution_are_those_of_the_papers_kind():
 def test_wrong_reports_are_said():
     with pytest.raises(OochubError, match="no reports"):
         result_tables([])
-    with pytest.raises(OochubError, match="Two reports are of erm on fmow with seed 0"):
+    with pytest.raises(OochubError, match="Two reports are on erm on fmow with seed 0"):
         result_tables([report("fmow", 0.9, 0.4), report("fmow", 0.9, 0.5)])
     with pytest.raises(OochubError, match="Report 1 is of spawrious"):
         result_tables([reports.read(reports.spawrious_report())])
@@ -181,7 +181,7 @@ def test_best_constants_by_hand():
         logits=logits, label=[0, 0, 0, 1, 1], class_names=names, region=regions, group=regions
     )
     assert best_constant(grouped, declared.of("fmow")) == pytest.approx(1 / 3)  # of class a: all of Asia, 1/3 of Africa
-    with pytest.raises(OochubError, match="no constant predictor of masks"):
+    with pytest.raises(OochubError, match="no constant predictor for masks"):
         from dataclasses import replace
 
         best_constant(rows, replace(declared.of("rxrx1"), output="masks"))

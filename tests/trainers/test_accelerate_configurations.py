@@ -110,7 +110,7 @@ def test_who_moves_single_weights_is_refused(kind: DistributedType, tmp_path: Pa
 def test_a_run_asks_before_it_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = trainer_of(tmp_path / "run", made_split(32, 1), objective="fish", sampler="environments")
     monkeypatch.setattr(Accelerator, "distributed_type", DistributedType.FSDP)
-    with pytest.raises(OochubError, match="fish needs the whole model in each process, and fsdp keeps it in shards"):
+    with pytest.raises(OochubError, match="fish needs the whole model in each process, but fsdp keeps it in shards"):
         trainer.train()
     assert not (tmp_path / "run" / "checkpoints").exists()
 

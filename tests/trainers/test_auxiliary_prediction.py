@@ -204,11 +204,11 @@ def test_two_processes_equal_one(tmp_path: Path) -> None:
         ({"auxiliary_column": "same"}, "is the same in all training rows"),
         ({"auxiliary_column": "gap"}, "must hold finite numbers"),
         ({"auxiliary_column": "unknown"}, "Some training rows have no 'unknown'"),
-        ({"auxiliary_column": "ragged"}, "as many numbers in each row"),
-        ({"auxiliary_column": "words", "objective": "mixup"}, "Mixup mixes rows or steps by itself"),
-        ({"auxiliary_column": "words", "objective": "fish"}, "Fish mixes rows or steps by itself"),
+        ({"auxiliary_column": "ragged"}, "the same number of numbers in each row"),
+        ({"auxiliary_column": "words", "objective": "mixup"}, "Mixup mixes rows or takes its own steps"),
+        ({"auxiliary_column": "words", "objective": "fish"}, "Fish mixes rows or takes its own steps"),
         ({"auxiliary_column": "words", "auxiliary_weight": -1}, "auxiliary_weight must be a number, 0 or larger"),
-        ({"auxiliary_weight": 0.5}, "auxiliary_weight=0.5 is of a second head"),
+        ({"auxiliary_weight": 0.5}, "auxiliary_weight=0.5 is only for a second head"),
     ],
 )
 def test_a_mistake_is_named_before_anything_is_written(tmp_path: Path, change: dict[str, Any], said: str) -> None:

@@ -130,7 +130,7 @@ def test_which_objectives_can_be_stacked():
 
 @pytest.mark.parametrize("given", [{"affine_after_blocks": True}, {"auxiliary_column": "group"}])
 def test_options_that_change_the_network_are_no_heads(given):
-    with pytest.raises(oochub.OochubError, match="change features, which stay as they are here"):
+    with pytest.raises(oochub.OochubError, match="change features, but features are fixed here"):
         check_stackable(oochub.get("objective", "erm")(), RobustTrainingArguments(output_dir="x", **given))
 
 

@@ -108,6 +108,6 @@ def test_what_is_wrong_is_named() -> None:
         def forward(self, pixel_values: torch.Tensor) -> Any:
             return type("Output", (), {"logits": self.inner(pixel_values)})
 
-    with pytest.raises(OochubError, match="dfr replaces one last layer with a bias, and Wrapped"):
+    with pytest.raises(OochubError, match="dfr replaces one last layer with a bias, but Wrapped"):
         probe = {"pixel_values": torch.randn(2, 3, 2, 2)}
         oochub.get("objective", "dfr")().examine(Wrapped(), probe, label=torch.zeros(1), environment=torch.zeros(1))

@@ -117,5 +117,5 @@ def test_what_is_wrong_is_named() -> None:
         made("mixup").examine(None, {"input_ids": torch.zeros(2, 4)}, **rows)
     objective = oochub.get("objective", "mixup")(form="domainbed")
     objective.prepare(environment_counts=COUNTS)
-    with pytest.raises(OochubError, match="mixes environments, and there is one"):
+    with pytest.raises(OochubError, match="mixes environments, but there is only one"):
         objective.examine(None, {"pixel_values": torch.zeros(2, 4)}, **rows)

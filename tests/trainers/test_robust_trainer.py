@@ -291,7 +291,7 @@ def test_another_run_in_the_folder_is_named_and_can_be_overwritten(tmp_path: Pat
     changed(out, lambda weights: weights.pop("classifier.1.bias"))
     with pytest.raises(OochubError, match=r"1 weight \(classifier\.1\.bias\) missing"):  # not trained anew in silence
         trainer_of(out, train, learning_rate=0.01).train()
-    for content, words in (('{"objective": ', "not complete JSON"), ("[]", "none of a training run")):
+    for content, words in (('{"objective": ', "not complete JSON"), ("[]", "does not belong to a training run")):
         (out / "recipe.json").write_text(content)
         with pytest.raises(OochubError, match=rf"recipe\.json is {words}"):
             trainer_of(out, train, learning_rate=0.01)
@@ -303,7 +303,9 @@ def test_an_unfinished_run_with_other_arguments_is_named(
     stopped_after(5, monkeypatch)
     with pytest.raises(Stop):
         trainer_of(tmp_path / "run", train).train()
-    with pytest.raises(OochubError, match=r"unfinished run that differs in arguments\.seed .*another --out, or throw"):
+    with pytest.raises(
+        OochubError, match=r"unfinished run that differs in arguments\.seed .*another --out, or discard"
+    ):
         trainer_of(tmp_path / "run", train, seed=1)
 
 
@@ -372,7 +374,7 @@ def out_of_range(train: Dataset) -> Dataset:
         ({"train": lambda d: d.to_iterable_dataset()}, "load without streaming=True"),
         ({"environment_column": "place"}, "no column 'place'"),
         ({"train": lambda d: d.remove_columns("environment"), "objective": "group_dro"}, "Set environment_column"),
-        ({"model": 3}, "The model has 3 classes and the train set 2"),
+        ({"model": 3}, "The model has 3 classes, but the train set has 2"),
         ({"metrics": ("acuracy",)}, "No metric named 'acuracy'. Did you mean 'accuracy'"),
         ({"metrics": ("auc_hard",)}, "'auc_hard' needs challenge"),
         ({"metric_for_best_model": "worst_group"}, r"number for metric_for_best_model.*worst_group\.accuracy"),

@@ -130,7 +130,7 @@ def test_groups_are_pairs_of_class_and_environment() -> None:
 def test_what_cannot_be_sampled_is_named() -> None:
     with pytest.raises(OochubError, match="environments_per_batch=5 is more than the 4 environments"):
         made("environments", environments_per_batch=5)
-    with pytest.raises(OochubError, match=r"A batch of 10 rows .* cannot hold equally many of 4"):
+    with pytest.raises(OochubError, match=r"A batch of 10 rows .* cannot hold equally many rows of 4"):
         made("environments", batch_size=10)
     with pytest.raises(OochubError, match="sampler='class_balanced' needs one class per row"):
         make_sampler("class_balanced", label=np.zeros((4, 2), np.float32), environment=[0] * 4, batch_size=2, seed=0)

@@ -211,7 +211,7 @@ def test_a_detector_trains_predicts_and_is_scored(detector, raw, tmp_path):
             {"model": "resnet-tiny"},
             "draws no boxes, and the rows are of boxes of images. Built-in models for them: yolos-tiny",
         ),
-        ({"arguments": {"augment": "flip"}}, "changes images and not their boxes"),
+        ({"arguments": {"augment": "flip"}}, "changes images but not their boxes"),
     ],
 )
 def test_what_cannot_be_trained_on_boxes_is_said(change, words, detector, raw, tmp_path):

@@ -158,7 +158,7 @@ def test_names_of_labels_come_from_the_build_record() -> None:
 def test_labels_that_are_no_labels_are_refused(tmp_path: Path) -> None:
     for values, message in (
         ([[0.0, 0.5, 1.0]] * 4, "The train set: labels must be 0, 1 or nan"),
-        ([[0.0, 1.0]] + [[0.0, 1.0, 1.0]] * 3, "The model has 3 classes and the train set 2"),
+        ([[0.0, 1.0]] + [[0.0, 1.0, 1.0]] * 3, "The model has 3 classes, but the train set has 2"),
         ([[0.0, 1.0, 1.0]] + [[0.0, 1.0]] * 3, "The train set: labels must be 3 numbers per row"),
         ([[0.0, 1.0, 1.0]] * 3 + [None], "The train set: Every row needs labels"),
     ):
@@ -177,7 +177,7 @@ def missing(names: list[str]) -> Dataset:
 @pytest.mark.parametrize(
     ("data", "change", "message"),
     [
-        (several(20, 1), {"objective": "undersample"}, "Undersample needs one class per row; .* multi_label_classif"),
+        (several(20, 1), {"objective": "undersample"}, "Undersample needs one class per row, but .* multi_label_class"),
         (several(20, 1), {"objective": "jtt"}, "Jtt needs one class per row"),
         (several(20, 1), {"objective": "lisa"}, "Lisa needs one class per row"),
         (several(20, 1), {"objective": "w2d"}, "W2d needs one class per row"),
@@ -186,7 +186,11 @@ def missing(names: list[str]) -> Dataset:
         (several(20, 1), {"metrics": ("worst_group",)}, "'worst_group' cannot be computed: labels here are"),
         (several(20, 1), {"metric_for_best_model": "accuracy"}, "'accuracy' cannot be computed: labels here are"),
         (several(20, 1), {"sampler": "class_balanced"}, "sampler='class_balanced' needs one class per row"),
-        (several(20, 1, environment=None), {"objective": "group_dro"}, "GroupDro compares environments, and the train"),
+        (
+            several(20, 1, environment=None),
+            {"objective": "group_dro"},
+            "GroupDro compares environments, but the training",
+        ),
         (missing(["image"]), {}, "no column 'label' .* or 'labels'"),
         (numbers(20, 1), {}, "the model has 3. Make it with num_labels=1"),
     ],
@@ -200,11 +204,11 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
 
 
 def test_splits_must_have_the_same_kind_of_labels(tmp_path: Path) -> None:
-    with pytest.raises(OochubError, match="validation set has another kind of label"):
+    with pytest.raises(OochubError, match=r"validation set has labels of the kind .*, but"):
         trainer_of(tmp_path / "run", made_split(20, 1), numbers(20, 2), model=with_group_norm())
     with pytest.raises(OochubError, match="The validation set has no column 'labels'"):
         trainer_of(tmp_path / "run", several(20, 1), made_split(20, 2), model=with_group_norm(outputs=3))
-    with pytest.raises(OochubError, match=r"The model has 2 classes and the train set 3 \(red, bright, none\)"):
+    with pytest.raises(OochubError, match=r"The model has 2 classes, but the train set has 3 \(red, bright, none\)"):
         trainer_of(tmp_path / "run", several(20, 1), model=with_group_norm(outputs=2))
 
 

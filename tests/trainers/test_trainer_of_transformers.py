@@ -164,7 +164,7 @@ def test_processing_class_is_the_processor(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"compute_metrics": f1, "metric_for_best_model": "f1"}, "Say greater_is_better"),
+        ({"compute_metrics": f1, "metric_for_best_model": "f1"}, "Set greater_is_better"),
         ({"compute_metrics": lambda _: {"loss": 1.0}}, "compute_metrics gives 'loss'"),
         ({"compute_metrics": lambda _: [1.0]}, "a dict of numbers by name"),
         ({"callbacks": ["stop"]}, "callbacks= takes callbacks as transformers has them"),

@@ -154,7 +154,7 @@ def test_a_size_that_a_model_cannot_take_is_named(tmp_path: Path) -> None:
     vit.save_pretrained(tmp_path / "vit")
     processor.save_pretrained(tmp_path / "vit")
     assert open_backbone(str(tmp_path / "vit"), class_names=["a", "b"], image_size=16)
-    with pytest.raises(OochubError, match="ViTForImageClassification takes images of 16 pixels and no other"):
+    with pytest.raises(OochubError, match="ViTForImageClassification only takes images of 16 pixels"):
         open_backbone(str(tmp_path / "vit"), class_names=["a", "b"], image_size=32)
     with pytest.raises(OochubError, match="image_size must be a whole number of pixels from 16"):
         open_backbone("resnet-tiny", class_names=["a", "b"], image_size=8)

@@ -154,7 +154,7 @@ def test_what_does_not_go_together_is_said(raw, model, tmp_path):
     data = oochub.load("wilds/py150", data_dir=folder)
     with pytest.raises(OochubError, match=r"has the token \d+, but the model knows only those from 0 to 39"):
         oochub.predict(str(small), data, splits=["test"])
-    with pytest.raises(OochubError, match="Take erm, group_dro, irm or coral"):
+    with pytest.raises(OochubError, match="Use erm, group_dro, irm or coral"):
         oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="dfr", data_dir=folder)
     with pytest.raises(OochubError, match="Causirl compares the features of environments"):
         oochub.train("wilds/py150", tmp_path / "run", model=str(model), objective="causirl", data_dir=folder)
@@ -227,7 +227,7 @@ def test_rows_of_several_lengths_train_and_are_validated_as_each_is_alone(tmp_pa
         ({"input_ids": [[3, 4, 5, 9], [7, 8], [2], [1, 2, 3]]}, "The {} set has the token 9, but the model knows"),
         (
             {"input_ids": [[1] * 5], "tokens": [[2] * 5], "kinds": [[0] * 5], "environment": ["a"]},
-            "A row of the {} set has 5 tokens, and the model reads at most 4",
+            "A row of the {} set has 5 tokens, but the model reads at most 4",
         ),
     ],
 )

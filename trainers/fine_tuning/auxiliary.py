@@ -137,7 +137,7 @@ def _number_values(dataset: Any, base: str, place: str, name: str) -> NDArray[np
         raise OochubError(f"Some training rows have no {name!r}. Drop them, or choose another auxiliary_column.")
     lists = [row if isinstance(row, list) else [row] for row in rows]
     if len({len(row) for row in lists}) > 1:
-        raise OochubError(f"auxiliary_column {name!r} must have as many numbers in each row.")
+        raise OochubError(f"auxiliary_column {name!r} must have the same number of numbers in each row.")
     numbers = np.array(lists, np.float64)
     if place:
         if not place.isdigit() or int(place) >= numbers.shape[1]:

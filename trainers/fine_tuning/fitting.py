@@ -62,13 +62,13 @@ def check_detector(model: Any, processor: Any, args: RobustTrainingArguments, *,
     logits, boxes = getattr(said, "logits", None), getattr(said, "pred_boxes", None)
     if boxes is None or logits is None or logits.shape[-1] != model.config.num_labels + 1:
         raise OochubError(
-            f"Boxes need a detector that has DETR's loss, one class more for no object, such as YOLOS or DETR; "
-            f"{type(model).__name__} is none. Take one with model=."
+            "Boxes need a detector with the loss of DETR and one more class for no object, such as YOLOS or DETR; "
+            f"{type(model).__name__} is not one. Use one with model=."
         )
     check_whole_images(processor)
     if args.augment != "none":
         raise OochubError(
-            f"augment={args.augment!r} changes images and not their boxes. Leave it out, or set augment='none'."
+            f"augment={args.augment!r} changes images but not their boxes. Leave it out, or set augment='none'."
         )
 
 
@@ -118,12 +118,14 @@ def check_objective(
     """
     name = type(objective).__name__
     if objective.needs_classes and problem_type != CLASSES:
-        raise OochubError(f"{name} needs one class per row; the labels here are of the kind {problem_type}. Take erm.")
+        raise OochubError(
+            f"{name} needs one class per row, but the labels here are of the kind {problem_type}. Use erm."
+        )
     present = train.environment.unique().numel()
     if present < 2 and (objective.needs_environments or args.sampler in ("environments", "environment_balanced")):
         asks = name if objective.needs_environments else f"sampler={args.sampler!r}"
         raise OochubError(
-            f"{asks} compares environments, and the training set has {present} "
+            f"{asks} compares environments, but the training set has {present} "
             f"({', '.join(train.environment_names[:5])}). Set environment_column to a column with several, among "
             f"{', '.join(train.dataset.column_names)}."
         )
@@ -132,10 +134,10 @@ def check_objective(
     hooks = ("change", "take_step")
     whole = all(getattr(type(objective), hook) is getattr(Objective, hook) for hook in hooks)
     if args.auxiliary_column is not None and not whole:
-        raise OochubError(f"auxiliary_column goes with a loss of whole rows; {name} mixes rows or steps by itself.")
+        raise OochubError(f"auxiliary_column needs a loss of whole rows; {name} mixes rows or takes its own steps.")
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if args.forward != "joint" and processes > 1:
-        raise OochubError(f"forward={args.forward!r} runs in one process, and there are {processes}. Take 'joint'.")
+        raise OochubError(f"forward={args.forward!r} runs in one process, but there are {processes}. Use 'joint'.")
     chosen = choose_sampler(args, train, processes=processes)
     own = objective.sampler(train.label, train.environment, seed=args.seed)
     if not isinstance(chosen, UniformSampler) and own is not None:
@@ -155,7 +157,7 @@ def check_objective(
     except OochubError:
         raise
     except (IndexError, RuntimeError, TypeError, ValueError) as error:
-        raise OochubError(f"{name} cannot serve labels of the kind {problem_type} ({error}). Take erm.") from error
+        raise OochubError(f"{name} cannot serve labels of the kind {problem_type} ({error}). Use erm.") from error
 
 
 def check_tokens(
@@ -174,8 +176,8 @@ def check_tokens(
     """
     if len(objective.shares) > 1 or args.dropout or args.auxiliary_column:
         raise OochubError(
-            f"Tokens are many answers per row: {type(objective).__name__}, dropout= or auxiliary_column= is for one. "
-            "Take erm, group_dro, irm or coral, without these arguments."
+            f"Tokens give many answers per row, but {type(objective).__name__}, dropout= or auxiliary_column= is for "
+            "one. Use erm, group_dro, irm or coral, without these arguments."
         )
     longest = getattr(model.config, "max_position_embeddings", None) or 2**31
     for split, examples in splits.items():
@@ -189,5 +191,5 @@ def check_tokens(
         length = examples.label.shape[1]
         if length > longest:
             raise OochubError(
-                f"A row of the {split} set has {length} tokens, and the model reads at most {longest}. Cut the rows."
+                f"A row of the {split} set has {length} tokens, but the model reads at most {longest}. Cut the rows."
             )

@@ -56,7 +56,7 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
     >>> from oochub.trainers.objectives.fish import Fish
     >>> check_shards(DistributedType.FSDP, Fish(), RobustTrainingArguments(output_dir="x"))
     Traceback (most recent call last):
-    oochub.errors.OochubError: fish needs the whole model in each process, and fsdp keeps it in shards. Use torchrun.
+    oochub.errors.OochubError: fish needs the whole model in each process, but fsdp keeps it in shards. Use torchrun.
     """
     if kind not in _SHARDED:
         return
@@ -64,7 +64,7 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
     if own or args.auxiliary_column is not None:
         name = name_objective(objective) if own else "auxiliary_column"
         raise OochubError(
-            f"{name} needs the whole model in each process, and {kind.value.lower()} keeps it in shards. Use torchrun."
+            f"{name} needs the whole model in each process, but {kind.value.lower()} keeps it in shards. Use torchrun."
         )
 
 

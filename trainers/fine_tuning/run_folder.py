@@ -153,8 +153,8 @@ class RunFolder:
                 yield
         except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises RuntimeError on a full disk
             raise OochubError(
-                f"Could not write in {self.path}: {str(error).splitlines()[0]}. Make room and run the same again: it "
-                "goes on from the last complete checkpoint."
+                f"Could not write in {self.path}: {str(error).splitlines()[0]}. Make room and run the same command "
+                "again: it continues from the last complete checkpoint."
             ) from error
 
     def commit(self, progress: Progress) -> None:
@@ -231,14 +231,14 @@ class RunFolder:
             foreign = [file.name for file in files if not file.name.lstrip(".").startswith("checkpoints")]
             if foreign:
                 raise OochubError(
-                    f"{self.path} holds other files ({', '.join(sorted(foreign)[:5])}) and no training run. "
-                    "Choose another --out."
+                    f"{self.path} holds other files ({', '.join(sorted(foreign)[:5])}) but no training run. Choose "
+                    "another --out."
                 )
         elif earlier != self._settings and not self._overwrite:
             raise OochubError(
                 f"{self.path} holds a{' finished' if self._has_recipe else 'n unfinished'} run that differs in "
-                f"{_list_differences(earlier, self._settings)}. Choose another --out, or "
-                f"throw it away with {choose_wording('overwrite_output_dir=True', '--overwrite')}."
+                f"{_list_differences(earlier, self._settings)}. Choose another --out, or discard it with "
+                f"{choose_wording('overwrite_output_dir=True', '--overwrite')}."
             )
 
 
@@ -248,7 +248,7 @@ def _record(file: Path, part: str | None = None) -> dict[str, Any]:
     if part is not None and isinstance(content, dict):
         content = content.get(part, {})
     if not isinstance(content, dict):
-        raise OochubError(f"{file} is none of a training run. Choose another --out, or remove the folder.")
+        raise OochubError(f"{file} does not belong to a training run. Choose another --out, or remove the folder.")
     return content
 
 

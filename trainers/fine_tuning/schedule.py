@@ -133,8 +133,8 @@ def stage_epochs(shares: Sequence[float], epochs: int) -> list[int]:
     needed = [int(share > 0) for share in shares]
     if epochs < sum(needed):
         raise OochubError(
-            f"The objective trains in {sum(needed)} stages of an epoch or more, and num_train_epochs is {epochs}. Set "
-            f"it to {sum(needed)} or larger; max_steps can shorten each stage."
+            f"The objective trains in {sum(needed)} stages of at least one epoch, but num_train_epochs is {epochs}. "
+            f"Set it to {sum(needed)} or larger; max_steps can shorten each stage."
         )
     lengths: list[int] = []
     for stage, least in enumerate(needed):

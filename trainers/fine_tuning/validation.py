@@ -151,7 +151,9 @@ class Validation:
                 numbers[name] = float(value)
         computed = self._compute_given(logits)
         if twice := [name for name in computed if name in numbers]:
-            raise OochubError(f"compute_metrics gives {twice[0]!r}, a number that there is already. Call it otherwise.")
+            raise OochubError(
+                f"compute_metrics gives {twice[0]!r}, a number that exists already. Give it another name."
+            )
         return numbers | computed
 
     def by_environment(self, logits: NDArray[np.float32]) -> dict[str, float] | None:
@@ -185,7 +187,7 @@ class Validation:
 
         given = self._compute_metrics(EvalPrediction(predictions=logits, label_ids=self._columns["label"]))
         if not isinstance(given, Mapping) or not all(np.ndim(value) == 0 for value in given.values()):
-            raise OochubError(f"compute_metrics returns a dict of numbers by name, got {given!r}.")
+            raise OochubError(f"compute_metrics must return a dict of numbers by name, got {given!r}.")
         return {name.removeprefix("eval_"): float(value) for name, value in given.items()}
 
     def _compute_losses(self, logits: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -221,7 +223,7 @@ class Validation:
         facts = read_facts(self._metrics[metric]) if metric in self._metrics else None
         facts = facts.keys.get(key, facts) if facts else None
         if facts is None or facts.direction == "none":
-            raise OochubError(f"The hub does not know in which direction {name!r} is better. Say greater_is_better.")
+            raise OochubError(f"The hub does not know in which direction {name!r} is better. Set greater_is_better.")
         return facts.direction == "higher"
 
 

@@ -94,8 +94,8 @@ def check_features(objective: Objective, features: Tensor | None) -> Tensor:
     if features is None or features.ndim != 2:
         got = "none" if features is None else f"the shape {tuple(features.shape)}"
         raise OochubError(
-            f"{type(objective).__name__} compares the features of environments, float (n, d), and got {got}. Pass "
-            "features=, what the model's last layer sees."
+            f"{type(objective).__name__} compares the features of environments, float (n, d), but got {got}. Pass "
+            "features=, the inputs of the model's last layer."
         )
     return features
 

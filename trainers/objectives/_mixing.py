@@ -27,7 +27,7 @@ class Mixing(Objective):
         """Refuses what is not images; see `Objective.examine`."""
         if "pixel_values" not in probe:
             raise OochubError(
-                f"{type(self).__name__} mixes images; tokens cannot be mixed. Take another objective for texts."
+                f"{type(self).__name__} mixes images; tokens cannot be mixed. Use another objective for texts."
             )
 
     def forward(

@@ -76,9 +76,7 @@ class Dfr(Objective):
         """Refuses a model whose last layer cannot be replaced; see `Objective.examine`."""
         head = find_head_layers(model, probe)
         if len(head) != 1 or not isinstance(head[0].bias, nn.Parameter):
-            raise OochubError(
-                f"dfr replaces one last layer with a bias, and {type(model).__name__} has not such a one."
-            )
+            raise OochubError(f"dfr replaces one last layer with a bias, but {type(model).__name__} has no such layer.")
 
     def next_stage(self, clean: CleanPass, training: TrainingStep) -> None:
         """Fits the new last layer; see `Objective.next_stage`."""

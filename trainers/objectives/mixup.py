@@ -63,7 +63,9 @@ class Mixup(Mixing):
         """Refuses texts and single environments; see `Objective.examine`."""
         super().examine(model, probe, label=label, environment=environment)
         if self.form and environment.unique().numel() < 2:
-            raise OochubError("Mixup(form='domainbed') mixes environments, and there is one. Set environment_column.")
+            raise OochubError(
+                "Mixup(form='domainbed') mixes environments, but there is only one. Set environment_column."
+            )
 
     def change(self, batch: Batch, draws: np.random.Generator) -> Batch:
         """The batch with its rows mixed; see `Objective.change`."""

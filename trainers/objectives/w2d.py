@@ -67,8 +67,8 @@ def _find_map(model: Any, probe: Mapping[str, Tensor]) -> str:
             if matters.float().mean() > 0.5:
                 return where
     raise OochubError(
-        f"{type(model).__name__} has no map of features, (n, channels, height, width) or (n, tokens, channels), before "
-        "its last layer. Take another objective."
+        f"{type(model).__name__} has no map of features, (n, channels, height, width) or (n, tokens, channels), "
+        "before its last layer. Use another objective."
     )
 
 
@@ -219,7 +219,7 @@ class W2d(Objective):
     def examine(self, model: Any, probe: Mapping[str, Tensor], *, label: Tensor, environment: Tensor) -> None:
         """Finds the map, and refuses texts; see `Objective.examine`."""
         if "pixel_values" not in probe:
-            raise OochubError("W2d hides parts of images. Take another objective for texts.")
+            raise OochubError("W2d hides parts of images. Use another objective for texts.")
         self._map = _find_map(model, probe)
 
     def take_step(self, batch: Batch, training: TrainingStep) -> Step:

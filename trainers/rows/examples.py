@@ -120,7 +120,7 @@ def _check_lengths(dataset: Any, split: str, names: list[str]) -> None:
     given, asked = (pc.fill_null(pc.list_value_length(table[name]), 0).to_numpy() for name in names)
     for row in np.flatnonzero(given != asked)[:1]:
         raise OochubError(
-            f"Row {row} of the {split} set has {given[row]} {names[0]} and {asked[row]} {names[1]}. Give each of its "
+            f"Row {row} of the {split} set has {given[row]} {names[0]} but {asked[row]} {names[1]}. Give each of its "
             f"{names[0]} the token that comes next, -100 where nobody asks."
         )
 

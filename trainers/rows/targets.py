@@ -86,16 +86,16 @@ def read_targets(dataset: Any, task: Task, *, split: str, names: Sequence[str]) 
     own = find_task(dataset)
     if own.problem_type != task.problem_type:
         raise OochubError(
-            f"The {split} set has another kind of label ({own.problem_type}) than the training set "
-            f"({task.problem_type}). Use splits of one data set."
+            f"The {split} set has labels of the kind {own.problem_type}, but the training set of the kind "
+            f"{task.problem_type}. Use splits of one data set."
         )
     if own.problem_type != NUMBER and own.names is not None and len(own.names) != len(names):
         raise OochubError(
-            f"The model has {len(names)} classes and the {split} set {len(own.names)} "
+            f"The model has {len(names)} classes, but the {split} set has {len(own.names)} "
             f"({', '.join(own.names[:10])}). Make the model with num_labels={len(own.names)}."
         )
     if task.problem_type == NUMBER and len(names) != 1:
-        raise OochubError(f"A number needs one output, and the model has {len(names)}. Make it with num_labels=1.")
+        raise OochubError(f"A number needs one output, but the model has {len(names)}. Make it with num_labels=1.")
     if task.problem_type == BOXES:
         return _read_box_targets(dataset, split=split)
     if task.problem_type == LABELS:
@@ -156,7 +156,7 @@ def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
     missing = [name for name in _NEEDED if name not in dataset.column_names]
     if missing:
         raise OochubError(
-            f"Boxes are in pixels, and the {split} set does not say how large its images are: it has no column "
+            f"Boxes are in pixels, but the {split} set does not say how large its images are: it has no column "
             f"{' and '.join(missing)}. Add the columns width and height, in pixels."
         )
     kind, present = get_output("boxes"), "categories" in dataset.column_names
@@ -172,7 +172,7 @@ def _read_box_targets(dataset: Any, *, split: str) -> torch.Tensor:
     sizes = np.stack([table.column(name).to_numpy() for name in _NEEDED], axis=1).astype(np.float64)
     for row, (boxes, own, size) in enumerate(zip(truth, classes, sizes, strict=True)):
         if len(own) != len(boxes):
-            raise OochubError(f"Row {row} of the {split} set has {len(boxes)} boxes and {len(own)} categories.")
+            raise OochubError(f"Row {row} of the {split} set has {len(boxes)} boxes but {len(own)} categories.")
         if boxes:
             corners = np.array(boxes) / np.tile(size, 2)
             targets[row, : len(boxes), 0] = own

@@ -107,7 +107,7 @@ def detect(
     if result.failed:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in result.failed.items())
         count = f"{len(result.failed)} model{'s' if len(result.failed) > 1 else ''} failed"
-        raise OochubError(f"{count} and stand in no table. {reasons} The same command tries again.")
+        raise OochubError(f"{count} and are in no table. {reasons} The same command tries again.")
 
 
 def _pair(words: str) -> tuple[str, str]:

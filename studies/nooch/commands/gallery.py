@@ -60,7 +60,9 @@ def gallery(
     def read(path: Path) -> Predictions:
         loaded = Predictions.load(path)
         if loaded.metadata.benchmark != "nooch":
-            raise OochubError(f"{path} is of {loaded.metadata.benchmark}. A gallery is of a task of nooch.")
+            raise OochubError(
+                f"{path} holds predictions for {loaded.metadata.benchmark}, but a gallery needs a task of nooch."
+            )
         return task_of(loaded, task) if task else loaded  # type: ignore[no-any-return]
 
     models = [read(path) for path in predictions]

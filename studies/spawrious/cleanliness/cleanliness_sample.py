@@ -88,7 +88,7 @@ def cleanliness_sample(
     wanted = shared + raters * own
     if wanted > len(rows):
         raise OochubError(
-            f"{raters} pages of {images} images take {wanted:,}, and there are {len(rows):,}. Ask for fewer: "
+            f"{raters} pages of {images} images need {wanted:,}, but there are {len(rows):,}. Ask for fewer: "
             "--raters, --images."
         )
     ids = sorted(rows)

@@ -104,11 +104,11 @@ def checked_job(plan: GenerationPlan, number: int, images: int) -> Job:
         OochubError: A plan of several folders, a number that is none of the 72, or no image.
     """
     if len(plan.folders()) != 1:
-        raise OochubError("A check is of one prompt: give one breed, one background and one repeat.")
+        raise OochubError("A check covers one prompt: give one breed, one background and one repeat.")
     job = next((job for job in replace(plan, prompts=72).jobs() if job.number == number), None)
     if job is None or images < 1:
         raise OochubError(
-            f"{choose_wording('number', '--number')} is a prompt of the 72, from 0 to 71, and "
+            f"{choose_wording('number', '--number')} must be a prompt of the 72, from 0 to 71, and "
             f"{choose_wording('images', '--images')} 1 or more; got {number} and {images}."
         )
     return job

@@ -63,7 +63,7 @@ def prompt_verdict(pictures: Sequence[TriedImage], decisions: Decisions) -> Prom
     'accepted'
     """
     if len({picture.prompt for picture in pictures}) != 1:
-        raise OochubError("A verdict is on the images of one prompt. Give those of one, and one image at least.")
+        raise OochubError("A verdict covers the images of one prompt. Give those of one, at least one image.")
     check_known(decisions, {"image": {picture.file for picture in pictures}}, "of this prompt")
     answers = {each.id: each.decision for each in decisions.values() if each.decision != "open"}
     files = {

@@ -65,13 +65,13 @@ def compose(
 
     if (composition is None) == (search is None):
         raise OochubError(
-            "Give one of both: a composition, oochub spawrious compose FILE.toml (or a challenge, o2o_hard), or "
+            "Give one of two: a composition, oochub spawrious compose FILE.toml (or a challenge, o2o_hard), or "
             "--search N."
         )
     options = raw.options or {}
     if composition is not None:
         if form or model or seed:
-            raise OochubError("--form, --model and --seed are of the search: leave them out, or give --search N.")
+            raise OochubError("--form, --model and --seed are for the search: leave them out, or give --search N.")
         _compose(composition, out, as_json, data_dir=raw.data_dir, options=options, num_proc=num_proc)
     elif search is not None:
         if out is None or model is None:
@@ -80,7 +80,7 @@ def compose(
                 "microsoft/resnet-50, and --out FOLDER."
             )
         if num_proc is not None:
-            raise OochubError("--num-proc is of a composition that is built: leave it out.")
+            raise OochubError("--num-proc is for building a composition: leave it out.")
         with lock_target(out):
             _search(
                 search,

@@ -35,9 +35,9 @@ def background_correlations(counts: pd.DataFrame) -> pd.DataFrame:
     """
     missing = [name for name in _COLUMNS if name not in counts]
     if missing:
-        raise OochubError(f"Counts have the columns {', '.join(_COLUMNS)}; {', '.join(missing)} is missing.")
+        raise OochubError(f"Counts need the columns {', '.join(_COLUMNS)}; {', '.join(missing)} is missing.")
     if not len(counts) or counts["n"].min() < 0 or not counts["n"].sum():
-        raise OochubError("Counts are 0 or more, and some are more than 0: without an image nothing is correlated.")
+        raise OochubError("Counts must be 0 or more, and at least one above 0: without an image nothing is correlated.")
     labels, backgrounds = (list(dict.fromkeys(counts[name])) for name in ("label", "background"))
     tables = []
     for split, rows in counts.groupby("split", sort=False):

@@ -63,7 +63,7 @@ def challenge_kind(counts: pd.DataFrame) -> ChallengeKind:
     parts = {split: counts[(counts["split"] == split) & (counts["n"] > 0)] for split in ("train", "test")}
     empty = [split for split, part in parts.items() if not len(part)]
     if empty:
-        raise OochubError(f"Eqs. 1 and 2 compare train with test, and {' and '.join(empty)} has no image.")
+        raise OochubError(f"Eqs. 1 and 2 compare train with test, but {' and '.join(empty)} has no image.")
     both = pd.concat(parts.values())
     labels = tuple(sorted(set(both["label"])))
     if not 2 <= len(labels) <= _MOST_CLASSES:

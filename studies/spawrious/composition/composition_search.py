@@ -148,7 +148,7 @@ def _standardize_halves(features: Mapping[Folder, NDArray[np.float32]]) -> tuple
         np.mean([moment(features[folder]) for folder in _FOLDERS], 0) for moment in (_mean, _compute_square)
     )
     if not (np.isfinite(means).all() and np.isfinite(squares).all()):
-        raise OochubError("The features are not finite. Take another model.")
+        raise OochubError("The features are not finite. Use another model.")
     deviation = np.sqrt(np.maximum(squares - means**2, 0))
     shift, scale = means.astype(np.float32), np.where(deviation > 0, deviation, 1).astype(np.float32)
     n = most // 2

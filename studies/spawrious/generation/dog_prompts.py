@@ -61,7 +61,7 @@ def dog_prompts(breed: str, background: str, *, form: Form = "paper") -> tuple[s
         if name not in known:
             raise unknown_name(kind, name, known)
     if form not in get_args(Form):
-        raise OochubError(f"form is 'paper' or 'released', got {form!r}.")
+        raise OochubError(f"form must be 'paper' or 'released', got {form!r}.")
     prompts = []
     for fur, pose, time in product(_FURS, _POSES, _TIMES):
         words = ("one", fur, BREEDS[breed], pose)

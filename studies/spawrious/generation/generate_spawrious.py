@@ -113,7 +113,7 @@ def _check_room(folder: Path, plan: GenerationPlan, left: Sequence[Job]) -> None
     wanted, free = len(left) * plan.images_per_prompt * _LARGEST, shutil.disk_usage(place).free
     if wanted > free:
         raise OochubError(
-            f"The images take up to {wanted / 1e6:,.1f} MB, and {place} has {free / 1e6:,.1f} MB left. Make room, "
+            f"The images take up to {wanted / 1e6:,.1f} MB, but {place} has {free / 1e6:,.1f} MB left. Make room, "
             "choose another output folder, or ask for fewer."
         )
 

@@ -95,7 +95,7 @@ class GenerationPlan:
 
     def __post_init__(self) -> None:
         if self.form not in get_args(Form):
-            raise OochubError(f"form is 'paper' or 'released', got {self.form!r}.")
+            raise OochubError(f"form must be 'paper' or 'released', got {self.form!r}.")
         for kind, names, known in (
             ("background", self.backgrounds, tuple(BACKGROUNDS)),
             ("breed", self.breeds, tuple(BREEDS)),
@@ -106,7 +106,7 @@ class GenerationPlan:
             if wrong is not None:
                 raise unknown_name(kind, wrong, known)
             if not names or len(set(names)) < len(names):
-                raise OochubError(f"Name each {kind} once, and one at least; got {', '.join(names) or 'none'}.")
+                raise OochubError(f"Name each {kind} once, and at least one; got {', '.join(names) or 'none'}.")
         least = {"images_per_prompt": 1, "batch_size": 1, "most_tries": 1, "seed": 0, "prompts": 1}
         for name, lowest in (least | ({} if self.steps is None else {"steps": 1})).items():
             if getattr(self, name) < lowest:

@@ -132,8 +132,8 @@ def check_same(before: GenerationRecord, plan: GenerationPlan, folder: Path) -> 
         old, new = getattr(before.plan, name), getattr(now, name)
         if old != new:
             raise OochubError(
-                f"{folder} has images of {name.replace('_', ' ')} {old!r}, and {new!r} is asked for now. Choose "
-                "another output folder, or the same settings, which go on where that run was stopped."
+                f"{folder} has images of {name.replace('_', ' ')} {old!r}, but {new!r} is requested now. Choose "
+                "another output folder, or the same settings, which continue that run."
             )
 
 

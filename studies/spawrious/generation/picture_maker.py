@@ -66,8 +66,8 @@ class PictureMaker:
         if not self.has_checker and not unchecked:
             option = choose_wording("unchecked=True", "--unchecked")
             raise OochubError(
-                f"{source} has no safety checker, so no image would be looked at. Take one that has, or say that "
-                f"you look at them yourself: {option}."
+                f"{source} has no safety checker, so no image would be checked. Use one that has, or confirm that "
+                f"you check them yourself: {option}."
             )
         pipeline.set_progress_bar_config(disable=True)
         self._pipeline: Any = pipeline.to(device=device, dtype=DTYPES[dtype])
@@ -98,7 +98,7 @@ class PictureMaker:
             OochubError: It does not.
         """
         if negative_prompt and "negative_prompt" not in self._settings:
-            raise OochubError(f"{type(self._pipeline).__name__} takes no negative prompt. Take the paper's form.")
+            raise OochubError(f"{type(self._pipeline).__name__} takes no negative prompt. Use the paper's form.")
 
     def pictures(
         self, prompt: str, seeds: Sequence[int], *, negative_prompt: str = "", steps: int | None = None
@@ -131,8 +131,8 @@ class PictureMaker:
                 wanted = sum(weight.numel() for weight in part.parameters())
                 if stored < wanted:
                     raise OochubError(
-                        f"The {name} of {source} has {wanted:,} weights and its file {stored:,}: the others would be "
-                        "random. Get the files again."
+                        f"The {name} of {source} has {wanted:,} weights, but its file has {stored:,}: the others "
+                        "would be random. Get the files again."
                     )
 
 

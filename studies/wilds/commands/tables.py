@@ -37,7 +37,9 @@ def tables(
 
     given = compare_files(sources)
     if given.predictions:
-        raise OochubError("The tables are made of reports, got predictions. `oochub evaluate` makes a report of them.")
+        raise OochubError(
+            "The tables are made from reports, got predictions. `oochub evaluate` makes a report from them."
+        )
     reports = [each if isinstance(each, Report) else Report.load(each) for each in given.reports]
     tables = result_tables(reports, partial=partial)
     numbers = pd.DataFrame([record for table in tables for record in table.text.records])
