@@ -271,7 +271,7 @@ def test_an_answer_that_is_not_finite_is_not_kept(encoder, tmp_path, monkeypatch
     monkeypatch.setattr(
         SentenceTransformer, "encode", lambda self, texts, **_: np.array([[np.nan if "sea" in t else 1] for t in texts])
     )
-    with pytest.raises(OochubError, match=r"tiny gives 'A boat at sea\.' an embedding that is not finite"):
+    with pytest.raises(OochubError, match=r"tiny gives an embedding for 'A boat at sea\.' that is not finite"):
         image_embeddings(_CAPTIONS, encoder=encoder, cache_dir=tmp_path)
     assert not list(tmp_path.rglob("*.npy"))
 

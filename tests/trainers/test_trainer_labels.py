@@ -65,7 +65,7 @@ def test_a_run_with_several_labels(tmp_path: Path, objective: str) -> None:
     assert sum(one["score"] for one in scored) != pytest.approx(1, abs=1e-3)  # sigmoids, not a softmax
     recipe = json.loads((result.output_dir / "recipe.json").read_text())
     assert recipe["data"]["problem_type"] == "multi_label_classification"
-    assert "of which a row may have several: red, bright, none" in (result.output_dir / "README.md").read_text()
+    assert "Labels (a row may have several): red, bright, none." in (result.output_dir / "README.md").read_text()
 
 
 @pytest.mark.slow
