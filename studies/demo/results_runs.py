@@ -101,7 +101,7 @@ def write(tables: list[pd.DataFrame], planned: list[tuple[str, str]], target: Pa
     """Writes the table of all runs, with the versions and what was planned and not run in its metadata.
 
     Args:
-        tables: What `rows_of` returns.
+        tables: Tables that `rows_of` returned.
         planned: Task and method of every run that the recipes list.
         target: The file.
     """

@@ -150,7 +150,7 @@ def trained_measures(sets: Mapping[str, ScoredSet], pairs: Sequence[Pair], class
     """Every metric of detection of every detector and pair, and what it has more than the baseline.
 
     Args:
-        sets: What `scores_of` returns.
+        sets: Scored sets by name, which `scores_of` returns first.
         pairs: (in distribution, out of it).
         classes: The same as for `scores_of`.
     """

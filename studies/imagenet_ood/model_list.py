@@ -18,7 +18,7 @@ class StudiedModel(NamedTuple):
     """A model of the list, or a copy of its architecture with random weights.
 
     Attributes:
-        name: Name of its folder and in its rows.
+        name: Its name, of its folder and in its rows.
         source: Folder or Hub id.
         seed: Random seed for the random weights; None for the model itself.
     """

@@ -286,5 +286,5 @@ def test_no_experiment_to_leave_out(raw, tmp_path):
     table = pd.read_csv(raw("wilds/rxrx1") / "metadata.csv")
     (tmp_path / "images").symlink_to(raw("wilds/rxrx1") / "images")
     table[table["experiment"] != "RPE-01"].to_csv(tmp_path / "metadata.csv", index=False)
-    with pytest.raises(oochub.OochubError, match=r"mixed-to-test leaves out .* and RPE-01 is none of them"):
+    with pytest.raises(oochub.OochubError, match=r"mixed-to-test leaves out .* but RPE-01 is not in training"):
         load_dataset("wilds", "rxrx1_mixed-to-test", data_dir=str(tmp_path), follow_links=True)
