@@ -98,7 +98,7 @@ _WRONG = {
     "a number left out": ("raw/edge-feat", _third("0,,0"), "line 3: a number is missing or nan"),
     "a field more": ("raw/edge", _third("0,1,2"), "Row #3: Expected 2 columns, got 3"),
     "no atom": ("raw/num-node-list", _third("0"), "line 3: the molecule has no atoms"),
-    "a molecule short": ("raw/num-edge-list", lambda text: text[: text[:-1].rindex("\n") + 1], "has 215 lines, and"),
+    "a molecule short": ("raw/num-edge-list", lambda text: text[: text[:-1].rindex("\n") + 1], "has 215 lines, but"),
     "a label of 2": (
         "raw/graph-label",
         _third(",".join(["2.0"] * 128)),

@@ -141,11 +141,11 @@ FAULTS = {
     "an area that is true": (_set(CAR, area=True), "must be a number, got True"),
     "run lengths of another size": (
         _set(ROAD, segmentation={**RUNS, "size": [5, 20]}),
-        r"run lengths of annotation 70 of image 7 is \[5, 20\], .* has \[10, 10\]",
+        r"run lengths of annotation 70 of image 7 is \[5, 20\] .* has \[10, 10\]",
     ),
     "run lengths without size": (_set(ROAD, segmentation={"counts": [100]}), "annotation 70 .* have the size None"),
     "a fractional mask size": (_set(ROAD, segmentation={"size": [10.0, 10]}), r"have the size \[10.0, 10\]"),
-    "an image of two sizes": (_set("stuff images 0", height=20), r"image 7 is \[20, 10\], .* has \[10, 10\]"),
+    "an image of two sizes": (_set("stuff images 0", height=20), r"image 7 is \[20, 10\] .* has \[10, 10\]"),
     "an image that is no object": (_put("instances", "images", [7]), "'images' must hold objects, got 7"),
     "annotations that are an object": (_put("stuff", "annotations", {}), "has no list 'annotations'"),
     "a content that is a list": (lambda content: content.update(stuff_val2017=[]), "stuff_val2017.json has no list"),

@@ -244,7 +244,7 @@ _WRONG = [
         "country_code_mapping.csv",
         "alpha-3",
         "ind",
-        "country_code is 'IND', and country_code_mapping.csv has 'ind'",
+        "country_code is 'IND', but country_code_mapping.csv has 'ind'",
     ),
     ("fmow", "country_code_mapping.csv", "alpha-3", "FRA", "lines 3 and 4 have the same alpha-3, 'FRA'"),
 ]

@@ -64,7 +64,7 @@ def test_wrong_reports_are_said():
         result_tables([])
     with pytest.raises(OochubError, match="Two reports are on erm on fmow with seed 0"):
         result_tables([report("fmow", 0.9, 0.4), report("fmow", 0.9, 0.5)])
-    with pytest.raises(OochubError, match="Report 1 is of spawrious"):
+    with pytest.raises(OochubError, match="Report 1 is on spawrious"):
         result_tables([reports.read(reports.spawrious_report())])
 
 

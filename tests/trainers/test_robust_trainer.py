@@ -291,9 +291,9 @@ def test_another_run_in_the_folder_is_named_and_can_be_overwritten(tmp_path: Pat
     changed(out, lambda weights: weights.pop("classifier.1.bias"))
     with pytest.raises(OochubError, match=r"1 weight \(classifier\.1\.bias\) missing"):  # not trained anew in silence
         trainer_of(out, train, learning_rate=0.01).train()
-    for content, words in (('{"objective": ', "not complete JSON"), ("[]", "does not belong to a training run")):
+    for content, words in (('{"objective": ', "is not complete JSON"), ("[]", "does not belong to a training run")):
         (out / "recipe.json").write_text(content)
-        with pytest.raises(OochubError, match=rf"recipe\.json is {words}"):
+        with pytest.raises(OochubError, match=rf"recipe\.json {words}"):
             trainer_of(out, train, learning_rate=0.01)
 
 

@@ -222,8 +222,8 @@ def test_rows_of_several_lengths_train_and_are_validated_as_each_is_alone(tmp_pa
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"tokens": [[4, 5, 6, 7], [8, 1], [2, 2], [1, 3, 4]]}, "Row 2 of the {} set has 1 input_ids and 2 tokens"),
-        ({"input_ids": [[3, 4, 5, 6], [7, 8, 1], [2], [1, 2, 3]]}, "Row 1 of the {} set has 3 input_ids and 2 tokens"),
+        ({"tokens": [[4, 5, 6, 7], [8, 1], [2, 2], [1, 3, 4]]}, "Row 2 of the {} set has 1 input_ids but 2 tokens"),
+        ({"input_ids": [[3, 4, 5, 6], [7, 8, 1], [2], [1, 2, 3]]}, "Row 1 of the {} set has 3 input_ids but 2 tokens"),
         ({"input_ids": [[3, 4, 5, 9], [7, 8], [2], [1, 2, 3]]}, "The {} set has the token 9, but the model knows"),
         (
             {"input_ids": [[1] * 5], "tokens": [[2] * 5], "kinds": [[0] * 5], "environment": ["a"]},
