@@ -33,24 +33,11 @@ TELEGRAM = re.compile(r"^\s+\*{0,2}(\w+)(?: \([^)]*\))?: (?:Of (?!course\b)[^.]*
 """A line below Args that says no more than what a thing belongs to: "seed: Of the bootstrap."."""
 GENERATED = ("docs/intervals.md", "docs/levels.md", "docs/effect.md", "docs/results.md", "docs/scale.md")
 CODE = re.compile(r"(?ms)^```.*?^```|``.+?``|`[^`\n]+(?:\n[^`\n]+)*`|\]\([^)]*\)|<[^>]*>")
+NAMES = re.compile(r"(?m)^ *(?:>>>|\.\.\.) .*$|^ +\*{0,2}\w+(?=: )")
+"""What is code in a docstring without quotes: examples, and the names of arguments and attributes."""
 LEFT = {
-    ("generated pages", "begins with Of"): 11,
-    ("generated pages", "begins with Where"): 2,
-    ("generated pages", "picture"): 5,
-    ("first lines of docstrings", "a row an image"): 8,
-    ("first lines of docstrings", "begins with Of"): 19,
-    ("first lines of docstrings", "begins with Where"): 12,
-    ("first lines of docstrings", "of before"): 1,
-    ("first lines of docstrings", "whoever"): 3,
-    ("docstrings", "a row an image"): 3,
-    ("docstrings", "at most so many"): 1,
-    ("docstrings", "begins with Of"): 22,
-    ("docstrings", "begins with Where"): 4,
-    ("docstrings", "picture"): 19,
-    ("docstrings", "telegram"): 197,
-    ("messages", "a row an image"): 7,
-    ("messages", "begins with Where"): 1,
-    ("messages", "of before"): 1,
+    ("docstrings", "picture"): 5,
+    ("messages", "a row an image"): 5,
 }
 """What is left in each area, by rule: lower a number when you have rewritten sentences, never raise one."""
 
@@ -116,7 +103,7 @@ def count_faults(area: str) -> Counter[str]:
     """The faults of an area by rule, and its telegrams below Args."""
     found = Counter()
     for text in AREAS[area]():
-        found += find_faults(text)
+        found += find_faults(NAMES.sub("`", text) if area == "docstrings" else text)
         if area == "docstrings":
             found["telegram"] += sum(bool(TELEGRAM.match(line)) for line in text.split("\n"))
     return found
@@ -153,6 +140,11 @@ def test_every_area_has_text():
 def test_a_planted_fault_is_found_and_its_plain_form_is_not(fault, plain):
     assert sum(find_faults(fault).values()) == 1, find_faults(fault)
     assert not sum(find_faults(plain).values()), find_faults(plain)
+
+
+def test_names_and_examples_are_code_and_what_is_said_of_them_is_not():
+    said = "Args:\n    pictures: A picture of each.\n\n>>> pictures(2)\n"
+    assert find_faults(NAMES.sub("`", said))["picture"] == 1
 
 
 def test_a_telegram_is_found():
