@@ -275,7 +275,7 @@ def _read_number_table(
     >>> _ = file.write_text("0,1\n1,2x\n")
     >>> _read_number_table(file, columns=2, dtype="int16")
     Traceback (most recent call last):
-    oochub.errors.OochubError: ...edge.csv: In CSV column #1: Row #2: ... invalid value '2x'. It has ... again.
+    oochub.errors.OochubError: ...edge.csv: In CSV column #1: Row #2: ... invalid value '2x'. It must ... again.
     """
     names = [str(number) for number in range(columns)]
     blocks: list[NDArray[Any]] = []
