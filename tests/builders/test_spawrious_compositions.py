@@ -63,7 +63,7 @@ def test_no_image_is_drawn_twice(tmp_path):
     ]
     assert len(files) == len(set(files)) and (0, "desert", "bulldog", 99) in files
     with pytest.raises(
-        OochubError, match=r"\[env_2\] takes 126 images of 0/desert/bulldog, of which 96 of 3,168 are left"
+        OochubError, match=r"\[env_2\] takes 126 images of 0/desert/bulldog, but only 96 of 3,168 are left"
     ):
         _read(tmp_path, text.replace("desert = 0.03", "desert = 0.04"))
 
