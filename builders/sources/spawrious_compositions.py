@@ -124,7 +124,7 @@ class SpawriousComposition:
                         taken[repeat, background, breed] += count
                         if first + count > n:
                             raise OochubError(
-                                f"[{name}] takes {count:,} images of {repeat}/{background}/{breed}, but "
+                                f"[{name}] takes {count:,} images of {repeat}/{background}/{breed}, but only "
                                 f"{n - first:,} of {n:,} are left, and each image is drawn only once. Lower the "
                                 "shares, or draw from the other repeat."
                             )
