@@ -131,7 +131,7 @@ def test_the_folder_is_a_plain_model_and_the_head_lies_apart(tmp_path: Path, spl
     recipe = json.loads((folder / "recipe.json").read_text())
     assert recipe["arguments"]["auxiliary_column"] == "words"
     assert recipe["model"]["parameters"] == sum(each.numel() for each in opened.parameters())
-    assert "learned `words`" in (folder / "README.md").read_text()
+    assert "learned to predict `words`" in (folder / "README.md").read_text()
     trainer_of(folder, *splits, overwrite_output_dir=True).train()  # another run takes the head away
     assert not (folder / "auxiliary_head.safetensors").exists()
 

@@ -154,7 +154,7 @@ def test_targets_by_hand():
 @pytest.mark.parametrize(
     ("column", "values", "words"),
     [
-        ("categories", [[0], [0]], "Row 1 of the train set has 2 boxes and 1 categories"),
+        ("categories", [[0], [0]], "Row 1 of the train set has 2 boxes but 1 categories"),
         ("boxes", [[[0, 0, 1, 1]], [[float("nan")] * 4]], "1 rows of the train set, first row 1, have no known boxes"),
     ],
 )
