@@ -109,7 +109,7 @@ def _check_choice(first: Sequence[Predictions], only: str | None, kinds: Sequenc
         raise OochubError(
             f"Hard and easy positives exist only in a binary task, but these predictions have {len(classes)} classes "
             f"({', '.join(classes[:4])}, ...). For predictions for nooch/all choose one task: "
-            + choose_wording('oochub.task(predictions, "ce_car").', "--task ce_car.")
+            + choose_wording('oochub.task(predictions, "ce_car").', "--plot gallery:task=ce_car=FILE.")
         )
     if only is not None and only not in _CRITERIA:
         raise unknown_name("criterion of NOOCH", only, _CRITERIA)
@@ -131,7 +131,7 @@ def _name_models(models: Sequence[Predictions], given: Sequence[str] | None) -> 
     if len(set(names)) < len(names):
         raise OochubError(
             f"Two models have the same name: {', '.join(names)}. Name each with "
-            f"{choose_wording('names=[...]', '--name')}, once for each model in order."
+            f"{choose_wording('names=[...]', 'gallery:names=A,B=FILE')}, in the order of the models."
         )
     return [wording.name(name) for name in names]
 

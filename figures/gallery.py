@@ -13,6 +13,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.report import wording
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 _BY_GIST = {
@@ -25,15 +26,17 @@ _OTHER = {"ce": "gist", "gist": "co-occurrence"}
 
 
 def gallery(
-    predictions: Predictions | Sequence[Predictions],
-    dataset: Any,
+    models: Predictions | Sequence[Predictions],
+    datasets: Any,
     *,
     than: Predictions | None = None,
     only: str | None = None,
     kinds: Sequence[str] | None = None,
     columns: int = 4,
     coco: str | Path | None = None,
+    outlines: bool = True,
     split: str = "test",
+    task: str | None = None,
     names: Sequence[str] | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -43,14 +46,16 @@ def gallery(
     object and each context take.
 
     Args:
-        predictions: Predictions of one model on a NOOCH task, or of several; the first is ranked.
-        dataset: The data set that was predicted, or its split; only the images shown are decoded.
+        models: Predictions of one model on a NOOCH task, or of several models; the first is ranked.
+        datasets: The data set that was predicted, its split, or config to data set; only the images shown are decoded.
         than: Show where the first model is better than this one.
         only: "ce" or "gist": what is hard by this criterion and easy by the other.
         kinds: See `choose_examples`.
         columns: Images of each kind.
         coco: The raw folder, for the outlines of object and contexts; None draws none.
+        outlines: Whether to outline object and contexts, if the raw folder is known.
         split: The split to choose from.
+        task: The task to show, such as "ce_car", if these are predictions for nooch/all.
         names: Names of the models, `than` last; None takes the last part of their ids.
         ax: Axes to fill; None makes a new figure.
 
@@ -58,8 +63,8 @@ def gallery(
         The axes; `ax.child_axes` are the images in the order of `choose_examples`, labeled by their example_id.
 
     Raises:
-        OochubError: What `choose_examples` and `outlines` raise; an image that is not in the data set or cannot be
-            read; matplotlib is not installed.
+        OochubError: Predictions for another benchmark; what `choose_examples` and `coco_outlines` raise; an image that
+            is not in the data set or cannot be read; matplotlib is not installed.
 
     Source: Madras and Zemel, NOOCH, Figs. 1, 2, 8, 9 and 15 to 26.
 
@@ -80,11 +85,16 @@ def gallery(
     """
     if find_spec("matplotlib") is None:
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
-    chosen = choose_examples(predictions, than=than, only=only, kinds=kinds, most=columns, split=split, names=names)
-    about = (predictions if isinstance(predictions, Predictions) else predictions[0]).metadata
+    first, other = _open_task(models, than, task)
+    chosen = choose_examples(first, than=other, only=only, kinds=kinds, most=columns, split=split, names=names)
+    about = first[0].metadata
     thing, contexts = about.class_names[1], about.facts.contexts
     ids = chosen["example_id"].tolist()
-    images = read_pictures(dataset, split, ids)
+    config = about.task_of or about.config
+    images = read_pictures(
+        datasets[config] if isinstance(datasets, Mapping) and config in datasets else datasets, split, ids
+    )
+    coco = coco if outlines else None
     outlined = _trace_outlines(coco, ids, thing, contexts)
     pictures: dict[str, list[Picture]] = {kind: [] for kind in kinds or KINDS[: 2 if than is not None else 3]}
     for row in chosen.to_dict("records"):
@@ -102,6 +112,44 @@ def gallery(
         legend={role: words for role, words in legend.items() if coco is not None and (contexts or role == "object")},
         note=_note(chosen, than is not None),
     )
+
+
+def _rows(
+    models: Predictions | Sequence[Predictions],
+    *,
+    than: Predictions | None = None,
+    only: str | None = None,
+    kinds: Sequence[str] | None = None,
+    columns: int = 4,
+    split: str = "test",
+    task: str | None = None,
+    names: Sequence[str] | None = None,
+    **_: Any,
+) -> "pd.DataFrame":
+    """The examples shown, with an empty column `doubtful` in which a reader can mark wrong labels."""
+    first, other = _open_task(models, than, task)
+    chosen = choose_examples(first, than=other, only=only, kinds=kinds, most=columns, split=split, names=names)
+    if "context_area" in chosen:
+        chosen["context_area"] = [" ".join(f"{area:.4f}" for area in areas) for areas in chosen["context_area"]]
+    return chosen.assign(doubtful="")
+
+
+def _open_task(
+    models: Predictions | Sequence[Predictions], than: Predictions | None, task: str | None
+) -> tuple[list[Predictions], Predictions | None]:
+    """The task's predictions of the models and of the one they are compared with."""
+    first = [models] if isinstance(models, Predictions) else list(models)
+    for model in [*first, *([than] if than is not None else [])]:
+        if model.metadata.benchmark != "nooch":
+            raise OochubError(
+                f"A gallery shows a task of nooch, but the predictions of {model.metadata.model.id} are for "
+                f"{model.metadata.benchmark}."
+            )
+    if task is None:
+        return first, than
+    from oochub.evaluation.tasks import task as open_task
+
+    return [open_task(model, task) for model in first], open_task(than, task) if than is not None else None
 
 
 def _trace_outlines(

@@ -36,8 +36,9 @@ _OLD_NAMES = {
     "compose": "spawrious compose",
     "construct": "waterbirds construct",
     "detect": "imagenet_ood detect",
-    "gallery": "nooch gallery",
+    "gallery": "report PREDICTIONS --plot gallery=FILE.png",
     "generate": "spawrious generate",
+    "nooch gallery": "report PREDICTIONS --plot gallery=FILE.png",
     "prompt_check": "spawrious prompt_check",
     "review": "imagenet_ood review",
     "submission": "wilds submission",
@@ -73,8 +74,9 @@ class _Commands(typer.core.TyperGroup):
         if typed in self.commands or typed.startswith("-") or context.resilient_parsing:
             return super().resolve_command(context, words)
         group = context.info_name if context.parent else ""  # not its path: that begins with how Python was started
-        if not group and typed in _OLD_NAMES:
-            raise OochubError(f"`oochub {typed}` is now `oochub {_OLD_NAMES[typed]}`.")
+        old = f"{group} {typed}".strip()
+        if old in _OLD_NAMES:
+            raise OochubError(f"`oochub {old}` is now `oochub {_OLD_NAMES[old]}`.")
         near = _near_commands(typed, group)
         written = " or ".join(f"`oochub {name}`" for name in near)
         question = f" Did you mean {written}?" if near else ""

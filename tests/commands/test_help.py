@@ -112,7 +112,8 @@ def test_help_all_shows_every_option(run, name):
 @pytest.mark.parametrize("old", _OLD_NAMES)
 def test_a_name_of_before_answers_with_the_new_one(run, old):
     """In one line, whatever follows it. Planted faults: one left out of the list; one whose new name there is not."""
-    for words in ((old,), (old, "--help"), (old, "nooch", "--out", "x")):
+    for more in ((), ("--help",), ("nooch", "--out", "x")):
+        words = (*old.split(), *more)
         code, out, error = run(*words)
         assert code == 2 and not out and error == f"Error: `oochub {old}` is now `oochub {_OLD_NAMES[old]}`.\n"
     new = _OLD_NAMES[old].split()

@@ -28,7 +28,6 @@ PAIRS = [
 ]
 SUFFIXES = {
     "evaluate": ".json",
-    "nooch gallery": ".png",
     "saliency": ".png",
     "nooch suite": ".csv",
 }  # of what a command writes

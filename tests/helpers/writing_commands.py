@@ -271,8 +271,9 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         "--out",
         f"{o}/suite.csv",
     ],
-    "nooch gallery": lambda i, o: [
-        *("nooch", "gallery", i("car.parquet"), *_data(i, "nooch", f"{o}/gallery.png"), "--export", f"{o}/shown.csv")
+    "report gallery": lambda i, o: [
+        *("report", i("car.parquet"), "--data-dir", i("nooch"), "--plot", f"gallery={o}/gallery.png"),
+        *("--plot", f"gallery={o}/shown.csv"),
     ],
     "imagenet_ood detect": lambda i, o: [
         *(

@@ -42,7 +42,7 @@ FIELDS = [(kind, name) for kind in RECORDS for name in list_options(kind)]
 FUNCTIONS = {name: catalog.get("command", name) for name in oochub.names("command")}
 COMMANDS = every_command()
 
-SUFFIXES = {"nooch gallery": ".png", "saliency": ".png"}  # of what a command writes
+SUFFIXES = {"saliency": ".png"}  # of what a command writes
 CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what reads them says what is wrong
     "benchmark": "a source or splits",
     "context_names": "a list, or a text with commas",
@@ -86,8 +86,6 @@ OWN = {  # options of commands that bear a field's name, each with what it means
     ("imagenet_ood detect", "--table"): "of the study",
     ("evaluate", "--task"): "several, or every",
     ("example", "--seed"): "of the drawing",
-    ("nooch gallery", "--split"): "one",
-    ("nooch gallery", "--task"): "of the figure",
     ("spawrious generate", "--batch-size"): "images that are made at once",
     ("spawrious generate", "--model"): "a pipeline of diffusers",
     ("spawrious generate", "--seed"): "of the images",

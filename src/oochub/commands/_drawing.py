@@ -1,9 +1,9 @@
 """Draws figures into files by name: the names of a figure's first parameters say what it is made of.
 
 A figure of `figures/` whose first parameter is `report`, `reports`, `scenes`, `predicted_scenes`, `losses`,
-`predictions`, `scored_sets` or `detection_numbers` can be drawn from the command line; `datasets` and `nearest` are
-given to those that take them. `_table` in the module of a figure takes the same, and makes the table that belongs to
-it.
+`predictions`, `models`, `scored_sets` or `detection_numbers` can be drawn from the command line; `datasets`, `nearest`
+and `coco` are given to those that take them. `_table` in the module of a figure takes the same, and makes the table
+that belongs to it; `_rows` makes one that is too wide for a terminal, and only a .csv takes it.
 """
 
 import inspect
@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 from oochub import catalog
 from oochub.commands._figure_sources import ALL, Sources
 from oochub.errors import OochubError, unknown_name
-from oochub.storage.artifacts import FIGURE
+from oochub.prediction.predictions import Predictions
+from oochub.storage.artifacts import CSV, FIGURE, find_plot_kind, format_csv
 from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
@@ -35,10 +36,12 @@ _NEEDS = {  # what a figure is made of: the sources that hold it
     "predicted_scenes": ("predictions",),
     "losses": ("predictions",),
     "predictions": ("predictions",),
+    "models": ("predictions",),
     "scored_sets": ("predictions",),
     "detection_numbers": ("numbers",),
 }
-_BESIDE = ("datasets", "nearest")  # what else a figure of scored sets may take
+_SEVERAL = ("models", "scored_sets")  # made of one or more files of predictions
+_BESIDE = ("datasets", "nearest", "coco")  # what else a figure may take
 _OF_DETECTORS = ("detector", "against", "detectors")  # options that name what has to be scored
 _WORDS = {
     "reports": "reports (report.json of `oochub evaluate`)",
@@ -48,6 +51,7 @@ _WORDS = {
     "scenes": f"predictions (.parquet of `oochub predict MODEL {ALL}`) or a data set ({ALL} with --data-dir)",
     "data": f"a data set ({ALL} with --data-dir)",
     "numbers": "numbers (numbers.csv of `oochub imagenet_ood detect`)",
+    "models": "predictions for a task of nooch (.parquet of `oochub predict`), one file per model",
     "scored_sets": "predictions by one model (.parquet of `oochub predict`), one file per set",
 }
 _DPI = 150
@@ -64,6 +68,7 @@ class Plot:
         beside: Attributes of `Sources` that it takes by name.
         detectors: Detectors that its options name.
         numbers: Takes the same as `draw`, returns the table that belongs to the figure; None if there is none.
+        rows: The same for the table that a .csv takes.
     """
 
     draw: Callable[..., Any]
@@ -72,14 +77,23 @@ class Plot:
     beside: Sequence[str] = ()
     detectors: Sequence[str] = ()
     numbers: "Callable[..., pd.DataFrame] | None" = None
+    rows: "Callable[..., pd.DataFrame] | None" = None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the file takes the table in place of the figure."""
+        return find_plot_kind(str(self.path)) is CSV
 
     @classmethod
     def parse(cls, text: str, sources: Sources) -> "Plot":
-        """A plot from "KIND=FILE" or "KIND:option=value=FILE", everything checked, nothing read.
+        """A plot from "KIND=FILE" or "KIND:option=value=FILE", everything checked, no source read.
+
+        A file named .csv takes the table that belongs to the figure, in its place.
 
         Raises:
-            OochubError: An unknown kind, option or value; a file that cannot be written or is no image; a kind that
-                these sources cannot make; a detector that is unknown or, without reference, cannot be fitted.
+            OochubError: An unknown kind, option or value; a file that cannot be written or is no image; a kind without
+                a table for a .csv; a kind that these sources cannot make; a detector that is unknown or, without
+                reference, cannot be fitted.
 
         >>> Plot.parse("alpha_beta_share:side=negative=out.png", Sources(names=["all.parquet"])).material
         'scenes'
@@ -87,16 +101,19 @@ class Plot:
         parts = re.fullmatch(r"(\w+)((?::\w+=[^:=]+)*)=(.+)", text)
         if parts is None:
             raise OochubError(f"A plot must be written KIND=FILE.png or KIND:option=value=FILE.png, got {text!r}.")
-        kind, path = parts[1], check_writable(parts[3], kind=FIGURE)
+        kind, path = parts[1], check_writable(parts[3], kind=find_plot_kind(parts[3]))
         options = dict(pair.split("=") for pair in parts[2].split(":")[1:])
         plot = _draw_figure(kind, options, path)
+        if plot.is_table and plot.rows is None:
+            allowed = " or ".join(_SUFFIXES)
+            raise OochubError(f"Cannot write {path}: {kind} has no table. To draw it, its name must end in {allowed}.")
         if sources.kind not in _NEEDS[plot.material]:
             wanted = " or ".join(_WORDS[material] for material in _NEEDS[plot.material])
             wanted = _WORDS.get(plot.material, wanted)
             raise OochubError(f"{kind} needs {wanted}, got {_WORDS[sources.kind]}: {', '.join(sources.names)}.")
         if plot.material == "report" and len(sources.names) > 1:
             raise OochubError(f"{kind} shows exactly one report, got {len(sources.names)}. Draw one at a time.")
-        if sources.kind == "predictions" and len(sources.names) > 1 and plot.material != "scored_sets":
+        if sources.kind == "predictions" and len(sources.names) > 1 and plot.material not in _SEVERAL:
             raise sources.several()
         if plot.material == "scored_sets":
             _check_detectors(kind, plot.detectors, sources)
@@ -125,6 +142,11 @@ def draw(plots: Sequence[Plot], sources: Sources) -> "dict[str, pd.DataFrame]":
     sources.check({name for plot in plots for name in plot.beside})
     for plot in plots:
         beside = {name: getattr(sources, name) for name in plot.beside}
+        if plot.is_table and plot.rows is not None:
+            table = plot.rows(getattr(sources, plot.material), **beside)
+            with write_whole(plot.path, kind=CSV) as draft:
+                draft.write_text(format_csv(table), "utf-8")
+            continue
         figure = plot.draw(getattr(sources, plot.material), **beside).figure
         form = plot.path.suffix.lower() or ".png"  # of a stream
         same_bytes = pyplot.rc_context({"svg.hashsalt": "oochub"})  # of the same input
@@ -161,13 +183,16 @@ def _draw_figure(kind: str, options: Mapping[str, str], path: Path) -> Plot:
         scored += [value] if isinstance(value, str) else value or []
     return Plot(
         lambda *material, **named: function(*material, **named, **given), first.name, path,
-        beside=beside, detectors=scored, numbers=_find_numbers(function, given),
+        beside=beside, detectors=scored, numbers=_find_table(function, given, "_table"),
+        rows=_find_table(function, given, "_table") or _find_table(function, given, "_rows"),
     )  # fmt: skip
 
 
-def _find_numbers(function: Callable[..., Any], given: Mapping[str, Any]) -> "Callable[..., pd.DataFrame] | None":
-    """What makes the table of a figure, by the same material and options; None where its module has none."""
-    table = vars(sys.modules[function.__module__]).get("_table")
+def _find_table(
+    function: Callable[..., Any], given: Mapping[str, Any], name: str
+) -> "Callable[..., pd.DataFrame] | None":
+    """The function of this name in a figure's module, with the same options; None if there is none."""
+    table = vars(sys.modules[function.__module__]).get(name)
     return None if table is None else lambda *material, **named: table(*material, **named, **given)
 
 
@@ -203,7 +228,9 @@ def _check_detectors(kind: str, named: Sequence[str], sources: Sources) -> None:
 _READERS: Mapping[Any, Callable[[str], Any]] = {
     str: str,
     str | None: str,
+    bool: lambda text: {"yes": True, "no": False}[text],
     int: int,
+    Predictions | None: lambda text: Predictions.load(text),
     Sequence[float]: lambda text: [float(part) for part in text.split(",")],
     Sequence[str] | None: lambda text: text.split(","),
 }
@@ -220,6 +247,8 @@ def _read(what: str, text: str, annotation: Any) -> Any:
         return text
     try:
         return _READERS[annotation](text)
-    except ValueError as error:
-        wanted = "a whole number" if annotation is int else "numbers with commas between"
+    except OochubError:
+        raise
+    except (KeyError, ValueError) as error:
+        wanted = {int: "a whole number", bool: "yes or no"}.get(annotation, "numbers with commas between")
         raise OochubError(f"{what} must be {wanted}, got {text!r}.") from error

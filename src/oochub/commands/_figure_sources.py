@@ -59,8 +59,8 @@ class Sources:
     def several(self) -> OochubError:
         """The error for more sources than a figure takes."""
         return OochubError(
-            "A figure needs one or more reports, or one other source; only figures of detectors take several files "
-            f"of predictions. Got {', '.join(self.names)}."
+            "A figure needs one or more reports, or one other source; only figures of detectors and a gallery take "
+            f"several files of predictions. Got {', '.join(self.names)}."
         )
 
     @cached_property
@@ -79,6 +79,27 @@ class Sources:
     def predictions(self) -> "Predictions":
         """The predictions, or the first of several."""
         return self._every[0]
+
+    @cached_property
+    def models(self) -> "list[Predictions]":
+        """The predictions of each file, by whatever model."""
+        from oochub.prediction.predictions import Predictions
+
+        return [Predictions.load(name) for name in self.names]
+
+    @property
+    def coco(self) -> Path:
+        """The raw folder of NOOCH.
+
+        Raises:
+            OochubError: There is none, or predictions are for another benchmark.
+        """
+        from oochub.benchmark import find_data_folder
+
+        for name, part in zip(self.names, self.models, strict=True):
+            if part.metadata.benchmark != "nooch":
+                raise OochubError(f"This figure shows a task of nooch, but {name} is for {part.metadata.benchmark}.")
+        return find_data_folder(catalog.get("benchmark", "nooch"), self.data_dir)
 
     @cached_property
     def scenes(self) -> "Scenes":
@@ -147,7 +168,7 @@ class Sources:
     @cached_property
     def datasets(self) -> Mapping[str, Any]:
         """The data set of each file of predictions by its config, built when it is first asked for."""
-        names = {str(part.metadata.config): str(part.metadata.benchmark) for part in self._every}
+        names = {str(part.metadata.config): str(part.metadata.benchmark) for part in self.models}
 
         def built(config: str) -> Any:
             from oochub.data.load import load
@@ -157,15 +178,17 @@ class Sources:
         return _Lazily(list(names), built)
 
     def check(self, beside: Collection[str]) -> None:
-        """Checks what can be before anything is scored: raw data for "datasets", features for "nearest".
+        """Checks what can be before anything is scored: raw data for "datasets" and "coco", features for "nearest".
 
         Raises:
             OochubError: There is no such folder, or some predictions have no features.
         """
         from oochub.benchmark import find_data_folder
 
+        if "coco" in beside:
+            _ = self.coco
         if "datasets" in beside:
-            for name in dict.fromkeys(str(part.metadata.benchmark) for part in self._every):
+            for name in dict.fromkeys(str(part.metadata.benchmark) for part in self.models):
                 find_data_folder(catalog.get("benchmark", name), self.data_dir)
         if "nearest" in beside and not self.embedding:
             for name, part in zip(self.names, self._every, strict=True):
@@ -177,9 +200,7 @@ class Sources:
 
     @cached_property
     def _every(self) -> "list[Predictions]":
-        from oochub.prediction.predictions import Predictions
-
-        every = [Predictions.load(name) for name in self.names]
+        every = self.models
         for part in every[1:]:
             for key in ("model", "class_names"):
                 if getattr(part.metadata, key) != getattr(every[0].metadata, key):

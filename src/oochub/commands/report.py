@@ -9,7 +9,7 @@ from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.commands._signature import MORE, shown
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.table_settings import TableSettings
-from oochub.storage.artifacts import FIGURE, LATEX, MARKDOWN, PAGE
+from oochub.storage.artifacts import LATEX, MARKDOWN, PAGE, find_plot_kind
 from oochub.storage.files import check_writable
 
 PANEL = "Predict and score"
@@ -20,7 +20,8 @@ _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX}
 def _writes_figures(plots: list[str] | None) -> list[str] | None:
     for text in plots or []:
         if "=" in text:  # else it is refused for its form
-            check_writable(text.rpartition("=")[2], kind=FIGURE)
+            path = text.rpartition("=")[2]
+            check_writable(path, kind=find_plot_kind(path))
     return plots
 
 
@@ -46,7 +47,9 @@ def report(
     plot: Annotated[
         list[str] | None,
         typer.Option(
-            callback=_writes_figures, metavar="KIND=FILE.png", help="Draw a figure here (.png, .pdf, .svg); repeatable."
+            callback=_writes_figures,
+            metavar="KIND=FILE.png",
+            help="Draw a figure here (.png, .pdf, .svg), or write its numbers (.csv); repeatable.",
         ),
     ] = None,
     detector: Annotated[
@@ -70,8 +73,9 @@ def report(
     """Turns a report into a page, Markdown, LaTeX or tables, and reports or predictions into figures.
 
     `oochub list figure` names the kinds of --plot; an option of a figure stands behind its kind: --plot
-    alpha_beta_loss:side=negative=loss.png. Figures of detectors are made of predictions of one model, one file per set:
-    --detector vim --reference train.parquet --plot score_distributions=vim.png
+    alpha_beta_loss:side=negative=loss.png. Figures of detectors need predictions by one model, one file per set:
+    --detector vim --reference train.parquet --plot score_distributions=vim.png. `gallery` shows what a model gets most
+    wrong out of context: oochub report erm.parquet --data-dir COCO --plot gallery:than=dro.parquet=g.png
     """
     from oochub.commands._drawing import Plot, draw
     from oochub.commands._figure_sources import Sources

@@ -106,7 +106,7 @@ CSV = FileKind("a table", (".csv",), _is_text)
 LIST = FileKind("a list", (".txt",), _is_text)
 """One id per line."""
 FIGURE = FileKind("a figure", tuple(_MAGIC), _is_figure)
-"""What `oochub report --plot` draws, and a gallery."""
+"""What `oochub report --plot` draws."""
 RUN = FileKind("a training run", (), holds("recipe.json", "checkpoints"), is_folder=True)
 """A model folder with its recipe, or an unfinished one with checkpoints."""
 SWEEP = FileKind("a sweep", (), holds("sweep.json"), is_folder=True)
@@ -129,6 +129,15 @@ ENTRY = FileKind("an entry of a leaderboard", (), holds("entry.json"), is_folder
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def find_plot_kind(path: str) -> FileKind:
+    """What a file of `oochub report --plot` holds by its name: the figure, or as .csv the table that belongs to it.
+
+    >>> find_plot_kind("gap.png").name, find_plot_kind("chosen.csv").name
+    ('a figure', 'a table')
+    """
+    return CSV if path.lower().endswith(".csv") else FIGURE
 
 
 def format_csv(frame: "pd.DataFrame") -> str:
