@@ -16,7 +16,7 @@ from oochub.storage.reading import read_bytes
 class ObjectMasks:
     """Masks as PNG files `<example_id>.png` of the size of the images; what is not black is the object.
 
-    Of the raw folder of COCO, with its annotations, the mask is that of all annotations of a thing in the image.
+    In the raw folder of COCO, the mask is that of all annotations of a thing in the image.
 
     Args:
         folder: Holds them, where ids have slashes in folders; or `annotations/` of COCO.

@@ -37,7 +37,7 @@ def score_distributions(
 ) -> "Axes":
     """Draws one panel of Figs. 6 to 9: a histogram for each set, of equal bins, each summing to 100%.
 
-    Where scores lie far out, the axis ends half the span of the middle 95% of all scores beyond it; what lies farther
+    If scores lie far out, the axis ends half the span of the middle 95% of all scores beyond it; what lies farther
     is counted in the bins at the ends, and told below the axis.
 
     Args:

@@ -45,7 +45,7 @@ LEFT = {
 def find_faults(text: str) -> Counter[str]:
     """How often each rule finds something in a text; quoted code and link targets are left out."""
     plain = re.sub(r"(?<!\n)\n(?! *(?:\n|[-|#*]|\d+\. ))", " ", CODE.sub("`", re.sub(r"(?m)^#+ .*$", "", text)))
-    lines = [re.sub(r"^\s*(?:[-*|]+|\d+\.) ", "", line) for line in plain.split("\n")]
+    lines = [re.sub(r"^\s*(?:[-*|]+|\d+\.) ", "", line).lstrip() for line in plain.split("\n")]
     return Counter({name: sum(len(re.findall(rule, line)) for line in lines) for name, rule in RULES.items()})
 
 

@@ -47,7 +47,7 @@ _DECAY = 0.96  # an epoch, WILDS' of FMoW and PovertyMap
 class RobustTrainingArguments:
     """How to train; every value is checked here, before the first slow step.
 
-    Where to:
+    Output:
         output_dir: Folder of the run. An unfinished run with equal arguments in it is continued.
         overwrite_output_dir: Throw away an earlier run in `output_dir` that had other arguments.
         save_steps: Optimizer steps between checkpoints within an epoch; 0 for one at the end of each epoch only.

@@ -158,7 +158,7 @@ class Objective(nn.Module):  # type: ignore[misc]
 class EnvironmentMeans(NamedTuple):
     """The mean of each environment (environments,), 0 where it has no row, and its number of rows.
 
-    Of heads side by side, (environments, heads).
+    Heads side by side have the shape (environments, heads).
     """
 
     mean: Tensor

@@ -99,7 +99,7 @@ class SpawriousComposition:
     def slices(self, n: int) -> list[FileSlice]:
         """Which files of which folder go where, n in a folder.
 
-        Where several environments draw from one folder, each takes the files that follow those of the one before.
+        If several environments draw from one folder, each takes the files that follow those of the one before.
 
         Args:
             n: Files in each of the 48 folders; 3,168 in the release.

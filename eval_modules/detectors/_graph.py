@@ -34,8 +34,8 @@ def check_faiss() -> Any:
 class Graph:
     """Rows (n, d) of norms up to 1 in float32, with their links: 4 d + 272 bytes each, in memory.
 
-    Of indices that find nine of ten, the graph looks at the fewest rows: inverted lists, at 50,000 x 256, take as long
-    as the exact product.
+    Among indices that find nine of ten, the graph looks at the fewest rows: inverted lists, at 50,000 x 256, take as
+    long as the exact product.
 
     Args:
         take: Rows by a slice of numbers, float64 (m, d).

@@ -75,7 +75,7 @@ class Mahalanobis(Detector):
 def _compute_whitener(covariance: Array, least: float) -> Array:
     """A matrix times its transpose is the pseudo-inverse of the upper triangle's, without eigenvalues up to `least`.
 
-    Where all are larger, which 1 / trace(inverse) shows, it is the inverse of Cholesky's factor: a tenth of the work.
+    If all are larger, which 1 / trace(inverse) shows, it is the inverse of Cholesky's factor: a tenth of the work.
     """
     factor, is_singular = dpotrf(covariance, clean=1)
     if not is_singular:

@@ -179,8 +179,8 @@ def _explain_undefined(masks: Masks) -> Estimate | None:
 def _resample_shares(of: Array, until: Array, share: float, sampling: Sampling) -> Array:
     """The share in each resample of either kind of rows, without drawing the rows.
 
-    Of m rows drawn from m, the k-th lowest is the row at place ceil(m B), B from the beta distribution of the k-th of
-    m uniform numbers; how many of the other n rows lie at or below it is binomial.
+    If m rows are drawn from m, the k-th lowest is the row at place ceil(m B), B from the beta distribution of the k-th
+    of m uniform numbers; how many of the other n rows lie at or below it is binomial.
     """
     m, n = int(until[-1]), int(of[-1])
     k, generator = count_needed(m, share), np.random.default_rng(sampling.seed)

@@ -15,7 +15,7 @@ from oochub.trainers.objectives._objective_checks import check_form
 class Cvar(Objective):
     """L = the mean of the ceil(p n) largest losses of the n rows of the batch.
 
-    Where the paper has the p-percent worst losses of the training set, this has those of the batch, as NOOCH's code
+    The paper takes the p-percent worst losses of the training set, this takes those of the batch, as NOOCH's code
     does. Under several processes the n rows are those of all of them; with gradient accumulation, of each batch.
 
     `form="subpopbench"` does not round p n: with k = floor(p n), the k largest losses weigh 1 / (p n) each and the next

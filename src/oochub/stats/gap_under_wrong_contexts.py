@@ -58,7 +58,7 @@ def gap_under_wrong_contexts(
 ) -> GapUnderWrongContexts:
     """Bounds of the true gap, from a check of some labels.
 
-    Of the rows said to be with, a share e_w is not; of those said to be against, a share e_a is with. If, given the
+    Among the rows said to be with, a share e_w is not; of those said to be against, a share e_a is with. If, given the
     true context, a wrong label has nothing to do with the answer,
 
         observed gap = (1 - e_w - e_a) x true gap,
