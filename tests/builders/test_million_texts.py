@@ -28,7 +28,8 @@ print(rows, peak())
 """
 _SCORE = """
 import numpy as np, pyarrow as pa, oochub
-rng, names = np.random.default_rng(0), np.array([f"{a}/{b}" for a in "abcdefgh" for b in ("non-toxic", "toxic")])
+mentioned = ["male", "female", "LGBTQ", "christian", "muslim", "other_religions", "black", "white"]
+rng, names = np.random.default_rng(0), np.array([f"{a}/{b}" for a in mentioned for b in ("non-toxic", "toxic")])
 label, mention = rng.integers(2, size=ROWS), rng.random((ROWS, 8)) < 0.25
 logits = rng.normal(size=(ROWS, 2)).astype(np.float32)
 logits[np.arange(ROWS), label] += 1
