@@ -48,7 +48,7 @@ def test_the_lowest_versions_are_the_bounds_of_the_package() -> None:
 
 def test_make_lowest_installs_them_with_torch_at_its_pin() -> None:
     """A range for torch would fetch gigabytes of another build. Planted fault seen: no torch on the line of pip."""
-    recipe = (ROOT / "Makefile").read_text("utf-8").partition("\nlowest: ")[2].partition("\n\n")[0]
+    recipe = (ROOT / "Makefile").read_text("utf-8").partition("\n$(LOWEST)/.ready: ")[2].partition("\n\n")[0]
     torch = _pins("constraints.txt")[_PINNED]
     assert f'torch=={torch} --constraint constraints-lowest.txt --editable ".[coco,plots,gist]"' in recipe
 

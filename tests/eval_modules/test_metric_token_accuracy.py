@@ -122,7 +122,7 @@ def test_the_interval_is_of_rows_and_of_clusters():
         ({"form": "wild"}, "Did you mean 'wilds'"),
         ({"kind": [["class", "clas"]]}, "Did you mean 'class'"),
         ({"kind": [[0, 7]]}, "below 7"),
-        ({"prediction": [[1, 2, 3]]}, "one shape"),
+        ({"prediction": [[1, 2, 3]]}, "the same shape"),
         ({"label": [[0.5, 1]]}, "whole numbers"),
     ],
 )

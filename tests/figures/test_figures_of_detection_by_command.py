@@ -179,7 +179,7 @@ def test_options_reach_the_figure(files):
         (("NO.csv", "--plot", "random_models=OUT"), "There is no table of numbers at"),
         (("NO.csv", "NO.csv", "--plot", "random_models=OUT"), "one or more reports, or one other source"),
         (("NO.csv",), "run `oochub evaluate"),
-        (("1K", "R", "--plot", "tau_loss=OUT"), "only figures of detectors take several files of predictions"),
+        (("1K", "R", "--plot", "tau_loss=OUT"), "only figures of detectors and a gallery take several"),
         (("1K", "ERM.json", "--detector", "msp", "--plot", "score_distributions=OUT"), "one other source"),
         (("ERM.json", "--detector", "msp", "--plot", "gap=OUT"), "apply to figures of detectors only"),
         (("1K", "--detector", "msp", "--embedding", "NEAR", "--plot", "score_distributions=OUT"), "applies to the fig"),

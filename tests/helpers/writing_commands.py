@@ -272,7 +272,7 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         f"{o}/suite.csv",
     ],
     "report gallery": lambda i, o: [
-        *("report", i("car.parquet"), "--data-dir", i("nooch"), "--plot", f"gallery={o}/gallery.png"),
+        *("report", i("car.parquet"), "--data-dir", i("raw/nooch"), "--plot", f"gallery={o}/gallery.png"),
         *("--plot", f"gallery={o}/shown.csv"),
     ],
     "imagenet_ood detect": lambda i, o: [

@@ -109,7 +109,7 @@ def test_a_network_that_reads_something_else_is_refused(tmp_path):
     processor.save_pretrained(tmp_path)
     for pretrained in (True, False):
         with pytest.raises(
-            OochubError, match=r"reads input_ids, and the rows are graphs, nodes.* such as 'gin-virtual'"
+            OochubError, match=r"reads input_ids, but the rows are graphs, nodes.* such as 'gin-virtual'"
         ):
             open_backbone(
                 str(tmp_path),
