@@ -23,6 +23,7 @@ from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import EvaluationColumns
 from oochub.evaluation.mistakes import find_attribution
 from oochub.models.acceleration import DTYPES, Autocast, choose_device, fold_batch_norm
+from oochub.models.callable_model import wrap_callable
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
@@ -314,7 +315,7 @@ def _open_model(
     """
     import torch
 
-    source, settings = ModelSource(model), how.of_mode
+    source, settings = ModelSource(wrap_callable(model, how)), how.of_mode
     asked = replace(asked, device=choose_device(asked.device))
     way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
     processor = how.image_processor if how.processor is None else how.processor

@@ -14,6 +14,7 @@ from oochub.data.load import find_data_declaration, load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
+from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
@@ -58,7 +59,8 @@ def audit(
     """Says whether a model relies on context: predicts, evaluates and reports.
 
     Args:
-        model: Folder or Hub id of a model, or the model itself with `image_processor=`.
+        model: Folder or Hub id of a model, or the model itself with `image_processor=`; or any function or
+            `torch.nn.Module` with `class_names=` and `transform=`, see `oochub.predict`.
         source: A benchmark ("spawrious/o2o_hard"), a folder of images, files, an id on the Hub, or a data set that
             is loaded already, see `oochub.load`.
         label: Own data: column of labels; default label. A field of a WebDataset's JSON is written `json.species`.
@@ -104,17 +106,18 @@ def audit(
     """
     given = locals()
     how, asked = prediction_records({"splits": splits, **prediction})
-    return audit_source(
-        model,
-        source,
-        DataSettings.of(given),
-        how,
-        asked,
-        found=ContextSettings.of(given),
-        probe=ProbeSettings.of(given),
-        intervals=IntervalSettings.of(given),
-        out=out,
-    )
+    with leave_as_it_was(model):
+        return audit_source(
+            model,
+            source,
+            DataSettings.of(given),
+            how,
+            asked,
+            found=ContextSettings.of(given),
+            probe=ProbeSettings.of(given),
+            intervals=IntervalSettings.of(given),
+            out=out,
+        )
 
 
 def audit_source(
@@ -145,6 +148,7 @@ def audit_source(
     Raises:
         OochubError: See `audit`.
     """
+    model = wrap_callable(model, how)
     way = None if found.contexts is None else _make_way(found, model, how)
     altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
@@ -194,7 +198,7 @@ def _make_way(found: ContextSettings, model: Any, how: ModelSettings) -> Context
     kind = catalog.get("context", found.contexts) if found.contexts in catalog.names("context") else None
     if kind is None or not kind.looks_with_audited_model or "model" in settings:
         return make_way(found.contexts, settings)
-    if not isinstance(model, str | Path) and not hasattr(model, "config"):
+    if isinstance(model, CallableModel) or (not isinstance(model, str | Path) and not hasattr(model, "config")):
         option = choose_wording('context_settings={"model": ...}', "--context-model")
         raise OochubError(
             f"The way {found.contexts} looks with the features of a model, and this one, a {type(model).__name__}, has "

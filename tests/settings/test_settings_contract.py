@@ -45,6 +45,7 @@ COMMANDS = every_command()
 SUFFIXES = {"saliency": ".png"}  # of what a command writes
 CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what reads them says what is wrong
     "benchmark": "a source or splits",
+    "class_names": "a list, checked before the first row",
     "context_names": "a list, or a text with commas",
     "contexts": "a name or a way",
     "detectors": "names or detectors",
@@ -59,6 +60,7 @@ CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what 
     "reference": "a path or predictions",
     "segmenter": "a folder, an id or a way",
     "slice": "a name or several",
+    "transform": "a function",
 }
 OWN = {  # options of commands that bear a field's name, each with what it means there; of a new one in its test:
     # OWN_OPTIONS = {("name", "--seed"): "of the drawing"}

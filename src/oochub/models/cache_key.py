@@ -31,7 +31,7 @@ def cache_key(
     the fingerprint of `datasets` does not see. A setting that is a path to a file counts by what the file holds.
 
     Args:
-        source: The model; an object is never known by a digest.
+        source: The model; a model object of transformers is never known by a digest.
         inputs: How rows are read.
         splits: Splits of the data set that are predicted or learned from, by name; a stream is not known.
         mode: The class that answers.
@@ -43,13 +43,13 @@ def cache_key(
     >>> cache_key(ModelSource(object()), arrays, {}, mode=object, settings={}) is None
     True
     """
-    if source.path is None or source.revision is None or inputs.tokenizer is not None:
+    if not source.is_known or inputs.tokenizer is not None:
         return None
     if not all(isinstance(part, datasets.Dataset) for part in splits.values()):
         return None
     about = source.about("")
     content = {
-        "model": [about.id, about.trained_on, source.revision, _digest_files(Path(source.path))],
+        "model": [about.id, about.trained_on, source.revision, source.path and _digest_files(Path(source.path))],
         "inputs": [inputs.words(), inputs.settings(), inputs.provenance()],
         "splits": [[name, *_split(part, inputs.column)] for name, part in splits.items()],
         "settings": {name: _describe_setting(value) for name, value in settings.items()},

@@ -16,6 +16,7 @@ import torch
 
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes, check_config, find_input_kinds, find_processor_kind
+from oochub.models.callable_model import CallableModel, unknown_model
 from oochub.models.open_model import Answers, Pretrained, model_load_errors, open_pretrained, read_model_config
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
@@ -28,7 +29,7 @@ class ModelSource:
     """A model, not opened yet.
 
     Args:
-        given: Folder, Hub id, or a model of transformers.
+        given: Folder, Hub id, a model of transformers or a `CallableModel`.
 
     >>> ModelSource(Path("runs/erm")).path
     'runs/erm'
@@ -49,12 +50,15 @@ class ModelSource:
             OochubError: There is none, or it is broken.
         """
         if self.path is None and not hasattr(self.given, "config"):
-            raise OochubError(
-                "The model must be a folder, an id on the Hub, or a model of transformers, got a "
-                f"{type(self.given).__name__}, which has no config. Predictions by another program go to "
-                "Predictions.from_arrays."
-            )
+            raise unknown_model(self.given)
         return self.given.config if self.path is None else read_model_config(self.path)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether a digest stands for all that it computes, so that its predictions can be cached."""
+        if isinstance(self.given, CallableModel):
+            return self.given.is_known
+        return self.path is not None and self.revision is not None
 
     @cached_property
     def architecture(self) -> str:
@@ -76,6 +80,8 @@ class ModelSource:
     @cached_property
     def revision(self) -> str | None:
         """A digest of the weights of a folder or object, or the commit of a copy of the Hub's; None if not known."""
+        if isinstance(self.given, CallableModel):
+            return self.given.revision
         if self.path is None:
             return _digest_state(self.given.state_dict())
         folder = Path(self.path)
@@ -98,6 +104,8 @@ class ModelSource:
         Args:
             mode: Name of the mode.
         """
+        if isinstance(self.given, CallableModel):
+            return PredictedBy(id=self.given.model_id, revision=self.revision, mode=mode)
         if self.path is None:
             return PredictedBy(id=type(self.given).__name__, revision=self.revision, mode=mode)
         folder = Path(self.path)
@@ -122,6 +130,8 @@ class ModelSource:
             OochubError: A model object without its processor, one that does not fit, or a change that is for inputs of
                 another kind.
         """
+        if processor is None and isinstance(self.given, CallableModel):
+            processor = self.given.processor
         place = self.path if processor is None else processor
         is_given = processor is not None and not isinstance(processor, str | Path)
         kind = find_processor_kind(processor) if is_given else choose_input(dataset, self.path)

@@ -11,6 +11,7 @@ import torch
 from oochub.errors import OochubError, choose_wording
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key
+from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.prediction_cache import PredictionCache
@@ -49,6 +50,9 @@ def predict(
     splits: Iterable[str] | None = None,
     image_processor: Any = None,
     processor: Any = None,
+    class_names: Any = None,
+    transform: Any = None,
+    model_id: str | None = None,
     preprocessing: Literal["auto", "fused", "processor"] = "auto",
     images: bool = True,
     odin: float | None = None,
@@ -69,7 +73,9 @@ def predict(
     """Predicts every example of the splits.
 
     Args:
-        model: Folder or Hub id of a model of transformers for images, texts, arrays or graphs, or the model itself.
+        model: Folder or Hub id of a model of transformers for images, texts, arrays or graphs, or the model itself; or
+            any function or `torch.nn.Module` from a batch of images float32 (n, c, h, w) to logits (n, k), with
+            `class_names` and `transform`. A module is left in the mode and on the device that it had.
         dataset: A Dataset, IterableDataset or DatasetDict with a column `image`, `text` or `array`; `label`,
             `example_id` and any other columns are carried into the predictions, texts too.
         mode: How the model answers: auto, by its architecture, or one of `oochub list mode`. "head" uses the model's
@@ -86,6 +92,12 @@ def predict(
         processor: For a model object, or instead of the one beside the model: an image processor, a tokenizer, an
             `oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one. A model object without
             a processor takes arrays as they are.
+        class_names: For a model that is a function or a module of PyTorch: the names of its outputs, in their order.
+            The labels of the data are matched to them by name.
+        transform: For such a model: a function from a PIL image to one float tensor (c, h, w), such as the `transforms`
+            of torchvision or timm; or give image_processor.
+        model_id: For such a model: its name in reports. A module is cached by its weights and code; a plain function
+            only by this name, so change it when the function changes.
         preprocessing: auto: fused (fast) if it agrees with the model's own processor, otherwise processor. "fused"
             decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own.
             "auto" uses "fused" if pixels are within one gray level and logits within 2% of their range on a few images
@@ -186,7 +198,7 @@ def predict_splits(
         raise OochubError(
             "Ray reads rows by number, and rows of a stream have none. Leave the engine out for a stream."
         )
-    source = ModelSource(model)
+    source = ModelSource(wrap_callable(model, how))
     inputs = source.inputs(
         some,
         processor=how.image_processor if how.processor is None else how.processor,
@@ -208,36 +220,39 @@ def predict_splits(
     found = kept.found(out) if ranks.is_first else None
     if ranks.values(found is not None)[0]:
         return found or Predictions.load(str(target))
-    data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
-    opened = chosen(source, inputs, data, **settings)
-    if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
+    with leave_as_it_was(model):
+        data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
         opened = chosen(source, inputs, data, **settings)
-    parts = check_splits(parts, read=inputs.column, reserved=opened.kind.columns)
-    if (asked.odin is not None or asked.zoom is not None) and not opened.kind.one_answer:
-        options = choose_wording("odin= and zoom=", "--odin and --zoom")
-        raise OochubError(f"{options} apply to models with one class per row, but this one gives {opened.kind.name}.")
-    answered = leave_out_classes(parts, opened.left_out)
-    notes = (*sample.notes, *answered.notes)
-    probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
-    with fold_batch_norm(opened.network, probe) as pairs:
-        computed = {"folded": pairs} | ({"key": key} if asked.cache and key is not None else {})
-        predictions = run_model(
-            opened,
-            inputs,
-            answered.parts,
-            asked,
-            notes=notes,
-            computed=computed,
-            key=key,
-            target=target,
-            ranks=ranks,
-            engine=cluster,
-        )
-    if out is not None and target is None:
-        predictions.save(out)
-    if ranks.is_first:
-        kept.keep(predictions)
-    return predictions
+        if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
+            opened = chosen(source, inputs, data, **settings)
+        parts = check_splits(parts, read=inputs.column, reserved=opened.kind.columns)
+        if (asked.odin is not None or asked.zoom is not None) and not opened.kind.one_answer:
+            options = choose_wording("odin= and zoom=", "--odin and --zoom")
+            raise OochubError(
+                f"{options} apply to models with one class per row, but this one gives {opened.kind.name}."
+            )
+        answered = leave_out_classes(parts, opened.left_out)
+        notes = (*sample.notes, *answered.notes)
+        probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
+        with fold_batch_norm(opened.network, probe) as pairs:
+            computed = {"folded": pairs} | ({"key": key} if asked.cache and key is not None else {})
+            predictions = run_model(
+                opened,
+                inputs,
+                answered.parts,
+                asked,
+                notes=notes,
+                computed=computed,
+                key=key,
+                target=target,
+                ranks=ranks,
+                engine=cluster,
+            )
+        if out is not None and target is None:
+            predictions.save(out)
+        if ranks.is_first:
+            kept.keep(predictions)
+        return predictions
 
 
 def _choose_engine(asked: PredictionSettings, ranks: Ranks) -> RayEngine | None:

@@ -65,6 +65,27 @@ class ModelSettings(Settings):
         panel="Model",
         commands=(),
     )
+    class_names: Any = option(
+        None,
+        help="For a model that is a function or a module of PyTorch: the names of its outputs, in their order. The "
+        "labels of the data are matched to them by name.",
+        panel="Model",
+        commands=(),
+    )
+    transform: Any = option(
+        None,
+        help="For such a model: a function from a PIL image to one float tensor (c, h, w), such as the `transforms` of "
+        "torchvision or timm; or give image_processor.",
+        panel="Model",
+        commands=(),
+    )
+    model_id: str | None = option(
+        None,
+        help="For such a model: its name in reports. A module is cached by its weights and code; a plain function only "
+        "by this name, so change it when the function changes.",
+        panel="Model",
+        commands=(),
+    )
 
     @property
     def of_mode(self) -> dict[str, Any]:

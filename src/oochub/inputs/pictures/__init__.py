@@ -17,6 +17,7 @@ from oochub.errors import OochubError
 from oochub.input import CHANGES, BrokenRow, Fetch, Input, InputBatch
 from oochub.inputs.pictures.image_processor import check_image_processor, load_image_processor
 from oochub.inputs.pictures.image_threads import PictureRows, cache_pixels, map_images, read_batches
+from oochub.inputs.pictures.image_transform import ImageTransform
 from oochub.inputs.pictures.preprocessing import FusedCheck, Normalizer, Preprocessing, check_fused, decode, normalize
 from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
 
@@ -101,7 +102,8 @@ class Pictures(Input):
 
         if isinstance(processor, ProcessorMixin):
             processor, self.tokenizer = processor.image_processor, processor.tokenizer
-        check_image_processor(processor)
+        if not isinstance(processor, ImageTransform):
+            check_image_processor(processor)
         self.processor = processor
         self._fused: Preprocessing | None = None
         self._is_settled = preprocessing != "auto"
@@ -121,7 +123,9 @@ class Pictures(Input):
 
     @classmethod
     def takes(cls, processor: Any) -> bool:
-        """See `Input.takes`: an image processor of transformers, or a processor of images and texts."""
+        """See `Input.takes`: an image processor of transformers, a processor of images and texts, or a transform."""
+        if isinstance(processor, ImageTransform):
+            return True
         from transformers import ProcessorMixin
         from transformers.image_processing_base import ImageProcessingMixin
 

@@ -1,0 +1,202 @@
+"""A model that is any function or module of PyTorch: it takes a batch of images and returns their logits."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from transformers.modeling_outputs import ImageClassifierOutput
+
+from oochub.errors import OochubError
+from oochub.inputs.pictures.image_transform import ImageTransform, digest_code, read_source
+from oochub.settings.model_settings import ModelSettings
+
+
+class CallableModel(nn.Module):  # type: ignore[misc]
+    """A function or module, with the names of its outputs, as a model of transformers looks to the rest of oochub.
+
+    Args:
+        function: Takes float32 (n, c, h, w) on the device, returns logits (n, k) as a tensor, an array or an object
+            with `logits`. A module is put into evaluation mode.
+        class_names: Names of the k outputs, in their order.
+        processor: What makes the batch of images; None if `image_processor=` gives it.
+        model_id: Name in reports. It makes a plain function one whose predictions are cached: the name stands for all
+            that it computes.
+
+    Raises:
+        OochubError: Names that are no list of texts.
+
+    >>> model = CallableModel(lambda batch: batch.mean((2, 3)), ["red", "green", "blue"])
+    >>> model(pixel_values=torch.ones(2, 3, 4, 4)).logits.shape, model.config.id2label[2]
+    (torch.Size([2, 3]), 'blue')
+    """
+
+    def __init__(
+        self,
+        function: Callable[[torch.Tensor], Any],
+        class_names: Sequence[str],
+        *,
+        processor: Any = None,
+        model_id: str | None = None,
+    ) -> None:
+        super().__init__()
+        names = _check_names(class_names)
+        self.function, self.processor, self._given_id = function, processor, model_id
+        self.config = SimpleNamespace(id2label=dict(enumerate(names)), num_labels=len(names), problem_type=None)
+
+    @property
+    def model_id(self) -> str:
+        """The name that was given, else that of the function or of the module's class."""
+        own = type(self.function) if isinstance(self.function, nn.Module) else self.function
+        return self._given_id or getattr(own, "__name__", type(self.function).__name__)
+
+    @property
+    def revision(self) -> str | None:
+        """A digest of what it computes; None for a plain function without a name that stands for it.
+
+        For a module it covers its weights, and of each layer the source text of its class and its other attributes.
+        """
+        named = f"{self._given_id}\n{self.config.id2label}"
+        if not isinstance(self.function, nn.Module):
+            return None if self._given_id is None else hashlib.sha256(named.encode()).hexdigest()[:40]
+        digest = hashlib.sha256(named.encode())
+        for kind in dict.fromkeys(type(layer) for layer in self.function.modules()):
+            digest.update(f"{kind.__module__}.{kind.__qualname__}\n{read_source(kind)}".encode())
+        for layer in self.function.modules():
+            own = {name: value for name, value in vars(layer).items() if name[0] != "_" and name != "training"}
+            known = digest_code(own)
+            if known is None:
+                return None
+            digest.update(f"{layer!r}\n{known}".encode())  # strides, probabilities, functions, ...
+        for name, tensor in sorted(self.function.state_dict().items()):
+            digest.update(name.encode())
+            if isinstance(tensor, torch.Tensor):
+                digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+                digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+        return digest.hexdigest()[:40]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its predictions can be cached: both the model and what makes its images have a digest."""
+        transform = self.processor.function if isinstance(self.processor, ImageTransform) else None
+        return self.revision is not None and (transform is None or digest_code(transform) is not None)
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        """The logits of a batch.
+
+        Raises:
+            OochubError: Inputs that are no images; an output of another form or number of columns.
+        """
+        if set(inputs) != {"pixel_values"}:
+            raise OochubError(
+                f"A function or module is called with one tensor of images, but the rows give {', '.join(inputs)}. Use "
+                "a model of transformers for them, or Predictions.from_arrays with the logits."
+            )
+        pixels = inputs["pixel_values"]
+        made = self.function(pixels)
+        made = getattr(made, "logits", made)
+        made = torch.from_numpy(made).to(pixels.device) if isinstance(made, np.ndarray) else made
+        expected = (len(pixels), self.config.num_labels)
+        if not isinstance(made, torch.Tensor):
+            raise OochubError(
+                f"{self.model_id} must return logits, a tensor or array {expected}, but it returned a "
+                f"{type(made).__name__}."
+            )
+        if tuple(made.shape) != expected:
+            raise OochubError(
+                f"{self.model_id} must return logits {expected}: {expected[0]} images, and one column for each of the "
+                f"{expected[1]} class_names. It returned {tuple(made.shape)}."
+            )
+        return ImageClassifierOutput(logits=made)
+
+
+def wrap_callable(model: Any, how: ModelSettings) -> Any:
+    """A function or module as a CallableModel; a folder, an id, a model of transformers or a wrapped one as it is.
+
+    Args:
+        model: What the user gave.
+        how: How it answers; `class_names`, `transform` and `model_id` are read.
+
+    Raises:
+        OochubError: Names or a transform for a model that has its own, or none for one that has not; no model at all.
+
+    >>> wrap_callable("runs/erm", ModelSettings())
+    'runs/erm'
+    """
+    if isinstance(model, CallableModel):
+        return model
+    given = [name for name in ("class_names", "transform", "model_id") if getattr(how, name) is not None]
+    if isinstance(model, (str, bytes)) or hasattr(model, "__fspath__") or hasattr(model, "config"):
+        if given:
+            raise OochubError(
+                f"{' and '.join(given)} are for a function or a module of PyTorch; a model of transformers has its own "
+                "class names and processor. Leave them out."
+            )
+        return model
+    if not callable(model):
+        raise unknown_model(model)
+    if how.class_names is None:
+        raise OochubError(
+            f"A {type(model).__name__} does not say what its outputs are. Name them in their order: "
+            "class_names=['cat', 'dog']. The labels of the data are matched to them by name."
+        )
+    if how.mode not in ("auto", "head"):
+        raise OochubError(
+            f"mode={how.mode!r} needs a model of transformers; a function or module answers with its own outputs. "
+            "Leave mode out."
+        )
+    processors = [name for name in ("transform", "image_processor", "processor") if getattr(how, name) is not None]
+    if len(processors) != 1:
+        got = " and ".join(processors) or "none"
+        raise OochubError(
+            "Give one of transform= (a function from a PIL image to a tensor (c, h, w)) and image_processor=, which "
+            f"makes what the model reads from an image; got {got}."
+        )
+    processor = None if how.transform is None else ImageTransform(how.transform)
+    return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id)
+
+
+def unknown_model(model: Any) -> OochubError:
+    """The error for what is no model at all."""
+    return OochubError(
+        "The model must be a folder, an id on the Hub, a model of transformers, or a function or module of PyTorch "
+        f"with class_names=, got a {type(model).__name__}. Predictions by another program go to "
+        "Predictions.from_arrays."
+    )
+
+
+@contextmanager
+def leave_as_it_was(model: Any) -> Iterator[None]:
+    """A block after which a module is on its device and in training or evaluation mode as before.
+
+    >>> layer = nn.Linear(2, 2)
+    >>> with leave_as_it_was(layer):
+    ...     _ = layer.eval()
+    >>> layer.training
+    True
+    """
+    if not isinstance(model, nn.Module):
+        yield
+        return
+    modes: Mapping[nn.Module, bool] = {layer: layer.training for layer in model.modules()}
+    places = {each.device for each in (*model.parameters(), *model.buffers())}
+    try:
+        yield
+    finally:
+        for layer, mode in modes.items():
+            layer.training = mode
+        if len(places) == 1 and {each.device for each in (*model.parameters(), *model.buffers())} != places:
+            model.to(places.pop())
+
+
+def _check_names(names: Any) -> list[str]:
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise OochubError(f"class_names must be a list of texts, one for each output, got {names!r:.80}.")
+    wrong = next((name for name in names if not isinstance(name, str) or not name.strip()), None)
+    if wrong is not None or not names:
+        raise OochubError(f"class_names must be texts, one for each output, got {wrong if names else 'none'!r:.80}.")
+    return list(names)  # two may be alike, as the cranes of ImageNet: where names are matched, that is said

@@ -1,0 +1,190 @@
+"""Any function or module from images to logits: its numbers, what is left of it, what names its predictions, errors."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from datasets import ClassLabel, Dataset, Features, Image, Value
+from PIL import Image as Pictures
+from torch import nn
+
+import oochub
+from oochub.errors import OochubError
+from oochub.models.callable_model import CallableModel
+from oochub.models.model_source import ModelSource
+
+NAMES = ["corgi", "labrador", "bulldog"]
+
+
+def shrink(image):
+    """float32 (3, 4, 4) in [0, 1], by Pillow alone."""
+    return torch.from_numpy(np.asarray(image.resize((4, 4)), np.float32) / 255).permute(2, 0, 1)
+
+
+class Net(nn.Module):
+    """A network with batch norm and dropout, so that evaluation and training differ."""
+
+    def __init__(self, outputs=3, scale=1.0):
+        super().__init__()
+        self.scale = scale
+        self.body = nn.Sequential(nn.Conv2d(3, 5, 3), nn.BatchNorm2d(5), nn.ReLU(), nn.Dropout(), nn.Flatten())
+        self.top = nn.Linear(20, outputs)
+
+    def forward(self, images):
+        return self.top(self.body(images)) * self.scale
+
+
+@pytest.fixture
+def net():
+    torch.manual_seed(0)
+    made = Net()
+    made(torch.randn(64, 3, 4, 4))  # the statistics of its batch norm are its own
+    return made
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    pictures = [Pictures.fromarray(rng.integers(0, 255, (9, 7, 3), np.uint8)) for _ in range(21)]
+    features = Features(
+        example_id=Value("string"), image=Image(), label=ClassLabel(names=sorted(NAMES)), context=Value("string")
+    )
+    rows = {"example_id": [f"{k:02}" for k in range(21)], "image": pictures, "label": [k % 3 for k in range(21)]}
+    return Dataset.from_dict(rows | {"context": ["grass", "snow", "sand"] * 7}, features=features, split="test")
+
+
+def by_hand(net, data):
+    """float32 (n, 3), the logits of a plain loop in the order of the data's classes."""
+    network = copy.deepcopy(net).eval()
+    order = [NAMES.index(name) for name in sorted(NAMES)]
+    with torch.no_grad():
+        return np.concatenate([network(shrink(row["image"])[None]).numpy()[:, order] for row in data])
+
+
+def test_a_module_gives_the_logits_of_a_plain_loop(net, data, tmp_path):
+    """In any batch size; labels are matched by name. Planted faults: the module in training mode; names by place."""
+    expected = by_hand(net, data)
+    for size in (1, 4, 64):
+        made = oochub.predict(net, data, class_names=NAMES, transform=shrink, batch_size=size, cache=False)
+        assert np.abs(made.logits - expected).max() < 1e-5 and list(made.class_names) == sorted(NAMES)
+    made = oochub.predict(net, data, class_names=NAMES, transform=shrink, out=tmp_path / "p.parquet")
+    stored = oochub.Predictions.load(tmp_path / "p.parquet")
+    assert stored.metadata.model.id == "Net" and stored.metadata.model.mode == "head"
+    assert np.array_equal(stored.logits, made.logits)
+    assert stored.metadata.provenance["processor"] == "ImageTransform"
+
+
+def test_a_function_may_return_an_array_or_an_object_with_logits(net, data):
+    """Of torch, of numpy, or what transformers returns."""
+    expected = by_hand(net, data)
+    network = copy.deepcopy(net).eval()
+
+    class Made:
+        def __init__(self, logits):
+            self.logits = logits
+
+    for function in (network.forward, lambda images: network(images).numpy(), lambda images: Made(network(images))):
+        made = oochub.predict(function, data, class_names=NAMES, transform=shrink)
+        assert np.abs(made.logits - expected).max() < 1e-5
+
+
+def test_the_module_is_left_as_it_was(net, data, monkeypatch):
+    """Also after an error. Planted fault: evaluation mode stays."""
+    net.top.eval()
+    modes = {name: layer.training for name, layer in net.named_modules()}
+    weights = copy.deepcopy(net.state_dict())
+    oochub.predict(net, data, class_names=NAMES, transform=shrink, features=True)
+    assert {name: layer.training for name, layer in net.named_modules()} == modes
+    assert all(torch.equal(value, weights[name]) for name, value in net.state_dict().items())
+    monkeypatch.setattr(Net, "forward", lambda self, images: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        oochub.predict(net, data, class_names=NAMES, transform=shrink, cache=False)
+    assert {name: layer.training for name, layer in net.named_modules()} == modes
+
+
+def test_features_are_what_the_last_layer_sees(net, data):
+    """With the head, so that every detector works: features times weights are the logits."""
+    made = oochub.predict(net, data, class_names=NAMES, transform=shrink, features=True)
+    features, head = np.stack(made.column("features")), made.head
+    assert features.shape == (21, 20)
+    assert np.abs(features @ head.weight.T + head.bias - made.logits).max() < 1e-5
+    report = oochub.evaluate(made, metrics=["accuracy"])
+    assert report["accuracy"].n == 21
+
+
+def test_audit_takes_a_module(net, data, tmp_path):
+    """From the module to the page, which names it."""
+    report = oochub.audit(net, data, class_names=NAMES, transform=shrink, model_id="my net", out=tmp_path / "audit")
+    assert report.model.id == "my net"
+    assert "my net" in (tmp_path / "audit" / "report.html").read_text("utf-8")
+    assert net.training
+
+
+def test_a_module_is_cached_by_its_weights_and_code_and_a_function_by_its_name(net, data):
+    """Planted faults: weights left out of the digest; an attribute; the transform; a function without a name."""
+
+    def ran(model, transform=shrink, **names):
+        made = oochub.predict(model, data, class_names=NAMES, transform=transform, **names)
+        return not made.metadata.provenance["when"].get("cached")
+
+    def brighter(image):
+        return shrink(image) + 0.1
+
+    assert ran(net) and not ran(net) and not ran(copy.deepcopy(net))
+    other = copy.deepcopy(net)
+    with torch.no_grad():
+        other.top.bias += 0.5
+    assert ran(other) and not ran(other)
+    scaled = copy.deepcopy(net)
+    scaled.scale = 2.0
+    assert ran(scaled)
+    assert ran(net, brighter) and not ran(net, brighter)
+    function = copy.deepcopy(net).eval().forward
+    assert ran(function) and ran(function)
+    assert ran(function, model_id="mine") and not ran(function, model_id="mine") and ran(function, model_id="other")
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"class_names": None}, r"does not say what its outputs are.*class_names=\['cat', 'dog'\]"),
+        ({"class_names": "corgi"}, "must be a list of texts"),
+        ({"class_names": ["a", "", "c"]}, "must be texts, one for each output"),
+        ({"class_names": []}, "must be texts, one for each output, got 'none'"),
+        ({"class_names": ["corgi", "labrador", "corgi"]}, "bulldog"),
+        ({"class_names": NAMES[:2]}, "labrador"),
+        ({"class_names": [*NAMES, "pug"]}, r"one column for each of the 4 class_names. It returned \(2, 3\)"),
+        ({"class_names": ["a", "b", "c"]}, "bulldog"),
+        ({"transform": None}, "got none"),
+        ({"transform": 3}, "transform must be a function from a PIL image to a tensor"),
+        ({"transform": lambda image: image}, r"one tensor \(c, h, w\), but it returned a Image"),
+        ({"transform": lambda image: torch.zeros(1, 3, 4, 4)}, r"the shape \(1, 3, 4, 4\)"),
+        ({"transform": lambda image: torch.zeros(3, 4, 4, dtype=torch.uint8)}, "but it returned uint8"),
+        ({"mode": "zero_shot"}, "needs a model of transformers"),
+        ({"image_processor": "somewhere"}, "got transform and image_processor"),
+    ],
+)
+def test_what_does_not_fit_is_said(net, data, how, message):
+    """Before a row is predicted."""
+    with pytest.raises(OochubError, match=message):
+        oochub.predict(net, data, **{"class_names": NAMES, "transform": shrink, **how})
+
+
+def test_what_a_function_returns_is_checked(data):
+    for function, message in (
+        (lambda images: None, "must return logits, a tensor or array .2, 3., but it returned a NoneType"),
+        (lambda images: images, r"It returned \(2, 3, 4, 4\)"),
+    ):
+        with pytest.raises(OochubError, match=message):
+            oochub.predict(function, data, class_names=NAMES, transform=shrink)
+    with pytest.raises(OochubError, match="are for a function or a module"):
+        oochub.predict("runs/erm", data, class_names=NAMES)
+    with pytest.raises(OochubError, match="or a function or module of PyTorch with class_names=, got a int"):
+        oochub.predict(3, data)
+
+
+def test_its_name_is_that_of_the_class_or_function():
+    assert ModelSource(CallableModel(Net(), NAMES)).about("head").id == "Net"
+    assert ModelSource(CallableModel(shrink, NAMES)).about("head").id == "shrink"
+    assert ModelSource(CallableModel(shrink, NAMES)).revision is None
