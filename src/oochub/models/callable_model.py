@@ -52,7 +52,7 @@ class CallableModel(nn.Module):  # type: ignore[misc]
     def model_id(self) -> str:
         """The name that was given, else that of the function or of the module's class."""
         own = type(self.function) if isinstance(self.function, nn.Module) else self.function
-        return self._given_id or getattr(own, "__name__", type(self.function).__name__)
+        return self._given_id or str(getattr(own, "__name__", type(self.function).__name__))
 
     @property
     def revision(self) -> str | None:
