@@ -198,7 +198,7 @@ def _release_names():
                 yield from ((repeat, place, breed, k) for k in range(1, 3169) if repeat in (0, 1) or k == 1)
 
 
-@pytest.mark.slow
+@pytest.mark.campaign
 def test_every_count_of_the_release(release, monkeypatch):
     """Each challenge in both variants by split, environment, breed and background; planted: 0.86 in environment 2."""
     files = SpawriousFiles.find(release)  # once: a tar has 152,064 headers

@@ -11,7 +11,7 @@ from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.evaluation.scenes import measure_task_losses
 from oochub.training import train
 
-pytestmark = pytest.mark.slow  # trainings of four epochs on 4,200 images; the second and third are a campaign
+pytestmark = pytest.mark.campaign  # trainings of four epochs on 4,200 images
 _SEEDS = 3
 _LEAST = 10  # of 12 tasks
 

@@ -92,7 +92,7 @@ def _cases(few: list[tuple[str, str]], *others: tuple[str, str]) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "kind"),
-    _cases([("clusters", "spawrious"), ("segments", "spawrious"), ("properties", "spawrious")], _OF_PICTURES),
+    _cases([("clusters", "spawrious"), ("properties", "spawrious")], _OF_PICTURES),
 )
 def test_planted_contexts_are_found(way, kind, settings, tmp_path):
     """A true context that is shown by its own column is shown by the way's nearest, in the same direction.

@@ -125,7 +125,7 @@ def test_a_module_is_cached_by_its_weights_and_code_and_a_function_by_its_name(n
     """Planted faults: weights left out of the digest; an attribute; the transform; a function without a name."""
 
     def ran(model, transform=shrink, **names):
-        made = oochub.predict(model, data, class_names=NAMES, transform=transform, **names)
+        made = oochub.predict(model, data, **{"class_names": NAMES, **names}, transform=transform)
         return not made.metadata.provenance["when"].get("cached")
 
     def brighter(image):
@@ -140,6 +140,7 @@ def test_a_module_is_cached_by_its_weights_and_code_and_a_function_by_its_name(n
     scaled.scale = 2.0
     assert ran(scaled)
     assert ran(net, brighter) and not ran(net, brighter)
+    assert ran(net, class_names=NAMES[::-1]) and ran(net, model_id="a name")
     function = copy.deepcopy(net).eval().forward
     assert ran(function) and ran(function)
     assert ran(function, model_id="mine") and not ran(function, model_id="mine") and ran(function, model_id="other")

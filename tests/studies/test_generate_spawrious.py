@@ -75,7 +75,6 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return read_parquet(folder / "manifest.parquet").table.to_pylist()
 
 
-@pytest.mark.slow
 def test_each_picture_is_that_of_its_seed(made: Path, models: dict[str, str]) -> None:
     """The libraries called one image at a time, as their own pages do; the seed by its formula.
 
@@ -146,7 +145,6 @@ def test_a_second_run_has_nothing_to_do(made: Path, small: GenerationPlan, monke
     assert times == {path: path.stat().st_mtime_ns for path in made.rglob("*")}
 
 
-@pytest.mark.slow
 def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Planted fault: one generator for a batch."""
     generate_spawrious(tmp_path / "dogs", replace(small, batch_size=1), device="cpu")
@@ -158,7 +156,6 @@ def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: 
     assert kept[0] == kept[1]
 
 
-@pytest.mark.slow
 def test_more_is_added(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Fewer images first and one breed, then all. Planted fault: a seed that depends on how many are wanted."""
     for plan in (replace(small, images_per_prompt=1, breeds=("labrador",)), small):
@@ -192,7 +189,6 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield lambda writes: (patch.undo(), after(writes))
 
 
-@pytest.mark.slow
 def test_stopped_anywhere_it_goes_on(made: Path, small: GenerationPlan, tmp_path: Path, stopping: Any) -> None:
     """At every fifth write or so. Planted fault: a try that is not counted among the tries."""
     folder, stops = tmp_path / "dogs", 0
@@ -216,7 +212,6 @@ def test_deleted_pictures_come_back(made: Path, small: GenerationPlan, tmp_path:
     assert pictures == {name: content for name, content in files(made).items() if name.startswith("spawrious")}
 
 
-@pytest.mark.slow
 def test_the_released_form_drops_minibatches(small: GenerationPlan, tmp_path: Path) -> None:
     """Planted faults seen: the fit ones of a bad minibatch kept; no negative prompt."""
     plan = replace(small, form="released", prompts=1, images_per_prompt=8, breeds=("corgi",))
@@ -309,7 +304,6 @@ def test_another_folder_or_other_settings(made: Path, small: GenerationPlan, tmp
         generate_spawrious(tmp_path / "dogs", small, device="cpu")
 
 
-@pytest.mark.slow
 def test_what_is_missing_is_said_first(small: GenerationPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted faults: each check left out in turn."""
     out = tmp_path / "dogs"
@@ -378,7 +372,6 @@ def test_a_pipeline_runs_no_code(models: dict[str, str], tmp_path: Path, part: s
     assert not ran.exists()
 
 
-@pytest.mark.slow
 def test_too_few_are_fit(small: GenerationPlan, tmp_path: Path) -> None:
     """A checker that flags everything. Planted fault: no bound, and the run never ends."""
     strict = str(tiny_generators.pipeline(tmp_path / "strict", strictness=-1.0))
