@@ -23,8 +23,8 @@ def run(capsys, monkeypatch, tmp_path):
     return command
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("control", [pytest.param(False, marks=pytest.mark.campaign), True])
+@pytest.mark.campaign
+@pytest.mark.parametrize("control", [False, True])
 def test_the_first_example_of_the_readme(run, tmp_path, control):
     """Trained where the background gives the breed away the model relies on it; trained where not, it does not."""
     code, *_ = run("example", "toy", *(["--control"] if control else []))

@@ -88,13 +88,7 @@ OWN = {  # options of commands that bear a field's name, each with what it means
     ("imagenet_ood detect", "--table"): "of the study",
     ("evaluate", "--task"): "several, or every",
     ("example", "--seed"): "of the drawing",
-    ("spawrious generate", "--batch-size"): "images that are made at once",
-    ("spawrious generate", "--model"): "a pipeline of diffusers",
-    ("spawrious generate", "--seed"): "of the images",
-    ("spawrious prompt_check", "--batch-size"): "images that are made at once",
     ("spawrious prompt_check", "--images"): "how many",
-    ("spawrious prompt_check", "--model"): "a pipeline of diffusers",
-    ("spawrious prompt_check", "--seed"): "of the images",
     ("report", "--detector"): "of the figures",
     ("report", "--images"): "on the page",
     ("report", "--reference"): "of the figures",
@@ -203,7 +197,7 @@ def check_field(kind: type[Settings], name: str) -> None:
 def wrong_value(kind: type[Settings], name: str) -> Any:
     """A value that a field must refuse; MISSING where it takes anything."""
     about, kinds = list_options(kind)[name], list_kinds(type_of(kind, name))
-    if Any in kinds:
+    if Any in kinds or object in kinds:
         return MISSING
     if any(get_origin(each) is Literal for each in kinds):
         return "nonsense"

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ class CallableModel(nn.Module):  # type: ignore[misc]
     Args:
         function: Takes float32 (n, c, h, w) on the device, returns logits (n, k) as a tensor, an array or an object
             with `logits`. A module is put into evaluation mode.
-        class_names: Names of the k outputs, in their order.
+        class_names: List of the names of the k outputs, in their order.
         processor: What makes the batch of images; None if `image_processor=` gives it.
         model_id: Name in reports. It makes a plain function one whose predictions are cached: the name stands for all
             that it computes.
@@ -37,10 +36,10 @@ class CallableModel(nn.Module):  # type: ignore[misc]
 
     def __init__(
         self,
-        function: Callable[[torch.Tensor], Any],
-        class_names: Sequence[str],
+        function: Callable[[torch.Tensor], object],
+        class_names: object,
         *,
-        processor: Any = None,
+        processor: object = None,
         model_id: str | None = None,
     ) -> None:
         super().__init__()
@@ -114,7 +113,7 @@ class CallableModel(nn.Module):  # type: ignore[misc]
         return ImageClassifierOutput(logits=made)
 
 
-def wrap_callable(model: Any, how: ModelSettings) -> Any:
+def wrap_callable(model: object, how: ModelSettings) -> object:
     """A function or module as a CallableModel; a folder, an id, a model of transformers or a wrapped one as it is.
 
     Args:
@@ -122,7 +121,7 @@ def wrap_callable(model: Any, how: ModelSettings) -> Any:
         how: How it answers; `class_names`, `transform` and `model_id` are read.
 
     Raises:
-        OochubError: Names or a transform for a model that has its own, or none for one that has not; no model at all.
+        OochubError: Names or a transform for a model that has its own, or none for one that has not.
 
     >>> wrap_callable("runs/erm", ModelSettings())
     'runs/erm'
@@ -138,7 +137,7 @@ def wrap_callable(model: Any, how: ModelSettings) -> Any:
             )
         return model
     if not callable(model):
-        raise unknown_model(model)
+        return model  # what is no model at all is said where it is opened
     if how.class_names is None:
         raise OochubError(
             f"A {type(model).__name__} does not say what its outputs are. Name them in their order: "
@@ -160,7 +159,7 @@ def wrap_callable(model: Any, how: ModelSettings) -> Any:
     return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id)
 
 
-def unknown_model(model: Any) -> OochubError:
+def unknown_model(model: object) -> OochubError:
     """The error for what is no model at all."""
     return OochubError(
         "The model must be a folder, an id on the Hub, a model of transformers, or a function or module of PyTorch "
@@ -170,7 +169,7 @@ def unknown_model(model: Any) -> OochubError:
 
 
 @contextmanager
-def leave_as_it_was(model: Any) -> Iterator[None]:
+def leave_as_it_was(model: object) -> Iterator[None]:
     """A block after which a module is on its device and in training or evaluation mode as before.
 
     >>> layer = nn.Linear(2, 2)
@@ -193,7 +192,7 @@ def leave_as_it_was(model: Any) -> Iterator[None]:
             model.to(places.pop())
 
 
-def _check_names(names: Any) -> list[str]:
+def _check_names(names: object) -> list[str]:
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise OochubError(f"class_names must be a list of texts, one for each output, got {names!r:.80}.")
     wrong = next((name for name in names if not isinstance(name, str) or not name.strip()), None)

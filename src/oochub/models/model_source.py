@@ -130,6 +130,8 @@ class ModelSource:
             OochubError: A model object without its processor, one that does not fit, or a change that is for inputs of
                 another kind.
         """
+        if self.path is None and not hasattr(self.given, "config"):
+            raise unknown_model(self.given)
         if processor is None and isinstance(self.given, CallableModel):
             processor = self.given.processor
         place = self.path if processor is None else processor

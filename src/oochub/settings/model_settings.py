@@ -65,14 +65,14 @@ class ModelSettings(Settings):
         panel="Model",
         commands=(),
     )
-    class_names: Any = option(
+    class_names: object = option(
         None,
         help="For a model that is a function or a module of PyTorch: the names of its outputs, in their order. The "
         "labels of the data are matched to them by name.",
         panel="Model",
         commands=(),
     )
-    transform: Any = option(
+    transform: object = option(
         None,
         help="For such a model: a function from a PIL image to one float tensor (c, h, w), such as the `transforms` of "
         "torchvision or timm; or give image_processor.",

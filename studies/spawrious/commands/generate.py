@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -11,34 +11,18 @@ from oochub.commands._options import AsJson, check_device, out_console, print_re
 from oochub.commands._signature import MORE, shown
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import GENERATION
+from oochub.studies.spawrious.generation.generation_settings import GenerationSettings
 
 
 def generate(
+    made: GenerationSettings,
     asked: Annotated[
         PredictionSettings,
-        shown(
-            only=(
-                "device",
-                "dtype",
-            )
-        ),
+        shown(only=("device", "dtype")),
     ],
     out: Annotated[
         Path, typer.Option(callback=writes(GENERATION), help="Folder for the images: the --data-dir of spawrious.")
     ],
-    model: Annotated[
-        str, typer.Option(help="Text-to-image pipeline of diffusers, a folder or Hub id; safetensors only.")
-    ] = "CompVis/stable-diffusion-v1-4",
-    captioner: Annotated[
-        str, typer.Option(help="Captioner that says what an image shows, a folder or Hub id.")
-    ] = "nlpconnect/vit-gpt2-image-captioning",
-    form: Annotated[
-        Literal["paper", "released"],
-        typer.Option(
-            rich_help_panel=MORE,
-            help="released: brackets, negative prompt, 100 steps; four images are kept or dropped together.",
-        ),
-    ] = "paper",
     images_per_prompt: Annotated[
         int, typer.Option(help="Number of images for each prompt in each folder.", min=1)
     ] = 44,
@@ -50,20 +34,9 @@ def generate(
         list[str] | None, typer.Option(help="Background, one of the six; repeatable. Default all.")
     ] = None,
     breed: Annotated[list[str] | None, typer.Option(help="Breed, one of the four; repeatable. Default all.")] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=MORE, help="Number of steps of the scheduler; default the pipeline's own.", min=1),
-    ] = None,
-    batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Number of images made at once.", min=1)] = 4,
     most_tries: Annotated[
         int, typer.Option(rich_help_panel=MORE, help="Stop if fewer than one image in this many is fit.", min=1)
     ] = 50,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", rich_help_panel=MORE, help="Accept a pipeline that has no safety checker.")
-    ] = False,
-    seed: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="Random seed, from which that of each image is derived.", min=0)
-    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Makes images of dogs from texts, as Spawrious did, and keeps those that a captioner calls a dog."""
@@ -75,16 +48,10 @@ def generate(
 
     names = {"repeats": repeat, "backgrounds": background, "breeds": breed}
     plan = GenerationPlan(
-        model=model,
-        captioner=captioner,
-        form=form,
-        seed=seed,
-        steps=steps,
+        **made.record(),
         prompts=prompts,
-        unchecked=unchecked,
         dtype=asked.dtype,
         images_per_prompt=images_per_prompt,
-        batch_size=batch_size,
         most_tries=most_tries,
         **{name: tuple(given) for name, given in names.items() if given},  # type: ignore[arg-type]
     )
@@ -111,7 +78,7 @@ def _show_progress(jobs: Sequence[Any]) -> Iterable[Any]:
 
 
 def _build_table(record: Any) -> Table:
-    table = Table("", "pictures", "fit", "share", "95% interval", "flagged", box=None)
+    table = Table("", "images", "fit", "share", "95% interval", "flagged", box=None)
     for column in table.columns[1:]:
         column.justify = "right"
     for share in record.shares:

@@ -1,15 +1,16 @@
 """The command `oochub spawrious prompt_check`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from oochub.commands._options import AsJson, check_device, out_console, print_result, without_weight_bars, writes
-from oochub.commands._signature import MORE, shown
+from oochub.commands._signature import shown
 from oochub.errors import OochubError
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.studies.file_kinds import PROMPT_CHECK
+from oochub.studies.spawrious.generation.generation_settings import GenerationSettings
 
 if TYPE_CHECKING:
     from oochub.studies.spawrious.cleanliness.prompt_verdict import PromptVerdict
@@ -18,14 +19,10 @@ _REJECTED = 3  # an exit code of its own: 2 is for what the user can fix
 
 
 def prompt_check(
+    made: GenerationSettings,
     asked: Annotated[
         PredictionSettings,
-        shown(
-            only=(
-                "device",
-                "dtype",
-            )
-        ),
+        shown(only=("device", "dtype")),
     ],
     folder: Annotated[
         Path | None, typer.Argument(metavar="FOLDER", help="With ANSWERS: the folder that --out wrote.")
@@ -38,27 +35,6 @@ def prompt_check(
     background: Annotated[str, typer.Option(help="Background, one of the six.")] = "desert",
     number: Annotated[int, typer.Option(help="Number of the prompt, among the 72.", min=0, max=71)] = 0,
     images: Annotated[int, typer.Option(help="Number of images.", min=1)] = 100,
-    model: Annotated[
-        str, typer.Option(help="Text-to-image pipeline of diffusers, a folder or Hub id; safetensors only.")
-    ] = "CompVis/stable-diffusion-v1-4",
-    captioner: Annotated[
-        str, typer.Option(help="Captioner that says what an image shows, a folder or Hub id.")
-    ] = "nlpconnect/vit-gpt2-image-captioning",
-    form: Annotated[
-        Literal["paper", "released"],
-        typer.Option(rich_help_panel=MORE, help="released: brackets, negative prompt, 100 steps."),
-    ] = "paper",
-    steps: Annotated[
-        int | None,
-        typer.Option(rich_help_panel=MORE, help="Number of steps of the scheduler; default the pipeline's own.", min=1),
-    ] = None,
-    batch_size: Annotated[int, typer.Option(rich_help_panel=MORE, help="Number of images made at once.", min=1)] = 4,
-    unchecked: Annotated[
-        bool, typer.Option("--unchecked", rich_help_panel=MORE, help="Accept a pipeline that has no safety checker.")
-    ] = False,
-    seed: Annotated[
-        int, typer.Option(rich_help_panel=MORE, help="Random seed, from which that of each image is derived.", min=0)
-    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Makes 100 images of a prompt for a person to judge; accepts it by their answers, else exits with 3."""
@@ -78,14 +54,8 @@ def prompt_check(
     from oochub.studies.spawrious.generation.picture_maker import PictureMaker
 
     plan = GenerationPlan(
-        model=model,
-        captioner=captioner,
-        form=form,
-        seed=seed,
-        steps=steps,
-        unchecked=unchecked,
+        **made.record(),
         dtype=asked.dtype,
-        batch_size=batch_size,
         repeats=(0,),
         backgrounds=(background,),
         breeds=(breed,),
@@ -93,8 +63,8 @@ def prompt_check(
     checked_job(plan, number, images)
     without_weight_bars()
     place = choose_device(asked.device)
-    maker = PictureMaker(model, device=place, dtype=asked.dtype, unchecked=unchecked)
-    job = check(out, plan, number, maker, Captioner(captioner, device=place), images=images, bar=_show_progress)
+    maker = PictureMaker(made.model, device=place, dtype=asked.dtype, unchecked=made.unchecked)
+    job = check(out, plan, number, maker, Captioner(made.captioner, device=place), images=images, bar=_show_progress)
     if not as_json:
         out_console.print(job.prompt, markup=False)
         out_console.print(
@@ -106,7 +76,7 @@ def prompt_check(
 def _show_progress(batches: Any) -> Any:
     from tqdm import tqdm
 
-    return tqdm(batches, desc="pictures", unit="batch", disable=None)
+    return tqdm(batches, desc="images", unit="batch", disable=None)
 
 
 def _judge(folder: Path, answers: Path, as_json: bool) -> None:

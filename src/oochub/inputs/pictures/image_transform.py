@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from oochub.errors import OochubError
 
 if TYPE_CHECKING:
     import torch
+    from PIL.Image import Image
 
 
 class ImageTransform:
@@ -30,14 +31,14 @@ class ImageTransform:
     torch.Size([1, 3, 2, 2])
     """
 
-    def __init__(self, function: Callable[[Any], Any]) -> None:
+    def __init__(self, function: object) -> None:
         if not callable(function):
             raise OochubError(
                 f"transform must be a function from a PIL image to a tensor (c, h, w), got a {type(function).__name__}."
             )
-        self.function = function
+        self.function: Callable[[Image], object] = function
 
-    def __call__(self, picture: Any, *, return_tensors: str = "pt") -> "dict[str, torch.Tensor]":
+    def __call__(self, picture: "Image", *, return_tensors: str = "pt") -> "dict[str, torch.Tensor]":
         """The tensor of one image as `pixel_values` float32 (1, c, h, w).
 
         Raises:
@@ -66,7 +67,7 @@ class ImageTransform:
         return json.dumps({"transform": digest_code(self.function)})
 
 
-def digest_code(function: Any) -> str | None:
+def digest_code(function: object) -> str | None:
     """A digest of a function or object with all that it uses; None if it holds something that cannot be known.
 
     It is that of `datasets`, which covers closures, globals and attributes, and the source text of the function or of
@@ -84,7 +85,7 @@ def digest_code(function: Any) -> str | None:
     return str(Hasher.hash([inner, read_source(function)]))
 
 
-def read_source(thing: Any) -> str:
+def read_source(thing: object) -> str:
     """The source text of a function, or of the class of an object; "" if there is none, as for built-in functions."""
     try:
         return inspect.getsource(thing if inspect.isroutine(thing) or inspect.isclass(thing) else type(thing))
