@@ -338,7 +338,7 @@ def test_overrides_win_over_the_recipe_and_its_single_tasks(recipe_of):
         ("[methods.ERM]", "[per_task.'spawrious/m2m_hard'.fixed.GRDO]\n[methods.ERM]", "Did you mean 'GDRO'"),
         ("[methods.ERM]", "[tuning.carry]\n'spawrious/o2o_hard' = []\n[methods.ERM]", "must hold each task once"),
         ("[methods.ERM]", "[tuning]\nshared = 'EMR'\n[methods.ERM]", "Did you mean 'ERM'"),
-        ("tasks", "tasks = = 3", "is not TOML"),
+        ("tasks", "tasks = = 3", "is not valid TOML"),
     ],
 )
 def test_wrong_recipes_are_refused_with_words(recipe_of, old, new, message):

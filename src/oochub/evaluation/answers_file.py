@@ -112,7 +112,7 @@ def _read_npz(path: Path, content: bytes) -> pa.Table:
     lengths = {name: _measure_length(path, name, array) for name, array in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name}: {length}" for name, length in lengths.items())
-        raise OochubError(f"The arrays of {path} have several lengths ({shown}). Give each a row an example.")
+        raise OochubError(f"The arrays of {path} have several lengths ({shown}). Give each one row per example.")
     return pa.table({name: _read_column(path, name, array) for name, array in columns.items()})
 
 

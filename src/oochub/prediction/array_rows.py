@@ -47,7 +47,7 @@ def convert_arrays(
     if not arrays or len(set(lengths.values())) != 1:
         shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) if arrays else "no array"
         turned = _advise_transpose(arrays)
-        raise OochubError(f"Arrays of predictions have one length, a row an example; got {shown}.{turned}")
+        raise OochubError(f"Arrays of predictions have one length, one row per example; got {shown}.{turned}")
     kind = kind or find_output_of_columns(list(given))
     label = rows.get("label")
     if label is not None and pa.types.is_dictionary(label.type):

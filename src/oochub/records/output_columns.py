@@ -260,7 +260,7 @@ def _unwrap(name: str, values: Any) -> Any:
     """NumPy, Arrow, or a list of rows."""
     unfit = _explain_unfit(values)
     if unfit is not None:
-        raise OochubError(f"{name} must be an array with a row an example, got {_describe_given(values)}: {unfit}.")
+        raise OochubError(f"{name} must be an array with one row per example, got {_describe_given(values)}: {unfit}.")
     try:
         if hasattr(values, "detach") and hasattr(values, "cpu"):
             return _convert_tensor(values)
@@ -317,7 +317,7 @@ def _normalize_array(name: str, array: NDArray[Any], values: Any) -> Any:
     if array.ndim == 0 or array.dtype.names is not None or array.dtype.kind in "cV":
         kinds = {"c": "complex numbers are not supported", "V": "name one field of its records"}
         why = kinds.get(array.dtype.kind, "that is one value. Give one for each row")
-        raise OochubError(f"{name} must be an array with a row an example, got {_describe_given(values)}: {why}.")
+        raise OochubError(f"{name} must be an array with one row per example, got {_describe_given(values)}: {why}.")
     if array.dtype.kind in "OSU":  # Arrow ends bytes of "S" at a zero
         try:
             return list(array.tolist())

@@ -248,7 +248,7 @@ def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
     try:
         return file.stem, tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # a TOMLDecodeError, or a number of thousands of digits
-        raise OochubError(f"{file} is not TOML: {error}. Mend it.") from error
+        raise OochubError(f"{file} is not valid TOML: {error}. Correct it.") from error
 
 
 def _apply_change(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> dict[str, Any]:
