@@ -16,6 +16,7 @@ _WRITE = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [name if name in _FEW else pytest.param(name, marks=pytest.mark.campaign) for name in CASES]
 )

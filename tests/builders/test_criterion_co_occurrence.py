@@ -98,6 +98,7 @@ def _assert_equal_to_official(real_data: Path, task: str, ids, challenge) -> int
     return len(ids)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["tie", "backpack", "bowl", "cup"])
 def test_official_ids_on_172_real_images(real_data, task):
     """Things-only tasks on real annotations: every official id, none besides. Planted fault seen: beta = .05."""

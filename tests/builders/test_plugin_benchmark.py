@@ -79,6 +79,7 @@ def test_it_loads_without_naming_the_config(session):
     assert session[0].startswith("{'train': 64, 'val': 24, 'id_test': 24, 'test': 24} string\n")
 
 
+@pytest.mark.slow
 def test_list_and_show_have_it(session):
     shown, _ = session
     assert "signs         Signs: round and square signs" in shown and 'load_dataset("signs", data_dir=...)' in shown

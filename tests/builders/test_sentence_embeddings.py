@@ -223,6 +223,7 @@ def test_encoders_that_cannot_be_loaded(edit, words, encoder, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropped", ["encoder.layer.3.output.dense.weight", "pooler.dense.weight"])
 def test_an_encoder_without_a_weight_is_refused(dropped, tmp_path):
     """Its embeddings would be random; only the pooler is never used. Fault planted: nothing counts as missing."""

@@ -90,6 +90,7 @@ def test_several_archives_are_one_release(folder, packed, tmp_path):
     assert _digests(load_dataset("spawrious", "o2o_easy", data_dir=mixed)) == expected
 
 
+@pytest.mark.slow
 def test_of_folder_and_archive_the_folder_is_read(folder, tmp_path):
     """And the record says so, whatever the archive is; planted fault seen: both listed."""
     shutil.copytree(folder / "spawrious224", tmp_path / "spawrious224")

@@ -103,6 +103,7 @@ def test_a_folder_is_left_alone_unless_empty(imagenet, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_ground_says_nothing_of_the_class(imagenet):
     """The nearest other image by its four corners has the same class hardly more often than by chance, 1/30.
 

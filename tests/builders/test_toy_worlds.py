@@ -363,6 +363,7 @@ def _dogless(root: Path, **choices: Any) -> tuple[np.ndarray, np.ndarray]:
     return pictures, np.array([path.parts[-3] for path in paths])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correlation", [True, False])
 def test_spawrious_background_shows_the_location_only_if_asked(correlation: bool, tmp_path: Path) -> None:
     """Leave-one-out nearest neighbors on background texture: location known, or at chance of 1/6.

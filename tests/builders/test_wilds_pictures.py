@@ -67,6 +67,7 @@ def test_camelyon17_is_its_table(config, raw):
     assert len(rows) == len(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["rxrx1", "rxrx1_mixed-to-test"])
 def test_rxrx1_is_its_table(config, raw):
     """Planted faults seen: site 2 of validation as id_test; the last experiments of training left out."""
@@ -117,6 +118,7 @@ def _fmow_splits(table, year, config):
     return split
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", ["fmow", "fmow_mixed-to-test", "fmow_time_after_2008", "fmow_time_after_2017"])
 def test_fmow_is_its_table(config, raw):
     """Planted faults seen: images by the number among rows that are not sequestered; 2016 in validation; a seed.

@@ -72,6 +72,7 @@ def test_wrong_words_are_said(words, message):
     assert message in str(refused.value)
 
 
+@pytest.mark.slow
 def test_a_prediction_from_the_shell_says_that_no_model_ran(spawrious, tmp_path):
     """The second has the same rows and says so on standard error; --no-cache is quiet."""
     folder = resnet(tmp_path / "model", classes=4)

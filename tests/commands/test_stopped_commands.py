@@ -78,6 +78,7 @@ def _check(end: tuple[int, str], number: signal.Signals) -> None:
     assert "Nothing is half-written" in message and message.count("\n") == 1, message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", _SIGNALS)
 @pytest.mark.parametrize("module", ["typer", "rich", "oochub.commands.sweep", "datasets"])
 def test_stopped_while_it_imports(module, number, tmp_path):

@@ -33,6 +33,7 @@ def test_a_name_that_is_no_text_is_shown():
     assert done.returncode == 2 and b"Traceback" not in done.stderr, done.stderr.decode()[-500:]
 
 
+@pytest.mark.slow
 def test_a_narrow_terminal_gets_its_lines():
     """At a width of one column."""
     done = _run("list", "benchmark", COLUMNS="1")

@@ -57,6 +57,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_picture_is_named_or_skipped(name, tmp_path, capsys, monkeypatch):
     content, words = BROKEN[name]

@@ -252,6 +252,7 @@ def test_states_of_few_rows(model, encoder):
         named(model, encoder, [["", ""]] * 2 + FARM, [0] * 12, ["cow"], [True] * 2 + [False] * 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [["a"], ["a", "b", "empty"]])
 def test_pictures_of_every_kind(model, encoder, classes, tmp_path):
     """Also the data without any context, in a folder and back."""

@@ -180,6 +180,7 @@ def test_what_cannot_be(model):
         oochub.contexts("absent", by="clusters")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("region", ["rim", "picture"])
 def test_features_are_those_of_the_encoder_whatever_the_batch(model, region):
     """Against the network itself, image by image; of the rim with its mean color in the middle, by a loop."""

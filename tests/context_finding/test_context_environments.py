@@ -159,6 +159,7 @@ def repository(tmp_path_factory):
     return oochub.contexts(folder, by="properties", label="tone", out=target), target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "asked", "more"),
     [

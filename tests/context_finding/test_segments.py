@@ -75,6 +75,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_areas_are_those_of_transformers_whatever_the_batch(kind, tmp_path):
     """By its own processor, model and post-processing, image by image."""

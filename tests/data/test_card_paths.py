@@ -38,6 +38,7 @@ PLACES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place", [pytest.param(place, marks=pytest.mark.slow if number else ()) for number, place in enumerate(PLACES)]
 )

@@ -116,6 +116,7 @@ def test_a_cache_does_not_answer_for_a_shard_that_changed(built, damage):
         oochub.load(built)
 
 
+@pytest.mark.slow
 def test_another_folder_of_the_same_name_has_its_own_rows(built, tmp_path):
     """A copy with the same card and names of files, and other rows: refused, and with digests that fit them its own.
 
@@ -211,6 +212,7 @@ def _rotten(shard: Path, at: bytes) -> None:
     os.utime(shard, ns=(state.st_atime_ns, state.st_mtime_ns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "webdataset"])
 def test_pictures_are_compared_where_it_is_asked(tmp_path, form):
     """Where size and times say that nothing changed, as after bit rot, images are read again only when asked.

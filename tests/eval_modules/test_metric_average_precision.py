@@ -52,6 +52,7 @@ def test_a_monotone_rescaling_changes_nothing() -> None:
             assert average_precision(**arrays | {"score": rescale(arrays["score"])}, **options) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["step", "trapezoid"])
 @pytest.mark.parametrize("positive", ["id", "ood"])
 def test_resamples_are_those_of_rows(form: str, positive: str) -> None:

@@ -58,6 +58,7 @@ def test_ties_at_the_threshold_are_said() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.5, 2.5])
 def test_interval_covers(shift: float) -> None:
     """Correct ~ N(shift, 1), OOD ~ N(0, 1): truth is P(correct <= the OOD median). 500 simulations of 40 + 40 rows.

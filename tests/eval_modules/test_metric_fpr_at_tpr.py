@@ -74,6 +74,7 @@ def test_a_monotone_rescaling_changes_nothing() -> None:
             assert fpr_at_tpr(**rescaled, positive=positive) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", ["id", "ood"])
 def test_interval_covers(positive: str) -> None:
     """N(2, 1) against N(0, 1), TPR 0.8: FPR = P(Z > 2 - 0.842) in both conventions. 60 + 60 rows, 500 simulations.
@@ -90,6 +91,7 @@ def test_interval_covers(positive: str) -> None:
     assert 0.93 <= covered / 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positive", ["id", "ood"])
 def test_resamples_are_those_of_rows(positive: str) -> None:
     """Mean and spread against 4,000 resamples of the rows of each side by a loop, ties included; 3 standard errors.

@@ -86,6 +86,7 @@ def test_one_place_alone_imports_evaluate() -> None:
     assert places == ["oochub.metric"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "before", ["", "import types\nsys.modules['evaluate'] = types.ModuleType('evaluate')\n"], ids=["plain", "script"]
 )

@@ -62,6 +62,7 @@ def test_train_and_evaluate_agree_on_the_rows(trained):
     assert sum(row.n for row in rows) == rest.sum()
 
 
+@pytest.mark.slow
 def test_the_page_says_how_many_chose_and_how_many_are_reported(trained):
     """Both counts, and no word that the number may be too good. Planted fault seen: the note of all rows stayed."""
     _, predictions = trained

@@ -65,6 +65,7 @@ def test_blocks_of_a_file_give_the_detectors_of_all_rows(tmp_path: Path) -> None
     assert not before["vim"].is_fitted and before["msp"] is found["msp"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("by_few")
 @pytest.mark.parametrize("processes", [2, 3, 7])
 def test_shares_of_several_processes_are_merged(processes: int, monkeypatch: pytest.MonkeyPatch) -> None:

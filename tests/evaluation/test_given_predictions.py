@@ -166,6 +166,7 @@ def test_probabilities_of_several_classes(data, tmp_path):
     assert "4 probabilities of 0 or 1 were taken as 2.2e-16 or 1 minus that" in report.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_name", [True, False])
 def test_choices_alone_are_scored_without_scores(as_name, coco, data, tmp_path):
     """reference: scikit-learn, and the same rows with logits. No AUC, NLL or ECE is made up.

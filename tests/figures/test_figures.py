@@ -224,6 +224,7 @@ def test_hard_against_all_counts_and_names(criterion, side):
     assert ax.get_xlim() == ax.get_ylim()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_names_cover_neither_each_other_nor_a_point(seed):
     """Planted fault seen: the first place is always taken."""

@@ -145,6 +145,7 @@ def test_named_detectors_are_scored_once():
     assert seen == ["odin:temperature=10", "energy", "msp"]
 
 
+@pytest.mark.slow
 def test_options_reach_the_figure(files):
     """Planted fault seen: the options are checked and dropped."""
     names = [str(files / f"{name}.parquet") for name in SETS]

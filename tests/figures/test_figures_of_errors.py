@@ -168,6 +168,7 @@ def test_the_command_draws_the_mistakes_of_a_file(spawrious, tmp_path):
         assert picture.width > 2 * picture.height / 2
 
 
+@pytest.mark.slow
 def test_the_matrix_shows_each_count_and_outlines_the_class_of_the_context():
     """Planted fault seen: the outline around the true class."""
     report = reports.read(reports.spawrious_report())

@@ -102,6 +102,7 @@ def by_hand(predictions, *, kinds, most, than=None, only=None, split="test"):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("only", [None, "ce", "gist"])
 @pytest.mark.parametrize("compared", [False, True])
 def test_choice_against_a_loop(only, compared):

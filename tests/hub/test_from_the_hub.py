@@ -90,6 +90,7 @@ def test_public_data_are_those_of_the_folder_with_and_without_a_token(hub, pushe
     assert len(hub.requests) == asked
 
 
+@pytest.mark.slow
 def test_private_data_need_a_token_and_their_absence_is_said(hub, pushed, built, monkeypatch):
     """With what to do; what is missing is said the same way, and a token stands in no message."""
     HfApi().update_repo_settings(**_DATA, visibility="private")
@@ -118,6 +119,7 @@ def test_a_name_that_was_missing_is_found_when_it_is_there(hub, built):
     assert oochub.load("user/mine")["train"].num_rows
 
 
+@pytest.mark.slow
 def test_a_revision_is_loaded_and_a_wrong_one_refused(hub, pushed, built):
     """As an option of `load_dataset`: the rows of then."""
     first = HfApi().dataset_info(pushed).sha
@@ -209,6 +211,7 @@ def test_what_fails_at_a_fifth_of_all_requests_ends_right_or_in_words(hub, pushe
     assert "right" in ended
 
 
+@pytest.mark.slow
 def test_a_run_trains_on_data_of_the_hub(hub, pushed, tmp_path):
     """From a model of the Hub, whose id the new model's files name, and no path of this machine."""
     resnet(tmp_path / "start", classes=4)

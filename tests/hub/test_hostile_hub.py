@@ -319,6 +319,7 @@ def test_the_clients_that_somebody_set_up_stay_in_use_and_are_free_outside(hub, 
         made[-1].get(f"{hub.endpoint.replace('127.0.0.1', 'localhost')}/x", headers=headers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", TRIED)
 def test_a_token_that_is_sent_back_is_nowhere(hostile, tmp_path, caplog, capfd, monkeypatch, reader):
     """In words, headers, addresses and warnings, at the highest verbosity; and not in the login of HF_ENDPOINT."""

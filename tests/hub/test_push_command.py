@@ -59,6 +59,7 @@ def test_mistakes_end_in_one_line(hub, oochub_push, words, given, message):
     assert HERE not in hub.store.repositories
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [False, True])
 def test_the_token_is_nowhere(hub, oochub_push, words, tmp_path, monkeypatch, fault):
     """In no output, no file of the caches, no pushed file. Planted fault: the token in the card."""

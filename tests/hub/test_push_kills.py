@@ -20,6 +20,7 @@ upload(Path(sys.argv[1]), "user/data", repo_type="dataset", message="Push", dele
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "after"), [("PUT /lfs", True), ("POST .*/preupload/", False), ("POST .*/commit/", True)]
 )

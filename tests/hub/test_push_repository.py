@@ -218,6 +218,7 @@ def test_shards_go_too(hub, raw, tmp_path):
         oochub.push(tmp_path / "shards", "user/bare", without_images=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["../secret.parquet", "/etc/hostname", "o2o_hard/link.parquet"])
 def test_a_card_of_somebody_else_sends_no_file_from_elsewhere(hub, raw, tmp_path, path):
     """Planted fault: the paths of a card taken as they are."""

@@ -228,6 +228,7 @@ def test_what_cannot_be_pushed_is_said_in_words(case, hub, model, report, tmp_pa
     assert not [seen for seen in hub.requests if seen.method == "POST"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [b"- [", b"a: 1", b"- 1", b"\xff", b"- date: 2025-13-45", b"[" * 9999])
 def test_a_file_that_is_no_list_of_results_is_not_replaced(hub, model, report, text):
     """Planted fault: what cannot be read taken for nothing."""

@@ -97,6 +97,7 @@ def test_names_that_were_swapped_on_the_hub_change_no_label(hub, built, raw):
     assert any("README.md describes" in note and "differently from the build" in note for note in _notes(data))
 
 
+@pytest.mark.slow
 def test_a_changed_shard_is_not_pushed(hub, built):
     """Planted fault: what the card names is sent as it is."""
     _flipped(_shard(built))
@@ -105,6 +106,7 @@ def test_a_changed_shard_is_not_pushed(hub, built):
     assert "datasets/user/data" not in hub.store.repositories
 
 
+@pytest.mark.slow
 def test_pictures_that_are_left_out_leave_digests_that_fit(hub, raw):
     """Of the files that were pushed, not of those with images."""
     oochub.push(_NAME, "user/data", data_dir=str(raw("spawrious")), without_images=True)
@@ -125,6 +127,7 @@ def test_an_odd_build_json_is_named(hub, built, text):
         oochub.push(built, "user/other")
 
 
+@pytest.mark.slow
 def test_a_hub_that_leads_out_of_the_snapshot_is_refused(hub, built):
     """A path of `build.json` with a digest that fits. Planted fault: a path taken as it is."""
     builds = json.loads((built / "build.json").read_text())

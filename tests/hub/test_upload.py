@@ -40,6 +40,7 @@ def test_one_commit_and_nothing_twice(hub, folder):
     assert not again.is_change and again.commit == pushed.commit and commits(hub) == 1
 
 
+@pytest.mark.slow
 def test_what_is_gone_is_deleted_and_others_files_stay(hub, folder):
     """Planted faults: patterns not looked at, so that notes.txt goes; deleted in a commit of its own."""
     push(folder)

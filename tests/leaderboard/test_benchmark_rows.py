@@ -99,6 +99,7 @@ def test_sides_and_groups_are_the_benchmarks(birds, tmp_path):
     assert row.report.headline("out").to_dict() == true.headline("out").to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -52,6 +52,7 @@ def test_ranks_are_of_a_track_and_count_no_oracle(checked):
     assert rows["a"].entries == rows["A"].entries == 2 and rows["b"].entries == 1
 
 
+@pytest.mark.slow
 def test_the_line_is_through_ranked_entries_and_says_of_others_too(checked):
     """By hand: least squares of probits through the six ranked entries of the open track (Miller et al. 2021)."""
     from scipy.stats import norm

@@ -72,6 +72,7 @@ def test_an_edited_number_is_named(sent, tmp_path, place):
     assert checked.report is not None and "\n" not in checked.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", [{"resamples": 100}, {"resamples": 1000, "seed": 7}, {"resamples": 1000}])
 def test_intervals_are_those_of_the_board_whatever_was_sent(tmp_path, sampling):
     """The same predictions have the same intervals whatever seed was chosen for them; that they are is said.

@@ -48,6 +48,7 @@ def _true_accuracy(file):
     return accuracy_score(honest.label, honest.logits.argmax(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names", [lambda file: ["prediction", "confidence", "loss"], _stored_beside], ids=["of before", "of now"]
 )
@@ -71,6 +72,7 @@ def test_a_forged_summary_is_not_believed(tmp_path, names):
     assert board.rows[0].rank is None
 
 
+@pytest.mark.slow
 def test_a_forged_summary_gives_no_report_that_is_verified(tmp_path):
     """The same by the tools themselves: the report is what `oochub evaluate` makes of the forged file."""
     folder = sent_entry(tmp_path / "results")

@@ -99,6 +99,7 @@ def test_each_page_is_silent_and_fits(browser, site):
         assert browser.said() == [] and browser.requests() <= {"file", "data"}, page.name
 
 
+@pytest.mark.slow
 def test_heads_sort(browser, board):
     """By "out" at first; each head by its own numbers, and the other way at the second click."""
     first = [name for name, _ in browser.evaluate(SHOWN)]
@@ -139,6 +140,7 @@ def test_filters_hide_rows_and_rank_those_that_are_shown(browser, board):
     assert dict(browser.evaluate(SHOWN)) == everything
 
 
+@pytest.mark.slow
 def test_the_address_keeps_the_choice(browser, board):
     """A choice that is none, and text that is no address, stop nothing. Planted fault seen: without the `try`."""
     board("#rule=hard&verified&sort=i-")

@@ -70,6 +70,7 @@ def pipeline_logits(folder: Path) -> np.ndarray:
     return np.array(logits)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model_type", "architecture"),
     [

@@ -169,6 +169,7 @@ def main_number(output: str, outputs: np.ndarray, label: np.ndarray) -> tuple[st
     return "mean_average_precision", float(np.mean(precisions))
 
 
+@pytest.mark.slow
 def test_they_are_evaluated_and_shown(trained: tuple[str, str, Path, DatasetDict], tmp_path: Path) -> None:
     """The main number by numpy and scikit-learn from the bare pass; every form opens; the worst rows are shown."""
     inputs, output, folder, data = trained
@@ -191,6 +192,7 @@ def test_they_are_evaluated_and_shown(trained: tuple[str, str, Path, DatasetDict
     assert ('class="pic"' in page) == (inputs == "pictures")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inputs", ["texts", "arrays"])
 def test_training_by_name_finds_the_kind(inputs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`oochub.train` without a word about the kind; images beside texts are texts to a model of texts."""

@@ -121,6 +121,7 @@ def _reference(train, label, validation, validation_label, test):
     return best[1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _ENCODERS)
 def test_logits_are_those_of_scikit_learn_by_hand(name, data, tmp_path):
     """Features, head and network too.
@@ -165,6 +166,7 @@ def test_auto_takes_it_for_an_encoder(encoder, data):
     assert oochub.predict(encoder[0], data, splits=["test"]).metadata.model.mode == "linear_probe"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["cls", "mean", "pooler"])
 def test_pooling(pooling, encoder, data):
     """By hand, of a folder and of the model itself. Fault planted: the last token taken for the first."""

@@ -83,6 +83,7 @@ def test_a_detector_gives_the_largest_score_of_the_pipeline(kind: str, tmp_path:
     assert not car.logits[:, 0].any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", tiny_detectors.SEGMENTERS)
 def test_a_segmenter_gives_the_largest_probability_of_a_pixel(kind: str, tmp_path: Path) -> None:
     """Planted: a softmax over pixels instead of classes."""
@@ -93,6 +94,7 @@ def test_a_segmenter_gives_the_largest_probability_of_a_pixel(kind: str, tmp_pat
     assert np.ptp(found.logits[:, 0]) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", tiny_detectors.MASK_MODELS)
 def test_a_model_of_masks_gives_the_largest_score_of_a_mask(kind: str, tmp_path: Path) -> None:
     """Planted: the class of "no object" instead of the thing's."""

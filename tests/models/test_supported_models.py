@@ -73,6 +73,7 @@ def test_what_is_served_is_tried(mode: str) -> None:
     assert reasons == {model_type for refused, model_type in REFUSED if refused == mode}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "model_type"), REFUSED)
 def test_what_is_refused_fails(mode: str, model_type: str, tmp_path: Path) -> None:
     settings, words = REFUSED[mode, model_type]

@@ -55,6 +55,7 @@ def audit(model, source, masks, **more):
     return oochub.audit(model, source, **given)
 
 
+@pytest.mark.slow
 def test_a_model_that_sees_the_background_alone(world):
     """By hand: with the object filled nothing changes; on a usual background of its class it is right, else wrong.
 

@@ -102,6 +102,7 @@ def same(one, other):
     assert one.digest == other.digest
 
 
+@pytest.mark.slow
 def test_each_rank_makes_its_parts(model, data, tmp_path, put, as_ranks):
     """Faults planted: ranks that take the same parts; a first rank that does not wait for the others."""
     whole = predicted(model, data, out=tmp_path / "whole.parquet", features=True)

@@ -30,6 +30,7 @@ def _records(part):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streaming", [False, True])
 def test_plain_samples_become_the_rows(shards, rows, streaming):
     """Reference: oochub's own reader. Seen: a stream whose images were decoded and encoded anew."""

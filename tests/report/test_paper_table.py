@@ -248,6 +248,7 @@ def compile_latex(folder, *tables, columns="twocolumn"):
     return log
 
 
+@pytest.mark.slow
 def test_tables_of_hostile_names_compile(tmp_path):
     """Both styles, in one and in two columns. Faults seen: a name in brackets taken for the width of a rule."""
     names = [name for name in HOSTILE if name.isascii() or "é" in name]
@@ -261,6 +262,7 @@ def test_tables_of_hostile_names_compile(tmp_path):
 PAPERS = sorted((ROOT / "docs" / "latex").glob("*.tex"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.stem)
 def test_the_papers_of_the_docs_compile(paper, tmp_path):
     """Without an error, a box that is too wide, or a reference that leads nowhere."""

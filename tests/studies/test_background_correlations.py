@@ -16,6 +16,7 @@ def _counts(*cells: tuple) -> pd.DataFrame:
     return pd.DataFrame(cells, columns=["split", "environment", "label", "background", "n"])
 
 
+@pytest.mark.slow
 def test_it_is_numpys_correlation_of_the_indicators():
     """Every number of every challenge of Table 2, rows expanded. Fault planted: one margin's square root left out."""
     compared = 0

@@ -103,6 +103,7 @@ def test_every_class_as_by_a_plain_walk(audited):
     assert (result["kept"] == result["removed_by"].isna()).all() and (result["kept"] == (result["why"] == "")).all()
 
 
+@pytest.mark.slow
 def test_the_counts_of_the_reference(audited):
     """Figures found elsewhere, with timm's lists and Debian's WordNet; the paper says 5,074 where this says 4,922."""
     result, _ = audited
@@ -152,6 +153,7 @@ def test_every_reason_is_a_way_through_wordnet(audited):
         assert row["removed_by"] != "organism" or row["why"].endswith("n00004475 organism")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "left", "published"),
     [("H", [1783, 1230], [428, 422]), (IN_POOL, [2421, 1666], [560, 547])],

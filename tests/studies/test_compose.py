@@ -143,6 +143,7 @@ def test_a_wrong_file_is_said(run, file, old, new, message):
     assert code == 2 and "dogs.toml" in error and message in error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["m2m_hard", "spawrious/m2m_hard"])
 def test_a_challenge_of_the_paper_has_a_name(run, tmp_path, typed):
     """As its file is read. Planted fault: the name taken for a path; `--out` that builds something else."""

@@ -154,6 +154,7 @@ def test_a_changed_number_changes_the_page(runs, about, text, others):
         check_numbers(text, changed)
 
 
+@pytest.mark.slow
 def test_numbers_and_verdicts(runs, text):
     check_numbers(text, runs)
     check_words(text, runs)

@@ -175,6 +175,7 @@ def test_a_failed_run_is_a_row_and_stops_no_other(tmp_path, monkeypatch):
     assert len(calls(tmp_path / "out")) == 12 + 3
 
 
+@pytest.mark.slow
 def test_its_processes_leave_ctrl_c_to_the_sweep(done):
     """Else each would print a traceback of its own. Planted fault: the processes started without the block."""
     assert calls(done.table.parent) and not (done.table.parent / "hears Ctrl-C").exists()

@@ -67,6 +67,7 @@ def toy_recipe(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_pictures_are_seen_once_and_features_are_those_of_predict(tmp_path, coco, counted):
     """Two tasks of the same images, and a third of some more: only the new ones go through the network."""
     car, cow = (load(f"nooch/ce_{name}", data_dir=str(coco), options={"contexts": ["road"]}) for name in ("car", "cow"))

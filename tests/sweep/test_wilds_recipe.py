@@ -53,6 +53,7 @@ def _marks(task: str, method: str) -> Any:
     return pytest.mark.slow if few else pytest.mark.campaign
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("task", "method"), [pytest.param(*key, marks=_marks(*key)) for key in RUNS])
 def test_each_takes_a_step(task, method, raw, tmp_path):
     """With the recipe's settings, batches and metric of selection; only model, images' size and steps are others.

@@ -40,6 +40,7 @@ def mmd(batch: Batch, weight: float, *, over_rows: bool = False) -> float:
     return loss + weight * (float(np.mean(found)) if found else 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [None, "subpopbench"])
 @pytest.mark.parametrize("task", TASKS)
 def test_loss_and_gradient_in_every_form(task: str, form: str | None) -> None:

@@ -212,6 +212,7 @@ def test_splits_must_have_the_same_kind_of_labels(tmp_path: Path) -> None:
         trainer_of(tmp_path / "run", several(20, 1), model=with_group_norm(outputs=2))
 
 
+@pytest.mark.slow
 def test_nooch_all_trains_by_name(tmp_path: Path, coco: Path) -> None:
     """`oochub train nooch/all`: 171 labels, no environments, the tiny model."""
     from oochub.training import train

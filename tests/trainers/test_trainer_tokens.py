@@ -89,6 +89,7 @@ def test_predictions_are_the_most_probable_tokens(run, raw, predictions):
     assert "input_ids" not in predictions.column_names
 
 
+@pytest.mark.slow
 def test_the_report_is_of_the_asked_tokens(predictions):
     report = oochub.evaluate(predictions, resamples=100)
     inside, outside = report["in_context/token_accuracy"], report["out_of_context/token_accuracy"]
