@@ -400,8 +400,8 @@ def _explain_no_column(name: str, values: Any, error: BaseException, row: int | 
     place = "" if row is None else f" in row {row}"
     why = str(error).partition("\n")[0].rstrip(".")
     return OochubError(
-        f"{name} cannot become a column{place}: {why}; got {_describe_given(values)}. Give an array with a row an "
-        "example."
+        f"{name} cannot become a column{place}: {why}; got {_describe_given(values)}. Give an array with one row "
+        "per example."
     )
 
 
