@@ -113,6 +113,33 @@ def test_features_are_what_the_last_layer_sees(net, data):
     assert report["accuracy"].n == 21
 
 
+def test_zoom_and_odin_take_a_module(net, data):
+    """The zoomed logits are those of the center that Pillow crops."""
+    made = oochub.predict(net, data, class_names=NAMES, transform=shrink, zoom=2.0, odin=0.01)
+    order, network = [NAMES.index(name) for name in sorted(NAMES)], copy.deepcopy(net).eval()
+    for k, row in enumerate(data):  # 7 x 9 pixels: 4 x 4 of them, from (1, 2)
+        center = shrink(row["image"].crop((1, 2, 5, 6)))
+        with torch.no_grad():
+            expected = network(center[None])[0, order].numpy()
+        assert np.abs(np.stack(made.column("zoom_logits"))[k] - expected).max() < 1e-5
+    assert np.stack(made.column("odin_logits")).shape == (21, 3)
+
+
+def test_the_background_probe_takes_a_module(tmp_path):
+    """On images with masks beside them."""
+    from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
+
+    raw = toy_spawrious(tmp_path / "raw", size=10, masks=tmp_path / "masks")
+    breeds = ["bulldog", "corgi", "dachshund", "labrador"]
+    torch.manual_seed(0)
+    settings = {"masks": str(tmp_path / "masks"), "rows": 8}
+    report = oochub.audit(
+        Net(4), "spawrious/o2o_hard", data_dir=str(raw), class_names=breeds, transform=shrink,
+        splits=["test", "validation"], probe="background", probe_settings=settings,
+    )  # fmt: skip
+    assert report.background is not None
+
+
 def test_audit_takes_a_module(net, data, tmp_path):
     """From the module to the page, which names it."""
     report = oochub.audit(net, data, class_names=NAMES, transform=shrink, model_id="my net", out=tmp_path / "audit")
@@ -136,6 +163,12 @@ def test_a_module_is_cached_by_its_weights_and_code_and_a_function_by_its_name(n
     with torch.no_grad():
         other.top.bias += 0.5
     assert ran(other) and not ran(other)
+    warm = copy.deepcopy(net)
+    warm.temperature = nn.Parameter(torch.tensor(1.0))
+    assert ran(warm) and not ran(warm)
+    with torch.no_grad():
+        warm.temperature += 1  # a weight without dimensions
+    assert ran(warm)
     scaled = copy.deepcopy(net)
     scaled.scale = 2.0
     assert ran(scaled)

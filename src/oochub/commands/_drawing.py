@@ -230,7 +230,7 @@ _READERS: Mapping[Any, Callable[[str], Any]] = {
     str | None: str,
     bool: lambda text: {"yes": True, "no": False}[text],
     int: int,
-    Predictions | None: lambda text: Predictions.load(text),
+    Predictions | None: Predictions.load,
     Sequence[float]: lambda text: [float(part) for part in text.split(",")],
     Sequence[str] | None: lambda text: text.split(","),
 }

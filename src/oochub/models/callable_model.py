@@ -57,32 +57,24 @@ class CallableModel(nn.Module):  # type: ignore[misc]
     def revision(self) -> str | None:
         """A digest of what it computes; None for a plain function without a name that stands for it.
 
-        For a module it covers its weights, and of each layer the source text of its class and its other attributes.
+        For a module it covers its weights, and of each layer the source text of its class and its other attributes. It
+        is None too if the transform, or an attribute, holds something that cannot be known.
         """
-        named = f"{self._given_id}\n{self.config.id2label}"
-        if not isinstance(self.function, nn.Module):
-            return None if self._given_id is None else hashlib.sha256(named.encode()).hexdigest()[:40]
-        digest = hashlib.sha256(named.encode())
-        for kind in dict.fromkeys(type(layer) for layer in self.function.modules()):
-            digest.update(f"{kind.__module__}.{kind.__qualname__}\n{read_source(kind)}".encode())
-        for layer in self.function.modules():
-            own = {name: value for name, value in vars(layer).items() if name[0] != "_" and name != "training"}
-            known = digest_code(own)
+        if isinstance(self.processor, ImageTransform) and digest_code(self.processor.function) is None:
+            return None
+        content = f"{self._given_id}\n{self.config.id2label}\n"
+        if isinstance(self.function, nn.Module):
+            layers = list(self.function.modules())
+            kinds = {f"{type(layer).__module__}.{type(layer).__qualname__}": type(layer) for layer in layers}
+            own = [{k: v for k, v in vars(layer).items() if k[0] != "_" and k != "training"} for layer in layers]
+            known = digest_code(own)  # strides, probabilities, functions, ...
             if known is None:
                 return None
-            digest.update(f"{layer!r}\n{known}".encode())  # strides, probabilities, functions, ...
-        for name, tensor in sorted(self.function.state_dict().items()):
-            digest.update(name.encode())
-            if isinstance(tensor, torch.Tensor):
-                digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
-                digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
-        return digest.hexdigest()[:40]
-
-    @property
-    def is_known(self) -> bool:
-        """Whether its predictions can be cached: both the model and what makes its images have a digest."""
-        transform = self.processor.function if isinstance(self.processor, ImageTransform) else None
-        return self.revision is not None and (transform is None or digest_code(transform) is not None)
+            content += f"{self.function!r}\n{known}\n{digest_state(self.function.state_dict())}\n"
+            content += "\n".join(f"{name}\n{read_source(kind)}" for name, kind in kinds.items())
+        elif self._given_id is None:
+            return None
+        return hashlib.sha256(content.encode()).hexdigest()[:40]
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
         """The logits of a batch.
@@ -157,6 +149,20 @@ def wrap_callable(model: object, how: ModelSettings) -> object:
         )
     processor = None if how.transform is None else ImageTransform(how.transform)
     return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id)
+
+
+def digest_state(state: Mapping[str, torch.Tensor]) -> str:
+    """A digest of weights by name, 40 hexadecimal digits.
+
+    >>> one, two = ({"scale": torch.tensor(value)} for value in (1.0, 2.0))
+    >>> digest_state(one) == digest_state(one), digest_state(one) == digest_state(two)
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    for name, tensor in sorted(state.items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:40]
 
 
 def unknown_model(model: object) -> OochubError:

@@ -16,7 +16,7 @@ import torch
 
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes, check_config, find_input_kinds, find_processor_kind
-from oochub.models.callable_model import CallableModel, unknown_model
+from oochub.models.callable_model import CallableModel, digest_state, unknown_model
 from oochub.models.open_model import Answers, Pretrained, model_load_errors, open_pretrained, read_model_config
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
@@ -56,9 +56,8 @@ class ModelSource:
     @property
     def is_known(self) -> bool:
         """Whether a digest stands for all that it computes, so that its predictions can be cached."""
-        if isinstance(self.given, CallableModel):
-            return self.given.is_known
-        return self.path is not None and self.revision is not None
+        is_object = self.path is None and not isinstance(self.given, CallableModel)
+        return not is_object and self.revision is not None
 
     @cached_property
     def architecture(self) -> str:
@@ -83,7 +82,7 @@ class ModelSource:
         if isinstance(self.given, CallableModel):
             return self.given.revision
         if self.path is None:
-            return _digest_state(self.given.state_dict())
+            return digest_state(self.given.state_dict())
         folder = Path(self.path)
         if not folder.is_dir():
             copy = Path(fetch_model_folder(self.path))
@@ -204,14 +203,6 @@ def choose_input(dataset: Any, model: str | None) -> type[Input]:
         return kinds[0]
     suitable = [kind for kind in kinds if config in getattr(transformers, kind.auto_model)._model_mapping]
     return suitable[0] if suitable else kinds[0]
-
-
-def _digest_state(state: Mapping[str, torch.Tensor]) -> str:
-    digest = hashlib.sha256()
-    for name, tensor in sorted(state.items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.ndim else b"")
-    return digest.hexdigest()[:40]
 
 
 _HEADER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
