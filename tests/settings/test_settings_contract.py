@@ -286,6 +286,7 @@ EXAMPLES = {
     "compile": False,  # it needs a compiler, and nothing beside it
     "ray_address": None,
     "actors": None,
+    "class_names": ("corgi", "pug"),
 }
 BESIDE = {"ContextSettings": {"contexts": "properties"}, "ProbeSettings": {"probe": "background"}}
 

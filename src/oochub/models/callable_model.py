@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, choose_wording
 from oochub.inputs.pictures.image_transform import ImageTransform, digest_code, read_source
 from oochub.settings.model_settings import ModelSettings
 
@@ -123,8 +123,9 @@ def wrap_callable(model: object, how: ModelSettings) -> object:
     given = [name for name in ("class_names", "transform", "model_id") if getattr(how, name) is not None]
     if isinstance(model, (str, bytes)) or hasattr(model, "__fspath__") or hasattr(model, "config"):
         if given:
+            words = choose_wording(" and ".join(given), "--class-names")
             raise OochubError(
-                f"{' and '.join(given)} are for a function or a module of PyTorch; a model of transformers has its own "
+                f"{words} are for a function or a module of PyTorch; a model of transformers has its own "
                 "class names and processor. Leave them out."
             )
         return model

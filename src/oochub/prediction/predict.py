@@ -92,8 +92,9 @@ def predict(
         processor: For a model object, or instead of the one beside the model: an image processor, a tokenizer, an
             `oochub.processors.stored_processors.ArrayProcessor`, or the folder or Hub id of one. A model object without
             a processor takes arrays as they are.
-        class_names: For a model that is a function or a module of PyTorch: the names of its outputs, in their order.
-            The labels of the data are matched to them by name.
+        class_names: Names of the outputs, in order, of a model that does not say them: a,b,c or a file with a name a
+            line. In Python a list. For a function or a module of PyTorch. The labels of the data are matched to them by
+            name.
         transform: For such a model: a function from a PIL image to one float tensor (c, h, w), such as the `transforms`
             of torchvision or timm; or give image_processor.
         model_id: For such a model: its name in reports. A module is cached by its weights and code; a plain function

@@ -1,11 +1,30 @@
 """How a model answers: its mode, the classes that it knows, what prepares its inputs."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from oochub.errors import OochubError
-from oochub.settings.option import Settings, option, parse_pairs
+from oochub.settings.option import Settings, option, parse_names, parse_pairs
+from oochub.storage.reading import read_text
+
+
+def _read_class_names(typed: str | None, flag: str) -> tuple[str, ...] | None:
+    """The names of a text with commas, or of a file with one on each line.
+
+    Raises:
+        OochubError: A name of a file that is not there.
+
+    >>> _read_class_names("cat, dog", "--class-names")
+    ('cat', 'dog')
+    """
+    if typed is None:
+        return None
+    if Path(typed).is_file() or ("," not in typed and (os.sep in typed or Path(typed).suffix == ".txt")):
+        return tuple(line.strip() for line in read_text(typed).splitlines() if line.strip())
+    return parse_names(typed, flag)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,10 +86,14 @@ class ModelSettings(Settings):
     )
     class_names: object = option(
         None,
-        help="For a model that is a function or a module of PyTorch: the names of its outputs, in their order. The "
-        "labels of the data are matched to them by name.",
+        help="Names of the outputs, in order, of a model that does not say them: a,b,c or a file with a name a line.",
+        more="In Python a list. For a function or a module of PyTorch. The labels of the data are matched to them by "
+        "name.",
         panel="Model",
-        commands=(),
+        metavar="NAMES",
+        typed=str | None,
+        parse=_read_class_names,
+        commands=("predict", "audit"),
     )
     transform: object = option(
         None,
