@@ -5,12 +5,14 @@ import copy
 import numpy as np
 import pytest
 import torch
+import transformers
 from datasets import ClassLabel, Dataset, Features, Image, Value
 from PIL import Image as Pictures
 from torch import nn
 
 import oochub
 from oochub.errors import OochubError
+from oochub.evaluation.detector_scores import fit_detectors
 from oochub.models.callable_model import CallableModel
 from oochub.models.model_source import ModelSource
 
@@ -222,3 +224,107 @@ def test_its_name_is_that_of_the_class_or_function():
     assert ModelSource(CallableModel(Net(), NAMES)).about("head").id == "Net"
     assert ModelSource(CallableModel(shrink, NAMES)).about("head").id == "shrink"
     assert ModelSource(CallableModel(shrink, NAMES)).revision is None
+
+
+def places(net, data):
+    """float32 (n, 5, 2, 2), what `body.2`, a ReLU that works in place, gives: by hand."""
+    network = copy.deepcopy(net).eval()
+    with torch.no_grad():
+        return torch.cat([network.body[2](network.body[:2](shrink(row["image"])[None])) for row in data]).numpy()
+
+
+def test_features_of_a_layer_are_what_it_gives(net, data):
+    """The mean over places; before a later layer changes it in place, and before batch norm is folded into it.
+
+    Planted faults: the recorded output not copied; folding left on; the last call of another layer.
+    """
+    network = copy.deepcopy(net).eval()
+    network.body[2].inplace = True
+    with torch.no_grad():
+        images = torch.stack([shrink(row["image"]) for row in data])
+        convolved = network.body[0](images)
+        expected = {"body.0": convolved.mean((2, 3)), "body.1": network.body[1](convolved).mean((2, 3))}
+        expected |= {"body.2": network.body[1](convolved).relu().mean((2, 3)), "body.4": network.body(images)}
+        expected |= {"top": network(images)}
+    for name, values in expected.items():
+        made = oochub.predict(network, data, class_names=NAMES, transform=shrink, features=name, batch_size=4)
+        assert np.abs(np.stack(made.column("features")) - values.numpy()).max() < 1e-5, name
+        assert made.head is None and made.metadata.provenance["features"] == f"the layer {name}"
+        assert np.abs(made.logits - by_hand(net, data)).max() < 1e-5
+
+
+def test_features_by_a_function_are_what_it_returns(net, data, tmp_path):
+    """A function, a method, an array, another module: with zoom too. Planted fault: the module in training mode."""
+    expected = places(net, data).reshape(21, -1)
+    trunk = copy.deepcopy(net.body).train()
+    network = copy.deepcopy(net).eval()
+    for function in (lambda images: network.body(images), lambda images: network.body(images).numpy(), trunk):
+        made = oochub.predict(net, data, class_names=NAMES, transform=shrink, features=function, zoom=2.0)
+        assert np.abs(np.stack(made.column("features")) - expected).max() < 1e-5
+    assert trunk.training
+    center = shrink(data[0]["image"].crop((1, 2, 5, 6)))[None]
+    with torch.no_grad():
+        assert np.abs(made.column("zoom_features")[0] - network.body(center)[0].numpy()).max() < 1e-5
+    made = oochub.predict(net, data, class_names=NAMES, transform=shrink, features=trunk, out=tmp_path / "p.parquet")
+    stored = oochub.Predictions.load(tmp_path / "p.parquet")
+    assert stored.head is None and np.array_equal(stored.features, made.features)
+    kinds = {name: oochub.get("detector", name)() for name in ("mahalanobis", "vim", "react")}
+    fitted = fit_detectors(kinds, reference=made, head=stored.head)
+    assert fitted["mahalanobis"].is_fitted
+    for name in ("vim", "react"):
+        assert "the features are of a layer or a function, there is no head" in str(fitted[name])
+
+
+def test_features_of_a_model_of_transformers(data, tmp_path):
+    """A layer by its name in the model, whatever mode answers."""
+    from model_folders import resnet
+
+    folder = resnet(tmp_path / "model")
+    model = transformers.AutoModelForImageClassification.from_pretrained(folder).eval()
+    made = oochub.predict(folder, data.remove_columns("label"), features="resnet.pooler", preprocessing="processor")
+    processor = transformers.AutoImageProcessor.from_pretrained(folder)
+    with torch.no_grad():
+        pooled = model.resnet(**processor(data[0]["image"].convert("RGB"), return_tensors="pt")).pooler_output
+    assert np.abs(np.stack(made.column("features"))[0] - pooled.flatten().numpy()).max() < 1e-5
+
+
+def test_features_are_part_of_what_names_predictions(net, data):
+    """Planted faults: the function left out of the key; the weights that it uses."""
+
+    def ran(features):
+        made = oochub.predict(net, data, class_names=NAMES, transform=shrink, features=features)
+        return not made.metadata.provenance["when"].get("cached")
+
+    trunk = copy.deepcopy(net.body)
+    assert ran("body.4") and not ran("body.4") and ran("body.2") and ran(True)
+    assert ran(trunk) and not ran(copy.deepcopy(trunk))
+    with torch.no_grad():
+        trunk[0].bias += 1
+    assert ran(trunk)
+    assert ran(lambda images: images.mean((2, 3))) and ran(lambda images: images.mean((2, 3)) * 2)
+    numbers = (number for number in range(9))
+    unknown = [lambda images: images.mean((2, 3)) + (numbers is None)] * 2
+    assert all(map(ran, unknown)), "what no digest stands for is never cached"
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ("boddy.2", "the model has no layer of that name. Did you mean 'body.2'"),
+        ("", "has no layer of that name"),
+        ("spare", "The layer spare does not run when the model answers"),
+        (3, "features must be true, false, the name of a layer or a function"),
+        (None, "features must be true, false"),
+        (lambda images: images, r"must return floats \(8, d\).* returned float32 \(8, 3, 4, 4\)"),
+        (lambda images: images.mean((2, 3))[:1], r"returned float32 \(1, 3\)"),
+        (lambda images: images.argmax(1).flatten(1), "returned int64"),
+        (lambda images: None, r"must return a tensor or array \(8, d\), but it returned a NoneType"),
+    ],
+)
+def test_features_that_do_not_fit_are_said(net, data, features, message, monkeypatch):
+    """Before all rows are read."""
+    net.spare = nn.Linear(2, 2)
+    with pytest.raises(OochubError, match=message):
+        oochub.predict(net, data, class_names=NAMES, transform=shrink, features=features)
+    with pytest.raises(OochubError, match="names a layer, but the model has none"):
+        oochub.predict(lambda images: 0, data, class_names=NAMES, transform=shrink, features="layer4")

@@ -14,6 +14,7 @@ from torch import nn
 import oochub
 from oochub import catalog
 from oochub.models.extraction import Extraction
+from oochub.models.feature_reader import HeadFeatures
 from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.models.modes.head import HeadMode
@@ -102,7 +103,7 @@ def check_head(made: Mode, batch: Any) -> None:
     except oochub.OochubError as error:
         assert "features" in str(error), "a mode without a head says that features are unknown"
         return
-    stored = Extraction(made.network, head=head)(batch)
+    stored = Extraction(made.network, features=HeadFeatures(head))(batch)
     assert head.weight.shape == (len(made.class_names), stored["features"].shape[1]), "the head is (c, d)"
     rebuilt = stored["features"] @ head.weight.T.float().cpu() + head.bias.float().cpu()
     torch.testing.assert_close(rebuilt, stored["logits"], atol=1e-3, rtol=1e-3, msg="the head gives the logits")

@@ -50,6 +50,7 @@ CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what 
     "contexts": "a name or a way",
     "detectors": "names or detectors",
     "device": "a name or a device of torch, looked for before the model",
+    "features": "true, the name of a layer or a function",
     "image_processor": "a folder, an id or an object",
     "label_map": "a file or a mapping",
     "masks": "a path",

@@ -340,5 +340,5 @@ def _check(key: str, detector: Any, reference: Predictions | None, head: StoredH
         raise OochubError(
             f"{name} needs {', '.join(missing)}. Predict with {choose_wording('features=True', '--features')}, which "
             "keeps the features and the head; for a file, the head is in <predictions>.head.safetensors. If a label "
-            "map sums classes of the model, there is no head."
+            "map sums classes of the model, or the features are of a layer or a function, there is no head."
         )

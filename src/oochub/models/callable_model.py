@@ -62,18 +62,10 @@ class CallableModel(nn.Module):  # type: ignore[misc]
         """
         if isinstance(self.processor, ImageTransform) and digest_code(self.processor.function) is None:
             return None
-        content = f"{self._given_id}\n{self.config.id2label}\n"
-        if isinstance(self.function, nn.Module):
-            layers = list(self.function.modules())
-            kinds = {f"{type(layer).__module__}.{type(layer).__qualname__}": type(layer) for layer in layers}
-            own = [{k: v for k, v in vars(layer).items() if k[0] != "_" and k != "training"} for layer in layers]
-            known = digest_code(own)  # strides, probabilities, functions, ...
-            if known is None:
-                return None
-            content += f"{self.function!r}\n{known}\n{digest_state(self.function.state_dict())}\n"
-            content += "\n".join(f"{name}\n{read_source(kind)}" for name, kind in kinds.items())
-        elif self._given_id is None:
+        known = digest_module(self.function) if isinstance(self.function, nn.Module) else self._given_id
+        if known is None:
             return None
+        content = f"{self._given_id}\n{self.config.id2label}\n{known}\n"
         return hashlib.sha256(content.encode()).hexdigest()[:40]
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
@@ -150,6 +142,25 @@ def wrap_callable(model: object, how: ModelSettings) -> object:
         )
     processor = None if how.transform is None else ImageTransform(how.transform)
     return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id)
+
+
+def digest_module(module: nn.Module) -> str | None:
+    """A digest of what a module computes, 40 hexadecimal digits; None if an attribute holds what cannot be known.
+
+    It covers its weights, and of each layer the source text of its class and its other attributes.
+
+    >>> digest_module(nn.ReLU()) == digest_module(nn.ReLU()), digest_module(nn.ReLU()) == digest_module(nn.ELU())
+    (True, False)
+    """
+    layers = list(module.modules())
+    kinds = {f"{type(layer).__module__}.{type(layer).__qualname__}": type(layer) for layer in layers}
+    own = [{k: v for k, v in vars(layer).items() if k[0] != "_" and k != "training"} for layer in layers]
+    known = digest_code(own)  # strides, probabilities, functions, ...
+    if known is None:
+        return None
+    content = f"{module!r}\n{known}\n{digest_state(module.state_dict())}\n"
+    content += "\n".join(f"{name}\n{read_source(kind)}" for name, kind in kinds.items())
+    return hashlib.sha256(content.encode()).hexdigest()[:40]
 
 
 def digest_state(state: Mapping[str, torch.Tensor]) -> str:

@@ -5,8 +5,8 @@ perturbed input of ODIN is a small step that makes the model surer of what it sa
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import nn
@@ -15,6 +15,9 @@ from oochub.errors import OochubError, choose_wording
 from oochub.input import InputBatch
 from oochub.records.metadata import VECTORS, OdinSettings
 from oochub.settings.prediction_settings import ODIN_TEMPERATURE
+
+if TYPE_CHECKING:
+    from oochub.models.feature_reader import FeatureReader
 
 
 class Perturbation:
@@ -145,23 +148,36 @@ def find_head(model: Any, probe: Mapping[str, torch.Tensor]) -> Head:
     )
 
 
-def take_features(head: Head, calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
-    """The input of the head (n, d) from recorded calls."""
-    return torch.cat([calls[layer][0].flatten(1) for layer in head.layers], dim=1)
+Calls = dict[nn.Module, tuple[torch.Tensor, torch.Tensor]]
+"""The first tensor that went into each layer and the first that came out of it, by its last call; empty for none."""
+
+
+def take_features(calls: Calls, layers: Sequence[nn.Module]) -> torch.Tensor:
+    """The input of the layers of a head (n, d) from recorded calls."""
+    return torch.cat([calls[layer][0].flatten(1) for layer in layers], dim=1)
 
 
 class record_calls:
-    """Records the input and output of the last call of each layer while the block runs."""
+    """Records the input and output of the last call of each layer while the block runs.
 
-    def __init__(self, model: nn.Module, layers: list[nn.Module] | tuple[nn.Module, ...]) -> None:
-        self._layers = layers
-        self._calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]] = {}
+    Args:
+        model: The model.
+        layers: Layers of it.
+        copies: Record copies of the outputs, which a later layer that works in place does not change.
+    """
+
+    def __init__(
+        self, model: nn.Module, layers: list[nn.Module] | tuple[nn.Module, ...], *, copies: bool = False
+    ) -> None:
+        self._layers, self._copies = layers, copies
+        self._calls: Calls = {}
         self._handles: list[Any] = []
 
-    def __enter__(self) -> dict[nn.Module, tuple[torch.Tensor, torch.Tensor]]:
-        def record(layer: nn.Module, inputs: Any, output: torch.Tensor) -> None:
+    def __enter__(self) -> Calls:
+        def record(layer: nn.Module, inputs: object, output: object) -> None:
             self._calls.pop(layer, None)  # the order of the dict is that of the last calls
-            self._calls[layer] = (inputs[0].detach(), output.detach())
+            made = _take_first_tensor(output)
+            self._calls[layer] = (_take_first_tensor(inputs), made.clone() if self._copies else made)
 
         self._handles = [layer.register_forward_hook(record) for layer in self._layers]
         return self._calls
@@ -169,6 +185,13 @@ class record_calls:
     def __exit__(self, *error: object) -> None:
         for handle in self._handles:
             handle.remove()
+
+
+def _take_first_tensor(values: object) -> torch.Tensor:
+    """The first tensor of what a layer takes or gives: one, several, or several by name; an empty one for none."""
+    several = values.values() if isinstance(values, Mapping) else values
+    several = several if isinstance(several, Iterable) and not isinstance(several, torch.Tensor) else [several]
+    return next((each.detach() for each in several if isinstance(each, torch.Tensor)), torch.empty(0))
 
 
 def _find_linear_layers(model: nn.Module) -> list[nn.Module]:
@@ -185,8 +208,8 @@ def _read_parameters(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return weight, bias
 
 
-def _check_head(head: Head, calls: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]], logits: torch.Tensor) -> Head:
-    rebuilt = take_features(head, calls) @ head.weight.T + head.bias
+def _check_head(head: Head, calls: Calls, logits: torch.Tensor) -> Head:
+    rebuilt = take_features(calls, head.layers) @ head.weight.T + head.bias
     error = (rebuilt - logits).abs().max().item()
     if error > 1e-4 * max(1.0, logits.abs().max().item()):
         raise OochubError(
@@ -202,12 +225,14 @@ class Extraction:
 
     Args:
         network: Network of a mode: in evaluation mode, its logits in the order of the classes.
-        head: Last layer of the network, to store the features; None for none.
+        features: Reads the features to store; None for none.
         perturbation: Perturbation of ODIN, to store the logits of the perturbed images; None for none.
     """
 
-    def __init__(self, network: Any, *, head: Head | None = None, perturbation: Perturbation | None = None) -> None:
-        self._network, self._head, self._perturbation = network, head, perturbation
+    def __init__(
+        self, network: Any, *, features: "FeatureReader | None" = None, perturbation: Perturbation | None = None
+    ) -> None:
+        self._network, self._features, self._perturbation = network, features, perturbation
 
     def __call__(self, batch: InputBatch) -> dict[str, torch.Tensor]:
         """float32 (b, ...) on the CPU, by the name of the column, in the order of `VECTORS`."""
@@ -218,10 +243,12 @@ class Extraction:
 
     def _extract_columns(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         columns = {}
-        with torch.inference_mode(), record_calls(self._network, self._head.layers if self._head else ()) as calls:
+        layers = () if self._features is None else self._features.layers
+        copies = self._features is not None and self._features.head is None
+        with torch.inference_mode(), record_calls(self._network, layers, copies=copies) as calls:
             columns["logits"] = self._compute_logits(inputs)
-            if self._head:
-                columns["features"] = take_features(self._head, calls).float().cpu()
+            if self._features is not None:
+                columns["features"] = self._features(calls, inputs).float().cpu()
         if self._perturbation is not None:
             perturbed = self._perturbation(self._network, inputs.get("pixel_values"))
             with torch.inference_mode():

@@ -1,6 +1,7 @@
 """Runs a model over the splits of a data set, once; everything after works on the file it leaves."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
+from oochub.models.feature_reader import describe_features
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.prediction_cache import PredictionCache
@@ -44,7 +46,7 @@ def predict(
     dataset: Any,
     *,
     mode: str = "auto",
-    features: bool = False,
+    features: object = False,
     batch_size: int | None = None,
     out: str | Path | None = None,
     splits: Iterable[str] | None = None,
@@ -81,7 +83,10 @@ def predict(
         mode: How the model answers: auto, by its architecture, or one of `oochub list mode`. "head" uses the model's
             own head; "linear_probe" fits logistic regression to the features of the split train; ...
         features: Also store the features before the head, and the head. They are `features`, and `Predictions.head`, in
-            a file `<out>.head.safetensors`.
+            a file `<out>.head.safetensors`. The name of a layer, such as "layer4" of `net.named_modules()`, stores its
+            output instead: (n, d), or the mean over the tokens of (n, t, d) or the places of (n, d, h, w). A function
+            or module from the batch of images to floats (n, d) stores what it returns. Both have no head, so detectors
+            that need one say so.
         batch_size: Rows per forward pass; default 16, or 128 on a GPU.
         out: Parquet file to write, whole or not at all; for more than 2^28 numbers a folder of Parquet files with a
             manifest. What is complete when a run is killed lies in a hidden folder beside it, and the same call goes
@@ -187,7 +192,9 @@ def predict_splits(
         raise OochubError(
             f"{ranks.count} processes predict into one file: name it with {choose_wording('out=', '--out')}."
         )
-    if asked.features and out is not None and Path(out).suffix.lower() != ".parquet":  # a stream has no place beside it
+    if (
+        asked.features is not False and out is not None and Path(out).suffix.lower() != ".parquet"
+    ):  # a stream has no place beside it
         raise OochubError("The head is stored beside the predictions, so with features, out must be a .parquet file.")
     dataset = drop_build_column(unpack_samples(check_data_set(dataset)))
     parts = choose_splits(dataset, None if asked.splits is None else list(asked.splits))
@@ -213,7 +220,7 @@ def predict_splits(
     chosen = choose_mode(source, how.mode, settings)
     parts = check_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
-    record = {**asked.record(), "splits": list(parts), **settings}
+    record = {**asked.record(), "features": describe_features(asked.features), "splits": list(parts), **settings}
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
     target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
     kept = PredictionCache(key if asked.cache else None)
@@ -221,7 +228,7 @@ def predict_splits(
     found = kept.found(out) if ranks.is_first else None
     if ranks.values(found is not None)[0]:
         return found or Predictions.load(str(target))
-    with leave_as_it_was(model):
+    with leave_as_it_was(model), leave_as_it_was(asked.features):
         data = PredictedData(some, every, asked.device, asked.rows_a_pass, asked.cache, asked.skip_broken)
         opened = chosen(source, inputs, data, **settings)
         if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
@@ -235,7 +242,8 @@ def predict_splits(
         answered = leave_out_classes(parts, opened.left_out)
         notes = (*sample.notes, *answered.notes)
         probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
-        with fold_batch_norm(opened.network, probe) as pairs:
+        is_plain = isinstance(asked.features, bool)  # a layer between the two would give something else
+        with fold_batch_norm(opened.network, probe) if is_plain else nullcontext(0) as pairs:
             computed = {"folded": pairs} | ({"key": key} if asked.cache and key is not None else {})
             predictions = run_model(
                 opened,

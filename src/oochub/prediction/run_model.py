@@ -24,6 +24,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.acceleration import DTYPES, Autocast, Compiled
 from oochub.models.extraction import Extraction, Perturbation
+from oochub.models.feature_reader import FeatureReader, choose_features
 from oochub.models.mode import Mode
 from oochub.output import Output
 from oochub.prediction.data_metadata import describe_data
@@ -83,11 +84,13 @@ def run_model(
     read: Callable[..., Iterator[InputBatch]] = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
     is_short = DTYPES[asked.dtype] != torch.float32
     few: Mapping[str, torch.Tensor] = {}
-    if asked.features or is_short or asked.compile:
+    if asked.features is not False or is_short or asked.compile:
         first = next(read(_take_few(some), broken=[] if asked.skip_broken else None), None)
         few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
-    head = mode.head(few) if asked.features else None
+    features = choose_features(asked.features, mode, few, device=device, dtype=DTYPES[asked.dtype])
+    head = None if features is None else features.head
     network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", **computed}
+    computed |= {} if features is None else features.details
     if asked.compile:
         network = Compiled(mode.network, size)
         computed |= {"compiled": _describe_dtype_difference("float32", network, mode.network, few, mode.kind)}
@@ -99,7 +102,7 @@ def run_model(
     perturbation = None
     if asked.odin is not None:
         perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)
-    extraction = Extraction(network, head=head, perturbation=perturbation)
+    extraction = Extraction(network, features=features, perturbation=perturbation)
     answer: Callable[[InputBatch], Mapping[str, torch.Tensor]] = extraction
     if engine is not None:
         read = engine.batches(inputs, extraction, batch_size=size, device=device, zoom=asked.zoom)
@@ -119,7 +122,7 @@ def run_model(
             zoom=None if asked.zoom is None else ZoomSettings(factor=asked.zoom),
         )
 
-    width = len(mode.class_names) + (0 if head is None else head.weight.shape[1])
+    width = len(mode.class_names) + _count_features(network, features, few)
     numbers_a_row = width * (1 if asked.zoom is None else 2) + len(mode.class_names) * (asked.odin is not None)
     count = count_part_rows(numbers_a_row, size)
     lengths = {name: len(part) if isinstance(part, datasets.Dataset) else None for name, part in splits.items()}
@@ -166,6 +169,13 @@ def run_model(
         predictions = _finish_parts(parts, said, splits, inputs, asked, stored, target)
     ranks.values(None)
     return predictions
+
+
+def _count_features(network: nn.Module, features: FeatureReader | None, few: Mapping[str, torch.Tensor]) -> int:
+    """The length of a vector of features; what is wrong with them is said on a few rows, before all are read."""
+    if features is None or features.head is not None:
+        return 0 if features is None or features.head is None else features.head.weight.shape[1]
+    return Extraction(network, features=features)(InputBatch(few, {}))["features"].shape[1]
 
 
 def _begin_parts(parts: Parts, ranks: Ranks) -> set[int]:

@@ -47,12 +47,17 @@ class PredictionSettings(Settings):
         panel="Data",
         flag="--skip-broken",
     )
-    features: bool = option(
+    features: object = option(
         False,
         help="Also store the features before the head, and the head.",
-        more="They are `features`, and `Predictions.head`, in a file `<out>.head.safetensors`.",
+        more="They are `features`, and `Predictions.head`, in a file `<out>.head.safetensors`. The name of a layer, "
+        'such as "layer4" of `net.named_modules()`, stores its output instead: (n, d), or the mean over the tokens of '
+        "(n, t, d) or the places of (n, d, h, w). A function or module from the batch of images to floats (n, d) "
+        "stores what it returns. Both have no head, so detectors that need one say so.",
         panel="Output",
         common=True,
+        flag="--features/--no-features",
+        typed=bool,
         commands=("predict",),
     )
     images: bool = option(
@@ -181,7 +186,14 @@ class PredictionSettings(Settings):
         super().__post_init__()
         if self.zoom is not None:
             object.__setattr__(self, "zoom", float(self.zoom))
-        if self.compile and (self.features or self.odin is not None):
+        if type(self.features).__name__ in ("bool_", "bool"):  # of NumPy
+            object.__setattr__(self, "features", bool(self.features))
+        elif not isinstance(self.features, str) and not callable(self.features):
+            raise OochubError(
+                "features must be true, false, the name of a layer or a function from images to (n, d), got "
+                f"{self.features!r:.80}."
+            )
+        if self.compile and (self.features is not False or self.odin is not None):
             options, others = (
                 choose_wording("compile=True", "--compile"),
                 choose_wording("features= and odin=", "--features and --odin"),
