@@ -148,7 +148,7 @@ def audit_source(
     Raises:
         OochubError: See `audit`.
     """
-    model = wrap_callable(model, how)
+    model = wrap_callable(model, how, asked)
     way = None if found.contexts is None else _make_way(found, model, how)
     altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)

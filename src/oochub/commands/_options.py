@@ -12,6 +12,7 @@ from oochub.errors import OochubError
 from oochub.records.parameters import parse_options
 from oochub.settings.model_settings import ModelSettings
 from oochub.storage.files import FileKind, check_writable
+from oochub.storage.reading import check_regular_file
 
 out_console = Console(highlight=False, soft_wrap=True)
 
@@ -33,7 +34,7 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
     return check
 
 
-Model = Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, or a Hub id.")]
+Model = Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, a Hub id, or an ONNX file.")]
 Source = Annotated[
     str,
     typer.Argument(
@@ -79,6 +80,9 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
 
     check_device(device)
     for model in filter(None, models):
+        if model.lower().endswith(".onnx"):
+            check_regular_file(model)
+            continue
         check_source(model, kind="model", hint="`oochub train` makes one.")
     if how.image_processor is not None:
         check_source(how.image_processor, kind="model", hint="--image-processor names a folder with a processor.")

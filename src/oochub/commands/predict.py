@@ -29,12 +29,14 @@ def predict(
     """Predicts every example of the splits; the file opens in pandas."""
     check_models(model, how=how, device=asked.device)
     from oochub.data.load import load_columns
+    from oochub.models.callable_model import wrap_callable
     from oochub.prediction.predict import predict_splits
     from oochub.process.ranks import Ranks
 
     without_weight_bars()
+    opened = wrap_callable(model, how, asked)  # what is wrong with an ONNX file is said before the data are built
     loaded = load_columns(source, data, in_place=True)
-    predictions = predict_splits(model, loaded, how, asked, out=out)
+    predictions = predict_splits(opened, loaded, how, asked, out=out)
     if not Ranks.here().is_first:
         return
     cached = predictions.metadata.provenance["when"].get("cached")

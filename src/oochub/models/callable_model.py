@@ -1,8 +1,10 @@
-"""A model that is any function or module of PyTorch: it takes a batch of images and returns their logits."""
+"""A model that is any function or module of PyTorch, or an ONNX file: it takes a batch of images, returns logits."""
 
 import hashlib
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,8 +13,11 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, choose_wording
+from oochub.inputs.pictures.image_processor import load_image_processor
 from oochub.inputs.pictures.image_transform import ImageTransform, digest_code, read_source
+from oochub.models.onnx_file import OnnxFile, check_onnx_settings, is_onnx_file
 from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 
 
 class CallableModel(nn.Module):  # type: ignore[misc]
@@ -62,11 +67,19 @@ class CallableModel(nn.Module):  # type: ignore[misc]
         """
         if isinstance(self.processor, ImageTransform) and digest_code(self.processor.function) is None:
             return None
-        known = digest_module(self.function) if isinstance(self.function, nn.Module) else self._given_id
+        if isinstance(self.function, OnnxFile):
+            known: str | None = self.function.revision
+        else:
+            known = digest_module(self.function) if isinstance(self.function, nn.Module) else self._given_id
         if known is None:
             return None
         content = f"{self._given_id}\n{self.config.id2label}\n{known}\n"
         return hashlib.sha256(content.encode()).hexdigest()[:40]
+
+    @property
+    def details(self) -> Mapping[str, str]:
+        """What predictions say of how it ran."""
+        return self.function.details if isinstance(self.function, OnnxFile) else {}
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
         """The logits of a batch.
@@ -97,12 +110,13 @@ class CallableModel(nn.Module):  # type: ignore[misc]
         return ImageClassifierOutput(logits=made)
 
 
-def wrap_callable(model: object, how: ModelSettings) -> object:
-    """A function or module as a CallableModel; a folder, an id, a model of transformers or a wrapped one as it is.
+def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings | None = None) -> object:
+    """A function, module or ONNX file as a CallableModel; a folder, an id, a model of transformers, ... as it is.
 
     Args:
         model: What the user gave.
         how: How it answers; `class_names`, `transform` and `model_id` are read.
+        asked: What is to be predicted, if an ONNX file is to be checked for it.
 
     Raises:
         OochubError: Names or a transform for a model that has its own, or none for one that has not.
@@ -112,13 +126,15 @@ def wrap_callable(model: object, how: ModelSettings) -> object:
     """
     if isinstance(model, CallableModel):
         return model
+    if isinstance(model, str | os.PathLike) and is_onnx_file(model):
+        return _wrap_onnx_file(Path(model), how, asked)
     given = [name for name in ("class_names", "transform", "model_id") if getattr(how, name) is not None]
     if isinstance(model, (str, bytes)) or hasattr(model, "__fspath__") or hasattr(model, "config"):
         if given:
             words = choose_wording(" and ".join(given), "--class-names")
             raise OochubError(
-                f"{words} are for a function or a module of PyTorch; a model of transformers has its own "
-                "class names and processor. Leave them out."
+                f"{words} are for a function or a module of PyTorch or an ONNX file; a model of transformers has its "
+                "own class names and processor. Leave them out."
             )
         return model
     if not callable(model):
@@ -142,6 +158,34 @@ def wrap_callable(model: object, how: ModelSettings) -> object:
         )
     processor = None if how.transform is None else ImageTransform(how.transform)
     return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id)
+
+
+def _wrap_onnx_file(file: Path, how: ModelSettings, asked: PredictionSettings | None) -> CallableModel:
+    """See `wrap_callable`."""
+    if how.mode not in ("auto", "head"):
+        raise OochubError(
+            f"mode={how.mode!r} needs a model of transformers; an ONNX file answers with its own outputs."
+        )
+    given = [name for name in ("transform", "image_processor", "processor") if getattr(how, name) is not None]
+    if len(given) > 1:
+        raise OochubError(f"Give one of transform=, image_processor= and processor=; got {' and '.join(given)}.")
+    if asked is not None:
+        check_onnx_settings(asked)
+    opened = OnnxFile(file.expanduser())
+    names = _check_names(opened.class_names() if how.class_names is None else how.class_names)
+    if opened.classes not in (None, len(names)):
+        raise OochubError(
+            f"{file} has {opened.classes} outputs, but {len(names)} class names are given. Name each one."
+        )
+    processor = how.image_processor if how.processor is None else how.processor
+    if how.transform is not None:
+        processor = ImageTransform(how.transform)
+    elif processor is None:
+        processor = opened.load_processor()
+    elif isinstance(processor, str | os.PathLike):
+        processor = load_image_processor(os.fspath(processor))
+    opened.check_processor(processor)
+    return CallableModel(opened, names, processor=processor, model_id=how.model_id)
 
 
 def digest_module(module: nn.Module) -> str | None:

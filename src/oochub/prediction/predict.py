@@ -206,7 +206,7 @@ def predict_splits(
         raise OochubError(
             "Ray reads rows by number, and rows of a stream have none. Leave the engine out for a stream."
         )
-    source = ModelSource(wrap_callable(model, how))
+    source = ModelSource(wrap_callable(model, how, asked))
     inputs = source.inputs(
         some,
         processor=how.image_processor if how.processor is None else how.processor,

@@ -76,6 +76,7 @@ class HeadMode(Mode):
         self.about, self.training = source.about("head"), source.training
         self.is_linear, self.notes = not self._map.has_sums, self._map.notes
         self.details = {"unexpected_weights": list(unexpected)} if unexpected else {}
+        self.details |= getattr(source.given, "details", {})
         if self._map.details:
             self.details |= {"label_map": self._map.details}
         if self._map.has_sums:

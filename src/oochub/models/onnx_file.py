@@ -1,0 +1,434 @@
+"""An ONNX file as a function from a batch of images to logits, by ONNX Runtime on the CPU.
+
+What the file says is taken from it: the layout of its input, a fixed size, a fixed batch, the names of its outputs, how
+images are prepared. What it does not say is asked for, and nothing is guessed. Its weights lie in it or beside it.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError, OochubWarning, choose_wording
+from oochub.inputs.pictures.image_processor import load_image_processor
+from oochub.inputs.pictures.image_transform import ImageTransform
+from oochub.settings.prediction_settings import PredictionSettings
+from oochub.storage.files import make_scratch_folder
+from oochub.storage.reading import check_regular_file, read_json
+
+if TYPE_CHECKING:
+    import onnx
+    import onnxruntime
+    from google.protobuf.message import Message
+
+_CHANNELS = 3
+_SQUASHING = ("Softmax", "LogSoftmax", "Sigmoid")
+_NAMES = ("id2label", "names", "class_names")  # of transformers and optimum, of ultralytics, ours
+_PROCESSOR = "preprocessor_config"
+_LISTED = 8
+
+
+def is_onnx_file(model: object) -> bool:
+    """Whether a model is named that is an ONNX file, present or not.
+
+    >>> is_onnx_file("runs/net.onnx"), is_onnx_file("microsoft/resnet-50")
+    (True, False)
+    """
+    return isinstance(model, str | os.PathLike) and os.fspath(model).lower().endswith(".onnx")
+
+
+def open_session(model: str | bytes, *, folder: Path | None = None) -> "onnxruntime.InferenceSession":
+    """A session of ONNX Runtime on the CPU, with as many threads as torch takes; it prints nothing.
+
+    Args:
+        model: Path of the file, or its content.
+        folder: Folder of its external data, if the content is given.
+
+    Raises:
+        OochubError: ONNX Runtime is not installed.
+        Exception: ONNX Runtime cannot open it; the class is its own.
+    """
+    import_onnx("onnxruntime")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = torch.get_num_threads(), 4
+    if folder is not None:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def import_onnx(*packages: str) -> None:
+    """Checks that packages of the extra `onnx` are there.
+
+    Raises:
+        OochubError: One is not; how to install it.
+    """
+    for package in packages:
+        if not find_spec(package):
+            raise OochubError(f"An ONNX file needs the package {package}. Install it: pip install 'oochub[onnx]'.")
+
+
+class OnnxFile:
+    """An ONNX file that reads images, open.
+
+    Args:
+        file: Path of the file.
+
+    Raises:
+        OochubError: No such file, one that is broken, external data outside its folder, inputs that are no images or no
+            float32, several outputs of which none is named `logits`, a layout that it does not say.
+
+    Warns:
+        OochubWarning: It ends in a softmax or sigmoid; what goes into that are the logits.
+    """
+
+    def __init__(self, file: Path) -> None:
+        import_onnx("onnx", "onnxruntime")
+        self._file = check_regular_file(file)
+        proto = _parse(self._file)
+        external = _check_external_data(proto, self._file)
+        self.metadata: Mapping[str, str] = {each.key: each.value for each in proto.metadata_props}
+        self._input = _find_input(proto, self._file)
+        self._output, self.classes, is_skipped = _find_output(proto, self._file)
+        self.__name__ = self._file.name
+        self._is_known = False
+        digest = hashlib.sha256(version("onnxruntime").encode())
+        for each in (self._file, *external):
+            with each.open("rb") as content:
+                digest.update(hashlib.file_digest(content, "sha256").digest())
+        self.revision = digest.hexdigest()[:40]
+        self.details = {"runtime": f"onnxruntime {version('onnxruntime')}"}
+        try:
+            model = proto.SerializeToString() if is_skipped else str(self._file)
+            self._session = open_session(model, folder=self._file.parent if is_skipped else None)
+        except OochubError:
+            raise
+        except Exception as error:  # of ONNX Runtime, which has only its own
+            raise OochubError(f"ONNX Runtime cannot open {file}: {_first_line(error)} Export it again.") from error
+
+    def class_names(self) -> Sequence[str]:
+        """The names of the outputs that the file, or the config.json beside it, says.
+
+        Raises:
+            OochubError: Neither says them, or not as names.
+        """
+        said = {key: _read_value(self.metadata[key]) for key in _NAMES if key in self.metadata}
+        config = self._find_beside("config.json")
+        if config is not None:
+            content = read_json(config)
+            said["config.json"] = content.get("id2label") if isinstance(content, Mapping) else None
+        for names in said.values():
+            if isinstance(names, Mapping):
+                names = [names.get(k, names.get(str(k))) for k in range(len(names))]
+            if isinstance(names, list | tuple) and names and all(isinstance(name, str) for name in names):
+                return [str(name) for name in names]
+        option = choose_wording("class_names=['cat', 'dog']", "--class-names cat,dog (or a file with a name a line)")
+        raise OochubError(
+            f"{self._file} does not say what its outputs are. Name them in their order: {option}. The labels of the "
+            "data are matched to them by name."
+        )
+
+    def load_processor(self) -> object:
+        """The image processor that the file says, or the preprocessor_config.json beside it.
+
+        Raises:
+            OochubError: Neither says it, or not whole.
+        """
+        if _PROCESSOR in self.metadata:
+            with make_scratch_folder() as folder:
+                (folder / "preprocessor_config.json").write_text(self.metadata[_PROCESSOR], "utf-8")
+                return self._load_processor(folder)
+        beside = self._find_beside("preprocessor_config.json")
+        if beside is not None:
+            return self._load_processor(beside.parent)
+        option = choose_wording(
+            "image_processor=FOLDER_OR_ID or transform=FUNCTION", "--image-processor FOLDER_OR_ID, the model's own"
+        )
+        raise OochubError(
+            f"{self._file} does not say how images are resized and normalized: it has no metadata {_PROCESSOR!r}, and "
+            f"no preprocessor_config.json lies beside it. Save that there, or give {option}."
+        )
+
+    def check_processor(self, processor: object) -> None:
+        """Passes an image of noise through a processor and the file, before any of the data is read.
+
+        Raises:
+            OochubError: A size that contradicts the file's, or an output that is none of logits.
+        """
+        if isinstance(processor, ImageTransform) or not callable(processor):
+            return  # the first call says it: a transform may read what a noise image is not
+        from PIL import Image
+
+        noise = np.random.default_rng(0).integers(0, 256, (2, 224, 224, 3), np.uint8)
+        made = [processor(Image.fromarray(each), return_tensors="pt").get("pixel_values") for each in noise]
+        if all(isinstance(each, torch.Tensor) and each.ndim == 4 for each in made):
+            self(torch.cat(made).float())
+
+    def __call__(self, pixels: torch.Tensor) -> torch.Tensor:
+        """The logits float32 (n, c) of a batch (n, 3, h, w); a fixed batch of the file is filled, or shared out.
+
+        Raises:
+            OochubError: Another size than the file's, a run that fails, probabilities, or numbers that are not finite.
+        """
+        about = self._input
+        height, width = pixels.shape[2:] if pixels.ndim == 4 else (None, None)
+        for own, given in ((about.height, height), (about.width, width)):
+            if own is not None and own != given:
+                raise OochubError(
+                    f"{self._file} reads images of {about.height or 'any'} x {about.width or 'any'} pixels, but the "
+                    f"processor gives {height} x {width}. Take the processor of this model."
+                )
+        values = pixels.detach().cpu().float()
+        values = values.permute(0, 2, 3, 1) if about.is_channels_last else values
+        made = np.concatenate([self._run(each) for each in _split_batch(values.numpy(), about.batch)])
+        made = made[: len(pixels)]
+        if not self._is_known:
+            self._check_logits(made, len(pixels))
+        return torch.from_numpy(made.astype(np.float32, copy=False)).to(pixels.device)
+
+    def _run(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        try:
+            (made,) = self._session.run([self._output], {self._input.name: np.ascontiguousarray(values)})
+        except Exception as error:  # of ONNX Runtime, which has only its own
+            raise OochubError(
+                f"ONNX Runtime cannot run {self._file} on {len(values)} images: {_first_line(error)} If it was "
+                "exported for a fixed batch or size, its input must say so: export it again."
+            ) from error
+        return np.asarray(made)
+
+    def _check_logits(self, made: NDArray[np.float32], count: int) -> None:
+        """Looks at the first batch."""
+        if made.ndim != 2 or len(made) != count:
+            raise OochubError(f"{self._file} must give logits ({count}, classes), but its output is {made.shape}.")
+        if not np.isfinite(made).all():
+            raise OochubError(f"{self._file} gives outputs that are not finite: its weights are damaged.")
+        if made.shape[1] > 1 and (made >= 0).all() and np.allclose(made.sum(1), 1, atol=1e-3):
+            raise OochubError(
+                f"{self._file} gives probabilities, but logits are asked for. Export it without its softmax."
+            )
+        self._is_known = True
+
+    def _find_beside(self, name: str) -> Path | None:
+        """A file beside this one; of a folder `onnx`, as repositories of the Hub have it, also the folder above."""
+        folder = self._file.absolute().parent
+        folders = (folder, folder.parent) if folder.name == "onnx" else (folder,)
+        return next((each / name for each in folders if (each / name).is_file()), None)
+
+    def _load_processor(self, folder: Path) -> object:
+        try:
+            return load_image_processor(str(folder))
+        except OochubError:
+            raise
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
+            raise OochubError(
+                f"The image processor of {self._file} cannot be read: {_first_line(error)} Save it again."
+            ) from error
+
+
+def check_onnx_settings(asked: PredictionSettings) -> None:
+    """Refuses what an ONNX file cannot do.
+
+    Raises:
+        OochubError: Features, ODIN, a dtype, a compiled network or a cluster; what to do instead.
+    """
+    refused = {
+        "features": (asked.features, "its features are unknown"),
+        "odin": (asked.odin is not None, "it has no gradients"),
+        "compile": (asked.compile, "ONNX Runtime makes its own loops"),
+        "dtype": (asked.dtype not in ("auto", "float32"), "its numbers are those that it was exported with"),
+        "engine": (asked.engine != "local", "its session stays in this process"),
+    }
+    for name, (is_asked, why) in refused.items():
+        if is_asked:
+            option = choose_wording(f"{name}=", f"--{name}")
+            raise OochubError(
+                f"An ONNX file cannot be predicted with {option}: {why}. Leave it out, or predict the model's folder."
+            )
+
+
+class _ImageInput(NamedTuple):
+    """The input of a file: a size or batch of None is free."""
+
+    name: str
+    batch: int | None
+    height: int | None
+    width: int | None
+    is_channels_last: bool
+
+
+def _parse(file: Path) -> "onnx.ModelProto":
+    """The file without its external data."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        proto = onnx.load(str(file), load_external_data=False)
+    except (DecodeError, ValueError, RuntimeError) as error:
+        raise OochubError(f"{file} is no ONNX file, or is cut off ({_first_line(error)}) Get it again.") from error
+    if not proto.HasField("graph") or not proto.graph.node:
+        raise OochubError(f"{file} is no ONNX file, or is cut off: it has no graph. Get it again.")
+    return proto
+
+
+def _list_tensors(message: "Message") -> Iterator["onnx.TensorProto"]:
+    """Every tensor that is stored somewhere in a message."""
+    if message.DESCRIPTOR.name == "TensorProto":
+        yield message
+        return
+    for about, value in message.ListFields():
+        if about.type == about.TYPE_MESSAGE:
+            for each in (value,) if hasattr(value, "DESCRIPTOR") else value:
+                yield from _list_tensors(each)
+
+
+def _check_external_data(proto: "onnx.ModelProto", file: Path) -> list[Path]:
+    """The files that hold weights beside a file, which lie in its folder.
+
+    Raises:
+        OochubError: One that lies elsewhere, by its name or as a link, or is not there.
+    """
+    import onnx
+
+    folder = file.absolute().parent
+    found: dict[Path, None] = {}
+    for tensor in _list_tensors(proto):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        place = next((each.value for each in tensor.external_data if each.key == "location"), "")
+        path = folder / place
+        if Path(place).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
+            raise OochubError(
+                f"{file} takes weights from {place[:100]!r}, which lies outside its folder and is not read. Put the "
+                "file of weights beside it, under a plain name."
+            )
+        if not path.is_file():
+            raise OochubError(f"{file} takes weights from {place[:100]!r}, which is not there. Get both files again.")
+        found[path] = None
+    return list(found)
+
+
+def _read_shape(value: "onnx.ValueInfoProto") -> list[int | str] | None:
+    """The sizes of a value, whole numbers or names; None where nothing is said."""
+    shape = value.type.tensor_type
+    if not shape.HasField("shape"):
+        return None
+    return [each.dim_value if each.HasField("dim_value") else each.dim_param for each in shape.shape.dim]
+
+
+def _find_input(proto: "onnx.ModelProto", file: Path) -> _ImageInput:
+    import onnx
+
+    weights = {each.name for each in proto.graph.initializer}
+    inputs = [each for each in proto.graph.input if each.name not in weights]
+    if len(inputs) != 1 or len(shape := _read_shape(inputs[0]) or []) != 4:
+        words = ", ".join(f"{each.name} {_format_shape(_read_shape(each))}" for each in inputs[:_LISTED]) or "none"
+        raise OochubError(f"{file} must have one input, a batch of images of 4 dimensions; it has {words}.")
+    (value,) = inputs
+    kind = value.type.tensor_type.elem_type
+    if kind != onnx.TensorProto.FLOAT:
+        raise OochubError(
+            f"{file} reads {onnx.TensorProto.DataType.Name(kind).lower()} images, but they are given as float32. "
+            "Export it with a float32 input (converters to float16 call that keep_io_types)."
+        )
+    dims = value.type.tensor_type.shape.dim
+    possible = [axis for axis in (1, 3) if not isinstance(shape[axis], int) or shape[axis] == _CHANNELS]
+    sure = [axis for axis in possible if shape[axis] == _CHANNELS]
+    named = [
+        axis
+        for axis in possible
+        if "channel" in str(shape[axis]).lower() or dims[axis].denotation in ("DATA_CHANNEL", "CHANNEL")
+    ]
+    if not possible:
+        raise OochubError(
+            f"{file} reads {_format_shape(shape)}, but images have 3 channels, in the second or the last dimension."
+        )
+    chosen = next((each for each in (named, sure, possible) if len(each) == 1), None)
+    if chosen is None:
+        raise OochubError(
+            f"The input {value.name} of {file} is {_format_shape(shape)}, which does not say whether the channels come "
+            "second (NCHW) or last (NHWC). Write its shape into it: python -m "
+            f"onnxruntime.tools.make_dynamic_shape_fixed --input_name {value.name} --input_shape 1,3,224,224 {file} "
+            "fixed.onnx"
+        )
+    fixed = [each if isinstance(each, int) and each > 0 else None for each in shape]
+    is_last = chosen == [3]
+    height, width = fixed[1:3] if is_last else fixed[2:4]
+    return _ImageInput(value.name, fixed[0], height, width, is_last)
+
+
+def _find_output(proto: "onnx.ModelProto", file: Path) -> tuple[str, int | None, bool]:
+    """The output that holds the logits, how many classes it has if that is said, and whether a softmax was skipped."""
+    import onnx
+
+    outputs = {each.name: _read_shape(each) for each in proto.graph.output}
+    flat = [name for name, shape in outputs.items() if shape is None or len(shape) == 2]
+    name = "logits" if "logits" in outputs else flat[0] if len(flat) == 1 else None
+    if name is None:
+        words = ", ".join(f"{each} {_format_shape(shape)}" for each, shape in [*outputs.items()][:_LISTED]) or "none"
+        raise OochubError(
+            f"{file} must have one output of logits (n, classes), or one that is named logits; it has {words}. Export "
+            "it with the logits alone."
+        )
+    shape = outputs[name]
+    if shape is not None and len(shape) != 2:
+        raise OochubError(f"The output {name} of {file} must be (n, classes), but is {_format_shape(shape)}.")
+    classes = shape[1] if shape is not None and isinstance(shape[1], int) and shape[1] > 0 else None
+    makers = {output: node for node in proto.graph.node for output in node.output}
+    node = makers.get(name)
+    while node is not None and node.op_type == "Identity":
+        node = makers.get(node.input[0])
+    if node is None or node.op_type not in _SQUASHING or node.domain not in ("", "ai.onnx"):
+        return name, classes, False
+    logits = node.input[0]
+    if logits not in outputs:
+        made = onnx.helper.make_tensor_value_info(logits, onnx.TensorProto.FLOAT, None)
+        proto.graph.output.append(made)
+    warnings.warn(
+        f"{file} ends in {node.op_type}, which gives no logits. What goes into it is predicted: the logits.",
+        OochubWarning,
+        stacklevel=2,
+    )
+    return logits, classes, True
+
+
+def _format_shape(shape: Sequence[int | str] | None) -> str:
+    return (
+        "(of a shape that it does not say)" if shape is None else f"({', '.join(str(each or '?') for each in shape)})"
+    )
+
+
+def _split_batch(values: NDArray[np.float32], size: int | None) -> Iterator[NDArray[np.float32]]:
+    """The batch in pieces of a fixed size, the last one filled with copies of its last image; whole without one."""
+    if size is None:
+        yield values
+        return
+    for start in range(0, len(values), size):
+        few = values[start : start + size]
+        more = np.repeat(few[-1:], size - len(few), axis=0)
+        yield np.concatenate([few, more]) if len(more) else few
+
+
+def _read_value(text: str) -> object:
+    """What a text of the metadata means: JSON, or a literal of Python, as ultralytics writes; else the text."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return text
+
+
+def _first_line(error: BaseException) -> str:
+    text = next((line for line in str(error).strip().splitlines() if line.strip()), type(error).__name__)
+    return f"{text[:200].rstrip('. ')}."
