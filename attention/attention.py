@@ -68,7 +68,7 @@ def _choose_mistakes(
     first = predictions[0]
     names = first.class_names
     for each in predictions:
-        if not each.output.one_answer:
+        if not each.output.has_confidence:
             raise OochubError(
                 f"A mistake is one class taken for another, but {each.metadata.model.id} answers with "
                 f"{each.metadata.kind}. Use a model and data with one class per row."

@@ -87,8 +87,12 @@ def misclassified_pictures(
         raise OochubError('Plots need matplotlib, which is not installed. Run: pip install "oochub[plots]"')
     declared, config, names = find_declaration(predictions), str(predictions.metadata.config), predictions.class_names
     column, joint = declared.context_column, f" {declared.words.place or 'in'} "
-    if not predictions.output.one_answer or column not in predictions.column_names:
-        lacks = "one class per row" if not predictions.output.one_answer else f"a column {column!r} of contexts"
+    if not predictions.output.has_confidence or column not in predictions.column_names:
+        lacks = (
+            "logits of one class per row"
+            if not predictions.output.has_confidence
+            else f"a column {column!r} of contexts"
+        )
         raise OochubError(
             f"Mistakes are shown beside training images of a context, but these predictions lack {lacks}."
         )

@@ -18,6 +18,10 @@ Arrays = dict[str, Any]
 """Arrays by name, each (n, ...); probabilities of classes are a `oochub.stats.logits.ClassProbability`."""
 
 
+ArraysOfRows = Mapping[str, Any]
+"""`Arrays` that are read."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     """What is true of one row, and what the model answered, for a reader.
@@ -98,8 +102,9 @@ class Output(ABC):
         primary_metric: The metric of the gap for data that no benchmark declares; higher is better.
         metrics: Metrics for such data.
         group_metrics: Metrics of each group.
-        one_answer: Whether a row has one answer among classes: accuracy by group, calibration and detectors need it.
+        one_answer: Whether a row has one answer among classes: accuracy by group, confusion and contexts need it.
         taken: What `given` reads, in words.
+        text_column: Column that may stand beside them and holds what the model wrote; "" of a kind without words.
         beside: Columns that `arrays` reads beside these where they are there; metrics get what it makes of them.
         has_classes: Whether a model's outputs are classes or labels, which have names; a number and tokens have none.
         rank: If a table has the columns of several kinds, the one of the highest rank is taken: it says more.
@@ -113,6 +118,7 @@ class Output(ABC):
     group_metrics: ClassVar[tuple[str, ...]] = ()
     one_answer: ClassVar[bool] = False
     taken: ClassVar[str] = ""
+    text_column: ClassVar[str] = ""
     beside: ClassVar[tuple[str, ...]] = ()
     has_classes: ClassVar[bool] = True
     rank: ClassVar[int] = 0
@@ -121,6 +127,11 @@ class Output(ABC):
     def name(self) -> str:
         """The name of the kind, that of its file."""
         return type(self).__module__.rpartition(".")[2]
+
+    @property
+    def has_confidence(self) -> bool:
+        """Whether a row has one answer and says how sure it is of each class: calibration and detectors need it."""
+        return self.one_answer and "logits" in self.columns
 
     @classmethod
     @abstractmethod
@@ -196,6 +207,14 @@ class Output(ABC):
     def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Which rows the model got wrong (n,), of what `arrays` gives; a number is wrong to a degree: all are."""
 
+    def fits_no_class(self, predictions: PredictedRows) -> NDArray[np.bool_] | None:
+        """Which answers (n,) are none of the classes; None, read from nothing, of a kind whose answer always is one."""
+        return None
+
+    def answer_names(self, class_names: Sequence[str]) -> list[str]:
+        """What an answer is called, by its number: the names of the classes; the last one is that of -1, if any."""
+        return list(class_names)
+
     @abstractmethod
     def mistake_keys(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
         """What tells one kind of mistake from another (n,): for each kind, only a few of the worst rows are shown."""
@@ -221,6 +240,18 @@ class Output(ABC):
     @abstractmethod
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """The columns of predictions, made of a model's outputs (n, k) in the order of the class names."""
+
+    def number_answers(self, column: pa.Array, class_names: Sequence[str] | None) -> pa.Array:
+        """A column of answers of what a user has, in the form that `check` wants: names of classes as numbers.
+
+        Args:
+            column: One of `columns`, an Arrow array.
+            class_names: Names of the classes; None where the user gave none.
+
+        Raises:
+            OochubError: A name that is no class.
+        """
+        return column
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
         """The columns of predictions, made of answers that somebody else wrote into a file.

@@ -39,7 +39,7 @@ def test_interval() -> None:
     ("prediction", "message"),
     [
         ([0.2, 0.9], "prediction must hold whole numbers"),
-        ([-1, 0], "prediction must be 0 or larger, got -1 at row 0"),
+        ([-2, 0], "prediction must be a class number, or -1 for none of the classes, got -2 at row 0"),
         ([0], "same number of rows, got label 2, prediction 1"),
         ([[0, 1]], r"prediction must have shape \(n,\)"),
     ],

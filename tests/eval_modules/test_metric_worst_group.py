@@ -123,7 +123,7 @@ def test_ties_name_the_larger_group_then_the_first() -> None:
         ({"group": [0]}, "same number of rows"),
         ({"group": []}, "group has no rows"),
         ({"label": [0, -1]}, "label must be 0 or larger, got -1 at row 1"),
-        ({"prediction": [0, -1]}, "prediction must be 0 or larger, got -1 at row 1"),
+        ({"prediction": [0, -2]}, "prediction must be a class number, or -1 for none of the classes, got -2 at row 1"),
         ({"probability": [0.5]}, "same number of rows"),
     ],
 )
@@ -135,9 +135,9 @@ def test_messages(changed: dict[str, object], message: str) -> None:
 def test_a_bad_label_far_down_is_named_by_its_row() -> None:
     """Planted fault: the row within its chunk."""
     rows = np.arange(70_000)
-    for name in ("label", "prediction"):
-        columns = {"label": rows % 2, "prediction": rows % 2} | {name: np.where(rows == 69_000, -1, rows % 2)}
-        with pytest.raises(OochubError, match=rf"{name} must be 0 or larger, got -1 at row 69000 \(1 such rows\)"):
+    for name, bad in (("label", -1), ("prediction", -2)):
+        columns = {"label": rows % 2, "prediction": rows % 2} | {name: np.where(rows == 69_000, bad, rows % 2)}
+        with pytest.raises(OochubError, match=rf"{name} must be .*, got {bad} at row 69000 \(1 such rows\)"):
             worst_group(**columns, group=rows % 3)
 
 

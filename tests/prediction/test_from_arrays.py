@@ -124,7 +124,7 @@ def test_choices_need_no_logits():
     assert predictions.metadata.kind == "choices" and predictions.class_names == ["0", "1", "2"]
     report = oochub.evaluate(predictions)
     assert (report["accuracy"], report["out_of_context/accuracy"]) == (0.5, 0.0)
-    with pytest.raises(OochubError, match="4 predictions are not one of the 2 classes, first 7"):
+    with pytest.raises(OochubError, match="4 predictions are not one of the 2 classes or -1, first 7"):
         Predictions.from_arrays(prediction=[7] * 4, label=[0, 1, 1, 0], class_names=["a", "b"])
     with pytest.raises(OochubError, match="auc scores classes"):
         oochub.evaluate(predictions, metrics=["auc"])

@@ -34,7 +34,7 @@ def accuracy_percentile(label: Any, prediction: Any, group: Any, percentile: flo
 
     Args:
         label: The class of each row (n,), int or bool.
-        prediction: The predicted class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool; -1 is none of the classes, which is wrong.
         group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers or strings.
         percentile: A percentile in [0, 100]; 0 is the worst group, 50 the median.
 

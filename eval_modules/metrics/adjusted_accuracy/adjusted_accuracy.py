@@ -39,7 +39,7 @@ def adjusted_accuracy(
 
     Args:
         label: The class of each row (n,), int or bool.
-        prediction: The predicted class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool; -1 is none of the classes, which is wrong.
         group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers or strings.
         weights: Group to how often it occurs in training, as counts or shares; a group that is not named weighs
             nothing. None weighs all groups alike. A report takes the training rows of each group from the build record.

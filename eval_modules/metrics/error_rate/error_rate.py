@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_label, check_same_length
+from oochub.stats.array_checks import Array, check_answer, check_label, check_same_length
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import mean_estimate
 
@@ -24,8 +24,8 @@ def error_rate(label: Any, prediction: Any) -> float:
 
     Args:
         label: The class of each row (n,), int or bool.
-        prediction: The predicted class of each row (n,), int or bool. Scores and probabilities are an error: choose the
-            class first.
+        prediction: The predicted class of each row (n,), int or bool; -1 is none of the classes, which is wrong. Scores
+            and probabilities are an error: choose the class first.
 
     Returns:
         A fraction in [0, 1], lower is better.
@@ -41,7 +41,7 @@ def error_rate(label: Any, prediction: Any) -> float:
 
 
 def _mark_wrong(label: Any, prediction: Any) -> Array:
-    label, prediction = check_label(label), check_label(prediction, name="prediction")
+    label, prediction = check_label(label), check_answer(prediction)
     check_same_length(label=label, prediction=prediction)
     rows: Array = label != prediction
     return rows

@@ -20,7 +20,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, check_label, check_same_length
+from oochub.stats.array_checks import NO_CLASS, Array, check_answer, check_label, check_same_length
 from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
 
@@ -30,7 +30,8 @@ def f1_macro(label: Any, prediction: Any) -> float:
 
     Args:
         label: The class of each row (n,), int or bool.
-        prediction: The predicted class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool; -1 is none of the classes, which costs the recall
+            of the true one.
 
     Returns:
         A fraction in [0, 1], higher is better.
@@ -53,7 +54,7 @@ class _F1MacroState:
         self._counts = np.zeros((3, 0), np.int64)
 
     def update(self, *, label: Any, prediction: Any) -> None:
-        label, prediction = check_label(label), check_label(prediction, name="prediction")
+        label, prediction = check_label(label), check_answer(prediction)
         check_same_length(label=label, prediction=prediction)
         classes = 1 + int(max(label.max(), prediction.max()))
         self._add(_count_outcomes(label.astype(np.int64), prediction.astype(np.int64), classes))
@@ -74,7 +75,7 @@ class _F1MacroState:
 
 
 def _count_outcomes(label: Array, prediction: Array, classes: int) -> Array:
-    parts = (label, prediction, label[label == prediction])
+    parts = (label, prediction[prediction >= 0], label[label == prediction])  # "none of them" is no class of its own
     return np.stack([np.bincount(part, minlength=classes) for part in parts])
 
 
@@ -85,11 +86,10 @@ def _mean(counts: Array) -> float:
 
 
 def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    names, codes = np.unique(
-        np.stack([check_label(columns["label"]), check_label(columns["prediction"], name="prediction")]),
-        return_inverse=True,
-    )
+    label, answer = check_label(columns["label"]), check_answer(columns["prediction"])
+    names, codes = np.unique(np.stack([label, np.where(answer < 0, label, answer)]), return_inverse=True)
     label, prediction = codes.reshape(2, -1)
+    prediction = np.where(answer < 0, NO_CLASS, prediction)
     return bootstrap(
         lambda label, prediction: _mean(_count_outcomes(label, prediction, len(names))),
         {"label": label, "prediction": prediction},

@@ -21,7 +21,15 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.nll.nll import _compute_losses
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array, GroupCodes, check_group, check_label, check_same_length, check_whole
+from oochub.stats.array_checks import (
+    Array,
+    GroupCodes,
+    check_answer,
+    check_group,
+    check_label,
+    check_same_length,
+    check_whole,
+)
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.group_intervals import worst_group_interval
 
@@ -40,7 +48,7 @@ def worst_group(
 
     Args:
         label: The class of each row (n,), int or bool.
-        prediction: The predicted class of each row (n,), int or bool.
+        prediction: The predicted class of each row (n,), int or bool; -1 is none of the classes, which is wrong.
         group: The group of each row (n,), any hashable: a list of names or tuples, an array of numbers or strings.
         probability: Probability of class 1 (n,), or of each class (n, c), for the worst NLL; None leaves it out.
         groups: The groups that there should be, read with `form` alone; None takes those of `group`.
@@ -79,7 +87,7 @@ def _count_by_group(label: Array, prediction: Array, groups: GroupCodes) -> tupl
         true, answer = label[rows], prediction[rows]
         if true[true.argmin()] < 0 or answer[answer.argmin()] < 0:
             check_label(label)
-            check_label(prediction, name="prediction")
+            check_answer(prediction)
         key = groups.codes[rows].astype(narrow)
         key += key
         key += true == answer
@@ -167,7 +175,7 @@ def _estimate_interval(
             }
     probability = columns.get("probability")
     label, prediction, coded = _check_inputs(columns["label"], columns["prediction"], columns["group"])
-    correct = check_label(label) == check_label(prediction, name="prediction")
+    correct = check_label(label) == check_answer(prediction)
     of: dict[str, Callable[[], Array]] = {"accuracy": lambda: correct * 1.0, "error_rate": lambda: ~correct * 1.0}
     if probability is not None:
         of["nll"] = lambda: _compute_losses(label, probability)
@@ -192,6 +200,7 @@ FACTS = MetricFacts(
         "error_rate": MetricFacts(title="Worst-group error", direction="lower"),
         "nll": MetricFacts(title="Worst-group NLL", direction="lower", maximum=None, unit="nats"),
     },
+    outputs=("classes", "choices"),
     interval=_estimate_interval,
     compact=True,
 )

@@ -44,4 +44,6 @@ def predict(
         typer.echo(
             f"No model was run: the same predictions were made at {cached}. --no-cache predicts again.", err=True
         )
+    if predictions.metadata.no_class_words:
+        typer.echo(f"{predictions.metadata.no_class_words}: they count as wrong.", err=True)
     print_result({"predictions": str(out), "rows": len(predictions), "cached": cached is not None}, as_json)

@@ -182,7 +182,9 @@ def join_answers(
     if problems or answers is None or table is None or joined is None:
         raise _explain_unfit(file, some, problems)
     for name, values in answers.items():
-        table = table.append_column(name, values.take(pa.array(joined.rows)))
+        answer = values.take(pa.array(joined.rows))
+        place = table.schema.get_field_index(name)
+        table = table.append_column(name, answer) if place < 0 else table.set_column(place, name, answer)
     unread = [name for name in file.table.column_names if name not in {"example_id", "split", *columns.read}]
     made_of = {"file": file.name, "sha256": file.sha256, "columns": sorted(columns.read), "not_read": unread}
     metadata = describe_data(

@@ -198,6 +198,7 @@ def count_errors_by_context(
         return None
     source, trained = known
     names, places = evaluated.predictions.class_names, evaluated.columns[column]
+    answers = evaluated.predictions.output.answer_names(names)
     if not hasattr(places, "codes"):  # numbers or lists name no context
         return None
     named = evaluated.named(column)
@@ -210,11 +211,11 @@ def count_errors_by_context(
     classes = np.arange(len(names)) if allowed is None else allowed
     tied = _tie_contexts(trained, names, contexts, classes)
     errors = _count_errors(tied, codes, label, answer, classes=len(classes), cluster=evaluated.cluster(rows))
-    nothing = _explain_none(len(classes), int((label != answer).sum()))
+    nothing = _explain_none(len(classes), *_count_wrong(label, answer))
     counts = np.bincount(codes, minlength=len(contexts))
     wrong = np.bincount(codes[label != answer], minlength=len(contexts))
     order = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-wrong[code], contexts[code]))[:_CONTEXTS]
-    confused = _Confusion(codes, label, answer, names)
+    confused = _Confusion(codes, label, answer, answers)
     left, shown = SHOWN.items, []
     for code in order:
         here = errors.context == code
@@ -226,7 +227,12 @@ def count_errors_by_context(
                 classes=tuple(names[number] for number in np.flatnonzero(tied[code])),
                 n=int(counts[code]),
                 n_errors=int(wrong[code]),
-                share=_share(errors, here, evaluated, _explain_none(len(classes), int(wrong[code]))),
+                share=_share(
+                    errors,
+                    here,
+                    evaluated,
+                    _explain_none(len(classes), *_count_wrong(label[codes == code], answer[codes == code])),
+                ),
                 chance=_mean(errors.even[here]),
                 confusion=confusion,
             )
@@ -283,20 +289,20 @@ def _count_errors(
     classes: int,
     cluster: Any,
 ) -> _Errors:
-    given = np.bincount(answer, minlength=tied.shape[1])
+    given = np.bincount(answer[answer >= 0], minlength=tied.shape[1])
     wrong = np.flatnonzero(label != answer)
     context, label = context[wrong], label[wrong]
     own = tied[context, label]
     others = tied.sum(axis=1)[context] - own
-    tells = (others > 0) & (others < classes - 1)
+    tells = (others > 0) & (others < classes - 1) & (answer[wrong] >= 0)  # none of them goes nowhere
     to_tied = (tied @ given)[context] - own * given[label]
-    to_others = len(answer) - given[label]
+    to_others = given.sum() - given[label]
     rows = wrong[tells]
     return _Errors(
         context=context[tells],
         hit=tied[context[tells], answer[rows]],
         even=others[tells] / max(classes - 1, 1),
-        answers=to_tied[tells] / to_others[tells],
+        answers=to_tied[tells] / to_others[tells],  # each of these errors is an answer of another class
         cluster=None if cluster is None else np.asarray(cluster)[rows],
     )
 
@@ -314,12 +320,19 @@ def _mean(values: NDArray[np.float64]) -> float:
     return float(values.mean()) if len(values) else math.nan
 
 
-def _explain_none(classes: int, errors: int) -> str:
+def _count_wrong(label: NDArray[np.int64], answer: NDArray[np.int64]) -> tuple[int, int]:
+    """How many answers are wrong, and how many are none of the classes."""
+    return int((label != answer).sum()), int((answer < 0).sum())
+
+
+def _explain_none(classes: int, errors: int, outside: int) -> str:
     """Why no error can tell."""
     if not errors:
         return "no errors"
     if classes <= 2:
         return ONE_PLACE
+    if errors == outside:
+        return "every wrong answer fits no class"
     return "no error in a context of some of the other classes"
 
 
@@ -333,8 +346,8 @@ class _Confusion:
         answer: NDArray[Any],
         names: Sequence[str],
     ) -> None:
-        self._names = names
-        keys = (context.astype(np.int64) * len(names) + label) * len(names) + answer
+        self._names = names  # of answers: the last is that of -1, where the kind has one
+        keys = (context.astype(np.int64) * len(names) + label) * len(names) + answer % len(names)
         if keys.max() < 4 * len(keys):  # counted in one pass
             counts = np.bincount(keys)
             self._keys = np.flatnonzero(counts)

@@ -3,7 +3,7 @@
 If two models are compared on the same examples, every difference is paired, and no model is run.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -382,9 +382,17 @@ def _collect_notes(parts: Sequence[Predictions]) -> tuple[str, ...]:
     said = (find_epoch_rows(part, find_declaration(part)).note for part in parts)
     notes |= dict.fromkeys(note for note in said if note)
     notes |= dict.fromkeys(note for part in parts for note in check_closed_words(part, find_declaration(part)))
+    notes |= dict.fromkeys(_describe_no_class(parts))
     outside = int((~parts[0].output.known(parts[0].label)).sum())
     left_out = [f"{outside:,} rows outside the label set are left out"] if outside else []
     return (*notes, *left_out)
+
+
+def _describe_no_class(parts: Sequence[Predictions]) -> Iterator[str]:
+    """How many answers of each model are none of the classes."""
+    for which, part in zip(("first", "second"), parts, strict=False):
+        if part.metadata.no_class_words:
+            yield f"{part.metadata.no_class_words} of the {which} model; each counts as wrong"
 
 
 def _make_provenance(part: Predictions, file: str, command: str, resamples: int, seed: int) -> Provenance:

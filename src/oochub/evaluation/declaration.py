@@ -41,7 +41,7 @@ def find_declaration(predictions: Predictions) -> Benchmark:
     challenged = "challenge" in columns
     column = next((each for each in ("group", "groups") if each in columns), None)
     output = predictions.output
-    binary = output.one_answer and len(predictions.class_names) == 2
+    binary = output.has_confidence and len(predictions.class_names) == 2
     facts = predictions.metadata.facts
     has_contexts = facts.usual_contexts is not None and challenged
     in_context, out_of_context, words = _choose_sides(last, column, challenged=challenged)

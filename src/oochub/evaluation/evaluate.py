@@ -36,6 +36,7 @@ from oochub.evaluation.mistakes import choose_mistakes
 from oochub.evaluation.present_classes import Classes, find_allowed_classes
 from oochub.evaluation.row_sets import (
     RowSet,
+    describe_no_class,
     find_measured_groups,
     find_rows_behind,
     make_row_sets,
@@ -175,6 +176,7 @@ def evaluate(
         fitted_on = Predictions.load(reference) if isinstance(reference, str | Path) else reference
         detection, probed = detect(opened, detectors, fitted_on, compared, probes, classes, **sampling)
     slices = [measure_slice(rows, chosen, evaluated) for rows in sets]
+    measured = {key for part in slices for key in part.metrics}  # worst_group has no NLL without a probability
     by_role = {rows.role: rows for rows in sets}
     sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}
     behind = {side: mask for side in sides if (mask := find_rows_behind(by_role[side], evaluated)).any()}
@@ -182,8 +184,12 @@ def evaluate(
     return Report(
         benchmark=describe_benchmark(predictions.metadata, declared),
         model=describe_model(predictions),
-        metrics=describe_metrics(chosen),
-        notes=(*_write_notes(evaluated, allowed, columns.shadowed, chose), *words),
+        metrics={key: each for key, each in describe_metrics(chosen).items() if key in measured or kind.has_confidence},
+        notes=(
+            *filter(None, [describe_no_class(sets, evaluated)]),
+            *_write_notes(evaluated, allowed, columns.shadowed, chose),
+            *words,
+        ),
         slices=tuple(slices),
         gap=measure_gap(by_role, {part.role: part for part in slices}, evaluated),
         matched_gap=measure_gap_at_equal(match, by_role, evaluated) if match else None,
@@ -193,7 +199,7 @@ def evaluate(
         contexts=find_context_effects(evaluated, correction),
         detection=detection,
         probes=probed,
-        calibration=_calibrate_sides(evaluated, behind, by_role, slices) if kind.one_answer else None,
+        calibration=_calibrate_sides(evaluated, behind, by_role, slices) if kind.has_confidence else None,
         mistakes=choose_mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
         findings=measure_sections(predictions),
         provenance=Provenance(
@@ -244,8 +250,14 @@ def _calibrate_sides(
 
 def _find_allowed(predictions: Predictions, classes: Classes, match: str | None) -> NDArray[np.int64] | None:
     """The classes that an answer may be; None where the kind of output has no classes to choose among."""
-    if predictions.output.one_answer:
+    is_chosen = predictions.output.one_answer and not predictions.output.has_confidence
+    if predictions.output.one_answer and (not is_chosen or classes == "all"):
         return find_allowed_classes(predictions, classes)
+    if is_chosen:
+        raise OochubError(
+            "classes= applies to predictions with logits, from which another class can be chosen; these are of the "
+            f"kind {predictions.metadata.kind}. Let the model choose among the classes present."
+        )
     if classes != "all" or match is not None:
         what = "match=" if match is not None else "classes="
         raise OochubError(

@@ -75,6 +75,7 @@ def make_mistake(row: int, evaluated: EvaluationRows, *, is_out: bool | None) ->
             record.get("text") or record.get("thumbnail_text") or predictions.output.line(columns, row, ())
         ),
         boxes=_convert_boxes(predictions.output.boxes(columns, row), record),
+        wrote=_convert_to_text(record.get(predictions.output.text_column)),
     )
 
 

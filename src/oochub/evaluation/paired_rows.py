@@ -166,10 +166,11 @@ def find_flips(pair: Pair, masks: Mapping[Any, Any]) -> tuple[Flip, ...]:
 
     Returns:
         Those that the second alone answers right, then those of the first: rows with a small image before others,
-        the largest change first, of equal ones the first row; none for a kind of output without one right answer.
+        the largest change first, of equal ones the first row; none for a kind of output without probabilities of
+        one right answer.
     """
     output = pair[0].predictions.output
-    if not output.one_answer:
+    if not output.has_confidence:
         return ()
     shown = np.logical_or.reduce([mask for role, mask in masks.items() if role in ("all", "in", "out")])
     out = masks.get("out", np.zeros_like(shown))

@@ -116,6 +116,7 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
     binary = evaluated.predictions.output.one_answer and len(evaluated.predictions.class_names) == 2
+    outside = evaluated.predictions.output.fits_no_class(evaluated.predictions)
     return Slice(
         name=rows.name,
         role=rows.role,
@@ -126,7 +127,32 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
         metrics=estimates,
         examples=evaluated.examples.of(rows.mask),
         worst_groups=worst_groups or None,
+        none_of_them=int(outside[rows.mask].sum()) if outside is not None and n == own else None,
     )
+
+
+def describe_no_class(sets: list[RowSet], evaluated: EvaluationRows) -> str:
+    """How many answers are none of the classes, in all and on each side or split; "" where all are classes.
+
+    Args:
+        sets: The rows of the slices, see `make_row_sets`.
+        evaluated: All evaluated rows.
+    """
+    outside = evaluated.predictions.output.fits_no_class(evaluated.predictions)
+    if outside is None or not outside[evaluated.known].any():
+        return ""
+
+    def count(mask: NDArray[np.bool_]) -> str:
+        return f"{int(outside[mask].sum()):,} of {int(mask.sum()):,}"
+
+    shown: list[RowSet] = []
+    for rows in sets:
+        is_new = not any(np.array_equal(rows.mask, each) for each in (evaluated.known, *(one.mask for one in shown)))
+        if rows.role in ("all", "in", "out", "split") and is_new:
+            shown.append(rows)
+    parts = f": {', '.join(f'{rows.title} {count(rows.mask)}' for rows in shown)}" if shown else ""
+    verbs = ("fits", "counts") if int(outside[evaluated.known].sum()) == 1 else ("fit", "count")
+    return f"{count(evaluated.known)} answers {verbs[0]} no class and {verbs[1]} as wrong{parts}"
 
 
 def _find_worst_groups(values: Mapping[str, Any], group: Any) -> dict[str, ChosenGroup]:

@@ -1,4 +1,8 @@
-"""One class per row and nothing of how sure the model is: right or wrong, without scores."""
+"""One class per row and nothing of how sure the model is: right or wrong, without scores.
+
+A model that answers in its own words may say what is none of the classes. Such an answer is wrong, and stays a row:
+leaving it out would decide the result (arXiv 2603.06578).
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,25 +13,30 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import Arrays, PredictedRows
+from oochub.output import Answer, Arrays, ArraysOfRows, PredictedRows
 from oochub.outputs.classes import Classes
 from oochub.records.given_columns import GivenColumns
-from oochub.records.output_columns import check_class_numbers
+from oochub.records.output_columns import check_class_numbers, number_classes
+from oochub.stats.array_checks import NO_CLASS
+
+_NONE = "none of them"
+_OTHER_NONE = "none of these classes"  # where a class is called so
 
 
 class Choices(Classes):
     """One class per row: `label` is its number, -1 outside the label set; `prediction` the number of the one chosen.
 
-    Metrics get label (n,), prediction (n,), correct (n,) and loss (n,), 1 where the choice is wrong. There is no
-    probability, so no AUC, NLL, calibration or detector.
+    A `prediction` of -1 is none of the classes: a wrong answer, whatever the label. A column `answer` of text, where
+    there is one, holds what the model wrote. Metrics get label (n,), prediction (n,), correct (n,) and loss (n,), 1
+    where the choice is wrong. There is no probability, so no AUC, NLL, calibration or detector.
     """
 
     columns = ("prediction",)
+    text_column = "answer"
     problem_type = ""
     metrics = ("accuracy", "error_rate")
     group_metrics = ("accuracy", "error_rate")
-    one_answer = False
-    taken = "a column prediction, the name or number of a class"
+    taken = "a column prediction, the name or number of a class; -1 or an empty cell is none of them"
     rank = -1
 
     @classmethod
@@ -43,10 +52,10 @@ class Choices(Classes):
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
         """See `Output.check`."""
         check_class_numbers(table, "label", class_names, lowest=-1)
-        check_class_numbers(table, "prediction", class_names, lowest=0)
+        check_class_numbers(table, "prediction", class_names, lowest=NO_CLASS)
 
     def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
-        """The class that was chosen (n,)."""
+        """The class that was chosen (n,); -1 for none of them."""
         return predictions.column("prediction").astype(np.int64)
 
     def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
@@ -60,21 +69,92 @@ class Choices(Classes):
     def arrays(self, predictions: PredictedRows, allowed: NDArray[np.int64] | None = None) -> Arrays:
         """See `Output.arrays` and the class."""
         label, prediction = predictions.label, predictions.prediction
-        correct = label == prediction
+        correct = (label == prediction) & (prediction >= 0)
         return {"label": label, "prediction": prediction, "correct": correct, "loss": (~correct).astype(np.float64)}
 
+    def wrong(self, arrays: ArraysOfRows) -> NDArray[np.bool_]:
+        """Rows whose answer is another class, or none of them (n,)."""
+        wrong: NDArray[np.bool_] = super().wrong(arrays) | (arrays["prediction"] < 0)
+        return wrong
+
+    def fits_no_class(self, predictions: PredictedRows) -> NDArray[np.bool_]:
+        """The answers -1 (n,)."""
+        return self.prediction(predictions) < 0
+
+    def answer_names(self, class_names: Sequence[str]) -> list[str]:
+        """The names of the classes and "none of them", which -1 finds.
+
+        >>> Choices().answer_names(["cat", "dog"])[-1]
+        'none of them'
+        """
+        return [*class_names, _OTHER_NONE if _NONE in class_names else _NONE]
+
+    def answer(self, arrays: ArraysOfRows, row: int, class_names: Sequence[str]) -> Answer:
+        """See `Classes.answer`; the mistake of an answer that is none of the classes is "no_class"."""
+        if arrays["prediction"][row] >= 0:
+            return super().answer(arrays, row, class_names)
+        label = class_names[int(arrays["label"][row])]
+        return Answer(
+            label=label, predicted=self.answer_names(class_names)[-1], probability=float("nan"), mistake="no_class"
+        )
+
+    def number_answers(self, column: pa.Array, class_names: Sequence[str] | None) -> pa.Array:
+        """See `Output.number_answers`; where a row has none, or nan or "", the answer is none of the classes."""
+        is_plain = pa.types.is_integer(column.type) and not column.null_count
+        has_nan = pa.types.is_floating(column.type) and bool(pc.any(pc.is_nan(column)).as_py())
+        is_number = pa.types.is_floating(column.type) or pa.types.is_boolean(column.type)
+        if is_plain or (is_number and not has_nan and not column.null_count):
+            return column  # fractions and truths are what `check` refuses
+        return pa.array(_read_choices(column.to_pylist(), class_names), pa.int64())
+
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
-        """The classes of the column `prediction`."""
+        """The classes of the column `prediction`; -1, an empty cell or empty text is none of them; `answer` as text."""
         if not columns.have("prediction"):
             return None
         try:
-            chosen = self.given_label(columns, class_names, "prediction")
+            chosen = _read_choices(columns.values("prediction").to_pylist(), class_names)
         except OochubError as error:
             columns.problems.append(f"its prediction cannot be read: {error}")
             return None
-        columns.rows_are((chosen < 0) | (chosen >= len(class_names)), "a prediction that is not a class")
-        return {"prediction": pa.array(chosen, pa.int64())}
+        columns.rows_are((chosen < NO_CLASS) | (chosen >= len(class_names)), "a prediction that is not a class")
+        said = {"prediction": pa.array(chosen, pa.int64())}
+        if not columns.have(self.text_column):
+            return said
+        wrote = columns.values(self.text_column).to_pylist()
+        return said | {self.text_column: pa.array([None if each is None else str(each) for each in wrote], pa.string())}
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
-        """`prediction`, the class with the largest output."""
-        return {"prediction": pa.array(outputs.argmax(axis=1), pa.int64())}
+        """`prediction`: the class with the largest of several outputs; one output (n, 1) is the class, -1 for none."""
+        chosen = outputs[:, 0].astype(np.int64) if outputs.shape[1] == 1 else outputs.argmax(axis=1)
+        return {"prediction": pa.array(chosen, pa.int64())}
+
+
+def _read_choices(values: Sequence[str | float | None], class_names: Sequence[str] | None) -> NDArray[np.int64]:
+    """The classes (n,) that were chosen, -1 for none of them, of what somebody wrote.
+
+    Args:
+        values: Names or numbers of classes; None, nan, empty text and -1 are none of them.
+        class_names: Names of the classes; None for numbers alone.
+
+    Raises:
+        OochubError: A name that is no class, names without `class_names`, or fractions.
+
+    >>> _read_choices(["dog", "", "cat", None], ["cat", "dog"]).tolist()
+    [1, -1, 0, -1]
+    >>> _read_choices([1.0, float("nan")], None).tolist()
+    [1, -1]
+    """
+    chosen = np.full(len(values), NO_CLASS, np.int64)
+    given = [row for row, value in enumerate(values) if not (value is None or value == "" or value != value)]
+    if any(isinstance(values[row], str) for row in given):
+        if class_names is None:
+            raise OochubError(f"A prediction is {values[given[0]]!r}, but no classes are named. Give class_names.")
+        named = [row for row in given if values[row] in class_names or str(values[row]) != str(NO_CLASS)]
+        chosen[named] = number_classes([str(values[row]) for row in named], list(class_names))
+        return chosen
+    numbers = [float(values[row] or 0) for row in given]
+    for row, number in zip(given, numbers, strict=True):
+        if isinstance(values[row], bool) or not number.is_integer():
+            raise OochubError(f"A prediction must be a class number, its name, or -1 for none, got {values[row]!r}.")
+    chosen[given] = numbers
+    return chosen

@@ -1,6 +1,6 @@
 """One class per row: a logit for each class, and a softmax over them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import Answer, Arrays, Output, PredictedRows
+from oochub.output import Answer, Arrays, ArraysOfRows, Output, PredictedRows
 from oochub.records.build_record import BuildFacts, presence_class
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import (
@@ -108,17 +108,17 @@ class Classes(Output):
                 arrays["score"][rows] = np.subtract(block["logits"][:, 1], block["logits"][:, 0], dtype=np.float64)
         return arrays
 
-    def wrong(self, arrays: Mapping[str, Any]) -> NDArray[np.bool_]:
+    def wrong(self, arrays: ArraysOfRows) -> NDArray[np.bool_]:
         """Rows whose answer is another class (n,)."""
         wrong: NDArray[np.bool_] = arrays["label"] != arrays["prediction"]
         return wrong
 
-    def mistake_keys(self, arrays: Mapping[str, Any]) -> NDArray[Any]:
+    def mistake_keys(self, arrays: ArraysOfRows) -> NDArray[Any]:
         """The true class (n,)."""
         label: NDArray[np.int64] = arrays["label"]
         return label
 
-    def answer(self, arrays: Mapping[str, Any], row: int, class_names: Sequence[str]) -> Answer:
+    def answer(self, arrays: ArraysOfRows, row: int, class_names: Sequence[str]) -> Answer:
         """Both classes by name.
 
         If one of two classes is that the other is absent ("no_car" and "car"), or they are 0 and 1, the mistake is

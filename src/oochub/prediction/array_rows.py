@@ -48,22 +48,23 @@ def convert_arrays(
         shown = ", ".join(f"{name}: {length}" for name, length in lengths.items()) if arrays else "no array"
         turned = _advise_transpose(arrays)
         raise OochubError(f"Arrays of predictions have one length, one row per example; got {shown}.{turned}")
-    kind = kind or find_output_of_columns(list(given))
+    output = get_output(kind or find_output_of_columns(list(given)))
     label = rows.get("label")
     if label is not None and pa.types.is_dictionary(label.type):
         label = rows["label"] = label.dictionary_decode() if isinstance(label, pa.Array) else label.cast(pa.string())
     if names is not None and label is not None and _is_text(label.type):
         rows["label"] = _number_classes(label, names)
+    rows |= {name: output.number_answers(rows[name], names) for name in output.columns if name in rows}
     if "labels" in arrays and "logits" in arrays:
         _check_doubtful(arrays["labels"])
     table = pa.table(rows)
     metadata = Metadata(
-        kind=kind,
+        kind=output.name,
         benchmark=benchmark,
         config=config or "default",
         notes=_note_rounding(given.get("logits"), arrays.get("logits")),
         model=PredictedBy(id=model),
-        class_names=tuple(get_output(kind).numbered_names(table) if names is None else names),
+        class_names=tuple(output.numbered_names(table) if names is None else names),
         rows=count_rows(table.column("split")),
     )
     return table, metadata

@@ -174,7 +174,7 @@ class AnswerFacts(NamedTuple):
 
     Attributes:
         digest: SHA-256 over examples, truth and answers: equal for equal predictions, whenever and wherever made.
-        summary: Summary of each row; None if the kind of output does not have one answer per row.
+        summary: Summary of each row; None if the kind of output has no logits of one answer per row.
     """
 
     digest: str
@@ -203,7 +203,7 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
     first = next(blocks)  # there is a row; the truth has the right type, before it is digested
     digest = _digest_of_texts(rows, (*_ROW, output.label_column))
     arrays: tuple[NDArray[Any], ...] | None = None
-    if output.one_answer:
+    if output.has_confidence:
         arrays = np.empty(n, np.int32), np.empty(n), np.empty(n)
     for block in chain([first], blocks):
         for name in output.columns:

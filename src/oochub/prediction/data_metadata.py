@@ -54,7 +54,9 @@ def describe_data(
         facts=_collect_facts(record, info, kind, class_names),
         kind=kind.name,
         fingerprint=_hash_columns(
-            rows.light.drop_columns([name for name in kind.columns if name in rows.light.column_names])
+            rows.light.drop_columns(
+                [name for name in (*kind.columns, kind.text_column) if name in rows.light.column_names]
+            )
         ),
         model=model,
         class_names=tuple(class_names),

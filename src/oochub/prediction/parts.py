@@ -158,7 +158,7 @@ class Parts:
         """All parts in order, and their rows together, which the parts then hold no more."""
         filled = [each.predictions for each in self.made() if each.predictions is not None]
         self._made = {number: replace(each, predictions=None) for number, each in self._made.items()}
-        summaries = [each.summary for each in filled if each.output.one_answer]
+        summaries = [each.summary for each in filled if each.output.has_confidence]
         summary = SoftmaxSummary(*map(np.concatenate, zip(*summaries, strict=True))) if summaries else None
         return self.made(), StoredRows.joined([each.rows for each in filled]), summary
 

@@ -233,8 +233,10 @@ def predict_splits(
         opened = chosen(source, inputs, data, **settings)
         if inputs.settle(some, opened.network, batch_size=asked.rows_a_pass, device=asked.device):
             opened = chosen(source, inputs, data, **settings)
-        parts = check_splits(parts, read=inputs.column, reserved=opened.kind.columns)
-        if (asked.odin is not None or asked.zoom is not None) and not opened.kind.one_answer:
+        parts = check_splits(
+            parts, read=inputs.column, reserved=filter(None, (*opened.kind.columns, opened.kind.text_column))
+        )
+        if (asked.odin is not None or asked.zoom is not None) and not opened.kind.has_confidence:
             options = choose_wording("odin= and zoom=", "--odin and --zoom")
             raise OochubError(
                 f"{options} apply to models with one class per row, but this one gives {opened.kind.name}."

@@ -72,7 +72,17 @@ class Predictions(WithStoredRows):
         check_rows(self.rows, self.metadata)
         if is_new:
             check_answers(self.rows, self.metadata)
-        if copies.num_columns and (note := find_stale_note(copies, self.summary if self.output.one_answer else None)):
+        outside = self.output.fits_no_class(self)
+        if outside is not None or self.metadata.none_of_them is not None:
+            counts = (
+                None
+                if outside is None
+                else {name: int(outside[self.split == name].sum()) for name in self.metadata.rows}
+            )
+            object.__setattr__(self, "metadata", replace(self.metadata, none_of_them=counts))
+        if copies.num_columns and (
+            note := find_stale_note(copies, self.summary if self.output.has_confidence else None)
+        ):
             object.__setattr__(self, "metadata", replace(self.metadata, notes=(*self.metadata.notes, note)))
 
     @classmethod
@@ -183,7 +193,7 @@ class Predictions(WithStoredRows):
                 head_file(path).unlink(missing_ok=True)
             else:
                 self.head.save(head_file(path))
-        summary = self.summary if self.output.one_answer else None
+        summary = self.summary if self.output.has_confidence else None
         return save_predictions(path, self.rows, self.metadata, summary=summary, digest=self.digest, part=self.part)
 
     def __len__(self) -> int:
@@ -202,6 +212,8 @@ class Predictions(WithStoredRows):
         kind = f"{known.kind} ({len(known.class_names)})" if "logits" in self.output.columns else known.kind
         rows = ", ".join(f"{split} {n:,}" for split, n in known.rows.items())
         facts = {"model": known.model.id or "a model", "data": data, "kind": kind, "rows": rows}
+        if known.no_class_words:
+            facts["answers"] = known.no_class_words
         return [*facts.items(), ("columns", textwrap.shorten(", ".join(self.column_names), 200))]
 
     @cached_property
@@ -275,8 +287,8 @@ class Predictions(WithStoredRows):
         Raises:
             OochubError: A kind of output other than one class per row.
         """
-        if not self.output.one_answer:
-            raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without one answer per row.")
+        if not self.output.has_confidence:
+            raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without logits of one answer.")
         return summarize_answers((block["logits"] for _, block in self.blocks("logits")), self.label)
 
     @cached_property

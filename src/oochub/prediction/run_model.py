@@ -290,7 +290,7 @@ def _describe_dtype_difference(
         option = choose_wording(f'dtype="{name}"', f"--dtype {name}")
         raise OochubError(f"With {option} the logits are not finite numbers: too few bits. Take bfloat16 or float32.")
     words = f"logits within {difference:.2%} of their range"
-    if not kind.one_answer:
+    if not kind.has_confidence:
         return f"{words} on {len(logits)} rows"
     differ = int((logits.argmax(1) != reference.argmax(1)).sum())
     return f"{words}, {differ} of {len(logits)} answers differ"

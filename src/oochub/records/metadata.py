@@ -187,6 +187,7 @@ class Metadata:
         zoom: Settings of `zoom_logits`; None without them.
         task_of: The config whose predictions this task was taken from; None for none.
         data_set: Data set on the Hub that the rows were loaded from; None for others.
+        none_of_them: For choices, how many answers of each split are none of the classes, counted from the rows.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -206,6 +207,13 @@ class Metadata:
     zoom: ZoomSettings | None = optional()
     task_of: str | None = optional()
     data_set: HubDataSet | None = optional()
+    none_of_them: Mapping[str, Count] | None = optional()
+
+    @property
+    def no_class_words(self) -> str:
+        """How many answers are none of the classes: "3 of 120 answers fit no class"; "" where all are classes."""
+        count, n = sum((self.none_of_them or {}).values()), sum(self.rows.values())
+        return f"{count:,} of {n:,} answers {'fits' if count == 1 else 'fit'} no class" if count else ""
 
 
 def read_metadata(content: Any, columns: Sequence[str]) -> Metadata:

@@ -42,6 +42,8 @@ class Slice:
         metrics: Metrics by name; "worst_group.nll" is one number of a metric that gives several.
         examples: A hash of the rows' ids and labels: equal where two reports are of the same rows.
         worst_groups: The groups that the numbers of worst_group are of, by their names in `metrics`.
+        none_of_them: How many answers are none of the classes, each counted as wrong; None for a kind of output whose
+            answers always are a class, and for a side that is a statistic over groups.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Slice:
     metrics: Mapping[str, Estimate]
     examples: str | None = optional()
     worst_groups: Mapping[str, ChosenGroup] | None = optional()
+    none_of_them: Count | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,7 +276,7 @@ class Mistake:
         predicted: What the model answered, in words.
         probability: Probability that the model gave its answer; nan if its kind of output has none.
         loss: How wrong it is: negative log likelihood in nats, or the kind's own measure.
-        kind: "missed", "false_alarm", "confused", or the kind of output's own word.
+        kind: "missed", "false_alarm", "confused", "no_class", or the kind of output's own word.
         context: Context of the row, in words.
         group: Group of the row.
         challenge: Easy or hard by the benchmark's criterion.
@@ -281,6 +284,7 @@ class Mistake:
         attribution: Source and license of the image.
         text: Text of the row, if it is one.
         boxes: Boxes of the image, if the answers are boxes and the image's size is known.
+        wrote: What the model wrote, if it answers in its own words.
     """
 
     example_id: str
@@ -298,6 +302,7 @@ class Mistake:
     attribution: str | None
     text: str | None = optional()
     boxes: BoxesInPicture | None = optional()
+    wrote: str | None = optional()
 
 
 ComparedModel = Literal["first", "second"]

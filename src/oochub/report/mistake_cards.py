@@ -99,7 +99,11 @@ def _split_at_marks(text: str) -> list[tuple[str, bool]]:
 
 def _write_caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str, Any]:
     label, predicted = wording.words(mistake.label), wording.words(mistake.predicted)
-    kinds = {"missed": f"missed: {label}", "false_alarm": f"detected, but not there: {predicted}"}
+    kinds = {
+        "missed": f"missed: {label}",
+        "false_alarm": f"detected, but not there: {predicted}",
+        "no_class": f"no class: {label}",
+    }
     place = f"{benchmark.words.place} " if benchmark.words.place else ""
     attribution = mistake.attribution or ""
     link = LINK.match(attribution)
@@ -107,6 +111,7 @@ def _write_caption(benchmark: EvaluatedBenchmark, mistake: Mistake) -> dict[str,
         "kind": kinds.get(mistake.kind, f"{wording.words(mistake.kind)}: {label}"),
         "context": f"{place}{wording.words(mistake.context)}" if mistake.context else "",
         "answer": predicted,
+        "wrote": wording.name(" ".join((mistake.wrote or "").split()), _LONGEST_TEXT),
         "sure": ""
         if format_numbers.is_undefined(mistake.probability)
         else f" at {format_numbers.fraction(mistake.probability)}%",

@@ -8,12 +8,15 @@ from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import Footnotes
 from oochub.report.group_findings import describe_worst_group, select_metrics, select_slices, write_headings
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
+from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from oochub.report.report import Report
 
 _SIDE_OF = {"in": "in", "out": "out", "hard_positive": "out", "hard_negative": "out"}
 _COLUMNS = 6
+_NONE_OF_THEM = "none_of_them"
+"""What the share of answers that are none of the classes is called in the data frame and in `report[...]`."""
 
 
 class EverySlice(Section["Report"]):
@@ -34,6 +37,9 @@ class EverySlice(Section["Report"]):
         for part in report.slices:
             for metric, estimate in part.metrics.items():
                 yield NamedNumber(part.name, metric, estimate, f"{part.name}/{metric}")
+            if part.none_of_them is not None and part.n:
+                share = Estimate(part.none_of_them / part.n, n=part.n, method="none", reason="a share that was counted")
+                yield NamedNumber(part.name, _NONE_OF_THEM, share, f"{part.name}/{_NONE_OF_THEM}")
 
     def chart(self, report: "Report") -> tuple[str, list[ChartRow]]:
         """One metric on the slices that have it."""

@@ -58,6 +58,11 @@ class _ConfusionRow(NamedTuple):
         return tuple(share for x, share in enumerate(self.shares) if x != self.label and self.n >= theme.HEAT_FROM)
 
 
+def _count_outside(report: "Report") -> int:
+    """How many answers of the evaluation split are none of the classes."""
+    return next((part.none_of_them or 0 for part in report.slices if part.role == "all"), 0)
+
+
 class WhereErrorsGo(Section["Report"]):
     """Shows `report.errors`.
 
@@ -156,7 +161,11 @@ def _write_finding(report: "Report") -> _Finding | None:
     )
     if share.n < errors.n_errors:
         left = format_numbers.count(errors.n_errors - share.n)
-        rest += f" {left} more errors are left out: their {place} belongs to no other class, or to every other class."
+        outside = ", or their answer fits no class" if _count_outside(report) else ""
+        rest += (
+            f" {left} more errors are left out: their {place} belongs to no other class, or to every other class"
+            f"{outside}."
+        )
     return _Finding(headline, rest)
 
 
@@ -195,9 +204,11 @@ def _build_table(report: "Report") -> Table:
 
 def _list_confusion_rows(report: "Report") -> tuple[list[str], list[_ConfusionRow]]:
     """The classes, and how each was answered in each context, context after context by name; [] without such rows."""
-    classes = list(report.model.class_names)
+    contexts = report.errors.contexts if report.errors else ()
+    answers = dict.fromkeys(cell.predicted for each in contexts for cell in each.confusion)
+    classes = list(dict.fromkeys([*report.model.class_names, *answers]))  # "none of them" stands last
     rows: list[_ConfusionRow] = []
-    for each in sorted(report.errors.contexts if report.errors else (), key=lambda part: part.context):
+    for each in sorted(contexts, key=lambda part: part.context):
         counts: dict[str, dict[str, int]] = {}
         for cell in each.confusion:
             counts.setdefault(cell.label, {})[cell.predicted] = cell.n
