@@ -147,6 +147,9 @@ def guide(request, raw, coco, spawrious, imagenet, tmp_path_factory):
 
         tiny_generators.pipeline(folder / "models" / "pipeline")
         tiny_generators.captioner(folder / "models" / "captioner")
+    for code in _blocks(request.param, "python"):
+        if named := re.match(r"# (\w+\.py)\n", code):  # a file of the reader's own
+            (folder / named[1]).write_text(code)
     for toml in _blocks(request.param, "toml"):
         (folder / "dogs.toml").write_text(toml)
     return request.param, folder

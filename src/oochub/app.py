@@ -47,6 +47,12 @@ _OLD_NAMES = {
     "wilds_tables": "wilds tables",
 }
 
+_MODEL_FILE = "--model-file"
+_WHAT_TO_NAME = (
+    "Name a model and what it is asked about: `oochub {0} MODEL SOURCE`, or `oochub {0} SOURCE --model-file "
+    "FILE.py:NAME` for a model that your own Python file makes, not both. `oochub {0} --help` says what they are."
+)
+
 
 class _Commands(typer.core.TyperGroup):
     """The commands, or those of a paper; none takes an empty text, which an unset variable of the shell leaves behind.
@@ -96,7 +102,24 @@ def _near_commands(typed: str, group: str) -> list[str]:
 
 
 class _Command(typer.core.TyperCommand):
-    """A command whose `--help` shows what most people need; `--help-all` shows every option."""
+    """A command whose `--help` shows what most people need; `--help-all` shows every option.
+
+    With `--model-file` the argument MODEL is left out.
+    """
+
+    def parse_args(self, context: Any, words: list[str]) -> list[str]:
+        options = words[: words.index("--")] if "--" in words else words
+        takes_file = any(_MODEL_FILE in each.opts for each in self.params)
+        has_file = takes_file and any(word.partition("=")[0] == _MODEL_FILE for word in options)
+        try:
+            parsed: list[str] = super().parse_args(context, ["", *words] if has_file else words)
+        except Exception as error:  # those of typer have other places in other versions
+            kind, missing = type(error).__name__, getattr(error, "param", None)
+            is_short = kind == "MissingParameter" and getattr(missing, "param_type_name", "") == "argument"
+            if takes_file and (is_short or (has_file and "unexpected extra argument" in str(error))):
+                raise OochubError(_WHAT_TO_NAME.format(self.name)) from error
+            raise
+        return parsed
 
     def format_help(self, context: Any, formatter: Any) -> None:
         more: list[Any] = [] if shows_all(context) else [each for each in self.params if _is_more(each)]

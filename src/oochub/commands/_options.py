@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -11,8 +11,12 @@ from rich.console import Console
 from oochub.errors import OochubError
 from oochub.records.parameters import parse_options
 from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.files import FileKind, check_writable
 from oochub.storage.reading import check_regular_file
+
+if TYPE_CHECKING:
+    from oochub.models.model_file import MadeModel
 
 out_console = Console(highlight=False, soft_wrap=True)
 
@@ -35,6 +39,13 @@ def writes(kind: FileKind) -> Callable[[Path | None], Path | None]:
 
 
 Model = Annotated[str, typer.Argument(help="A run of `oochub train`, a model folder, a Hub id, or an ONNX file.")]
+ModelOrFile = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL",
+        help="A run of `oochub train`, a model folder, a Hub id, or an ONNX file. Leave it out with --model-file.",
+    ),
+]
 Source = Annotated[
     str,
     typer.Argument(
@@ -79,6 +90,10 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
     from oochub.remote.check_source import check_source
 
     check_device(device)
+    if how.model_file is not None:
+        from oochub.models.model_file import split_model_file
+
+        split_model_file(how.model_file)
     for model in filter(None, models):
         if model.lower().endswith(".onnx"):
             check_regular_file(model)
@@ -87,6 +102,16 @@ def check_models(*models: str | None, how: ModelSettings, device: str = "auto") 
     if how.image_processor is not None:
         check_source(how.image_processor, kind="model", hint="--image-processor names a folder with a processor.")
     how.of_mode  # noqa: B018  it says what is given twice
+
+
+def open_model_file(model: str, how: ModelSettings, asked: PredictionSettings) -> "MadeModel":
+    """The model that was named; with --model-file the one that the user's own file makes, which is said on stderr."""
+    from oochub.models.model_file import MadeModel, make_model
+
+    if how.model_file is None:
+        return MadeModel(model, how, asked)
+    typer.echo(f"Running your own code: {how.model_file}", err=True)
+    return make_model(how.model_file, how, asked)
 
 
 def without_weight_bars() -> None:

@@ -7,9 +7,10 @@ import typer
 
 from oochub.commands._options import (
     AsJson,
-    Model,
+    ModelOrFile,
     Source,
     check_models,
+    open_model_file,
     out_console,
     print_result,
     without_weight_bars,
@@ -27,7 +28,7 @@ PANEL = "Audit a model"
 
 
 def audit(
-    model: Model,
+    model: ModelOrFile,
     source: Source,
     data: DataSettings,
     how: ModelSettings,
@@ -51,7 +52,10 @@ def audit(
     predictions = out / _FILES["predictions"]
     before = _read_times(predictions, out / _FILES["report"])
     without_weight_bars()
-    report = audit_source(model, source, data, how, asked, found=contexts, probe=probe, intervals=intervals, out=out)
+    made = open_model_file(model, how, asked)
+    report = audit_source(
+        made.model, source, data, made.how, made.asked, found=contexts, probe=probe, intervals=intervals, out=out
+    )
     after = _read_times(predictions, out / _FILES["report"])
     if before[0] is not None and before[0] == after[0] and (probe.probe is None or before == after):
         typer.echo(

@@ -5,7 +5,16 @@ from typing import Annotated
 
 import typer
 
-from oochub.commands._options import AsJson, Model, Source, check_models, print_result, without_weight_bars, writes
+from oochub.commands._options import (
+    AsJson,
+    ModelOrFile,
+    Source,
+    check_models,
+    open_model_file,
+    print_result,
+    without_weight_bars,
+    writes,
+)
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -15,7 +24,7 @@ PANEL = "Predict and score"
 
 
 def predict(
-    model: Model,
+    model: ModelOrFile,
     source: Source,
     out: Annotated[
         Path,
@@ -34,9 +43,10 @@ def predict(
     from oochub.process.ranks import Ranks
 
     without_weight_bars()
-    opened = wrap_callable(model, how, asked)  # what is wrong with an ONNX file is said before the data are built
+    made = open_model_file(model, how, asked)
+    opened = wrap_callable(made.model, made.how, made.asked)  # what is wrong is said before the data are built
     loaded = load_columns(source, data, in_place=True)
-    predictions = predict_splits(opened, loaded, how, asked, out=out)
+    predictions = predict_splits(opened, loaded, made.how, made.asked, out=out)
     if not Ranks.here().is_first:
         return
     cached = predictions.metadata.provenance["when"].get("cached")

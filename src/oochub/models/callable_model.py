@@ -140,9 +140,10 @@ def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings |
     if not callable(model):
         return model  # what is no model at all is said where it is opened
     if how.class_names is None:
+        option = choose_wording("class_names=['cat', 'dog']", "--class-names cat,dog")
         raise OochubError(
-            f"A {type(model).__name__} does not say what its outputs are. Name them in their order: "
-            "class_names=['cat', 'dog']. The labels of the data are matched to them by name."
+            f"A {type(model).__name__} does not say what its outputs are. Name them in their order: {option}. The "
+            "labels of the data are matched to them by name."
         )
     if how.mode not in ("auto", "head"):
         raise OochubError(
@@ -152,9 +153,10 @@ def wrap_callable(model: object, how: ModelSettings, asked: PredictionSettings |
     processors = [name for name in ("transform", "image_processor", "processor") if getattr(how, name) is not None]
     if len(processors) != 1:
         got = " and ".join(processors) or "none"
+        option = choose_wording("transform=", 'in what the function of --model-file returns, "transform":')
         raise OochubError(
-            "Give one of transform= (a function from a PIL image to a tensor (c, h, w)) and image_processor=, which "
-            f"makes what the model reads from an image; got {got}."
+            f"Give one of image_processor and transform, which make what the model reads from an image; got {got}. "
+            f"Give {option} a function from a PIL image to a tensor (c, h, w)."
         )
     processor = None if how.transform is None else ImageTransform(how.transform)
     return CallableModel(model, how.class_names, processor=processor, model_id=how.model_id)

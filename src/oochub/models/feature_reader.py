@@ -1,4 +1,4 @@
-"""Where the features of a row are read: the input of the head, the output of a named layer, or a function of images."""
+"""What the features of a row are: the input of the head, the output of a named layer, or what a function returns."""
 
 from collections.abc import Callable, Mapping
 

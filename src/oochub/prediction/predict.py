@@ -15,6 +15,7 @@ from oochub.models.cache_key import cache_key
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.feature_reader import describe_features
 from oochub.models.mode import PredictedData, choose_mode
+from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_data import (
@@ -221,6 +222,8 @@ def predict_splits(
     parts = check_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "features": describe_features(asked.features), "splits": list(parts), **settings}
+    if how.model_file is not None:
+        record["model_file"] = split_model_file(how.model_file)[0]  # a digest of all that stands in it
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
     target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
     kept = PredictionCache(key if asked.cache else None)

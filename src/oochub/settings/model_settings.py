@@ -35,6 +35,15 @@ class ModelSettings(Settings):
     {'restrict': True, 'temperature': 2}
     """
 
+    model_file: str | None = option(
+        None,
+        help="Run your own Python file, which makes the model, in place of MODEL.",
+        panel="Model",
+        metavar="FILE.py:NAME",
+        common=True,
+        commands=("predict", "audit"),
+        python=False,
+    )
     mode: str = option(
         "auto",
         help="How the model answers: auto, by its architecture, or one of `oochub list mode`.",

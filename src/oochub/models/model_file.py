@@ -1,0 +1,160 @@
+"""A model that a user's own Python file makes: `--model-file my_model.py:load`; it runs only if that is asked for."""
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple, TypeVar
+
+from oochub.errors import OochubError, unknown_name
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.option import get_default, list_options
+from oochub.settings.prediction_settings import PredictionSettings
+
+_DEFAULT = "load"
+_FORM = (
+    'It must return a module of PyTorch, a function from images to logits, or {"model": net, "class_names": [...], '
+    '"transform": f, ...}, the keywords of oochub.predict.'
+)
+
+
+class MadeModel(NamedTuple):
+    """What a file made.
+
+    Attributes:
+        model: See `oochub.predict`.
+        how: How the model answers, with what the file says.
+        asked: The settings of prediction, with what the file says.
+    """
+
+    model: object
+    how: ModelSettings
+    asked: PredictionSettings
+
+
+def split_model_file(typed: str) -> tuple[Path, str]:
+    """The file and the name of its function, of "my_model.py:load"; without a name it is `load`.
+
+    Raises:
+        OochubError: There is no such file, or it is a folder.
+
+    >>> split_model_file(__file__)[1]
+    'load'
+    """
+    place, _, name = typed.rpartition(":")
+    if not place or not name.isidentifier():
+        place, name = typed, _DEFAULT
+    file = Path(place).expanduser()
+    if file.is_dir():
+        raise OochubError(f"--model-file names the folder {place}; it must be a Python file, as my_model.py:load.")
+    if not file.is_file():
+        raise OochubError(
+            f"There is no file {place}. --model-file names a Python file and a function: my_model.py:load."
+        )
+    return file, name
+
+
+def make_model(typed: str, how: ModelSettings, asked: PredictionSettings) -> MadeModel:
+    """Runs the function of a user's file and takes what it returns.
+
+    Files beside it can be imported. What it prints goes to stderr.
+
+    Args:
+        typed: The file and its function, "my_model.py:load".
+        how: What else was typed of the model.
+        asked: What else was typed of the prediction.
+
+    Raises:
+        OochubError: No such file or function, an error in it (with the line of the file), or a result that is no model.
+    """
+    if asked.engine == "ray":
+        raise OochubError(
+            "--engine ray starts processes that do not have the code of --model-file. Leave out one of them."
+        )
+    file, name = split_model_file(typed)
+    with redirect_stdout(sys.stderr):
+        module = _run_file(file)
+        function = _find_function(module, name, file)
+        try:
+            made = function()
+        except (Exception, SystemExit) as error:
+            raise _describe_error(error, file, name) from error
+    if made is None:
+        raise OochubError(f"{name}() of {file} returned nothing. {_FORM}")
+    if not isinstance(made, Mapping):
+        return MadeModel(made, how, asked)
+    return _take_keywords(made, how, asked, f"{name}() of {file}")
+
+
+def _run_file(file: Path) -> ModuleType:
+    """The file as a module, whose classes and functions have a source text."""
+    name = f"oochub_model_file_{file.stem}"
+    spec = spec_from_file_location(name, file.resolve())
+    if spec is None or spec.loader is None:
+        raise OochubError(f"{file} is no Python file: its name must end with .py.")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    folder = str(file.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # last: no file beside it takes the place of an installed package
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise _describe_error(error, file, "") from error
+    return module
+
+
+def _find_function(module: ModuleType, name: str, file: Path) -> Callable[[], object]:
+    own = [key for key, each in vars(module).items() if getattr(each, "__module__", None) == module.__name__]
+    if not hasattr(module, name):
+        raise unknown_name(f"function of {file}", name, own, "Write it as --model-file FILE.py:NAME.")
+    function: object = getattr(module, name)
+    is_module = hasattr(function, "state_dict") and not isinstance(function, type)
+    if not callable(function) or is_module:
+        raise OochubError(
+            f"{name} of {file} is a {type(function).__name__}, but must be a function: def load(): return {name}."
+        )
+    return function
+
+
+def _describe_error(error: BaseException, file: Path, name: str) -> OochubError:
+    """What went wrong in the user's code, in one line, with the last line of the file that led to it."""
+    own = str(file.resolve())
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == own]
+    if isinstance(error, SyntaxError) and error.filename == own:
+        lines.append(error.lineno)
+    place = f"{file}, line {lines[-1]}" if lines else f"{file}"
+    words = (str(error).strip().splitlines() or [""])[0]
+    said = f"{type(error).__name__}{f': {words}' if words else ''}".rstrip(".")
+    return OochubError(f"{place}{f', in {name}()' if name else ''}: {said}. It is your own code: correct it there.")
+
+
+def _take_keywords(
+    made: Mapping[object, object], how: ModelSettings, asked: PredictionSettings, what: str
+) -> MadeModel:
+    """A mapping as the model and the records; what was typed too is an error."""
+    if "model" not in made:
+        raise OochubError(f"{what} returned a mapping without 'model'. {_FORM}")
+    allowed = ("model", *ModelSettings.keywords(), *PredictionSettings.keywords())
+    for key in made:
+        if key not in allowed:
+            raise unknown_name(f"keyword of oochub.predict, which {what} returned,", str(key), allowed)
+    return MadeModel(made["model"], _add(made, how, what), _add(made, asked, what))
+
+
+_Record = TypeVar("_Record", ModelSettings, PredictionSettings)
+
+
+def _add(made: Mapping[object, object], record: _Record, what: str) -> _Record:
+    """The record with those of its options that the mapping has."""
+    given = {key: made[key] for key in record.keywords() if key in made}
+    twice = next((key for key in given if getattr(record, key) != get_default(type(record), key)), None)
+    if twice is not None:
+        option = list_options(type(record))[twice].flag_alone
+        raise OochubError(f"{option} was typed, and {what} says {twice} too. Leave out one of them.")
+    remake: Callable[..., _Record] = replace
+    return remake(record, **given)
