@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.errors import OochubError
+from oochub.errors import OochubError, choose_wording
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import no_truth
 
@@ -106,6 +106,7 @@ class Output(ABC):
         taken: What `given` reads, in words.
         text_column: Column that may stand beside them and holds what the model wrote; "" of a kind without words.
         beside: Columns that `arrays` reads beside these where they are there; metrics get what it makes of them.
+        has_fixed_classes: Whether the classes are the same in each row, so that outputs of a model can stand for them.
         has_classes: Whether a model's outputs are classes or labels, which have names; a number and tokens have none.
         rank: If a table has the columns of several kinds, the one of the highest rank is taken: it says more.
     """
@@ -120,6 +121,7 @@ class Output(ABC):
     taken: ClassVar[str] = ""
     text_column: ClassVar[str] = ""
     beside: ClassVar[tuple[str, ...]] = ()
+    has_fixed_classes: ClassVar[bool] = True
     has_classes: ClassVar[bool] = True
     rank: ClassVar[int] = 0
 
@@ -137,6 +139,11 @@ class Output(ABC):
     @abstractmethod
     def is_truth(cls, feature: Any) -> bool:
         """Whether a column `label_column` with this feature of `datasets` holds the truth of this kind."""
+
+    @classmethod
+    def is_truth_of(cls, features: Mapping[str, object]) -> bool:
+        """Whether a data set with these features holds the truth of this kind."""
+        return cls.label_column in features and cls.is_truth(features[cls.label_column])
 
     @abstractmethod
     def truth(self, values: Sequence[Any] | None, rows: int, class_names: Sequence[str]) -> pa.Array:
@@ -157,6 +164,10 @@ class Output(ABC):
         feature = dataset.features[self.label_column]
         names = getattr(getattr(feature, "feature", feature), "names", None)
         return None if names is None else list(names)
+
+    def names_of_rows(self, table: pa.Table) -> list[str] | None:
+        """Names of the classes that the columns of predictions say themselves; None where they do not."""
+        return None
 
     def numbered_names(self, table: pa.Table) -> list[str]:
         """Names of the classes or labels of predictions that name none: their numbers; for a number, its column."""
@@ -210,6 +221,10 @@ class Output(ABC):
     def fits_no_class(self, predictions: PredictedRows) -> NDArray[np.bool_] | None:
         """Which answers (n,) are none of the classes; None, read from nothing, of a kind whose answer always is one."""
         return None
+
+    def asks_each_row(self, predictions: PredictedRows) -> bool:
+        """Whether each row has a question and options of its own, so that a class means another thing in each."""
+        return False
 
     def answer_names(self, class_names: Sequence[str]) -> list[str]:
         """What an answer is called, by its number: the names of the classes; the last one is that of -1, if any."""
@@ -281,6 +296,21 @@ class Output(ABC):
         """The primary metric of guessing; nan where there is no such number."""
 
 
+def check_fixed_classes(kind: Output) -> None:
+    """Checks that a classifier can answer rows of a kind of output.
+
+    Raises:
+        OochubError: Each row has options of its own.
+    """
+    if not kind.has_fixed_classes:
+        modes = choose_wording('mode="multiple_choice" or mode="generate"', "--mode multiple_choice or --mode generate")
+        raise OochubError(
+            "Each row asks a question of its own (columns question and options), so a classifier cannot answer them. "
+            f"Use a model of images and text that writes, with {modes}, or score the answers of another program: "
+            "oochub evaluate answers.csv --benchmark SOURCE."
+        )
+
+
 def get_output(name: str) -> Output:
     """The kind of output of that name.
 
@@ -307,9 +337,15 @@ def find_output_of_features(features: Mapping[str, Any]) -> str | None:
     """
     kinds = [get_output(name) for name in catalog.names("output")]
     order = ("label", "labels")  # "label" says more than "labels" beside it, and both than boxes
-    in_order = sorted(kinds, key=lambda kind: order.index(kind.label_column) if kind.label_column in order else 2)
+    in_order = sorted(
+        kinds,  # of one column, a kind that needs others beside it says more
+        key=lambda kind: (
+            order.index(kind.label_column) if kind.label_column in order else 2,
+            kind.has_fixed_classes,
+        ),
+    )
     for kind in in_order:
-        if kind.label_column in features and kind.is_truth(features[kind.label_column]):
+        if kind.is_truth_of(features):
             return kind.name
     for column in sorted({kind.label_column for kind in kinds} & set(features)):
         if getattr(features[column], "dtype", "") != "null":

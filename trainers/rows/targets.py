@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import find_output_of_features, get_output
+from oochub.output import check_fixed_classes, find_output_of_features, get_output
 
 CLASSES, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
 TOKENS = "next_token"
@@ -54,6 +54,7 @@ def find_task(dataset: Any) -> Task:
     name = find_output_of_features(features)
     if name is not None:
         kind = get_output(name)
+        check_fixed_classes(kind)
         return Task(kind.problem_type or name, kind.label_column, kind.class_names(dataset))
     raise OochubError(
         f"The data set has no column 'label' (one class or number per row) or 'labels' (several), only "

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from oochub import catalog
 from oochub.data.challenge import KINDS, challenge
 from oochub.data.guess_columns import list_candidates, name_candidates, note_guess, say_guess
+from oochub.data.question_rows import read_questions
 from oochub.data.user_columns import (
     ClassColumn,
     find_example_ids,
@@ -57,6 +58,10 @@ def make_user_data(
 ) -> datasets.DatasetDict:
     """The data with the columns of our row form first, and a build record.
 
+    Rows that ask a question of their own (text `question`, lists of texts `options`) get `label`, the number of the
+    right option, of the column `label` or `answer`, which holds its number, letter or text. Their groups are the
+    contexts alone, and no context is usual.
+
     A benchmark's rows (its record says so) keep their columns and their record, and get the columns `context` and
     `challenge`.
 
@@ -95,13 +100,19 @@ def make_user_data(
     label_name, context_name = _find_label_column(features, columns), _find_context_column(features, columns)
     group_name = columns.group or ("group" if "group" in features else None)
     made = {"example_id": _Made(datasets.Value("string"), find_example_ids(data))}
+    asked = read_questions(data, features, label_name) if is_own else None
+    if asked is not None:
+        data, label_name = asked.data, asked.column
+        made |= {name: _Made(feature, values) for name, (feature, values) in asked.made.items()}
     folders = list_class_folders(data) if label_name is None else None
     guessed: dict[str, str] = {}
     if "label" in guess and is_own and label_name is None and folders is None and not _has_truth(features):
         guessed |= _guess("label", list_candidates(data, besides=columns.named.values()))
         label_name = guessed.get("label")
     label = context = None
-    if label_name is None:
+    if asked is not None:
+        label = None  # the number of an option is no class: it means another thing in each row
+    elif label_name is None:
         label = folders
     elif context_name is None and str(getattr(features[label_name], "dtype", "")).startswith("float"):
         made["label"] = _Made(features[label_name], read_number_column(data, label_name, role="label"))
@@ -122,6 +133,8 @@ def make_user_data(
         made["group"] = _Made(group.feature, group.codes)
     elif group_name is None and label is not None and context is not None:
         made["group"] = _name_groups(label, context)
+    elif group_name is None and asked is not None and context is not None:
+        made["group"] = made["context"]
     notes, facts = (before.notes, before.facts) if before else ((), BuildFacts())
     if "challenge" in features:
         made["challenge"] = _read_challenges(data, columns, is_own=is_own)
@@ -131,6 +144,11 @@ def make_user_data(
         judged = _judge_contexts(label, context, given=columns.usual)
         made["challenge"] = _Made(datasets.ClassLabel(names=list(KINDS)), judged.challenge)
         notes, facts = (*notes, *judged.notes), replace(facts, usual_contexts=judged.usual)
+    elif columns.usual and asked is not None:
+        raise OochubError(
+            f"{choose_wording('usual=', '--usual')} needs classes, but each row has options of its own. Name the "
+            f"contexts, which are then compared, with {choose_wording('context=', '--context-column')}."
+        )
     elif columns.usual:
         raise OochubError(f"{choose_wording('usual=', '--usual')} needs a label and a context. Name their columns.")
     info = next(iter(data.values())).info
@@ -139,6 +157,7 @@ def make_user_data(
         facts = replace(facts, rows=dict(data.num_rows))
     notes = (*notes, *(note_guess(role, column) for role, column in guessed.items()))
     used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
+    used |= set(asked.made) if asked is not None else set()
     description = replace(record, notes=notes, facts=facts).describe(_write_summary(info.description, name))
     return datasets.DatasetDict(
         {split: _join_split(part, made, split, used, description) for split, part in data.items()}

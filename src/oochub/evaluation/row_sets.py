@@ -115,7 +115,9 @@ def measure_slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], evalu
                 worst_groups |= _find_worst_groups(chosen, group)
             named = value if isinstance(value, dict) else {"": value}
             estimates |= {f"{name}.{key}" if key else name: each for key, each in named.items()}
-    binary = evaluated.predictions.output.one_answer and len(evaluated.predictions.class_names) == 2
+    output = evaluated.predictions.output
+    binary = output.one_answer and len(evaluated.predictions.class_names) == 2
+    binary = binary and not output.asks_each_row(evaluated.predictions)
     outside = evaluated.predictions.output.fits_no_class(evaluated.predictions)
     return Slice(
         name=rows.name,

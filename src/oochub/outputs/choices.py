@@ -2,9 +2,12 @@
 
 A model that answers in its own words may say what is none of the classes. Such an answer is wrong, and stays a row:
 leaving it out would decide the result (arXiv 2603.06578).
+
+Each row may ask a question of its own: then `question` and `options` stand beside `label`, the number of the right
+option, and the classes are letters that mean another thing in each row.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,14 @@ from oochub.output import Answer, Arrays, ArraysOfRows, PredictedRows
 from oochub.outputs.classes import Classes
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import check_class_numbers, number_classes
+from oochub.records.question_options import (
+    OPTIONS,
+    QUESTION,
+    ask_each_row,
+    check_option_numbers,
+    has_option_columns,
+    name_options,
+)
 from oochub.stats.array_checks import NO_CLASS
 
 _NONE = "none of them"
@@ -29,10 +40,15 @@ class Choices(Classes):
     A `prediction` of -1 is none of the classes: a wrong answer, whatever the label. A column `answer` of text, where
     there is one, holds what the model wrote. Metrics get label (n,), prediction (n,), correct (n,) and loss (n,), 1
     where the choice is wrong. There is no probability, so no AUC, NLL, calibration or detector.
+
+    If the classes are letters, and there are a column `question` of text and `options`, a list of texts of any length
+    per row, label and prediction are numbers of an option of the row, from 0.
     """
 
     columns = ("prediction",)
     text_column = "answer"
+    beside = (QUESTION, OPTIONS)
+    has_fixed_classes = False
     problem_type = ""
     metrics = ("accuracy", "error_rate")
     group_metrics = ("accuracy", "error_rate")
@@ -41,8 +57,26 @@ class Choices(Classes):
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
-        """Never: class numbers are the truth of `classes`, and only answers tell the two apart."""
-        return False
+        """Whole numbers without names; `question` and `options` beside them tell them from the truth of `classes`."""
+        return super().is_truth(feature) and not hasattr(feature, "names")
+
+    @classmethod
+    def is_truth_of(cls, features: Mapping[str, object]) -> bool:
+        """Whether each row has a question and options of its own, and the number of the right one."""
+        return ask_each_row(features) and super().is_truth_of(features)
+
+    def class_names(self, dataset: object) -> list[str]:
+        """A letter for each option of the row that has most; of a stream, which nobody counts, 26."""
+        if not hasattr(dataset, "select_columns") or not hasattr(dataset, "__len__"):
+            return name_options(26)
+        lists = dataset.select_columns([OPTIONS]).with_format("arrow")[:].column(OPTIONS)
+        return name_options(max(2, pc.max(pc.list_value_length(lists)).as_py() or 0))
+
+    def names_of_rows(self, table: pa.Table) -> list[str] | None:
+        """A letter for each option of the row that has most; None for rows without options of their own."""
+        if not has_option_columns(table.schema):
+            return None
+        return name_options(max(2, pc.max(pc.list_value_length(table.column(OPTIONS))).as_py() or 0))
 
     def numbered_names(self, table: pa.Table) -> list[str]:
         """A number for each class up to the largest that is true or chosen."""
@@ -50,9 +84,11 @@ class Choices(Classes):
         return [str(number) for number in range(max([2, *(pc.max(each).as_py() + 1 for each in columns)]))]
 
     def check(self, table: pa.Table, class_names: Sequence[str]) -> None:
-        """See `Output.check`."""
+        """See `Output.check`; where rows have options of their own, the numbers are of these."""
         check_class_numbers(table, "label", class_names, lowest=-1)
         check_class_numbers(table, "prediction", class_names, lowest=NO_CLASS)
+        if has_option_columns(table.schema) and _are_letters(class_names):
+            check_option_numbers(table, ("label", "prediction"))
 
     def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
         """The class that was chosen (n,); -1 for none of them."""
@@ -70,7 +106,15 @@ class Choices(Classes):
         """See `Output.arrays` and the class."""
         label, prediction = predictions.label, predictions.prediction
         correct = (label == prediction) & (prediction >= 0)
-        return {"label": label, "prediction": prediction, "correct": correct, "loss": (~correct).astype(np.float64)}
+        arrays: Arrays = {"label": label, "prediction": prediction, "correct": correct, "loss": (~correct) * 1.0}
+        if self.asks_each_row(predictions):
+            arrays |= {name: _read_objects(predictions.rows.column(name)) for name in (QUESTION, OPTIONS)}
+        return arrays
+
+    def asks_each_row(self, predictions: PredictedRows) -> bool:
+        """See `Output.asks_each_row`."""
+        is_there = {QUESTION, OPTIONS} <= set(predictions.column_names) and _are_letters(predictions.class_names)
+        return is_there and has_option_columns(predictions.rows.light.select([QUESTION, OPTIONS]).schema)
 
     def wrong(self, arrays: ArraysOfRows) -> NDArray[np.bool_]:
         """Rows whose answer is another class, or none of them (n,)."""
@@ -89,14 +133,39 @@ class Choices(Classes):
         """
         return [*class_names, _OTHER_NONE if _NONE in class_names else _NONE]
 
+    def mistake_keys(self, arrays: ArraysOfRows) -> NDArray[np.int64]:
+        """The true class (n,); of rows with questions of their own, the question."""
+        if QUESTION not in arrays:
+            return np.asarray(super().mistake_keys(arrays))
+        keys: NDArray[np.int64] = np.unique(np.asarray(arrays[QUESTION], str), return_inverse=True)[1]
+        return keys
+
     def answer(self, arrays: ArraysOfRows, row: int, class_names: Sequence[str]) -> Answer:
-        """See `Classes.answer`; the mistake of an answer that is none of the classes is "no_class"."""
+        """See `Classes.answer`; the mistake of an answer that is none of the classes is "no_class".
+
+        If rows have options of their own, label and answer are the texts of these.
+        """
+        names = list(arrays[OPTIONS][row]) if OPTIONS in arrays else list(class_names)
         if arrays["prediction"][row] >= 0:
-            return super().answer(arrays, row, class_names)
-        label = class_names[int(arrays["label"][row])]
-        return Answer(
-            label=label, predicted=self.answer_names(class_names)[-1], probability=float("nan"), mistake="no_class"
-        )
+            return super().answer(arrays, row, names)
+        label = names[int(arrays["label"][row])]
+        none = self.answer_names(names)[-1]
+        return Answer(label=label, predicted=none, probability=float("nan"), mistake="no_class")
+
+    def line(self, arrays: ArraysOfRows, row: int, vocabulary: Sequence[str]) -> str | None:
+        """The question of a row and its options, where it has its own."""
+        if QUESTION not in arrays:
+            return None
+        options = arrays[OPTIONS][row]
+        listed = (f"({name}) {text}" for name, text in zip(name_options(len(options)), options, strict=True))
+        return " ".join([str(arrays[QUESTION][row]), *listed])
+
+    def chance(self, predictions: PredictedRows) -> float:
+        """One over the number of classes, or the mean of one over the number of options of each row."""
+        if not self.asks_each_row(predictions):
+            return super().chance(predictions)
+        counts = pc.list_value_length(predictions.rows.column(OPTIONS)).to_numpy()[self.known(predictions.label)]
+        return float((1 / counts).mean()) if len(counts) else float("nan")
 
     def number_answers(self, column: pa.Array, class_names: Sequence[str] | None) -> pa.Array:
         """See `Output.number_answers`; where a row has none, or nan or "", the answer is none of the classes."""
@@ -127,6 +196,18 @@ class Choices(Classes):
         """`prediction`: the class with the largest of several outputs; one output (n, 1) is the class, -1 for none."""
         chosen = outputs[:, 0].astype(np.int64) if outputs.shape[1] == 1 else outputs.argmax(axis=1)
         return {"prediction": pa.array(chosen, pa.int64())}
+
+
+def _are_letters(class_names: Sequence[str]) -> bool:
+    """Whether classes are called as options are, which each row has of its own."""
+    return list(class_names) == name_options(len(class_names))
+
+
+def _read_objects(column: pa.ChunkedArray) -> NDArray[np.object_]:
+    """A column of texts or lists as objects (n,)."""
+    values = np.empty(len(column), object)
+    values[:] = column.to_pylist()
+    return values
 
 
 def _read_choices(values: Sequence[str | float | None], class_names: Sequence[str] | None) -> NDArray[np.int64]:

@@ -49,6 +49,8 @@ def convert_arrays(
         turned = _advise_transpose(arrays)
         raise OochubError(f"Arrays of predictions have one length, one row per example; got {shown}.{turned}")
     output = get_output(kind or find_output_of_columns(list(given)))
+    if names is None:
+        names = output.names_of_rows(pa.table(rows))
     label = rows.get("label")
     if label is not None and pa.types.is_dictionary(label.type):
         label = rows["label"] = label.dictionary_decode() if isinstance(label, pa.Array) else label.cast(pa.string())

@@ -146,7 +146,7 @@ def check_blocks(rows: StoredRows, metadata: Metadata, more: Sequence[str] = ())
         OochubError: See `check_answers`.
     """
     output, required = get_output(metadata.kind), _list_required(metadata)
-    own = [name for name in rows.column_names if name in {*required, *more} - {"split"}]
+    own = [name for name in rows.column_names if name in {*required, *output.beside, *more} - {"split"}]
     for block in rows.blocks(own):
         _check_nulls(block, required)
         output.check(block, metadata.class_names)

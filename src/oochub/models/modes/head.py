@@ -19,7 +19,7 @@ from oochub.models.label_map import LabelMap, read_label_map
 from oochub.models.match_classes import match_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.output import Output, find_output_of_features, get_output
+from oochub.output import Output, check_fixed_classes, find_output_of_features, get_output
 
 
 class HeadMode(Mode):
@@ -113,7 +113,9 @@ def _find_kind(config: Any, part: Any) -> Output:
         problem = getattr(config, "problem_type", None)
         name = next((each for each in catalog.names("output") if get_output(each).problem_type == problem), None)
         name = name or ("number" if config.num_labels == 1 else "classes")
-    return get_output(name)
+    kind = get_output(name)
+    check_fixed_classes(kind)
+    return kind
 
 
 def _make_label_map(
@@ -123,7 +125,7 @@ def _make_label_map(
     named = config.id2label or {}  # some configs name none
     own = [str(named.get(k, f"LABEL_{k}")) for k in range(config.num_labels)]
     features = part.features or {}
-    has_truth = kind.label_column in features and kind.is_truth(features[kind.label_column])
+    has_truth = kind.is_truth_of(features)
     names = kind.class_names(part) if has_truth else None
     if kind.problem_type == "regression" and len(own) != 1:
         raise OochubError(

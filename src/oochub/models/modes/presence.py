@@ -19,7 +19,7 @@ from oochub.models.match_classes import match_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.models.supported_models import choose_auto_model
-from oochub.output import find_output_of_features, get_output
+from oochub.output import check_fixed_classes, find_output_of_features, get_output
 from oochub.records.build_record import BuildFacts, BuildRecord, PresenceClass, presence_class
 
 _LEAST = 1e-7  # the probability that a score is raised to
@@ -70,6 +70,7 @@ class PresenceMode(Mode):
         given = None if label_map is None else read_label_map(label_map)
         features = data.part.features or {}
         self.kind = get_output(find_output_of_features(features) or "classes")
+        check_fixed_classes(self.kind)
         names = self.kind.class_names(data.part) if self.kind.label_column in features else None
         self.class_names = tuple(names or ())
         record = BuildRecord.of(data.part.info)

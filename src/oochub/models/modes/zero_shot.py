@@ -24,7 +24,7 @@ from oochub.models.dual_encoder import (
 )
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
-from oochub.output import Output, find_output_of_features, get_output
+from oochub.output import Output, check_fixed_classes, find_output_of_features, get_output
 from oochub.records.build_record import BuildFacts, BuildRecord, presence_class
 
 _NEGATIVES = ("a photo.", "a photo of a scene.", "a photo of something else.")
@@ -130,6 +130,7 @@ def _find_classes(part: Any, given: Given | None) -> tuple[Output, tuple[str, ..
     """The kind of output and the names of the classes or labels."""
     features = part.features or {}
     kind = get_output(find_output_of_features(features) or "classes")
+    check_fixed_classes(kind)
     if kind.problem_type == "regression":
         raise OochubError(
             "Texts stand for classes, but the label of this data set is a number. Use a regression model."
