@@ -64,6 +64,7 @@ def test_all_that_is_ours_goes_and_nothing_else(filled):
             "pushes": 0,
             "shards": 0,
             "compiled": 0,
+            "runtimes": 0,
             "builds": 1,
         }
     }

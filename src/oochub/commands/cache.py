@@ -97,6 +97,7 @@ _WHAT = {
     "pushes": "benchmarks as files for the Hub",
     "shards": "results of comparing repository files with their digests",
     "compiled": "networks compiled by torch",
+    "runtimes": "networks exported for other runtimes",
     "builds": "benchmarks as `datasets` built them",
 }
 _PATTERNS = {
@@ -109,6 +110,7 @@ _PATTERNS = {
     "pushes": ("*-*/*/*.parquet",),
     "shards": ("*.compared",),
     "compiled": ("**/*",),
+    "runtimes": ("*-*.onnx",),
 }
 _DAY = 24 * 60 * 60
 
@@ -134,7 +136,7 @@ class _Cache:
 
     Attributes:
         kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards",
-            "compiled" or "builds".
+            "compiled", "runtimes" or "builds".
         what: What it holds, in words.
         folder: Folder of the cache, present or not.
         entries: Entries in it that are ours, oldest first.

@@ -247,6 +247,7 @@ def check_onnx_settings(asked: PredictionSettings) -> None:
         "odin": (asked.odin is not None, "it has no gradients"),
         "compile": (asked.compile, "ONNX Runtime makes its own loops"),
         "dtype": (asked.dtype not in ("auto", "float32"), "its numbers are those that it was exported with"),
+        "runtime": (asked.runtime != "torch", "ONNX Runtime runs it already"),
         "engine": (asked.engine != "local", "its session stays in this process"),
     }
     for name, (is_asked, why) in refused.items():

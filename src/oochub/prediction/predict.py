@@ -17,6 +17,7 @@ from oochub.models.feature_reader import describe_features
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
+from oochub.models.runtime import check_runtime
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_data import (
     Splits,
@@ -63,6 +64,7 @@ def predict(
     zoom: float | None = None,
     device: str | torch.device = "auto",
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
+    runtime: Literal["torch", "onnxruntime", "openvino", "auto"] = "torch",
     limit: int | None = None,
     skip_broken: bool = False,
     num_workers: int | None = None,
@@ -122,6 +124,9 @@ def predict(
         device: Device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a `torch.device`.
         dtype: Precision of the network; auto is float32. By torch's autocast; logits are stored in float32. The
             provenance says how far the first rows move from float32.
+        runtime: What runs the network on a processor; auto is the fastest installed, by the first rows. The network is
+            exported once into the cache, and refused if its logits on the first rows are not torch's within 1e-4 of
+            their range. The provenance names runtime and version. Extras: `oochub[onnx]`, `oochub[openvino]`.
         limit: Predict at most this many rows of each split, chosen at random, for a quick look. The seed is fixed. For
             a stream they are the first rows. Every report says so.
         skip_broken: Leave out and count images that cannot be read. Also those that are refused for safety. Otherwise
@@ -184,6 +189,7 @@ def predict_splits(
     asked = replace(asked, device=choose_device(asked.device))
     if asked.compile:
         check_compiler(asked.device)
+    check_runtime(asked)
     warn_of_slow_dtype(asked.dtype, asked.device)
     if out is not None:
         check_writable(out, kind=PREDICTIONS)

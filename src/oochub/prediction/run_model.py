@@ -26,6 +26,7 @@ from oochub.models.acceleration import DTYPES, Autocast, Compiled
 from oochub.models.extraction import Extraction, Perturbation
 from oochub.models.feature_reader import FeatureReader, choose_features
 from oochub.models.mode import Mode
+from oochub.models.runtime import RuntimeFeatures, open_runtime
 from oochub.output import Output
 from oochub.prediction.data_metadata import describe_data
 from oochub.prediction.extract_parts import extract_parts
@@ -84,7 +85,7 @@ def run_model(
     read: Callable[..., Iterator[InputBatch]] = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
     is_short = DTYPES[asked.dtype] != torch.float32
     few: Mapping[str, torch.Tensor] = {}
-    if asked.features is not False or is_short or asked.compile:
+    if asked.features is not False or is_short or asked.compile or asked.runtime != "torch":
         first = next(read(_take_few(some), broken=[] if asked.skip_broken else None), None)
         few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
     features = choose_features(asked.features, mode, few, device=device, dtype=DTYPES[asked.dtype])
@@ -94,7 +95,18 @@ def run_model(
     if asked.compile:
         network = Compiled(mode.network, size)
         computed |= {"compiled": _describe_dtype_difference("float32", network, mode.network, few, mode.kind)}
-    if is_short:
+    if asked.runtime != "torch":
+        choice = open_runtime(mode.network, _add_rows(few, inputs.probe()), asked, head=head)
+        computed |= choice.details
+        if choice.network is not None:
+            network = choice.network
+            check = _describe_dtype_difference(asked.dtype, network, mode.network, few, mode.kind)
+            dtype = asked.dtype if is_short else "float32"
+            computed |= {"dtype": dtype, "runtime_check": check}
+            ran = f"the network computed in {dtype} by {choice.details['runtime']}"
+            notes = (*notes, f"{ran}: on the first rows {check} from torch in float32")
+            features = features if head is None else RuntimeFeatures(head, network)
+    elif is_short:
         network = Autocast(network, DTYPES[asked.dtype])
         check = _describe_dtype_difference(asked.dtype, network, mode.network, few, mode.kind)
         computed |= {"dtype": asked.dtype, "dtype_check": check}
@@ -259,6 +271,14 @@ def _describe_unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
     names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
     verb = "is" if len(broken) == 1 else "are"
     return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} left out: {names}"
+
+
+def _add_rows(few: Mapping[str, torch.Tensor], noise: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:
+    """The first rows and rows of noise of the same shape, which differ even if the first rows are all alike."""
+    shapes = [{name: each.shape[1:] for name, each in several.items()} for several in (few, noise)]
+    if shapes[0] != shapes[1]:
+        return few
+    return {name: torch.cat([each, noise[name].to(each)]) for name, each in few.items()}
 
 
 def _take_few(part: Any) -> Any:

@@ -1,14 +1,26 @@
 """How rows are predicted: splits, size of a pass, device, what is stored beside the answers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any, Literal
 
 from oochub.errors import OochubError, choose_wording
 from oochub.settings.option import Settings, option
 
+_PACKAGES: Mapping[str, Mapping[str, str]] = {
+    "onnxruntime": {"onnxruntime": "onnx", "onnx": "onnx", "onnxscript": "onnx"},
+    "openvino": {"openvino": "openvino", "onnx": "openvino", "onnxscript": "openvino"},
+}
+"""What a runtime needs, and the extra that brings it."""
 ODIN_TEMPERATURE = 1000.0
 """The temperature of Liang, Li and Srikant 2018, and of ImageNet-OOD's ODIN."""
+
+
+def list_runtimes() -> list[str]:
+    """The runtimes beside torch that are installed, with what exports a network for them."""
+    return [name for name, needed in _PACKAGES.items() if all(map(find_spec, needed))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +141,14 @@ class PredictionSettings(Settings):
         "float32.",
         panel="Speed",
     )
+    runtime: Literal["torch", "onnxruntime", "openvino", "auto"] = option(
+        "torch",
+        help="What runs the network on a processor; auto is the fastest installed, by the first rows.",
+        more="The network is exported once into the cache, and refused if its logits on the first rows are not torch's "
+        "within 1e-4 of their range. The provenance names runtime and version. Extras: `oochub[onnx]`, "
+        "`oochub[openvino]`.",
+        panel="Speed",
+    )
     num_workers: int | None = option(
         None,
         help="Threads that decode images; default one per core, 0 decodes between passes.",
@@ -201,9 +221,31 @@ class PredictionSettings(Settings):
             raise OochubError(
                 f"{options} stores logits only: the network is compiled in one piece. Leave out {others}, or it."
             )
+        if self.runtime != "torch":
+            self._check_runtime()
         if self.engine != "ray" and (self.ray_address is not None or self.actors is not None):
             words = choose_wording("ray_address= and actors=", "--ray-address and --actors")
             raise OochubError(f"{words} need {choose_wording('engine=', '--engine ')}ray.")
+
+    def _check_runtime(self) -> None:
+        """Refuses what a runtime beside torch cannot do, or cannot do here."""
+        runtime = choose_wording(f'runtime="{self.runtime}"', f"--runtime {self.runtime}")
+        is_layer = isinstance(self.features, str)
+        refused = {
+            "odin": (self.odin is not None, "has no gradients"),
+            "compile": (self.compile, "makes its own loops"),
+            "features": (is_layer, "gives the input of the last layer alone (features=True), not that of a named one"),
+            "engine": (self.engine != "local", "stays in its process"),
+        }
+        for name, (is_asked, why) in refused.items():
+            if is_asked:
+                raise OochubError(f"{runtime} {why}. Leave out {choose_wording(f'{name}=', f'--{name}')}, or it.")
+        if self.dtype not in ("auto", "float32") and (self.runtime, self.dtype) != ("openvino", "bfloat16"):
+            dtype = choose_wording(f'dtype="{self.dtype}"', f"--dtype {self.dtype}")
+            raise OochubError(f"{runtime} computes in float32 (openvino also in bfloat16). Leave out {dtype}, or it.")
+        for package, extra in _PACKAGES.get(self.runtime, {}).items():
+            if not find_spec(package):
+                raise OochubError(f"{runtime} needs the package {package}. Install it: pip install 'oochub[{extra}]'.")
 
     @property
     def device_type(self) -> str:
@@ -221,7 +263,10 @@ class PredictionSettings(Settings):
     def record(self) -> dict[str, Any]:
         """All that the answers depend on, JSON types by name: equal exactly where two predictions ask for the same."""
         dtype = "float32" if self.dtype == "auto" else self.dtype
-        return super().record() | {
+        kept = super().record()
+        if kept.pop("runtime") != "torch":
+            kept["runtime"] = [self.runtime, *(f"{name} {version(name)}" for name in list_runtimes())]
+        return kept | {
             "device": self.device_type,
             "dtype": f"torch.{dtype}",
             "batch_size": self.rows_a_pass,

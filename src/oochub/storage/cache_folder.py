@@ -17,8 +17,8 @@ def cache_folder(kind: str) -> Path:
     """The folder of a cache of the hub: in $OOCHUB_CACHE, else in `oochub` in the cache folder of `datasets`.
 
     Args:
-        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards" or
-            "compiled".
+        kind: "predictions", "features", "pixels", "embeddings", "contexts", "checks", "pushes", "shards",
+            "compiled" or "runtimes".
 
     >>> cache_folder("pixels").name
     'pixels'
