@@ -139,6 +139,7 @@ def test_weights_configs_and_processors_are_opened_in_one_place_each() -> None:
         "src/oochub/models/open_model.py",
         "src/oochub/inputs/arrays.py",  # a JSON file of ours
         "src/oochub/inputs/graphs.py",  # the same
+        "src/oochub/inputs/pictures/chat_processor.py",  # images and prompts
         "src/oochub/inputs/pictures/image_processor.py",
         "src/oochub/inputs/texts.py",  # a tokenizer
         "src/oochub/inputs/token_ids.py",  # a JSON file of ours

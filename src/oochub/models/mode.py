@@ -59,12 +59,17 @@ class Mode(ABC):
         training: How it was trained; None if unknown.
         left_out: Classes of the data set that it has no answer for: their rows are not predicted.
         is_linear: Whether the logits are a linear function of the features, so that the head is worth keeping.
+        reads: The kind of input that it needs; None takes what the data set and the model's processor say.
+        is_one_pass: Whether the network is one pass of tensors, which can be compiled or exported.
+        metadata: Fields of `oochub.records.metadata.Metadata` that it fills.
         details: What else predictions say of how the answers are made: JSON types by name.
         notes: Caveats that the report repeats.
     """
 
     auto_models: ClassVar[tuple[str, ...]]
     rank: ClassVar[int]
+    reads: ClassVar[type[Input] | None] = None
+    is_one_pass: ClassVar[bool] = True
 
     network: nn.Module
     kind: Output
@@ -73,6 +78,7 @@ class Mode(ABC):
     training: Training | None = None
     left_out: tuple[str, ...] = ()
     is_linear: bool = True
+    metadata: Mapping[str, Any] = {}
     details: Mapping[str, Any] = {}
     notes: tuple[str, ...] = ()
 
@@ -102,6 +108,17 @@ class Mode(ABC):
         """
         return outputs
 
+    def make_columns(
+        self, outputs: NDArray[np.float32], columns: Mapping[str, Sequence[Any]]
+    ) -> Mapping[str, Sequence[Any]]:
+        """Columns that the mode adds to the predictions, by name; none by default.
+
+        Args:
+            outputs: (n, ...), the network's logits.
+            columns: The other columns of the rows, by name.
+        """
+        return {}
+
     @classmethod
     def architectures(cls) -> frozenset[str]:
         """The names of the classes of transformers whose models it serves."""
@@ -119,13 +136,15 @@ class Mode(ABC):
         return find_head(self.network, probe)
 
 
-def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any]) -> type[Mode]:
+def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any], dataset: Any = None) -> type[Mode]:
     """The mode of that name; for "auto" the one that serves the model's architecture, else its own head.
 
     Args:
         source: The model.
         name: Name of the mode, one of `oochub.names("mode")`, or "auto".
         settings: Settings of the mode, checked by its signature.
+        dataset: A split that the model is to read; for "auto", a mode that reads its images with a prompt comes before
+            one that reads the model's texts alone.
 
     Raises:
         OochubError: An unknown mode, or a setting that it does not have.
@@ -142,7 +161,12 @@ def choose_mode(source: ModelSource, name: str, settings: Mapping[str, Any]) -> 
     if name == "auto":
         modes: list[type[Mode]] = [catalog.get("mode", each) for each in names]
         serving = [mode for mode in modes if source.architecture in mode.architectures()]
-        mode = min(serving or [catalog.get("mode", "head")], key=lambda each: each.rank)
+        fitting = [
+            mode
+            for mode in serving
+            if mode.reads is None or dataset is None or mode.reads.column_in(dataset) is not None
+        ]
+        mode = min(fitting or [catalog.get("mode", "head")], key=lambda each: (each.reads is None, each.rank))
     else:
         mode = catalog.get("mode", name)
     words = f"option of the mode {mode.__module__.rpartition('.')[2]}"

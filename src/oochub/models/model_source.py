@@ -17,7 +17,14 @@ import torch
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes, check_config, find_input_kinds, find_processor_kind
 from oochub.models.callable_model import CallableModel, digest_state, unknown_model
-from oochub.models.open_model import Answers, Pretrained, model_load_errors, open_pretrained, read_model_config
+from oochub.models.open_model import (
+    Answers,
+    Pretrained,
+    check_memory,
+    model_load_errors,
+    open_pretrained,
+    read_model_config,
+)
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
 from oochub.remote.fetch import fetch_model_folder
@@ -112,7 +119,15 @@ class ModelSource:
         card = Path(fetch_model_folder(self.path)) / "README.md"
         return PredictedBy(id=name, revision=self.revision, mode=mode, trained_on=_read_trained_on(card))
 
-    def inputs(self, dataset: Any, *, processor: Any = None, preprocessing: str = "fused", **changes: Any) -> Input:
+    def inputs(
+        self,
+        dataset: Any,
+        *,
+        processor: Any = None,
+        preprocessing: str = "fused",
+        kind: type[Input] | None = None,
+        **changes: Any,
+    ) -> Input:
         """How the rows of a data set become what the model is called with.
 
         The kind of input is that of the processor, where one is given; else the data set has a column of it, and
@@ -123,6 +138,7 @@ class ModelSource:
             processor: Its image processor, tokenizer or ArrayProcessor, or the folder or Hub id of one; None takes the
                 one beside the model.
             preprocessing: See `Input.of`.
+            kind: The kind of input that the mode reads; None chooses it as said above.
             changes: Settings that not every kind of input knows, see `oochub.input.check_changes`.
 
         Raises:
@@ -135,7 +151,13 @@ class ModelSource:
             processor = self.given.processor
         place = self.path if processor is None else processor
         is_given = processor is not None and not isinstance(processor, str | Path)
-        kind = find_processor_kind(processor) if is_given else choose_input(dataset, self.path)
+        if kind is None:
+            kind = find_processor_kind(processor) if is_given else choose_input(dataset, self.path)
+        elif kind.column_in(dataset) is None:
+            raise OochubError(
+                f"The model reads {kind.words()}, but the data set has no column {kind.column!r}; only "
+                f"{', '.join(dataset.column_names or ())}. Rename a column with dataset.rename_column."
+            )
         check_changes(kind, **changes)
         words = f"a model of {kind.words()}"
         if self.path is not None:
@@ -158,6 +180,7 @@ class ModelSource:
         beside: Mapping[str, torch.Tensor] | None = None,
         logits: str | Answers = "logits",
         whole: bool = False,
+        device: torch.device | None = None,
     ) -> Pretrained:
         """The model with its weights, float32 and in evaluation mode; an object as it is.
 
@@ -167,15 +190,17 @@ class ModelSource:
             beside: What else it must be called with, such as the tokens of a text.
             logits: See `open_pretrained`.
             whole: Whether no weight may miss, see `open_pretrained`.
+            device: Device that it will run on, to check that it fits there; None is not checked.
 
         Raises:
-            OochubError: Weights that do not fit.
+            OochubError: Weights that do not fit its config, or do not fit into memory.
         """
         import transformers
 
         if self.path is None:
             return Pretrained(self.given.eval(), ())
         words = f"a model of {inputs.words()}"
+        check_memory(self.path, device)
         auto, others = getattr(transformers, auto_model), beside or {}
         return open_pretrained(
             auto, self.path, probe=lambda: {**inputs.probe(), **others}, words=words, logits=logits, whole=whole

@@ -5,6 +5,7 @@ transformers raise becomes an error that its owner can act on.
 """
 
 import copy
+import math
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.remote.check_source import check_source
@@ -97,7 +98,7 @@ def open_pretrained(
         mismatched = {key: both for key, both in mismatched.items() if shapes.get(key) != both[0]}
         head = _head(auto, model, {*missing, *mismatched})
         missing, mismatched = missing - head, {key: both for key, both in mismatched.items() if key not in head}
-    with torch.enable_grad(), model_load_errors(source, words=words, hint=hint):
+    with torch.set_grad_enabled(bool(missing or mismatched)), model_load_errors(source, words=words, hint=hint):
         answers: torch.Tensor = getattr(model(**probe()), logits) if isinstance(logits, str) else logits(model, probe())
     unused = set() if whole else _find_unused(model, answers, {*missing, *mismatched})
     unexpected = tuple(sorted(loading["unexpected_keys"]))
@@ -112,6 +113,44 @@ def open_pretrained(
             stacklevel=2,
         )
     return Pretrained(model, unexpected)
+
+
+def check_memory(source: str, device: torch.device | None = None) -> None:
+    """Checks that the weights of a model fit into the memory that is free, before they are read.
+
+    They are held as float32, 4 bytes each, in the memory of this machine first.
+
+    Args:
+        source: Folder or Hub id.
+        device: Device that the model will run on; None looks at this machine's memory alone.
+
+    Raises:
+        OochubError: They do not fit.
+    """
+    import psutil
+
+    needed = 4 * _count_weights(Path(fetch_model_folder(source)))
+    free = {"this machine": psutil.virtual_memory().available}
+    if device is not None and device.type == "cuda":
+        free[str(device)] = torch.cuda.mem_get_info(device)[0]
+    for place, bytes_free in free.items():
+        if needed > bytes_free:
+            raise OochubError(
+                f"The weights of {source} take {needed / 1e9:.1f} GB as float32, but {place} has "
+                f"{bytes_free / 1e9:.1f} GB free. Free memory, use a larger machine, or a smaller model."
+            )
+
+
+def _count_weights(folder: Path) -> int:
+    """The numbers in the .safetensors files of a folder, as their headers say; 0 for what cannot be read."""
+    count = 0
+    for file in sorted(folder.glob("*.safetensors")):
+        try:
+            with safe_open(file, "pt") as content:
+                count += sum(math.prod(content.get_slice(name).get_shape()) for name in content.keys())
+        except (OSError, SafetensorError):  # whoever opens it says what is wrong
+            continue
+    return count
 
 
 def _check_index(source: str) -> None:

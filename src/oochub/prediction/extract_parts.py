@@ -161,6 +161,7 @@ def _build_table(
 ) -> pa.Table:
     n, known, kind = len(rows), part.features or {}, mode.kind
     ids = columns.pop("example_id", []) or rows
+    added = mode.make_columns(vectors["logits"], columns)
     arrays: dict[str, Any] = {
         "example_id": pa.array([str(name) for name in ids]),
         "split": pa.array([split] * n),
@@ -170,6 +171,7 @@ def _build_table(
         **kind.store(mode.finish(vectors["logits"], columns)),
         **{key: make_vectors(matrix) for key, matrix in vectors.items() if key != "logits"},
     }
+    arrays |= {key: pa.array(values) for key, values in added.items()}
     for key, values in columns.items():
         feature = known.get(key)
         if isinstance(feature, datasets.ClassLabel):

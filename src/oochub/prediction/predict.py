@@ -214,8 +214,11 @@ def predict_splits(
             "Ray reads rows by number, and rows of a stream have none. Leave the engine out for a stream."
         )
     source = ModelSource(wrap_callable(model, how, asked))
+    settings = how.of_mode
+    chosen = choose_mode(source, how.mode, settings, some)
     inputs = source.inputs(
         some,
+        kind=chosen.reads,
         processor=how.image_processor if how.processor is None else how.processor,
         preprocessing=asked.preprocessing,
         odin=asked.odin,
@@ -223,8 +226,12 @@ def predict_splits(
         skip_broken=asked.skip_broken or None,
     )
     inputs.num_workers = asked.num_workers
-    settings = how.of_mode
-    chosen = choose_mode(source, how.mode, settings)
+    if asked.compile and not chosen.is_one_pass:
+        name = chosen.__module__.rpartition(".")[2]
+        raise OochubError(
+            f"The mode {name} is not one pass of the network, so it cannot be compiled. Leave out "
+            f"{choose_wording('compile=True', '--compile')}."
+        )
     parts = check_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "features": describe_features(asked.features), "splits": list(parts), **settings}
@@ -253,7 +260,8 @@ def predict_splits(
         answered = leave_out_classes(parts, opened.left_out)
         notes = (*sample.notes, *answered.notes)
         probe = {name: values.to(asked.device) for name, values in inputs.probe().items()}
-        is_plain = isinstance(asked.features, bool)  # a layer between the two would give something else
+        # a layer between the two would give something else, and a pass of words has no two that belong together
+        is_plain = isinstance(asked.features, bool) and opened.is_one_pass
         with fold_batch_norm(opened.network, probe) if is_plain else nullcontext(0) as pairs:
             computed = {"folded": pairs} | ({"key": key} if asked.cache and key is not None else {})
             predictions = run_model(

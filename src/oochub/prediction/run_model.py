@@ -132,6 +132,7 @@ def run_model(
             provenance=provenance(**inputs.provenance(), batch_size=size, **computed, **mode.details),
             odin=None if perturbation is None else perturbation.settings,
             zoom=None if asked.zoom is None else ZoomSettings(factor=asked.zoom),
+            **mode.metadata,
         )
 
     width = len(mode.class_names) + _count_features(network, features, few)

@@ -185,6 +185,10 @@ class Metadata:
         provenance: Versions and settings of the prediction.
         odin: Settings of `odin_logits`; None without them.
         zoom: Settings of `zoom_logits`; None without them.
+        prompt: What a model that answers in words was asked, as its processor rendered it; {class} stands for the
+            answer if that is not at the end. None for other models.
+        normalization: What the log-likelihood of an answer was divided by: "none", "tokens" or "characters".
+        calibration: What was subtracted from it: "none", or "blank" for that of a gray image.
         task_of: The config whose predictions this task was taken from; None for none.
         data_set: Data set on the Hub that the rows were loaded from; None for others.
         none_of_them: For choices, how many answers of each split are none of the classes, counted from the rows.
@@ -205,6 +209,9 @@ class Metadata:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     odin: OdinSettings | None = optional()
     zoom: ZoomSettings | None = optional()
+    prompt: str | None = optional()
+    normalization: str | None = optional()
+    calibration: str | None = optional()
     task_of: str | None = optional()
     data_set: HubDataSet | None = optional()
     none_of_them: Mapping[str, Count] | None = optional()

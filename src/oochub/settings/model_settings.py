@@ -67,6 +67,15 @@ class ModelSettings(Settings):
         flag="--restrict",
         python=False,
     )
+    prompt: str | None = option(
+        None,
+        help="What to ask a model that answers in words; default by the data.",
+        more='For the modes multiple_choice and generate. "Is there a car in this image? Answer yes or no." is that of '
+        "nooch/ce_car.",
+        panel="Model",
+        metavar="TEXT",
+        python=False,
+    )
     mode_options: Mapping[str, Any] | None = option(
         None,
         help="Another option of the mode.",
@@ -126,7 +135,7 @@ class ModelSettings(Settings):
         Raises:
             OochubError: A setting in two ways.
         """
-        own = {name: value for name, value in self.given().items() if name in ("label_map", "restrict")}
+        own = {name: value for name, value in self.given().items() if name in ("label_map", "restrict", "prompt")}
         others = self.mode_options or {}
         twice = next((name for name in others if name in own), None)
         if twice is not None:

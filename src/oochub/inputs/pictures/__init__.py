@@ -95,6 +95,8 @@ class Pictures(Input):
     unit: ClassVar[str] = "image"
     changes: ClassVar[frozenset[str]] = frozenset(CHANGES)
     rank: ClassVar[int] = 0
+    beside: ClassVar[tuple[str, ...]] = ()
+    """Columns that `_process` reads besides the image."""
     column = "image"
 
     def __init__(self, processor: Any, *, preprocessing: str = "fused") -> None:
@@ -233,7 +235,7 @@ class Pictures(Input):
         return {"image_processor": json.loads(self.processor.to_json_string())}
 
     @property
-    def std(self) -> tuple[float, float, float]:
+    def std(self) -> tuple[float, ...]:
         """See `Input.std`: that of red, green and blue."""
         if self._fused is not None:
             return self._fused.std
@@ -267,20 +269,26 @@ class Pictures(Input):
         zoom: float | None,
         broken: list[BrokenRow] | None,
     ) -> Iterator[InputBatch]:
-        def make(data: bytes, where: str) -> list[Mapping[str, "torch.Tensor"]]:
+        def make(data: bytes, where: str, *row: Mapping[str, object]) -> list[Mapping[str, "torch.Tensor"]]:
             picture = decode(data, where)
             seen = [picture] if zoom is None else [picture, _zoom_in(picture, zoom)]
-            return [self._process(each) for each in seen]
+            return [self._process(each, *row) for each in seen]
 
-        read = map_images(part, make, batch_size=batch_size, num_workers=self.num_workers, broken=broken)
+        workers, beside = self.num_workers, self.beside
+        read = map_images(part, make, batch_size=batch_size, num_workers=workers, broken=broken, beside=beside)
         for batch in read:
             for few in _split_by_shape(batch.made):
                 plain, *large = (_stack(list(each), device) for each in zip(*batch.made[few], strict=True))
                 own = {name: values[few] for name, values in batch.columns.items()}
                 yield InputBatch(plain, own, large[0] if large else None, batch.rows[few])
 
-    def _process(self, picture: Any) -> Mapping[str, "torch.Tensor"]:
-        """All that the model is called with for one image; in a batch, processors pad images to the largest."""
+    def _process(self, picture: Any, row: Mapping[str, object] | None = None) -> Mapping[str, "torch.Tensor"]:
+        """All that the model is called with for one image; in a batch, processors pad images to the largest.
+
+        Args:
+            picture: The image, RGB.
+            row: The columns `beside` of its row.
+        """
         import torch
 
         values = self.processor(picture, return_tensors="pt").items()

@@ -41,11 +41,12 @@ class MappedImages(NamedTuple):
 
 def map_images(
     part: Any,
-    make: Callable[[bytes, str], Any],
+    make: Callable[..., Any],
     *,
     batch_size: int,
     num_workers: int | None = None,
     broken: list[BrokenRow] | None = None,
+    beside: Sequence[str] = (),
 ) -> Iterator[MappedImages]:
     """The rows of a split in order, their images through `make`: the same with any number of threads.
 
@@ -60,6 +61,8 @@ def map_images(
         batch_size: Rows of a batch; the last may have fewer, and those with broken rows.
         num_workers: Threads; None takes as many as this process has cores, 0 makes all in the thread that asks.
         broken: Gets the rows that cannot be read, which are left out; None makes the first an error.
+        beside: Other columns that `make` gets of each row, those that are there, as a third argument: a mapping by
+            name. `example_id` is the row's number if there is no such column. Without names it gets two arguments.
 
     Raises:
         OochubError: An image that cannot be read; its split and example are named.
@@ -67,7 +70,9 @@ def map_images(
     workers = _count_cores() if num_workers is None else num_workers
     first, of = 0, f"split {part.split}, " if part.split else ""
     ahead = 1 + math.ceil(workers * _TASK / batch_size)  # batches, so that each thread has a task of the next ones
-    for tasks in _run_in_order(_make_tasks(part, batch_size), partial(_map_task, make=make, of=of), workers, ahead):
+    for tasks in _run_in_order(
+        _make_tasks(part, batch_size), partial(_map_task, make=make, of=of, beside=beside), workers, ahead
+    ):
         columns: dict[str, Any] = {}
         made: list[Any] = []
         for own, results in tasks:
@@ -116,15 +121,19 @@ def _slice(columns: Mapping[str, Sequence[Any]], first: int) -> dict[str, Any]:
     return {name: values[first : first + _TASK] for name, values in columns.items()}
 
 
-def _map_task(task: _Task, *, make: Callable[[bytes, str], Any], of: str) -> tuple[dict[str, Any], list[Any]]:
+def _map_task(
+    task: _Task, *, make: Callable[..., Any], of: str, beside: Sequence[str]
+) -> tuple[dict[str, Any], list[Any]]:
     """The columns of its rows but the images, and what was made of these, or the error of each."""
     first, read = task
     columns = read()
     pictures, made = columns.pop("image"), []
-    for name, picture in zip(columns.get("example_id", range(first, first + len(pictures))), pictures, strict=True):
+    names = columns.get("example_id", range(first, first + len(pictures)))
+    for place, (name, picture) in enumerate(zip(names, pictures, strict=True)):
         where = describe_picture_place(of, name, picture)
+        row = {each: columns[each][place] for each in beside if each in columns} | {"example_id": name}
         try:
-            made.append(make(read_picture_bytes(picture, where), where))
+            made.append(make(read_picture_bytes(picture, where), where, *([row] if beside else [])))
         except OochubError as error:
             made.append(error)
     return columns, made

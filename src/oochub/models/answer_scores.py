@@ -1,0 +1,236 @@
+"""The log-likelihood of answers after an image and a prompt: one pass over the prompt, short ones over the answers.
+
+The keys and values of the prompt are kept, and every answer goes on from them. Whether that gives what the model's own
+`generate` gives is measured when the model is opened; if not, each answer is a pass of `generate` of its own.
+"""
+
+import copy
+import inspect
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from transformers.modeling_outputs import ImageClassifierOutput
+
+from oochub.errors import OochubError
+
+_TOLERANCE = 1e-4  # a share of the largest log-likelihood
+_TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids", "image_embeds_position_mask")
+_BLANK = "blank_"
+_OF_ANSWERS = ("answer_ids", "answer_lengths")
+_FAULTS = (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError)
+
+
+class AnswerScores(nn.Module):  # type: ignore[misc]
+    """`logits` (b, answers): how likely each answer is, in nats, from its tokens' log-probabilities.
+
+    Args:
+        model: A model of transformers that generates text, in evaluation mode.
+        rows: Answers of a pass.
+        normalize: "none" sums the tokens of an answer, "tokens" takes their mean, "characters" divides the sum by the
+            number of characters.
+        calibrate: "blank" subtracts the same for a gray image; "none" does not.
+        says_best: Give the number of the best answer (b, 1) in place of the scores: for rows with their own options.
+    """
+
+    def __init__(
+        self, model: Any, *, rows: int, normalize: str = "none", calibrate: str = "none", says_best: bool = False
+    ) -> None:
+        super().__init__()
+        self._model = [model]  # no part of this module: nothing is folded, and no head is looked for
+        self._rows, self._normalize, self._calibrate, self._says_best = rows, normalize, calibrate, says_best
+        self.shares_prompt = True
+        self._blank: dict[bytes, torch.Tensor] = {}
+
+    def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
+        """The scores of a batch.
+
+        Args:
+            inputs: A batch of `ImageQuestions`.
+
+        Raises:
+            OochubError: A prompt that is longer than the model reads, or a score that is no number.
+        """
+        count = len(inputs["answer_ids"])
+        scores = torch.stack([self._score_row(_take_row(inputs, k, count)) for k in range(count)])
+        if not scores.isfinite().all():
+            raise OochubError(
+                "The model gives log-likelihoods that are not finite numbers: its weights are damaged, or the dtype "
+                "has too few bits. Get the model again, or use float32."
+            )
+        if self._says_best:
+            scores = scores.argmax(1, keepdim=True).to(scores.dtype)
+        return ImageClassifierOutput(logits=scores)
+
+    def check(self, inputs: Mapping[str, torch.Tensor]) -> None:
+        """Measures on one row whether answers may go on from the prompt; else `shares_prompt` becomes false.
+
+        Args:
+            inputs: A batch of `ImageQuestions`.
+
+        Raises:
+            OochubError: A model that cannot be made to write an answer.
+        """
+        row = _take_row(inputs, 0, len(inputs["answer_ids"]))
+        answers, prompt = row["answer_ids"][0], _select_prompt(row, self._model[0])
+        lengths = (answers >= 0).sum(1)
+        some = answers[torch.unique(torch.stack([lengths.argmin(), lengths.argmax()]))]
+        check_length(self._model[0], prompt, int(lengths.max()))
+        expected = self._score_apart(prompt, some)
+        try:
+            found = self._score_together(prompt, some)
+            off = ((found - expected).abs() / expected.abs().clamp(min=1)).max().item()
+        except _FAULTS:  # a type that keeps its cache elsewhere
+            off = float("inf")
+        self.shares_prompt = off <= _TOLERANCE
+
+    def _score_row(self, row: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """(answers,) of one row."""
+        answers, model = row["answer_ids"][0], self._model[0]
+        prompt = _select_prompt(row, model)
+        check_length(model, prompt, int((answers >= 0).sum(1).max()))
+        score = self._score_together if self.shares_prompt else self._score_apart
+        scores = score(prompt, answers)
+        if self._calibrate == "blank":
+            blank = {name.removeprefix(_BLANK): each for name, each in row.items() if name.startswith(_BLANK)}
+            key = b"".join(each.cpu().numpy().tobytes() for each in (*blank.values(), answers))
+            if key not in self._blank:
+                self._blank = {**self._blank, key: score(_select_prompt(blank, model), answers)}
+            scores = scores - self._blank[key]
+        if self._normalize == "tokens":
+            scores = scores / (answers >= 0).sum(1)
+        elif self._normalize == "characters":
+            scores = scores / row["answer_lengths"][0]
+        return scores
+
+    def _score_together(self, prompt: Mapping[str, torch.Tensor], answers: torch.Tensor) -> torch.Tensor:
+        """(answers,) from one pass over the prompt and one over each `rows` answers."""
+        start = _read_prompt(self._model[0], prompt)
+        scores = start.log_probabilities[answers[:, 0]].double()
+        longer = (answers[:, 1:] >= 0).any(1).nonzero()[:, 0] if answers.shape[1] > 1 else answers[:0, 0]
+        for some in longer.split(self._rows):
+            scores[some] += _score_rest(start, prompt, answers[some]).double()
+        return scores.float()
+
+    def _score_apart(self, prompt: Mapping[str, torch.Tensor], answers: torch.Tensor) -> torch.Tensor:
+        """(answers,) as `generate` of transformers scores each answer that it is made to write; slow."""
+        return torch.stack([_score_written(self._model[0], prompt, answer[answer >= 0]) for answer in answers])
+
+
+class _Start(NamedTuple):
+    """What is known after the prompt: of the next token (vocabulary,), and what the passes after it go on from."""
+
+    log_probabilities: torch.Tensor
+    cache: Any
+    language_model: Any
+    is_whole: bool
+
+
+def _read_prompt(model: Any, prompt: Mapping[str, torch.Tensor]) -> _Start:
+    short = {"logits_to_keep": 1} if "logits_to_keep" in inspect.signature(model.forward).parameters else {}
+    output = model(**prompt, use_cache=True, **short)
+    cache, language_model = getattr(output, "past_key_values", None), model
+    if cache is None:  # BLIP-2 and its like: their language model keeps it
+        cache, language_model = output.language_model_outputs.past_key_values, model.language_model
+    return _Start(output.logits[0, -1].float().log_softmax(-1), cache, language_model, language_model is model)
+
+
+def _score_rest(start: _Start, prompt: Mapping[str, torch.Tensor], answers: torch.Tensor) -> torch.Tensor:
+    """(rows,) the log-probabilities of all tokens but the first, summed."""
+    rows, given = len(answers), answers[:, :-1].clamp(min=0)
+    cache = copy.copy(start.cache)
+    cache.layers = [copy.copy(layer) for layer in start.cache.layers]
+    cache.batch_select_indices(torch.zeros(rows, dtype=torch.long, device=answers.device))
+    beside = {name: each for name, each in prompt.items() if name not in ("input_ids", "attention_mask")}
+    for name in _TOKEN_TYPES:
+        if name in beside:
+            added = beside[name].new_zeros(rows, given.shape[1])
+            beside[name] = torch.cat([beside[name].expand(rows, -1), added], 1)
+    inputs = start.language_model.prepare_inputs_for_generation(
+        torch.cat([prompt["input_ids"].expand(rows, -1), given], 1),
+        past_key_values=cache,
+        attention_mask=None,  # nothing is filled before an answer, and nothing after it is seen
+        next_sequence_length=given.shape[1],
+        use_cache=True,
+        is_first_iteration=False,
+        **(beside if start.is_whole else {}),
+    )
+    log_probabilities = start.language_model(**inputs).logits.float().log_softmax(-1)
+    wanted = answers[:, 1:]
+    own = log_probabilities.gather(2, wanted.clamp(min=0).unsqueeze(2))[:, :, 0]
+    total: torch.Tensor = own.masked_fill(wanted < 0, 0).sum(1)
+    return total
+
+
+def _score_written(model: Any, prompt: Mapping[str, torch.Tensor], answer: torch.Tensor) -> torch.Tensor:
+    """The log-likelihood of one answer, by `generate` that may write nothing else."""
+    from transformers import LogitsProcessor, LogitsProcessorList
+
+    numbers = iter(answer.tolist())
+
+    class _Only(LogitsProcessor):  # type: ignore[misc]
+        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            allowed = torch.full_like(scores, -float("inf"))
+            allowed[:, next(numbers)] = 0
+            return allowed
+
+    written = model.generate(
+        **prompt,
+        max_new_tokens=len(answer),
+        do_sample=False,
+        num_beams=1,
+        eos_token_id=None,
+        logits_processor=LogitsProcessorList([_Only()]),
+        output_logits=True,
+        return_dict_in_generate=True,
+    )
+    steps = [logits[0].float().log_softmax(-1)[k] for logits, k in zip(written.logits, answer.tolist(), strict=True)]
+    return torch.stack(steps).sum()
+
+
+def _take_row(inputs: Mapping[str, torch.Tensor], number: int, count: int) -> dict[str, torch.Tensor]:
+    """One row of a batch; patches of several images lie one after another, as many of each."""
+    row = {}
+    for name, each in inputs.items():
+        own = len(each) // count
+        row[name] = each[number * own : (number + 1) * own]
+    return row
+
+
+def _select_prompt(row: Mapping[str, torch.Tensor], model: Any) -> dict[str, torch.Tensor]:
+    """What the model is called with, without answers and blank images, and without what it does not take."""
+    taken = inspect.signature(model.forward).parameters
+    return {k: v for k, v in row.items() if k in taken and k not in _OF_ANSWERS and not k.startswith(_BLANK)}
+
+
+def read_next_token(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """The logits of the token after each prompt (b, vocabulary), for a batch of `ImageQuestions`."""
+    logits: torch.Tensor = model(**_select_prompt(inputs, model)).logits
+    return logits[:, -1]
+
+
+def select_prompt(model: Any, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """What a model is called with, of a batch of `ImageQuestions`."""
+    return _select_prompt(inputs, model)
+
+
+def check_length(model: Any, prompt: Mapping[str, torch.Tensor], more: int) -> None:
+    """Checks that the prompt with the image and an answer is no longer than the model reads.
+
+    Args:
+        model: The model.
+        prompt: What it is called with.
+        more: Tokens of the longest answer.
+
+    Raises:
+        OochubError: It is longer.
+    """
+    config = model.config.get_text_config()
+    longest = next((n for name in ("max_position_embeddings", "n_positions") if (n := getattr(config, name, None))), 0)
+    length = prompt["input_ids"].shape[1] + more
+    if longest and length > longest:
+        raise OochubError(
+            f"The prompt with the image and its answer has {length:,} tokens, but the model reads at most "
+            f"{longest:,}. Shorten the prompt, or let the image processor make smaller images."
+        )
