@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 import sys
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.inputs.pictures.chat_processor import load_chat_processor
 from oochub.models.answer_scores import AnswerScores
+from oochub.models.questions import make_questions
 
 MODE_EXAMPLES = {"multiple_choice": lambda folder: Example(chat_model(folder, "llava"), NAMES)}
 
@@ -312,3 +314,46 @@ def test_cached_and_by_the_command_line(folder: Any, tmp_path: Path, monkeypatch
         main()
     assert not ended.value.code
     assert oochub.Predictions.load(out).metadata.prompt == "<|user|><image>Which animal?<|assistant|>"
+
+
+def test_rows_that_ask_their_own_question(folder: Any) -> None:
+    """The letter of each option, in an order that turns by the row's id; the options may differ in number."""
+    options = [["a cow", "a camel"], ["yes", "no", "maybe"], ["red", "blue"], ["yes", "no", "maybe"], ["1", "2"]]
+    data = rows()["test"].remove_columns("label").add_column("question", [f"What is {k}?" for k in range(5)])
+    data = data.add_column("options", options).add_column("label", [0, 1, 1, 0, 1])
+    for calibrate in ("none", "blank"):
+        predictions = oochub.predict(str(folder("llava")), data, batch_size=3, calibrate=calibrate, cache=False)
+        assert predictions.metadata.kind == "choices" and predictions.class_names == ["A", "B", "C"]
+        chosen, turned = [], set()
+        for k, image in enumerate(images()):
+            start = zlib.crc32(f"e{k}".encode()) % len(options[k])
+            order = [*range(start, len(options[k])), *range(start)]
+            turned.add(start)
+            listed = "\n".join(f"{letter}. {options[k][own]}" for letter, own in zip("ABC", order))  # noqa: B905
+            text = f"<|user|><image>What is {k}?\n{listed}\nAnswer with the letter of the option.<|assistant|>"
+            letters = tuple("ABC"[: len(order)])
+            scores = np.array(bare_scores(folder("llava"), "llava", text, letters, image))
+            if calibrate == "blank":
+                gray = Image.new("RGB", image.size, (128, 128, 128))
+                scores -= bare_scores(folder("llava"), "llava", text, letters, gray)
+            chosen.append(order[int(scores.argmax())])
+        assert predictions.rows.column("prediction").to_pylist() == chosen and len(turned) > 1
+    assert "{question}" in str(predictions.metadata.prompt)
+
+
+def test_written_answers_to_own_questions(folder: Any) -> None:
+    """By letter, in the order that was shown, or by the words of an option."""
+    where = str(folder("llava"))
+    data = rows()["test"].remove_columns("label").add_column("question", ["What?"] * 5)
+    first = data.add_column("options", [["yes", "no"]] * 5).add_column("label", [0] * 5)
+    wrote = oochub.predict(where, first, mode="generate", max_new_tokens=4, cache=False)
+    assert set(wrote.rows.column("prediction").to_pylist()) == {-1}
+    from oochub.models.modes.generate import GenerateMode
+
+    mode = object.__new__(GenerateMode)
+    mode._questions = make_questions(first, prompt=None, words=None, has_template=True)
+    mode._read = lambda outputs: ["A", "B", "yes", "No.", "(A)"]  # type: ignore[method-assign]
+    columns = {name: first[name][:] for name in ("example_id", "question", "options")}
+    starts = [zlib.crc32(f"e{k}".encode()) % 2 for k in range(5)]
+    expected = [starts[0], 1 - starts[1], 0, 1, starts[4]]
+    assert mode.finish(np.zeros((5, 4), np.float32), columns)[:, 0].tolist() == expected

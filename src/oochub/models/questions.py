@@ -4,7 +4,6 @@ For classes the answers are their names in words. A task that asks whether a thi
 Rows with their own `question` and `options` are answered by the letter of an option.
 """
 
-import string
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.inputs.pictures.image_questions import ImageQuestion, ImageQuestions
 from oochub.output import Output, find_output_of_features, get_output
 from oochub.records.build_record import BuildFacts, BuildRecord, presence_class
+from oochub.records.question_options import ask_each_row, name_options
 from oochub.storage.reading import read_json
 
 OPTIONS, CLASS, QUESTION = "{options}", "{class}", "{question}"
@@ -22,6 +22,7 @@ OPTIONS, CLASS, QUESTION = "{options}", "{class}", "{question}"
 _NAMED = "What is in this image? Answer with its name."
 _PRESENT = "Is there {thing} in this image? Answer yes or no."
 _ASKED = f"{QUESTION}\n{OPTIONS}\nAnswer with the letter of the option."
+_MOST_OPTIONS = 26  # a letter each
 _MOST_TOKENS = 256  # of an answer
 
 
@@ -31,7 +32,7 @@ class Questions:
 
     Attributes:
         kind: Kind of output.
-        class_names: Names of the classes; none for rows with their own options.
+        class_names: Names of the classes; letters for rows with their own options.
         prompt: What the user says, with `OPTIONS` or `QUESTION` where each row has its own.
         answers: The words of each class.
         has_own: Whether each row has its own question and options.
@@ -56,14 +57,14 @@ class Questions:
         if self.has_own:
             options = row.get("options")
             names = tuple(map(str, options)) if isinstance(options, Sequence) else ("first", "second")  # noise has none
-            if not 2 <= len(names) <= len(string.ascii_uppercase):
+            if not 2 <= len(names) <= _MOST_OPTIONS:
                 raise OochubError(
-                    f"The row {row.get('example_id')} has {len(names)} options; 2 to {len(string.ascii_uppercase)} are "
-                    "needed."
+                    f"The row {row.get('example_id')} has {len(names)} options; a letter stands for 2 to "
+                    f"{_MOST_OPTIONS}. Leave the row out, or give it fewer."
                 )
         start = _choose_rotation(row.get("example_id"), len(names)) if OPTIONS in self.prompt else 0
         order = [(start + k) % len(names) for k in range(len(names))]
-        letters = string.ascii_uppercase[: len(names)]
+        letters = name_options(len(names))
         if self.has_own:
             listed = "\n".join(f"{letters[place]}. {names[k]}" for place, k in enumerate(order))
             answers = tuple(letters[order.index(k)] for k in range(len(names)))
@@ -101,8 +102,8 @@ def make_questions(
         )
     features = part.features or {}
     kind = get_output(find_output_of_features(features) or "classes")
-    if {"question", "options"} <= set(features) and kind.name == "choices":
-        return Questions(kind, (), prompt or _ASKED, (), has_own=True)
+    if ask_each_row(features) and kind.name == "choices":
+        return Questions(kind, tuple(kind.class_names(part) or ()), prompt or _ASKED, (), has_own=True)
     if kind.name != "classes":
         hint = " Audit one task, such as nooch/ce_car." if kind.name == "labels" else ""
         raise OochubError(
@@ -170,6 +171,8 @@ def check_answers(questions: Questions, inputs: ImageQuestions, *, can_be_prefix
     Raises:
         OochubError: Two classes with the same tokens, one that begins another, none, or too many of a class.
     """
+    if questions.has_own:
+        return  # letters
     tokens = [inputs.processor.encode(answer) for answer in questions.answers]
     for name, answer, own in zip(questions.class_names, questions.answers, tokens, strict=True):
         if not 1 <= len(own) <= _MOST_TOKENS:

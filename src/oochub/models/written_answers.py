@@ -13,6 +13,7 @@ from transformers.modeling_outputs import ImageClassifierOutput
 from oochub.errors import OochubError
 from oochub.models.answer_scores import select_prompt
 from oochub.models.match_classes import ImagenetOutputs, list_class_words
+from oochub.records.question_options import name_options
 
 NONE = -1
 """The number of an answer that is none of the classes."""
@@ -66,7 +67,7 @@ class AnswerMatcher:
         if len(exact) == 1:
             return exact.pop()
         letter = _LETTER.match(text)
-        number = ord(letter[1].upper()) - ord("A") if letter else NONE
+        number = name_options(26).index(letter[1].upper()) if letter else NONE
         if letter and (letter[1].isupper() or len(text.strip(_QUOTES)) == 1 or text.lstrip()[:1] == "("):
             return number if number < len(self.answers) else NONE
         named = self._find_named(text)
