@@ -40,6 +40,7 @@ _LABELS = {
     "classes": ("label", ClassLabel),
     "labels": ("labels", List),
     "number": ("label", Value),
+    "choices": ("label", Value),
     "boxes": ("boxes", List),
     "tokens": ("tokens", List),
 } | declared_in_tests("LABEL_COLUMNS", "outputs")  # of the test of a new kind: {"name": ("label", Value)}

@@ -16,6 +16,7 @@ from oochub.builders.toy_worlds import _scenes
 from oochub.builders.toy_worlds.toy_celebA import toy_celebA
 from oochub.builders.toy_worlds.toy_coco import toy_coco
 from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
+from oochub.builders.toy_worlds.toy_spuriverse import toy_spuriverse
 from oochub.builders.toy_worlds.toy_waterbirds import toy_waterbirds
 from oochub.errors import OochubError
 
@@ -23,7 +24,7 @@ mask = pytest.importorskip("pycocotools.mask")
 pycoco = pytest.importorskip("pycocotools.coco")
 
 HALVES = ("train2017", "val2017")
-WORLDS = [(toy_coco, 4), (toy_spawrious, 1), (toy_waterbirds, 20), (toy_celebA, 20)]
+WORLDS = [(toy_coco, 4), (toy_spawrious, 1), (toy_waterbirds, 20), (toy_celebA, 20), (toy_spuriverse, 1)]
 """Each world with its least size."""
 PUBLISHED = {
     "car": "road",
@@ -265,6 +266,7 @@ def test_same_arguments_give_the_same_bytes(world: Any, size: int, tmp_path: Pat
     assert len(_digest(first)) >= 11
     other = _digest(world(tmp_path / "three", size=size, seed=1))
     other.pop("list_eval_partition.csv", None)  # CelebA's: the split of each number
+    other.pop("output/eval_human_accepted/reference_anchor_set.csv", None)  # SpuriVerse's: the numbers of its anchors
     assert not set(_digest(first).values()) & set(other.values())
 
 

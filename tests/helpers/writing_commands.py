@@ -152,6 +152,7 @@ INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/waterbirds": _world("toy_waterbirds", size=20),
     "raw/cub": _world("toy_cub", size=10),
     "raw/celebA": _world("toy_celebA", size=20),
+    "raw/spuriverse": _world("toy_spuriverse", size=1),
     "raw/iwildcam": _world("toy_wilds_iwildcam"),
     "submission": _submission,
     "wilds.json": _wilds_report,
@@ -208,6 +209,9 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
     ],
     "loading script celebA": lambda i, o: [
         *("loading script celebA", *_data(i, "celebA", f"{o}/celebA"), "--no-strict")
+    ],
+    "loading script spuriverse": lambda i, o: [
+        *("loading script spuriverse", *_data(i, "spuriverse", f"{o}/spuriverse"), "--no-strict")
     ],
     "loading script wilds": lambda i, o: [
         *("loading script wilds", *_data(i, "iwildcam", f"{o}/wilds"), "--config", "iwildcam", "--no-strict")

@@ -3,6 +3,7 @@
 These are the words of challenges, of columns that a benchmark closes, of its splits and configs.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -77,6 +78,8 @@ def _make_side(rows: Rows) -> SideRows:
 def _fit_to_kind(benchmark: Benchmark, predictions: Predictions) -> Benchmark:
     """The declaration with metrics that score answers of a kind that says less: choices have no AUC."""
     kind, output = predictions.metadata.kind, predictions.output
+    if math.isnan(benchmark.chance) and output.asks_each_row(predictions):  # it depends on the options of the rows
+        benchmark = replace(benchmark, chance=output.chance(predictions))
     if output.rank >= get_output(benchmark.output).rank:
         return benchmark
 

@@ -1,0 +1,29 @@
+"""The raw SpuriVerse folder to a Parquet repository; run it: `python loading_scripts/spuriverse.py --help`."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.loading_scripts.build_repository import build_parquet
+from oochub.process.program import program
+
+
+def spuriverse(
+    data_dir: Annotated[Path, typer.Option(help="The authors' repository after adhoc/prepare_data.py.")],
+    out: Annotated[Path, typer.Option(help="Folder for the repository.")],
+    strict: Annotated[bool, typer.Option(help="Stop if anchors or their drawn images are missing.")] = True,
+    non_spurious: Annotated[bool, typer.Option(help="Take the images without the cue too.")] = True,
+    follow_links: Annotated[
+        bool, typer.Option(help="Also read images that links in the folder point to outside it.")
+    ] = False,
+    num_proc: int = 1,
+) -> None:
+    """Builds SpuriVerse; without --no-strict only from the complete release."""
+    options = {"strict": strict, "non_spurious": non_spurious, "follow_links": follow_links}
+    build_parquet("spuriverse", out, data_dir=str(data_dir), options=options, num_proc=num_proc)
+
+
+if __name__ == "__main__":
+    program(partial(typer.run, spuriverse))
