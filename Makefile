@@ -6,6 +6,7 @@ READY := $(VENV)/.ready
 LOWEST := $(VENV)/lowest
 NEWER := $(VENV)/newer
 NEWEST := $(VENV)/newest
+VISION := $(VENV)/vision
 AXE := $(VENV)/axe/axe_playwright_python/axe.min.js
 # What versions of packages can break: reading and building, rows of every source, prediction, the command line. Not the
 # arithmetic, rules on words and counts that are plain Python: those are tested once, by `make test`.
@@ -19,13 +20,14 @@ NO_TORCH := $(filter-out $(OF_WORDS) tests/builders/test_plugin_benchmark.py tes
   $(wildcard tests/builders/*.py)) tests/outputs tests/stats/test_statistics.py tests/stats/test_ranking.py \
   tests/storage/test_parquet_file.py tests/storage/test_picture_file.py tests/storage/test_reading.py \
   tests/test_registration.py
+WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py)
 CANARY := tests/test_registration.py tests/data/test_load.py tests/eval_modules/test_metric_modules.py
 export OMP_NUM_THREADS ?= 2
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow campaign lowest newer newest lint options cards docs bench clean
+.PHONY: help install demo test slow campaign lowest newer newest vision lint options cards docs bench clean
 
 help:  ## what there is to run
 	@sed -nE 's/^([a-z]+):.*  ## (.*)$$/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -83,6 +85,14 @@ $(NEWEST)/.ready: pyproject.toml constraints.txt
 newest: $(NEWEST)/.ready  ## the canary: the newest `datasets` and `evaluate` that the registry has, whatever pyproject.toml allows
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade datasets evaluate  # past the cap: pip says so and goes on
 	$(NEWEST)/bin/python -m pytest -m "not slow and not campaign" -n logical --dist loadfile $(CANARY)
+
+$(VISION)/.ready: constraints.txt | $(READY)
+	rm -rf $(VISION)
+	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt --target $(VISION) timm torchvision
+	touch $@
+
+vision: $(READY) $(VISION)/.ready  ## what timm and torchvision change; torchvision's operators are schemas alone here
+	PYTHONPATH=$(VISION):tests/helpers $(BIN)/python -m pytest -p torchvision_schemas -m "not campaign" $(WITH_TORCHVISION)
 
 lint: $(READY)  ## ruff and mypy, which must be clean
 	$(BIN)/ruff check .

@@ -46,8 +46,8 @@ def test_one_type_of_model(shown):
     assert code == 0 and "resnet" in out and "beit" not in out and "Not served" not in out
     code, _, error = shown("models", "resnot")
     assert code == 2 and "Did you mean 'resnet'" in error
-    code, out, _ = shown("models", "pp_lcnet")
-    assert code == 0 and "its output has no logits" in out
+    code, out, _ = shown("models", "videomt")
+    assert code == 0 and "it reads films" in out
 
 
 def test_show_needs_a_name_of_all_else(shown):

@@ -22,6 +22,8 @@ _DETR = {
     "num_queries": 4,
 }
 
+_DINO = {**_EYE, "model_type": "dinov2", "mlp_ratio": 1}
+
 TINY_ENCODERS: dict[str, dict[str, Any]] = {
     **dict.fromkeys(("conditional_detr", "dab-detr", "deformable_detr", "detr", "table-transformer"), _DETR),
     **dict.fromkeys(("aimv2_vision_model", "dinov3_vit", "mlcd", "mlcd_vision_model", "pixio"), _EYE),
@@ -31,6 +33,20 @@ TINY_ENCODERS: dict[str, dict[str, Any]] = {
     "glpn": {**_FOUR, "num_attention_heads": [1, 1, 2, 2], "decoder_hidden_size": 8},
     "swin2sr": {"image_size": 32, "embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2], "window_size": 2},
     "yolos": {**_EYE, "image_size": [32, 32], "num_detection_tokens": 4},
+    "timesformer": {**_EYE, "num_frames": 2},
+    "videomae": {**_EYE, "num_frames": 2},
+    "vivit": {**_EYE, "num_frames": 2, "tubelet_size": [2, 8, 8]},
+    "timm_backbone": {"backbone": "resnet10t", "use_pretrained_backbone": False},
+    "timm_wrapper": {"architecture": "resnet10t"},
+    "depth_pro": {
+        "patch_size": 32,
+        **dict.fromkeys(("image_model_config", "patch_model_config", "fov_model_config"), _DINO),
+        "intermediate_hook_ids": [1, 0],
+        "intermediate_feature_dims": [8, 8],
+        "scaled_images_feature_dims": [8, 8, 8],
+        "fusion_hidden_size": 8,
+        "use_fov_model": False,
+    },
 }
 """The configs by `model_type`."""
 

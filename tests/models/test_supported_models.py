@@ -12,23 +12,27 @@ from tiny_classifiers import TINY
 from tiny_encoders import tiny_encoder
 from tiny_zero_shot import TYPES, processor
 from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
+from transformers.utils import is_torchvision_available
 
 import oochub
 from oochub.errors import OochubError
 from oochub.inputs.pictures import Pictures
+from oochub.inputs.pictures.float_processor import FloatProcessor
 from oochub.models.encoder import Encoder
 from oochub.models.model_source import ModelSource
-from oochub.models.supported_models import list_supported_models
+from oochub.models.supported_models import choose_auto_model, list_supported_models
 
 TOWER = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 WORDS = {**TOWER, "vocab_size": 64, "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1}
 EYE = {**TOWER, "image_size": 32, "patch_size": 8}
-TRIED = {"head": TINY, "zero_shot": TYPES}
+TRIED = {"head": {*TINY}, "zero_shot": {*TYPES}}
 """The types that other tests run, by mode."""
+if is_torchvision_available():  # test_vision.py
+    TRIED["head"] |= {"pp_lcnet", "timm_wrapper"}
+    TRIED["zero_shot"] |= {"tipsv2"}
 
 REFUSED: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
     ("head", "dinat"): ({}, "requires the natten library"),
-    ("head", "pp_lcnet"): ({"scale": 0.25}, "has no attribute 'logits'"),
     ("head", "shieldgemma2"): (
         {
             "text_config": {**TOWER, "vocab_size": 20, "head_dim": 8, "num_key_value_heads": 1},
@@ -37,7 +41,6 @@ REFUSED: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
         },
         "input_ids",
     ),
-    ("head", "timm_wrapper"): ({"architecture": "resnet18"}, "requires the timm library"),
     ("zero_shot", "blip-2"): (
         {
             "vision_config": EYE,
@@ -68,7 +71,7 @@ AUTO = {"head": "AutoModelForImageClassification", "zero_shot": "AutoModelForZer
 def test_what_is_served_is_tried(mode: str) -> None:
     """`test_every_classifier` and `test_zero_shot` run each type; planted fault seen: a type refused no more."""
     types = list_supported_models()
-    assert {each.model_type for each in types if mode in each.modes} == set(TRIED[mode])
+    assert {each.model_type for each in types if mode in each.modes} == TRIED[mode]
     reasons = {each.model_type for each in types if f"{mode}: " in each.reason}
     assert reasons == {model_type for refused, model_type in REFUSED if refused == mode}
 
@@ -92,17 +95,20 @@ def test_what_is_refused_fails(mode: str, model_type: str, tmp_path: Path) -> No
 
 def test_types_whose_image_processor_needs_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every processor of the other types can be made here; the planted type has none but torchvision's."""
-    if transformers.utils.is_torchvision_available():
+    if is_torchvision_available():
         pytest.skip("torchvision is installed")
-    planted = {"torchvision": "DINOv3ViTImageProcessor"}
+    planted = {"torchvision": "RfDetrImageProcessor"}
     monkeypatch.setitem(IMAGE_PROCESSOR_MAPPING_NAMES, "vit", planted)
     served = {each.model_type: each for each in list_supported_models()}
-    assert served["vit"].modes == () and served["vit"].reason == "its image processor needs the package torchvision"
+    assert served["vit"].modes == () and served["vit"].reason.startswith("it needs torchvision: pip install")
+    assert served["timm_wrapper"].modes == () and "timm" in served["timm_wrapper"].reason
     with pytest.raises(ImportError, match="Torchvision"):
         getattr(transformers, planted["torchvision"])()
     for name, each in served.items():
         if each.modes and name in IMAGE_PROCESSOR_MAPPING_NAMES:
-            getattr(transformers, IMAGE_PROCESSOR_MAPPING_NAMES[name]["pil"])()
+            kinds = IMAGE_PROCESSOR_MAPPING_NAMES[name]
+            if kinds.get("torchvision") not in FloatProcessor.names:
+                getattr(transformers, kinds["pil"])()
 
 
 ENCODERS = sorted(
@@ -116,7 +122,8 @@ def test_an_encoder_that_is_served_gives_a_vector_a_picture(model_type: str) -> 
 
     Planted fault seen: a type of films refused no more.
     """
-    inputs = Pictures(transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}))
+    side = 128 if model_type == "depth_pro" else 32  # which looks at an image in three sizes
+    inputs = Pictures(transformers.ViTImageProcessorPil(size={"height": side, "width": side}))
     encoder = Encoder.open(ModelSource(tiny_encoder(model_type)), inputs).eval()
     pixels = inputs.probe()["pixel_values"]
     with torch.inference_mode():
@@ -124,3 +131,75 @@ def test_an_encoder_that_is_served_gives_a_vector_a_picture(model_type: str) -> 
     assert vectors.ndim == 2 and vectors.isfinite().all()
     assert not torch.equal(vectors[0], vectors[1])
     torch.testing.assert_close(vectors[:1], first, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("model_type", ["videomae", "timesformer"])
+def test_an_image_is_a_film_of_equal_frames(model_type: str) -> None:
+    """By its own processor, which makes a film of one frame, and by one of images: as the model itself on 2 frames.
+
+    Planted fault: the first frame alone.
+    """
+    model = tiny_encoder(model_type)
+    size = {"height": 32, "width": 32}
+    film = transformers.VideoMAEImageProcessorPil(size={"shortest_edge": 32}, crop_size=size)
+    for each in (film, transformers.ViTImageProcessorPil(size=size)):
+        inputs = Pictures(each, preprocessing="auto")
+        encoder = Encoder.open(ModelSource(model), inputs).eval()
+        pixels = inputs.probe()["pixel_values"]
+        frames = pixels if pixels.ndim == 5 else pixels[:, None]
+        with torch.inference_mode():
+            expected = model(pixel_values=torch.cat([frames, frames], 1)).last_hidden_state.mean(1)
+            torch.testing.assert_close(encoder(pixel_values=pixels), expected, rtol=1e-5, atol=1e-6)
+    assert encoder.pooling == "mean, of a film of 2 equal frames"
+
+
+WITH_WORDS = {
+    "cohere2_vision": {
+        "vision_config": {**EYE, "model_type": "siglip_vision_model"},
+        "text_config": {**WORDS, "num_key_value_heads": 1, "model_type": "cohere2"},
+        "image_token_id": 5,
+        "alignment_intermediate_size": 16,
+    },
+    "llama4": {
+        "vision_config": {**EYE, "vision_output_dim": 16, "projector_input_dim": 16, "projector_output_dim": 16},
+        "text_config": {**WORDS, "num_key_value_heads": 1, "intermediate_size_mlp": 16, "num_local_experts": 1},
+    },
+    "mllama": {
+        "vision_config": {
+            "hidden_size": 16,
+            "image_size": 32,
+            "patch_size": 8,
+            "num_hidden_layers": 1,
+            "num_global_layers": 1,
+            "attention_heads": 2,
+            "intermediate_size": 16,
+            "vision_output_dim": 32,
+            "intermediate_layers_indices": [0],
+            "max_num_tiles": 1,
+            "supported_aspect_ratios": [[1, 1]],
+        },
+        "text_config": {**WORDS, "num_key_value_heads": 1, "cross_attention_layers": [0]},
+    },
+}
+
+
+@pytest.mark.parametrize("model_type", WITH_WORDS)
+def test_a_linear_probe_has_no_words_for_them(model_type: str, tmp_path: Path) -> None:
+    """The reason for which linear_probe refuses a model that reads words beside the image."""
+    reasons = {each.model_type: each.reason for each in list_supported_models()}
+    assert "linear_probe: it reads words beside the image" in reasons[model_type]
+    config = transformers.CONFIG_MAPPING[model_type](**WITH_WORDS[model_type])
+    transformers.AutoModel.from_config(config).save_pretrained(tmp_path)
+    inputs = Pictures(transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}))
+    with pytest.raises(OochubError, match="input_ids"):
+        Encoder.open(ModelSource(tmp_path), inputs)
+
+
+def test_the_error_of_a_mode_names_what_it_serves() -> None:
+    """Planted fault: the types that transformers has, those that are refused too."""
+    with pytest.raises(OochubError, match="zero_shot serves models of") as refused:
+        choose_auto_model(
+            ModelSource(tiny_encoder("dinov3_vit")), ["AutoModelForZeroShotImageClassification"], mode="zero_shot"
+        )
+    words = str(refused.value).replace(",", " ").split()
+    assert "clip" in words and "blip-2" not in words and "videoprism" not in words

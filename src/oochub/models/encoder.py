@@ -70,7 +70,10 @@ class Encoder(nn.Module):  # type: ignore[misc]
                     continue  # it has none, or one without weights
                 raise
             break
-        return cls(model, _POOLED[way], "pooler_output" if way == "pooler" else way, unexpected)
+        words = "pooler_output" if way == "pooler" else way
+        if getattr(model.config, "model_type", "") in _FILM_TYPES:
+            words += f", of a film of {model.config.num_frames} equal frames"
+        return cls(model, _POOLED[way], words, unexpected)
 
     def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
         """Float32 (b, d)."""
@@ -122,9 +125,26 @@ def _disable_masking(config: Any) -> Iterator[None]:
         config.mask_ratio = ratio
 
 
+_FILM_TYPES = ("timesformer", "videomae", "vivit")
+"""Types of models that read films; an image is one whose frames are all alike."""
+
+
+def _repeat_frames(model: Any, inputs: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:
+    """The images of a model of films as films, (b, frames, 3, h, w); what other models read is as it was."""
+    pixels = inputs.get("pixel_values")
+    if pixels is None or getattr(model.config, "model_type", "") not in _FILM_TYPES:
+        return inputs
+    frames = pixels if pixels.ndim == 5 else pixels[:, None]
+    return {**inputs, "pixel_values": frames[:, :1].expand(-1, model.config.num_frames, -1, -1, -1)}
+
+
 def _read_field(model: Any, inputs: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:
     with _disable_masking(model.config):
-        values = getattr(model(**inputs), name, None)
+        made = model(**_repeat_frames(model, inputs))
+    values = getattr(made, name, None)
+    maps = getattr(made, "feature_maps", None)
+    if values is None and maps and name == "last_hidden_state":  # a backbone of timm
+        values = maps[-1]
     if not isinstance(values, torch.Tensor):
         raise OochubError(
             f"{type(model).__name__} gives no {name}, so it has no vectors for a linear probe"

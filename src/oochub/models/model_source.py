@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers.modeling_outputs import BaseModelOutputWithNoAttention, ImageClassifierOutput
 
 from oochub.errors import OochubError
 from oochub.input import Input, check_changes, check_config, find_input_kinds, find_processor_kind
@@ -199,12 +200,26 @@ class ModelSource:
 
         if self.path is None:
             return Pretrained(self.given.eval(), ())
+        is_bare = self.config.model_type in _WITHOUT_LOGITS and auto_model == inputs.auto_model
         words = f"a model of {inputs.words()}"
         check_memory(self.path, device)
+        if is_bare:
+            logits = "last_hidden_state"
         auto, others = getattr(transformers, auto_model), beside or {}
-        return open_pretrained(
+        opened = open_pretrained(
             auto, self.path, probe=lambda: {**inputs.probe(), **others}, words=words, logits=logits, whole=whole
         )
+        if is_bare:
+            opened.model.register_forward_hook(_call_states_logits)
+        return opened
+
+
+_WITHOUT_LOGITS = ("pp_lcnet",)
+"""Types of classifiers of transformers whose output calls its logits last_hidden_state."""
+
+
+def _call_states_logits(model: object, given: object, made: BaseModelOutputWithNoAttention) -> ImageClassifierOutput:
+    return ImageClassifierOutput(logits=made.last_hidden_state)
 
 
 def choose_input(dataset: Any, model: str | None) -> type[Input]:

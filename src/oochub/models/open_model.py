@@ -284,7 +284,21 @@ def read_model_config(
     with model_load_errors(source, words=words, hint=hint):
         config = (kind or transformers.AutoConfig).from_pretrained(place, trust_remote_code=False, **(changes or {}))
     config.name_or_path = source
+    if config.model_type == "timm_wrapper":
+        _settle_timm_arguments(config, source)
     return config
+
+
+def _settle_timm_arguments(config: Any, source: str) -> None:
+    """Leaves the number of classes out of the arguments for timm, which transformers gives it a second time."""
+    given = dict(config.model_args or {})
+    count = given.pop("num_classes", config.num_labels)
+    if count != config.num_labels:
+        raise OochubError(
+            f"config.json of {source}: num_classes says {config.num_labels}, but model_args says {count}. Correct the "
+            "wrong one."
+        )
+    config.model_args = given or None
 
 
 def _check_numbers(content: Mapping[str, Any], source: str) -> None:

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from oochub import catalog
 from oochub.errors import OochubError
+from oochub.inputs.pictures.float_processor import FloatProcessor
 from oochub.models.model_source import ModelSource
 
 _AUTO_MODELS = (
@@ -20,22 +22,21 @@ _ENCODERS = "AutoModel"
 
 _NOT_SERVED = {
     ("head", "dinat"): "it needs the package natten",
-    ("head", "pp_lcnet"): "its output has no logits",
     ("head", "shieldgemma2"): "it answers yes or no to a policy in words beside the image",
-    ("head", "timm_wrapper"): "it needs the package timm",
     ("presence", "oneformer"): "it asks for its task in words beside the image",
     ("presence", "videomt"): "it reads films",
     ("zero_shot", "blip-2"): "it compares a text with many embeddings of an image, and answers by the nearest",
     ("zero_shot", "videoprism"): "it reads films",
     ("linear_probe", "dinat"): "it needs the package natten",
     ("linear_probe", "mllama"): "it reads words beside the image",
-    ("linear_probe", "timesformer"): "it reads films",
-    ("linear_probe", "timm_backbone"): "it needs the package timm",
-    ("linear_probe", "timm_wrapper"): "it needs the package timm",
-    ("linear_probe", "videomae"): "it reads films",
-    ("linear_probe", "videoprism_vision_model"): "it reads films",
+    ("linear_probe", "videoprism_vision_model"): "it reads films, and has no image processor",
+    ("linear_probe", "cohere2_vision"): "it reads words beside the image",
+    ("linear_probe", "llama4"): "it reads words beside the image",
 }
 """Why a mode does not serve a type although transformers has the class; a test holds each against what happens."""
+
+_NEEDS = {"timm_wrapper": ("timm", "torchvision"), "timm_backbone": ("timm", "torchvision")}
+"""Packages without which transformers does not open a type, whatever its image processor; of the extra `vision`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +59,8 @@ def list_supported_models() -> list[SupportedModel]:
 
     >>> {each.model_type: each.modes for each in list_supported_models()}["resnet"][0]
     'head'
-    >>> [each.reason for each in list_supported_models() if each.model_type == "pp_lcnet"]
-    ['head: its output has no logits']
+    >>> [each.reason for each in list_supported_models() if each.model_type == "videomt"]
+    ['presence: it reads films']
     """
     modes = {name: _list_types(catalog.get("mode", name).auto_models) for name in catalog.names("mode")}
     every = _list_types((*_AUTO_MODELS, _ENCODERS))
@@ -72,11 +73,14 @@ def _list_served(model_type: str, modes: list[str]) -> SupportedModel:
     refused = {mode: _NOT_SERVED[mode, model_type] for mode in modes if (mode, model_type) in _NOT_SERVED}
     served = tuple(mode for mode in modes if mode not in refused)
     reasons = [f"{mode}: {why}" for mode, why in refused.items()]
+    lacking = [name for name in _NEEDS.get(model_type, ()) if find_spec(name) is None]
+    if served and _needs_torchvision(model_type):
+        lacking = ["torchvision"]
     if not modes:
         reasons.append("no mode answers with its output")
-    elif served and _needs_torchvision(model_type):
+    elif served and lacking:
         served = ()
-        reasons.append("its image processor needs the package torchvision")
+        reasons.append(f"it needs {' and '.join(lacking)}: pip install 'oochub[vision]'")
     return SupportedModel(model_type=model_type, modes=served, reason="; ".join(reasons))
 
 
@@ -85,7 +89,8 @@ def _needs_torchvision(model_type: str) -> bool:
     from transformers.utils import is_torchvision_available
 
     backends = IMAGE_PROCESSOR_MAPPING_NAMES.get(model_type, {"pil": ""})
-    return "pil" not in backends and not is_torchvision_available()
+    is_read = backends.get("torchvision") in FloatProcessor.names
+    return "pil" not in backends and not is_read and not is_torchvision_available()
 
 
 def _list_types(auto_models: Iterable[str]) -> list[str]:
@@ -125,7 +130,7 @@ def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -
     served: set[str] = set()
     for name in among:
         mapping: Any = getattr(transformers, name)._model_mapping
-        served |= {kind.model_type for kind in mapping}
+        served |= {kind.model_type for kind in mapping if (mode, kind.model_type) not in _NOT_SERVED}
         if type(source.config) in mapping:
             classes = mapping[type(source.config)]
             classes = classes if isinstance(classes, tuple) else (classes,)

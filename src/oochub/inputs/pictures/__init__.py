@@ -15,7 +15,7 @@ from PIL import Image
 
 from oochub.errors import OochubError
 from oochub.input import CHANGES, BrokenRow, Fetch, Input, InputBatch
-from oochub.inputs.pictures.image_processor import check_image_processor, load_image_processor
+from oochub.inputs.pictures.image_processor import check_image_processor, describe_backend, load_image_processor
 from oochub.inputs.pictures.image_threads import PictureRows, cache_pixels, map_images, read_batches
 from oochub.inputs.pictures.image_transform import ImageTransform
 from oochub.inputs.pictures.preprocessing import FusedCheck, Normalizer, Preprocessing, check_fused, decode, normalize
@@ -249,7 +249,7 @@ class Pictures(Input):
         """See `Input.provenance`."""
         way = {"preprocessing": "processor" if self._fused is None else "fused"}
         check = {} if self._check is None else {"preprocessing_check": str(self._check)}
-        return {**way, **check, **super().provenance()}
+        return {**way, **check, **super().provenance(), "processor_backend": describe_backend(self.processor)}
 
     def thumbnails(self, part: Any, rows: Sequence[int]) -> list[bytes | None]:
         """See `Input.thumbnails`: at most 224 pixels wide and high."""

@@ -1,13 +1,16 @@
 """Opens the image processor of a model; what its files leave unsaid is not guessed, and its numbers make sense."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
 from oochub.errors import OochubError, choose_wording
+from oochub.inputs.pictures.float_processor import FloatProcessor
 from oochub.remote.fetch import fetch_model_folder
+from oochub.storage.reading import read_json
 
 _LARGEST = 16_384  # pixels of a side
 _CHANNELS = 3
@@ -35,8 +38,18 @@ def load_image_processor(source: str) -> Any:
         OSError: A file is broken.
     """
     from transformers import AutoImageProcessor
+    from transformers.utils import is_torchvision_available
 
     place = fetch_model_folder(source)
+    stated = {} if is_torchvision_available() else _read_own_config(Path(place))
+    if stated:
+        needed = [name for step, names in _NEEDED.items() if stated.get(step) for name in names[:2]]
+        missing = [name for name in needed if name in FloatProcessor.__dataclass_fields__ and stated.get(name) is None]
+        if missing:
+            raise OochubError(f"The image processor of {source} does not say {', '.join(missing)}. {_NEXT}")
+        own = FloatProcessor.of(stated)
+        check_image_processor(own)
+        return own
     try:
         processor = AutoImageProcessor.from_pretrained(place, trust_remote_code=False)
     except OSError as error:
@@ -58,6 +71,36 @@ def load_image_processor(source: str) -> Any:
         )
     check_image_processor(processor)
     return processor
+
+
+def _read_own_config(folder: Path) -> Mapping[str, object]:
+    """The config of a processor that transformers has for torchvision alone, and we too; empty for any other."""
+    file = next((folder / name for name in _FILES if (folder / name).is_file()), None)
+    try:
+        content = None if file is None else read_json(file)
+    except OochubError:  # said with more words where transformers opens it
+        return {}
+    inner = content.get("image_processor", content) if isinstance(content, dict) else None
+    is_own = isinstance(inner, dict) and inner.get("image_processor_type") in FloatProcessor.names
+    return inner if is_own and isinstance(inner, dict) else {}
+
+
+def describe_backend(processor: object) -> str:
+    """The package that resizes for a processor, and its version: transformers takes torchvision if it is installed.
+
+    >>> from transformers import ViTImageProcessorPil
+    >>> describe_backend(ViTImageProcessorPil()).partition(" ")[0]
+    'pillow'
+    """
+    from importlib.metadata import PackageNotFoundError, version
+
+    backend = str(getattr(processor, "backend", ""))
+    is_timm = type(processor).__name__ == "TimmWrapperImageProcessor"
+    named = "timm" if is_timm else {"pil": "pillow", "torchvision": "torchvision", "torch": "torch"}.get(backend)
+    try:
+        return "a function" if named is None else f"{named} {version(named)}"
+    except PackageNotFoundError:
+        return str(named)
 
 
 def check_image_processor(processor: Any) -> None:

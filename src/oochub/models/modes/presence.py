@@ -23,6 +23,8 @@ from oochub.output import check_fixed_classes, find_output_of_features, get_outp
 from oochub.records.build_record import BuildFacts, BuildRecord, PresenceClass, presence_class
 
 _LEAST = 1e-7  # the probability that a score is raised to
+_MAPS_OF_TEXT = ("pp_ocrv5_mobile_det", "pp_ocrv5_server_det", "pp_ocrv6_medium_det", "pp_ocrv6_small_det")
+"""Types whose last_hidden_state is the probability of each pixel to be text, their one class."""
 
 
 class PresenceMode(Mode):
@@ -157,6 +159,9 @@ class _Drawn(nn.Module):  # type: ignore[misc]
 
 def _get_answers(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """Logits of proposals (b, n, c), or of pixels (b, c, height, width)."""
+    if model.config.model_type in _MAPS_OF_TEXT:
+        made: torch.Tensor = model(pixel_values=inputs["pixel_values"]).last_hidden_state
+        return made.logit(_LEAST)
     output = model(**inputs)
     logits: torch.Tensor = output["class_queries_logits" if "class_queries_logits" in output else "logits"]
     return logits
