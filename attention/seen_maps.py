@@ -68,9 +68,15 @@ def make_seen_maps(
     """
     source = ModelSource(model)
     way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
+    chosen = choose_mode(source, mode, settings, part)
+    if not chosen.is_one_pass:
+        raise OochubError(
+            f"The mode {chosen.__module__.rpartition('.')[2]} scores words, and no layer of one pass says where it "
+            "looks. Use --probe background of oochub audit, which alters the images."
+        )
     inputs = source.inputs(part, processor=processor, preprocessing=way)
     data = PredictedData(part, splits, device, _BATCH, cache)
-    opened = choose_mode(source, mode, settings)(source, inputs, data, **settings)
+    opened = chosen(source, inputs, data, **settings)
     probe = {name: values.to(device) for name, values in inputs.probe().items()}
     saliency_of = SmoothGradCam(opened.network, probe, **saliency)
     black, white = _find_extremes(inputs, device)

@@ -319,11 +319,12 @@ def _open_model(
     asked = replace(asked, device=choose_device(asked.device))
     way = str(predictions.metadata.provenance.get("preprocessing", "auto"))
     processor = how.image_processor if how.processor is None else how.processor
-    inputs = source.inputs(part, processor=processor, preprocessing=way)
+    chosen = choose_mode(source, how.mode, settings, part)
+    inputs = source.inputs(part, processor=processor, preprocessing=way, kind=chosen.reads)
     inputs.num_workers = asked.num_workers
     place, size = asked.device, asked.rows_a_pass
     data = PredictedData(part, splits, place, size, asked.cache, asked.skip_broken)
-    opened = choose_mode(source, how.mode, settings)(source, inputs, data, **settings)
+    opened = chosen(source, inputs, data, **settings)
     network = opened.network if DTYPES[asked.dtype] == torch.float32 else Autocast(opened.network, DTYPES[asked.dtype])
     probe = {name: values.to(place) for name, values in inputs.probe().items()}
 
