@@ -125,6 +125,19 @@ def test_a_report_says_the_gap_and_keeps_the_rows_of_an_anchor_together(toy, tmp
     }
 
 
+@pytest.mark.slow
+def test_found_contexts_are_not_tested_on_letters(toy, tmp_path):
+    """Fault seen: the letter of an option was taken for a class, and a class without rows stopped the report."""
+    found = oochub.contexts(load(toy), by="properties")
+    part = found["test"] if isinstance(found, dict) else found
+    pd.DataFrame({"example_id": part["example_id"], "prediction": part["label"]}).to_csv(
+        tmp_path / "a.csv", index=False
+    )
+    report = oochub.evaluate(str(tmp_path / "a.csv"), benchmark=found)
+    assert report.contexts is None and any("are not tested" in note for note in report.notes)
+    assert report["accuracy"] == 1 and report["gap"] == 0
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [

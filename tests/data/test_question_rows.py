@@ -170,3 +170,13 @@ def test_classes_that_are_named_are_no_options():
         prediction=[0, 1], label=[1, 1], class_names=["cat", "dog"], question=["a", "b"], options=[["x"], ["y"]]
     )
     assert [each.label for each in oochub.evaluate(named).mistakes] == ["dog"]
+
+
+def test_choices_among_named_classes_keep_the_names_of_the_data():
+    """A file of choices on a board: its kind is asked for the classes of rows that have a ClassLabel."""
+    features = datasets.Features({"label": datasets.ClassLabel(names=["cat", "dog"])})
+    data = datasets.Dataset.from_dict({"label": [0, 1]}, features)
+    assert get_output("choices").class_names(data) == ["cat", "dog"]
+    asked = datasets.Dataset.from_dict({"label": [0], "question": ["?"], "options": [["x", "y", "z"]]})
+    assert get_output("choices").class_names(asked) == ["A", "B", "C"]
+    assert len(get_output("choices").class_names(asked.to_iterable_dataset())) == 26

@@ -299,7 +299,8 @@ def _write_notes(
     if column in light.column_names and light.column(column).null_count:
         notes.append(f"{light.column(column).null_count:,} rows have no value in {column}")
     found = metadata.facts.found_contexts
-    if found is not None and not evaluated.predictions.output.one_answer:
+    output = evaluated.predictions.output
+    if found is not None and (not output.one_answer or output.asks_each_row(evaluated.predictions)):
         notes.append(
             f"contexts that were found ({found.way}) are not tested, because that needs one class for each row"
         )

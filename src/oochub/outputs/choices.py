@@ -65,9 +65,11 @@ class Choices(Classes):
         """Whether each row has a question and options of its own, and the number of the right one."""
         return ask_each_row(features) and super().is_truth_of(features)
 
-    def class_names(self, dataset: object) -> list[str]:
-        """A letter for each option of the row that has most; of a stream, which nobody counts, 26."""
-        if not hasattr(dataset, "select_columns") or not hasattr(dataset, "__len__"):
+    def class_names(self, dataset: Any) -> list[str] | None:
+        """A letter for each option of the row that has most, of a stream 26; those of the label for other rows."""
+        if not ask_each_row(dataset.features):
+            return super().class_names(dataset)
+        if not hasattr(dataset, "__len__"):
             return name_options(26)
         lists = dataset.select_columns([OPTIONS]).with_format("arrow")[:].column(OPTIONS)
         return name_options(max(2, pc.max(pc.list_value_length(lists)).as_py() or 0))

@@ -45,7 +45,7 @@ class RowsWithContexts:
 
     @classmethod
     def of(cls, predictions: Predictions) -> "RowsWithContexts | None":
-        """None for rows without found contexts, and for a kind of output without one class per row.
+        """None for rows without found contexts, with questions of their own, or of a kind without one class per row.
 
         Raises:
             OochubError: Contexts that the record of the data does not know, or columns of other types.
@@ -53,6 +53,8 @@ class RowsWithContexts:
         facts = predictions.metadata.facts.found_contexts
         is_there = {CONTEXTS_COLUMN, CHOSEN_ON} <= set(predictions.column_names)
         if facts is None or not is_there or not predictions.output.one_answer:
+            return None
+        if predictions.output.asks_each_row(predictions):  # a letter is no class that a context could be usual for
             return None
         lists, chosen = (predictions.rows.column(name).combine_chunks() for name in (CONTEXTS_COLUMN, CHOSEN_ON))
         is_list = pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type)
