@@ -168,7 +168,9 @@ def test_where_nothing_speaks_for_a_class_the_map_is_zero():
     assert not saliency({"pixel_values": pictures}, torch.tensor([0, 1])).any()
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "presence"])
+@pytest.mark.parametrize(
+    "name", [name for name in EXAMPLES if name != "presence" and oochub.get("mode", name).is_one_pass]
+)
 def test_every_mode_has_maps_and_stays_as_it_was(name, tmp_path):
     """Planted faults, each seen: a hook that is left, evaluation mode that stays, gradients of parameters."""
     example = EXAMPLES[name](tmp_path / "model")

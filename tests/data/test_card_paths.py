@@ -5,6 +5,7 @@ import pytest
 from huggingface_hub import HfApi
 
 import oochub
+from oochub.builders.toy_worlds.toy_pictures import toy_pictures
 from oochub.errors import OochubError
 
 ROWS = {"text": ["a", "b"] * 20, "label": ["x", "y"] * 20}
@@ -99,3 +100,12 @@ def test_a_script_beside_the_data_is_not_run(written):
     with pytest.raises(OochubError, match="scripts are no longer supported"):
         oochub.load(folder)
     assert not (folder / "ran").exists()
+
+
+def test_a_path_that_goes_up_is_the_folder_it_leads_to(tmp_path, monkeypatch):
+    """`../pictures` was refused, as if its own images lay elsewhere."""
+    pictures = toy_pictures(tmp_path / "pictures", size=8)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    loaded = oochub.load("../pictures", label="breed", context="background")
+    assert len(loaded["test"]) == len(oochub.load(str(pictures), label="breed", context="background")["test"]) == 16

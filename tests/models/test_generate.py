@@ -155,7 +155,8 @@ def test_the_option_that_an_answer_names(text: str, number: int) -> None:
         ({"prompt": "x" * 2100}, "reads at most 2,048"),
         ({"features": True}, "no features and no head"),
         ({"zoom": 1.2}, "one class per row|zoom"),
-        ({"compile": True}, "cannot be compiled|C\\+\\+"),
+        ({"compile": True}, r"compile=True needs one pass|C\+\+"),
+        ({"runtime": "onnxruntime"}, 'runtime="onnxruntime" needs one pass'),
     ],
 )
 def test_what_cannot_be_asked(options: dict[str, Any], words: str, folder: Any) -> None:

@@ -250,12 +250,13 @@ def _check_data_files(builder: Any, folder: Path) -> None:
     Raises:
         OochubError: A file is outside the folder, or outside the repository on the Hub.
     """
+    place = Path(os.path.normpath(folder))  # as `datasets` writes it: without "..", and links as they are
     for files in (builder.config.data_files or {}).values():
         for file in map(str, files):
             if builder.repo_id:
                 is_own = file.startswith(f"hf://datasets/{builder.repo_id}@")
             else:
-                is_own = not folder.is_dir() or Path(file).is_relative_to(folder)
+                is_own = not folder.is_dir() or Path(file).is_relative_to(place)
             if not is_own or ".." in file.split("/"):
                 raise _points_elsewhere(builder.repo_id or str(folder), file)
 

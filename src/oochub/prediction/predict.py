@@ -14,7 +14,7 @@ from oochub.models.acceleration import check_compiler, choose_device, fold_batch
 from oochub.models.cache_key import cache_key
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.feature_reader import describe_features
-from oochub.models.mode import PredictedData, choose_mode
+from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.models.runtime import check_runtime
@@ -226,12 +226,7 @@ def predict_splits(
         skip_broken=asked.skip_broken or None,
     )
     inputs.num_workers = asked.num_workers
-    if asked.compile and not chosen.is_one_pass:
-        name = chosen.__module__.rpartition(".")[2]
-        raise OochubError(
-            f"The mode {name} is not one pass of the network, so it cannot be compiled. Leave out "
-            f"{choose_wording('compile=True', '--compile')}."
-        )
+    _check_one_pass(chosen, asked)
     parts = check_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
     record = {**asked.record(), "features": describe_features(asked.features), "splits": list(parts), **settings}
@@ -281,6 +276,18 @@ def predict_splits(
         if ranks.is_first:
             kept.keep(predictions)
         return predictions
+
+
+def _check_one_pass(mode: type[Mode], asked: PredictionSettings) -> None:
+    """Refuses what needs a network that is one pass, for a mode that scores or writes words."""
+    if mode.is_one_pass or not (asked.compile or asked.runtime != "torch"):
+        return
+    flag = "compile=True", "--compile"
+    option = choose_wording(*(flag if asked.compile else (f'runtime="{asked.runtime}"', f"--runtime {asked.runtime}")))
+    raise OochubError(
+        f"{option} needs one pass of the network for each batch, but the mode {mode.__module__.rpartition('.')[2]} "
+        "makes several. Leave it out."
+    )
 
 
 def _choose_engine(asked: PredictionSettings, ranks: Ranks) -> RayEngine | None:
