@@ -109,10 +109,21 @@ class RuntimeChoice(NamedTuple):
     Attributes:
         network: The network; None for torch itself.
         details: What predictions say, by name.
+        logits: Its logits of the few rows.
+        reference: Those of torch in float32.
     """
 
     network: RuntimeNetwork | None
     details: Mapping[str, str]
+    logits: torch.Tensor
+    reference: torch.Tensor
+
+
+class _Reference(NamedTuple):
+    """What torch says of a few rows in float32."""
+
+    logits: torch.Tensor
+    features: torch.Tensor | None
 
 
 def check_runtime(asked: PredictionSettings) -> None:
@@ -154,27 +165,40 @@ def open_runtime(
             f"{_name_option(asked.runtime)} is for models of images, but this one reads {', '.join(few)}. Leave it out."
         )
     example = {name: _repeat_rows(each, asked.rows_a_pass) for name, each in few.items()}
+    reference = _compute_reference(network, few, head)
     if asked.runtime != "auto":
         precision = "bf16" if asked.dtype == "bfloat16" else "f32"
-        opened = _open_checked(asked.runtime, network, few, example, head, precision)
-        return RuntimeChoice(opened, {"runtime": _describe(asked.runtime)})
+        opened, logits = _open_checked(asked.runtime, network, few, example, head, reference, precision)
+        return RuntimeChoice(opened, {"runtime": _describe(asked.runtime)}, logits, reference.logits)
     if asked.device_type != "cpu":
-        return RuntimeChoice(None, {"runtime": f"torch {version('torch')}", "runtime_auto": "not on a processor"})
+        details = {"runtime": _describe("torch"), "runtime_auto": "not on a processor"}
+        return RuntimeChoice(None, details, reference.logits, reference.logits)
     seconds: dict[str, float] = {}
-    networks: dict[str, RuntimeNetwork] = {}
+    networks: dict[str, tuple[RuntimeNetwork, torch.Tensor]] = {}
     faults = []
     for name in list_runtimes():
         try:
-            networks[name] = _open_checked(name, network, few, example, head, "f32")
+            networks[name] = _open_checked(name, network, few, example, head, reference, "f32")
         except OochubError as error:
             faults.append(f"{name}: {error}")
-    for name, each in {"torch": network, **networks}.items():
+    for name, each in {"torch": network, **{name: opened for name, (opened, _) in networks.items()}}.items():
         seconds[name] = _measure_seconds(each, example)
     fastest = min(seconds, key=lambda name: seconds[name])
     ratios = ", ".join(f"{name} {seconds[name] / seconds['torch']:.2f}" for name in networks)
     said = "; ".join(filter(None, [f"times of the first rows to torch: {ratios}" if ratios else "", *faults]))
     details = {"runtime": _describe(fastest), "runtime_auto": said or "no other runtime is installed"}
-    return RuntimeChoice(networks.get(fastest), details)
+    chosen, logits = networks.get(fastest, (None, reference.logits))
+    return RuntimeChoice(chosen, details, logits, reference.logits)
+
+
+def _compute_reference(network: nn.Module, few: Mapping[str, torch.Tensor], head: Head | None) -> _Reference:
+    """Raises an OochubError if the network gives no logits for each row."""
+    with torch.inference_mode(), record_calls(network, () if head is None else head.layers) as calls:
+        logits = network(**few).logits
+        features = None if head is None else take_features(calls, head.layers)
+    if not logits.is_floating_point() or logits.ndim != 2:
+        raise OochubError(f"{_name_option()} is for models with logits for each row. Leave it out.")
+    return _Reference(logits, features)
 
 
 def _open_checked(
@@ -183,18 +207,14 @@ def _open_checked(
     few: Mapping[str, torch.Tensor],
     example: Mapping[str, torch.Tensor],
     head: Head | None,
+    reference: _Reference,
     precision: str,
-) -> RuntimeNetwork:
-    """The network in a runtime, its float32 logits compared with those of torch.
+) -> tuple[RuntimeNetwork, torch.Tensor]:
+    """The network in a runtime, its float32 logits compared with those of torch; and its logits of the few rows.
 
     Raises:
         OochubError: It cannot be exported or opened, or is not the same.
     """
-    with torch.inference_mode(), record_calls(network, () if head is None else head.layers) as calls:
-        logits = network(**few).logits
-        features = None if head is None else take_features(calls, head.layers)
-    if not logits.is_floating_point() or logits.ndim != 2:
-        raise OochubError(f"{_name_option(name)} is for models with logits for each row. Leave it out.")
     difference = math.nan
     for model in _list_exports(name, network, example, head):
         try:
@@ -205,11 +225,14 @@ def _open_checked(
         except Exception as error:  # a runtime's own, of any class; a file of the cache is then made again
             fault: Exception | None = error
             continue
-        fault, difference = None, logit_difference(found, logits)
-        if features is not None and opened.features is not None:
-            difference = max(difference, logit_difference(opened.features, features))
+        fault, difference = None, logit_difference(found, reference.logits)
+        if reference.features is not None and opened.features is not None:
+            difference = max(difference, logit_difference(opened.features, reference.features))
         if difference <= _TOLERANCE:
-            return opened if precision == "f32" else RuntimeNetwork(name, _OPEN[name](model, precision), example)
+            if precision == "f32":
+                return opened, found
+            opened = RuntimeNetwork(name, _OPEN[name](model, precision), example)
+            return opened, opened(**few).logits
     if fault is not None:
         raise OochubError(
             f"{name} cannot run the network: {_describe_fault(fault)} Leave out {_name_option()}."

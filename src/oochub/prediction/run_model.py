@@ -100,8 +100,8 @@ def run_model(
         computed |= choice.details
         if choice.network is not None:
             network = choice.network
-            check = _describe_dtype_difference(asked.dtype, network, mode.network, few, mode.kind)
-            dtype = asked.dtype if is_short else "float32"
+            first_rows, dtype = len(next(iter(few.values()))), asked.dtype if is_short else "float32"
+            check = _describe_difference(dtype, choice.logits[:first_rows], choice.reference[:first_rows], mode.kind)
             computed |= {"dtype": dtype, "runtime_check": check}
             ran = f"the network computed in {dtype} by {choice.details['runtime']}"
             notes = (*notes, f"{ran}: on the first rows {check} from torch in float32")
@@ -289,20 +289,34 @@ def _take_few(part: Any) -> Any:
 def _describe_dtype_difference(
     name: str, shorter: nn.Module, network: nn.Module, inputs: Mapping[str, torch.Tensor], kind: Output
 ) -> str:
-    """What predictions say of it: "logits within 1.30% of their range, 0 of 8 answers differ".
+    """See `_describe_difference`.
 
     Args:
         name: Name of the dtype.
         shorter: The network in it.
         network: Network in float32.
         inputs: Inputs of a few rows.
-        kind: Kind of output; if it has one answer per row, the answers are compared too.
+        kind: Kind of output.
 
     Raises:
         OochubError: Logits that are not finite.
     """
     with torch.inference_mode():
-        logits, reference = shorter(**inputs).logits, network(**inputs).logits
+        return _describe_difference(name, shorter(**inputs).logits, network(**inputs).logits, kind)
+
+
+def _describe_difference(name: str, logits: torch.Tensor, reference: torch.Tensor, kind: Output) -> str:
+    """What predictions say of it: "logits within 1.30% of their range, 0 of 8 answers differ".
+
+    Args:
+        name: Name of the dtype.
+        logits: Logits of a few rows in it.
+        reference: The same in float32.
+        kind: Kind of output; if it has one answer per row, the answers are compared too.
+
+    Raises:
+        OochubError: Logits that are not finite.
+    """
     if not reference.is_floating_point():  # the answers themselves
         return f"{int((logits != reference).sum())} of {reference.numel()} tokens differ"
     logits, reference = logits.float(), reference.float()
