@@ -20,7 +20,8 @@ NO_TORCH := $(filter-out $(OF_WORDS) tests/builders/test_plugin_benchmark.py tes
   $(wildcard tests/builders/*.py)) tests/outputs tests/stats/test_statistics.py tests/stats/test_ranking.py \
   tests/storage/test_parquet_file.py tests/storage/test_picture_file.py tests/storage/test_reading.py \
   tests/test_registration.py
-WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py)
+WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py) \
+  tests/docs/test_model_types.py
 CANARY := tests/test_registration.py tests/data/test_load.py tests/eval_modules/test_metric_modules.py
 export OMP_NUM_THREADS ?= 2
 
@@ -92,7 +93,7 @@ $(VISION)/.ready: constraints.txt | $(READY)
 	touch $@
 
 vision: $(READY) $(VISION)/.ready  ## what timm and torchvision change; torchvision's operators are schemas alone here
-	PYTHONPATH=$(VISION):tests/helpers $(BIN)/python -m pytest -p torchvision_schemas -m "not campaign" $(WITH_TORCHVISION)
+	PYTHONPATH=$(CURDIR)/$(VISION):$(CURDIR)/tests/helpers $(BIN)/python -m pytest -p torchvision_schemas -m "not campaign" $(WITH_TORCHVISION)
 
 lint: $(READY)  ## ruff and mypy, which must be clean
 	$(BIN)/ruff check .

@@ -1,10 +1,12 @@
 """The operators of torchvision as schemas alone; a plugin of pytest, for the environment of `make vision`.
 
 torchvision's compiled library does not load beside a build of torch for another device, and `import torchvision` fails
-without its operators. Its transforms and networks are its own.
+without its operators. Its transforms and networks are its own. `python -m torchvision_schemas FILE` runs a file so.
 """
 
 import importlib.util
+import runpy
+import sys
 
 import torch
 
@@ -27,3 +29,6 @@ if importlib.util.find_spec("torchvision") is not None and not is_compiled():
     LIBRARY = torch.library.Library("torchvision", "DEF")  # kept: they go with it
     for schema in _SCHEMAS:
         LIBRARY.define(schema)
+
+if __name__ == "__main__":
+    runpy.run_path(sys.argv[1], run_name="__main__")

@@ -1,0 +1,206 @@
+"""Writes docs/model_types.md: every type of image model of transformers, and how far its answers are from a bare pass.
+
+After `make vision`, with PYTHONPATH=.venv/vision:tests/helpers, `python -m torchvision_schemas FILE` runs this file.
+The numbers are kept in docs/model_types.json. Tiny models with random weights stand for the types: what is compared is
+the arithmetic.
+"""
+
+import json
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tiny_classifiers
+import tiny_detectors
+import tiny_encoders
+import tiny_zero_shot
+import torch
+import transformers
+from datasets import ClassLabel, Dataset, Features, Image
+from input_rows import encoded, photograph
+
+import oochub
+from oochub.inputs.pictures import Pictures
+from oochub.models.encoder import Encoder
+from oochub.models.model_source import ModelSource
+from oochub.models.supported_models import list_supported_models
+
+DOCS = Path(__file__).parents[1]
+PAGE, NUMBERS = DOCS / "model_types.md", DOCS / "model_types.json"
+_SHAPES = ((40, 32), (32, 48), (64, 64), (33, 35))
+_QUIET = {"preprocessing": "processor", "images": False, "cache": False, "batch_size": 3}
+
+
+OF_VISION: Mapping[str, dict[str, Any]] = {
+    "pp_lcnet": {"scale": 0.25, "class_expand": 32},
+    "timm_wrapper": {
+        "architecture": "resnet10t",
+        "pretrained_cfg": {"input_size": [3, 64, 64], "crop_pct": 0.9, "mean": [0.5] * 3, "std": [0.5] * 3},
+    },
+}
+"""Classifiers that need the extra `vision`."""
+
+
+def _saved_processor(folder: Path) -> Any:
+    """As transformers opens it: of torchvision where that is installed."""
+    return transformers.AutoImageProcessor.from_pretrained(folder)
+
+
+def rows(names: tuple[str, ...]) -> Dataset:
+    """Four images of several shapes, with a label of these names."""
+    files = [{"bytes": encoded(photograph(*shape, seed)), "path": None} for seed, shape in enumerate(_SHAPES)]
+    features = Features({"image": Image(), "label": ClassLabel(names=list(names))})
+    return Dataset.from_dict({"image": files, "label": [k % len(names) for k in range(4)]}, features)
+
+
+def measure_head(name: str, folder: Path) -> float:
+    """Logits against those of the model called image by image."""
+    if name in OF_VISION:
+        torch.manual_seed(0)
+        config = transformers.CONFIG_MAPPING[name](**OF_VISION[name], num_labels=3)
+        transformers.AutoModelForImageClassification.from_config(config).save_pretrained(folder)
+        if name == "pp_lcnet":
+            transformers.PPLCNetImageProcessor().save_pretrained(folder)
+    else:
+        tiny_classifiers.tiny_classifier(name, folder)
+    model = transformers.AutoModelForImageClassification.from_pretrained(folder).eval()
+    processor = _saved_processor(folder)
+    data = rows(("a", "b")).remove_columns("label")
+    with torch.no_grad():
+        made = [model(**processor(row["image"], return_tensors="pt")) for row in data]
+    own = [(each["logits"] if "logits" in each else each.last_hidden_state)[0].numpy() for each in made]
+    return _difference(oochub.predict(folder, data, mode="head", **_QUIET).logits, own)
+
+
+def measure_zero_shot(name: str, folder: Path) -> float:
+    """Logits against the model's own logits_per_image."""
+    tiny_zero_shot.folder(folder, name)
+    model, processor = tiny_zero_shot.model(name), tiny_zero_shot.processor(name)
+    data, breeds = rows(("labrador", "corgi", "bulldog")), ("labrador", "corgi", "bulldog")
+    full = {"padding": "max_length", "max_length": 64} if "siglip" in name else {"padding": True}
+    texts = processor.tokenizer([f"a photo of a {breed}." for breed in breeds], return_tensors="pt", **full)
+    image_processor = _saved_processor(folder)
+    with torch.no_grad():
+        own = [
+            model(**texts, **image_processor(row["image"], return_tensors="pt")).logits_per_image[0].numpy()
+            for row in data
+        ]
+    return _difference(oochub.predict(folder, data, mode="zero_shot", **_QUIET).logits, own)
+
+
+def measure_presence(name: str, folder: Path) -> float:
+    """Probabilities against the largest score of the class in the model's own output."""
+    tiny_detectors.folder(folder, name)
+    model, processor = tiny_detectors.model(name), _saved_processor(folder)
+    data, car = rows(("no_car", "car")), tiny_detectors.NAMES.index("car")
+    own = []
+    with torch.no_grad():
+        for row in data:
+            made = model(**processor(row["image"], return_tensors="pt"))
+            logits = made["class_queries_logits" if "class_queries_logits" in made else "logits"][0].double()
+            if logits.ndim == 3:
+                scores = logits.softmax(0)[car]
+            elif logits.shape[-1] == len(tiny_detectors.NAMES) + 1:
+                scores = logits.softmax(-1)[:, car]
+            else:
+                scores = logits.sigmoid()[:, car]
+            own.append(float(scores.max()))
+    logits = oochub.predict(folder, data, mode="presence", **_QUIET).logits.astype(np.float64)
+    return _difference(1 / (1 + np.exp(logits[:, 0] - logits[:, 1])), own)
+
+
+def measure_linear_probe(name: str, folder: Path) -> float:
+    """Features of a batch against those of the model called image by image."""
+    model = tiny_encoders.tiny_encoder(name)
+    side = 128 if name == "depth_pro" else 32
+    inputs = Pictures(transformers.ViTImageProcessorPil(size={"height": side, "width": side}))
+    encoder, pixels = Encoder.open(ModelSource(model), inputs).eval(), inputs.probe()["pixel_values"]
+    frames = getattr(model.config, "num_frames", 0) if "film" in encoder.pooling else 0
+    own = []
+    ratio = getattr(model.config, "mask_ratio", None)
+    if ratio is not None:
+        model.config.mask_ratio = 0.0
+    with torch.no_grad():
+        for image in pixels.split(1):
+            made = model(pixel_values=image[:, None].expand(-1, frames, -1, -1, -1) if frames else image)
+            if encoder.pooling.startswith("pooler"):
+                own.append(made.pooler_output.flatten().numpy())
+            else:
+                hidden = made.last_hidden_state if "last_hidden_state" in made else made.feature_maps[-1]
+                own.append((hidden.mean(1) if hidden.ndim == 3 else hidden.mean((2, 3)))[0].numpy())
+        return _difference(encoder(pixel_values=pixels).numpy(), own)
+
+
+MEASURES: Mapping[str, tuple[Callable[[str, Path], float], tuple[str, ...]]] = {
+    "head": (measure_head, (*tiny_classifiers.TINY, *OF_VISION)),
+    "zero_shot": (measure_zero_shot, tiny_zero_shot.TYPES),
+    "presence": (
+        measure_presence,
+        (*tiny_detectors.DETECTORS, *tiny_detectors.MASK_MODELS, *tiny_detectors.SEGMENTERS),
+    ),
+    "linear_probe": (measure_linear_probe, tuple(tiny_encoders.TINY_ENCODERS)),
+}
+"""What compares a mode, and the types of which there is a tiny model."""
+
+
+def measure(mode: str, name: str) -> float:
+    """The largest difference of a type, as a share of the range of the answers of a bare pass, at least 1."""
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return MEASURES[mode][0](name, Path(folder) / "model")
+
+
+def measure_all() -> dict[str, Any]:
+    """The types of this environment with their modes, reasons and differences."""
+    types = {}
+    for each in list_supported_models():
+        found = {
+            mode: float(f"{measure(mode, each.model_type):.1e}")
+            for mode, (_, known) in MEASURES.items()
+            if mode in each.modes and each.model_type in known
+        }
+        types[each.model_type] = {"modes": list(each.modes), "reason": each.reason, "differences": found}
+    return {"transformers": transformers.__version__, "types": types}
+
+
+def page(numbers: Mapping[str, Any]) -> str:
+    """The text of docs/model_types.md."""
+    types = numbers["types"]
+    served = {name: each for name, each in types.items() if each["modes"]}
+    largest = {name: max(each["differences"].values()) for name, each in served.items() if each["differences"]}
+    texts = (
+        f"transformers {numbers['transformers']} has {len(types)} types of image models besides those that answer in "
+        f"words. With the extra `vision` (timm and torchvision) oochub serves {len(served)} of them; `oochub show "
+        "models` says what the packages that you have installed serve. The largest difference to a bare forward pass "
+        "is that of a tiny model with random weights, image by image, in float32, as a share of the range of its "
+        "answers: logits for `head` and `zero_shot`, probabilities for `presence`, features for `linear_probe`.",
+        f"It was measured for {len(largest)} types and is {max(largest.values()):.1e} at most. A dash: not measured, "
+        "since there is no tiny model of the type among our tests.",
+    )
+    lines = ["# Types of image models", "", "<!-- made by docs/make/model_types.py -->", ""]
+    for text in texts:
+        lines += [*textwrap.wrap(text, 120, break_on_hyphens=False), ""]
+    lines += [
+        "| `model_type` | modes | largest difference | not by |",
+        "|---|---|---|---|",
+    ]
+    for name, each in served.items():
+        difference = f"{largest[name]:.1e}" if name in largest else "–"
+        lines.append(f"| `{name}` | {', '.join(each['modes'])} | {difference} | {each['reason']} |")
+    lines += ["", "Not served:", "", "| `model_type` | why |", "|---|---|"]
+    lines += [f"| `{name}` | {each['reason']} |" for name, each in types.items() if not each["modes"]]
+    return "\n".join(lines) + "\n"
+
+
+def _difference(ours: Any, own: Any) -> float:
+    reference = np.asarray(own, np.float64)
+    return float(np.abs(np.asarray(ours) - reference).max() / max(1.0, np.ptp(reference)))
+
+
+if __name__ == "__main__":
+    NUMBERS.write_text(json.dumps(measure_all(), indent=1) + "\n", "utf-8")
+    PAGE.write_text(page(json.loads(NUMBERS.read_text("utf-8"))), "utf-8")
