@@ -269,6 +269,15 @@ def test_what_cannot_be_exported_is_said_in_one_line(data, capfd):
     assert "cannot be exported" in made.metadata.provenance["runtime_auto"]
 
 
+def test_the_fault_of_a_runtime_is_its_first_line_that_says_something():
+    error = RuntimeError(
+        "Exception from core.cpp:105:\nCheck 'false' failed at a.cpp:1:\nKernel is larger than it.\n\n"
+    )
+    assert runtime._describe_fault(error) == "Kernel is larger than it."
+    assert runtime._describe_fault(RuntimeError("Exception from core.cpp:105")) == "Exception from core.cpp:105."
+    assert runtime._describe_fault(RuntimeError()) == "RuntimeError."
+
+
 def test_a_large_network_and_other_inputs_are_refused(model, data, monkeypatch):
     monkeypatch.setattr(runtime, "_LARGEST", 1000)
     with pytest.raises(OochubError, match=r"takes networks of at most 0\.0 GB"):

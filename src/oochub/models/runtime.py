@@ -36,6 +36,7 @@ from oochub.storage.files import make_scratch_folder, write_whole
 _TOLERANCE = 1e-4  # of the range of the logits; both compute in float32, in another order
 _LARGEST = 19 * 10**8  # bytes of weights; a file of ONNX holds less than 2^31
 _ROUNDS = 3  # passes of a batch, of which the fastest counts
+_PLACES = ("Exception from ", "Check '", "FrontEnd API ", "Model wasn't ", "While validating ", "-- ", "Summary:")
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 Run = Callable[[Mapping[str, NDArray[np.generic]]], Sequence[NDArray[np.float32]]]
@@ -407,5 +408,8 @@ def _name_option(name: str = "") -> str:
 
 
 def _describe_fault(error: BaseException) -> str:
-    text = next((line for line in _COLORS.sub("", str(error)).splitlines() if line.strip()), type(error).__name__)
+    """The first line that says something; OpenVINO first says in which of its files the error is."""
+    lines = [line for line in _COLORS.sub("", str(error)).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.strip().startswith(_PLACES)]
+    text = (telling or lines or [type(error).__name__])[0]
     return f"{text.strip()[:200].rstrip('. ')}."
