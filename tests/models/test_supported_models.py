@@ -1,12 +1,16 @@
 """What `list_supported_models` says: what it names is served, what it refuses fails for the reason that it gives."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import transformers
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Image
 from model_folders import pictures
+from PIL import Image as Picture
 from safetensors.torch import save_file
 from tiny_classifiers import TINY
 from tiny_encoders import tiny_encoder
@@ -151,6 +155,43 @@ def test_an_image_is_a_film_of_equal_frames(model_type: str) -> None:
             expected = model(pixel_values=torch.cat([frames, frames], 1)).last_hidden_state.mean(1)
             torch.testing.assert_close(encoder(pixel_values=pixels), expected, rtol=1e-5, atol=1e-6)
     assert encoder.pooling == "mean, of a film of 2 equal frames"
+
+
+@pytest.mark.slow
+def test_a_folder_of_dinov3_is_probed_without_torchvision(tmp_path: Path) -> None:
+    """From the files that its repositories have: no class of transformers opens the processor here.
+
+    Reference: the arithmetic written out. Planted faults: a resize of bytes; the processor of ViT in its place.
+    """
+    if is_torchvision_available():
+        pytest.skip("test_vision.py compares with the class of transformers")
+    model = tiny_encoder("dinov3_vit")
+    model.save_pretrained(tmp_path)
+    said = {"image_processor_type": "DINOv3ViTImageProcessorFast", "do_resize": True, "do_rescale": True}
+    said |= {"do_normalize": True, "image_mean": [0.4, 0.5, 0.6], "image_std": [0.2, 0.3, 0.4], "resample": 2}
+    file = tmp_path / "preprocessor_config.json"
+    file.write_text(json.dumps(said | {"rescale_factor": 1 / 255, "size": {"height": 32, "width": 32}}))
+    rng = np.random.default_rng(0)
+    images = [Picture.fromarray(rng.integers(0, 255, (50, 40, 3), np.uint8)) for _ in range(12)]
+    features = Features({"image": Image(), "label": ClassLabel(names=["a", "b"])})
+    rows = Dataset.from_dict({"image": images, "label": [0, 1] * 6}, features)
+    splits = DatasetDict(train=rows.select(range(8)), test=rows.select(range(8, 12)))
+    made = oochub.predict(tmp_path, splits, features=True, cache=False)
+    assert made.metadata.model.mode == "linear_probe"
+    assert made.metadata.provenance["processor_backend"].startswith("torch ")
+    for row, found in zip(splits["test"], made.features, strict=True):
+        pixels = torch.from_numpy(np.asarray(row["image"]) / np.float32(255)).permute(2, 0, 1)[None]
+        pixels = torch.nn.functional.interpolate(pixels, (32, 32), mode="bilinear", antialias=True)
+        mean, std = (torch.tensor(said[name]).view(3, 1, 1) for name in ("image_mean", "image_std"))
+        with torch.no_grad():
+            expected = model(pixel_values=(pixels - mean) / std).pooler_output[0]
+        np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-5)
+    file.write_text(json.dumps(said))
+    with pytest.raises(OochubError, match="does not say size"):
+        oochub.predict(tmp_path, splits)
+    file.write_text(json.dumps(said | {"size": {"shortest_edge": 32}}))
+    with pytest.raises(OochubError, match=r"resizes to a height and width.*oochub\[vision\]"):
+        oochub.predict(tmp_path, splits)
 
 
 WITH_WORDS = {
