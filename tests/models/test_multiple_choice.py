@@ -130,6 +130,9 @@ def test_normalized_and_calibrated(folder: Any) -> None:
     np.testing.assert_allclose(logits(blank), expected, atol=1e-4)
     said = json.loads(pq_metadata(blank))
     assert (said["prompt"], said["normalization"], said["calibration"]) == (text, "none", "blank")
+    page = Path("page.html")
+    oochub.evaluate(by_tokens, resamples=100).to_html(page)
+    assert "Answer with its name.&lt;|assistant|&gt;; scores divided by tokens" in page.read_text("utf-8")
     assert by_tokens.metadata.normalization == "tokens" and "calibration" in json.loads(pq_metadata(by_tokens))
 
 

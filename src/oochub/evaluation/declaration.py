@@ -171,7 +171,8 @@ def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchma
 
 def describe_model(predictions: Predictions) -> EvaluatedModel:
     """What a report says of the model."""
-    model, training = predictions.metadata.model, predictions.metadata.training or Training()
+    said = predictions.metadata
+    model, training = said.model, said.training or Training()
     return EvaluatedModel(
         id=model.id,
         revision=model.revision,
@@ -180,6 +181,9 @@ def describe_model(predictions: Predictions) -> EvaluatedModel:
         objective=training.objective,
         seeds=() if training.seed is None else (training.seed,),
         trained_on=model.trained_on,
+        prompt=said.prompt,
+        normalization=said.normalization,
+        calibration=said.calibration,
     )
 
 

@@ -101,6 +101,9 @@ class EvaluatedModel:
         objective: Objective that it was trained with; None for a model that was not trained here.
         seeds: Random seeds of its training.
         trained_on: The data sets that its card names; None where that is not said.
+        prompt: What a model that answers in words was asked, as rendered; None for other models.
+        normalization: See `oochub.records.metadata.Metadata`.
+        calibration: See there.
     """
 
     id: str | None = None
@@ -110,6 +113,9 @@ class EvaluatedModel:
     objective: str | None = None
     seeds: tuple[int, ...] = ()
     trained_on: tuple[str, ...] | None = optional()
+    prompt: str | None = optional()
+    normalization: str | None = optional()
+    calibration: str | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import jinja2
 from markupsafe import Markup
 
 from oochub.records.metadata import Training
+from oochub.records.origin_records import EvaluatedModel
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.forms import notes
 from oochub.report.mistake_cards import LINK, PICTURE_BYTES
@@ -108,6 +109,7 @@ def _write_commands(report: "Report") -> dict[str, Any]:
         ("Model", wording.name_model(model)),
         ("Model revision", wording.name(model.revision or "")),
         ("Mode", wording.name(model.mode or "")),
+        ("Prompt", _describe_prompt(model)),
         ("Training data", wording.describe_training(report)),
         ("Training", _describe_training(origin.training) if origin.training else ""),
         ("Intervals", f"95%, {format_numbers.count(origin.resamples)} resamples, seed {origin.seed}"),
@@ -120,6 +122,15 @@ def _write_commands(report: "Report") -> dict[str, Any]:
         "homepage": benchmark.homepage if LINK.fullmatch(benchmark.homepage) else None,
         "citation": wording.clean(benchmark.citation),
     }
+
+
+def _describe_prompt(model: EvaluatedModel) -> str:
+    """What a model that answers in words was asked, and how its scores were changed; "" for other models."""
+    if model.prompt is None:
+        return ""
+    scores = {"tokens": "scores divided by tokens", "characters": "scores divided by characters"}
+    changed = scores.get(model.normalization or ""), "minus those of a gray image" * (model.calibration == "blank")
+    return "; ".join(filter(None, (wording.name(model.prompt, 400), *changed)))
 
 
 def _describe_training(training: Training) -> str:
