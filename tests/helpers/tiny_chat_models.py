@@ -1,7 +1,7 @@
 """Models of transformers that answer in words, with tiny random weights, saved with their processors as folders."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,13 +55,14 @@ class Parts(NamedTuple):
     image: str | None
 
 
-def byte_tokenizer(**more: Any) -> Any:
-    """A tokenizer of bytes, a token each, and the special tokens of all these models."""
-    names = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+def byte_tokenizer(tokens: Sequence[str] = (), **more: Any) -> Any:
+    """A tokenizer of bytes, a token each, and the special tokens of all these models, with others after them."""
+    special = [*SPECIAL, *tokens]
+    names = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     core = Tokenizer(models.BPE(vocab={name: number for number, name in enumerate(names)}, merges=[]))
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     core.decoder = decoders.ByteLevel()
-    core.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in SPECIAL])
+    core.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in special])
     ends = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
     return hf.PreTrainedTokenizerFast(tokenizer_object=core, padding_side="left", **ends, **more)
 
@@ -252,18 +253,20 @@ _EXTRA = {
 }
 
 
-def chat_model(folder: Path, kind: str, *, seed: int = 0) -> Path:
-    """A folder with a model of a kind and its processor; no video processor, as this machine has none.
-
-    Weights are drawn wider than transformers does, so that answers differ from image to image.
-    """
-    torch.manual_seed(seed)
-    parts = KINDS[kind]()
-    model = parts.model(parts.config).eval()
+def draw_weights(model: Any) -> None:
+    """Draws weights wider than transformers does, so that answers differ from image to image."""
     with torch.no_grad():
         for weight in model.parameters():
             if weight.ndim > 1:
                 weight.normal_(0, 0.15)
+
+
+def chat_model(folder: Path, kind: str, *, seed: int = 0) -> Path:
+    """A folder with a model of a kind and its processor; no video processor, as this machine has none."""
+    torch.manual_seed(seed)
+    parts = KINDS[kind]()
+    model = parts.model(parts.config).eval()
+    draw_weights(model)
     model.save_pretrained(folder)
     extra = {"extra_special_tokens": _EXTRA[kind]} if kind in _EXTRA else {}
     byte_tokenizer(**extra).save_pretrained(folder)

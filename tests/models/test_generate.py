@@ -4,16 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import transformers
+from bare_answers import list_written
 from datasets import DatasetDict
 from mode_examples import Example
-from tiny_chat_models import KINDS, NAMES, NO_BACKEND, chat_model, images, rows
+from tiny_chat_models import KINDS, NAMES, chat_model, images, rows
 
 import oochub
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.errors import OochubError
-from oochub.inputs.pictures.chat_processor import load_chat_processor
 from oochub.models.written_answers import AnswerMatcher
 
 MODE_EXAMPLES = {"generate": lambda folder: Example(chat_model(folder, "llava"), NAMES)}
@@ -32,29 +30,6 @@ def folder(tmp_path_factory):
     return of
 
 
-def written(folder: Path, kind: str, text: str, most: int, count: int) -> list[str]:
-    """What the model writes by itself, an image at a time: transformers alone, with the sampling turned off."""
-    model = transformers.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
-    if kind in NO_BACKEND:
-        processor = load_chat_processor(str(folder)).processor
-    else:
-        processor = transformers.AutoProcessor.from_pretrained(folder)
-    texts = []
-    for image in images(count):
-        made = processor(images=image, text=text, return_tensors="pt")
-        inputs = {k: v for k, v in made.items() if isinstance(v, torch.Tensor) and k != "labels"}
-        inputs = {k: v for k, v in inputs.items() if k not in ("width", "height")}
-        with torch.inference_mode():
-            numbers = model.generate(**inputs, max_new_tokens=most, do_sample=False)[0]
-        start = (
-            inputs["input_ids"].shape[1]
-            if (numbers[: inputs["input_ids"].shape[1]] == inputs["input_ids"][0]).all()
-            else 0
-        )
-        texts.append(processor.tokenizer.decode(numbers[start:], skip_special_tokens=True).strip())
-    return texts
-
-
 @pytest.mark.parametrize("kind", [k if k == "llava" else pytest.param(k, marks=pytest.mark.slow) for k in KINDS])
 def test_answers_are_those_of_generate(kind: str, folder: Any) -> None:
     """In every batch size. Planted faults seen: the prompt left in the answer; an answer not cut at its end token."""
@@ -65,7 +40,7 @@ def test_answers_are_those_of_generate(kind: str, folder: Any) -> None:
         )
         found = predictions.rows.column("answer").to_pylist()
         text = str(predictions.metadata.prompt)
-        assert found == written(folder(kind), kind, text, 5, count)
+        assert found == list(list_written(folder(kind), text, 5, images(count)))
         assert len(predictions) == count and predictions.metadata.kind == "choices"
         assert predictions.rows.column("prediction").to_pylist() == [-1] * count  # noise names no class
 

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from bare_answers import bare_scores
 from datasets import ClassLabel, Dataset, Features, Value
 from datasets import Image as ImageFeature
 from input_rows import encoded, photograph
 from mode_examples import Example
 from model_folders import edited
 from PIL import Image
-from tiny_chat_models import KINDS, NAMES, NO_BACKEND, TEMPLATE, WORDS, byte_tokenizer, chat_model, images, rows
+from tiny_chat_models import KINDS, NAMES, TEMPLATE, WORDS, byte_tokenizer, chat_model, images, rows
 
 import oochub
 from oochub.cli import main
 from oochub.errors import OochubError
-from oochub.inputs.pictures.chat_processor import load_chat_processor
 from oochub.models.answer_scores import AnswerScores
 from oochub.models.questions import make_questions
 
@@ -47,31 +47,6 @@ def logits(predictions: Any) -> np.ndarray[Any, Any]:
     return np.stack(predictions.rows.column("logits").to_pylist())
 
 
-def bare_scores(folder: Path, kind: str, text: str, answers: tuple[str, ...], image: Image.Image) -> list[float]:
-    """The sum of the log-probabilities of each answer: one pass of transformers over prompt and answer, no cache."""
-    model = transformers.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
-    if kind in NO_BACKEND:
-        processor = load_chat_processor(str(folder)).processor
-    else:
-        processor = transformers.AutoProcessor.from_pretrained(folder)
-    made = processor(images=image, text=text, return_tensors="pt")
-    left_out = ("labels", "width", "height")
-    prompt = {k: v for k, v in made.items() if isinstance(v, torch.Tensor) and k not in left_out}
-    length, sums = prompt["input_ids"].shape[1], []
-    for answer in answers:
-        numbers = processor.tokenizer(answer, add_special_tokens=False)["input_ids"]
-        inputs = {**prompt, "input_ids": torch.cat([prompt["input_ids"], torch.tensor([numbers])], 1)}
-        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-        for name in ("token_type_ids", "mm_token_type_ids", "image_embeds_position_mask"):
-            if name in inputs:  # 1 is PaliGemma's word for what follows its prompt
-                more = torch.full((1, len(numbers)), int(kind == "paligemma"), dtype=inputs[name].dtype)
-                inputs[name] = torch.cat([inputs[name], more], 1)
-        with torch.inference_mode():
-            scores = model(**inputs, use_cache=False).logits[0].log_softmax(-1)
-        sums.append(sum(scores[length - 1 + place, number].item() for place, number in enumerate(numbers)))
-    return sums
-
-
 @pytest.mark.parametrize(
     "kind", [k if k in ("llava", "blip_2") else pytest.param(k, marks=pytest.mark.slow) for k in KINDS]
 )
@@ -89,7 +64,7 @@ def test_scores_are_those_of_a_bare_pass(kind: str, folder: Any) -> None:
     text = found[0].metadata.prompt
     assert isinstance(text, str) and "What is in this image?" in text
     assert text.endswith("<|assistant|>") is (KINDS[kind]().image is not None)
-    expected = np.array([bare_scores(folder(kind), kind, text, WORDS, image) for image in images(len(some["test"]))])
+    expected = np.array([bare_scores(folder(kind), text, WORDS, image) for image in images(len(some["test"]))])
     for predictions in found:
         np.testing.assert_allclose(logits(predictions), expected, rtol=0, atol=1e-4)
         assert predictions.metadata.provenance["image_passes"] == "one for each row"
@@ -126,7 +101,7 @@ def test_normalized_and_calibrated(folder: Any) -> None:
     np.testing.assert_allclose(logits(by_letters), logits(plain) / [len(word) for word in WORDS], rtol=1e-6)
     text = plain.metadata.prompt
     gray = [Image.new("RGB", image.size, (128, 128, 128)) for image in images(2)]
-    expected = logits(plain) - [bare_scores(where, "llava", str(text), WORDS, image) for image in gray]
+    expected = logits(plain) - [bare_scores(where, str(text), WORDS, image) for image in gray]
     np.testing.assert_allclose(logits(blank), expected, atol=1e-4)
     said = json.loads(pq_metadata(blank))
     assert (said["prompt"], said["normalization"], said["calibration"]) == (text, "none", "blank")
@@ -160,18 +135,18 @@ def test_what_is_asked(folder: Any) -> None:
     present = oochub.predict(where, rows(("no_car", "car")), cache=False)
     assert present.metadata.prompt == "<|user|><image>Is there a car in this image? Answer yes or no.<|assistant|>"
     text = str(present.metadata.prompt)
-    expected = [bare_scores(folder("llava"), "llava", text, ("No", "Yes"), image) for image in images()]
+    expected = [bare_scores(folder("llava"), text, ("No", "Yes"), image) for image in images()]
     np.testing.assert_allclose(logits(present), expected, atol=1e-4)
     given = oochub.predict(where, rows(), prompt="Which?", words=dict(zip(NAMES, "abc", strict=True)), cache=False)
     text = "<|user|><image>Which?<|assistant|>"
     assert given.metadata.prompt == text
-    expected = [bare_scores(folder("llava"), "llava", text, ("a", "b", "c"), image) for image in images()]
+    expected = [bare_scores(folder("llava"), text, ("a", "b", "c"), image) for image in images()]
     np.testing.assert_allclose(logits(given), expected, atol=1e-4)
     listed = oochub.predict(where, rows(), prompt="One of: {options}.", cache=False)
     assert listed.metadata.prompt == "<|user|><image>One of: {options}.<|assistant|>"
     orders = [", ".join([*WORDS[k:], *WORDS[:k]]) for k in range(3)]
     scores = [
-        [bare_scores(folder("llava"), "llava", f"<|user|><image>One of: {o}.<|assistant|>", WORDS, i) for o in orders]
+        [bare_scores(folder("llava"), f"<|user|><image>One of: {o}.<|assistant|>", WORDS, i) for o in orders]
         for i in images()
     ]
     found = [
@@ -189,7 +164,7 @@ def test_a_prompt_without_a_template(folder: Any) -> None:
     predictions = oochub.predict(str(where), rows(), prompt="a photo of a {class} outdoors", cache=False)
     assert predictions.metadata.prompt == "a photo of a {class} outdoors"
     assert any("no chat template" in note for note in predictions.metadata.notes)
-    expected = [bare_scores(where, "blip_2", "a photo of a ", WORDS, image) for image in images()]
+    expected = [bare_scores(where, "a photo of a ", WORDS, image) for image in images()]
     np.testing.assert_allclose(logits(predictions), expected, atol=1e-4)
 
 
@@ -335,10 +310,10 @@ def test_rows_that_ask_their_own_question(folder: Any) -> None:
             listed = "\n".join(f"{letter}. {options[k][own]}" for letter, own in zip("ABC", order))  # noqa: B905
             text = f"<|user|><image>What is {k}?\n{listed}\nAnswer with the letter of the option.<|assistant|>"
             letters = tuple("ABC"[: len(order)])
-            scores = np.array(bare_scores(folder("llava"), "llava", text, letters, image))
+            scores = np.array(bare_scores(folder("llava"), text, letters, image))
             if calibrate == "blank":
                 gray = Image.new("RGB", image.size, (128, 128, 128))
-                scores -= bare_scores(folder("llava"), "llava", text, letters, gray)
+                scores -= bare_scores(folder("llava"), text, letters, gray)
             chosen.append(order[int(scores.argmax())])
         assert predictions.rows.column("prediction").to_pylist() == chosen and len(turned) > 1
     assert "{question}" in str(predictions.metadata.prompt)

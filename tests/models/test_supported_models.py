@@ -10,8 +10,10 @@ import torch
 import transformers
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Image
 from model_folders import pictures
+from more_chat_models import DIFFUSION, MORE, more_chat_model
 from PIL import Image as Picture
 from safetensors.torch import save_file
+from tiny_chat_models import KINDS, byte_tokenizer, rows
 from tiny_classifiers import TINY
 from tiny_encoders import tiny_encoder
 from tiny_zero_shot import TYPES, processor
@@ -24,7 +26,7 @@ from oochub.inputs.pictures import Pictures
 from oochub.inputs.pictures.float_processor import FloatProcessor
 from oochub.models.encoder import Encoder
 from oochub.models.model_source import ModelSource
-from oochub.models.supported_models import choose_auto_model, list_supported_models
+from oochub.models.supported_models import SupportedModel, choose_auto_model, list_supported_models
 
 TOWER = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
 WORDS = {**TOWER, "vocab_size": 64, "max_position_embeddings": 64, "pad_token_id": 0, "bos_token_id": 1}
@@ -71,12 +73,17 @@ REFUSED: dict[tuple[str, str], tuple[dict[str, Any], str]] = {
 AUTO = {"head": "AutoModelForImageClassification", "zero_shot": "AutoModelForZeroShotImageClassification"}
 
 
+def refuses(model: SupportedModel, mode: str) -> bool:
+    """Whether the reason of a type is about a mode."""
+    return any(mode in part.partition(": ")[0].split(", ") for part in model.reason.split("; "))
+
+
 @pytest.mark.parametrize("mode", TRIED)
 def test_what_is_served_is_tried(mode: str) -> None:
     """`test_every_classifier` and `test_zero_shot` run each type; planted fault seen: a type refused no more."""
     types = list_supported_models()
     assert {each.model_type for each in types if mode in each.modes} == TRIED[mode]
-    reasons = {each.model_type for each in types if f"{mode}: " in each.reason}
+    reasons = {each.model_type for each in types if refuses(each, mode)}
     assert reasons == {model_type for refused, model_type in REFUSED if refused == mode}
 
 
@@ -95,6 +102,59 @@ def test_what_is_refused_fails(mode: str, model_type: str, tmp_path: Path) -> No
     processor("clip").save_pretrained(tmp_path)
     with pytest.raises(OochubError, match=words):
         oochub.predict(tmp_path, pictures(), mode=mode)
+
+
+NOT_ASKED = {
+    "evolla": ("EvollaProcessor", "which reads no images"),
+    "instructblipvideo": ("InstructBlipVideoProcessor", "which reads no images"),
+    "mistral4": ("", "has no processor of images and prompts"),
+    "shieldgemma2": ("ShieldGemma2Processor", "serves models of .* but this one is a ShieldGemma2ForImageClass"),
+    "udop": ("UdopProcessor", "requires the PyTesseract library"),
+    "vision-encoder-decoder": ("TrOCRProcessor", "TrOCRProcessor of the model leaves out the prompt"),
+}
+"""Type by type: its processor, and what is said if it is asked in words."""
+ASKED = {{"blip_2": "blip-2", "kosmos2_5": "kosmos-2.5"}.get(kind, kind) for kind in KINDS} | {*MORE}
+"""The types that test_multiple_choice.py, test_generate.py and test_more_chat_models.py run."""
+
+
+@pytest.mark.parametrize("mode", ["multiple_choice", "generate"])
+def test_what_is_asked_is_tried(mode: str) -> None:
+    """Planted fault seen: a type that is tried, but said to need another package."""
+    types = {each.model_type: each for each in list_supported_models()}
+    every = transformers.AutoModelForImageTextToText._model_mapping._model_mapping
+    served = {name for name in every if mode in types[name].modes}
+    if not is_torchvision_available():
+        assert served == ASKED
+    assert served >= ASKED and all(types[name].reason for name in set(every) - served)
+    assert {name for name in every if refuses(types[name], mode)} == {*NOT_ASKED, "diffusion_gemma", "pi0"}
+
+
+@pytest.mark.parametrize("model_type", NOT_ASKED)
+def test_what_cannot_be_asked(model_type: str, tmp_path: Path) -> None:
+    """With a processor and no usable weights: each is refused before they are read."""
+    name, words = NOT_ASKED[model_type]
+    special = {"boi_token": "<img>", "eoi_token": "</img>", "image_token": "<image>"}
+    byte_tokenizer(extra_special_tokens=special).save_pretrained(tmp_path)
+    config: dict[str, Any] = {"model_type": model_type}
+    if model_type == "shieldgemma2":
+        config["architectures"] = ["ShieldGemma2ForImageClassification"]
+    if model_type == "vision-encoder-decoder":
+        config |= {"encoder": {"model_type": "vit"}, "decoder": {"model_type": "bert"}}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    if name:
+        (tmp_path / "processor_config.json").write_text(json.dumps({"processor_class": name}))
+    kind = {"udop": "LayoutLMv3ImageProcessorPil", "shieldgemma2": "Gemma3ImageProcessorPil"}
+    getattr(transformers, kind.get(model_type, "ViTImageProcessorPil"))().save_pretrained(tmp_path)
+    save_file({"weight": torch.zeros(1)}, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(OochubError, match=words):
+        oochub.predict(tmp_path, rows(count=2), mode="multiple_choice")
+
+
+@pytest.mark.slow
+def test_a_model_that_writes_by_diffusion_cannot_be_asked(tmp_path: Path) -> None:
+    folder = more_chat_model(tmp_path, "diffusion_gemma", DIFFUSION)
+    with pytest.raises(OochubError, match="cannot be made to write a given answer"):
+        oochub.predict(folder, rows(count=2), mode="multiple_choice")
 
 
 def test_types_whose_image_processor_needs_torchvision(monkeypatch: pytest.MonkeyPatch) -> None:

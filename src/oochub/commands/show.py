@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from oochub import catalog
@@ -90,22 +91,31 @@ def _show_models(name: str | None, as_json: bool) -> None:
         out_console.print_json(json.dumps({"modes": modes, "models": types}))
         return
     out_console.print(_build_table("How a model answers (--mode)", list(modes.items())))
-    served = [(m.model_type, ", ".join(m.modes), m.reason) for m in models if m.modes]
+    served = [each for each in models if each.modes]
+    by_modes = _group((", ".join(each.modes), each.model_type) for each in served)
     if served:
-        out_console.print(_build_table(f"\nServed, by the model_type of a config.json ({len(served)})", served))
-    reasons: dict[str, list[str]] = {}
-    for each in models:
-        if not each.modes:
-            reasons.setdefault(each.reason, []).append(each.model_type)
-    if reasons:
-        rows = [(reason, ", ".join(types)) for reason, types in sorted(reasons.items(), key=lambda row: -len(row[1]))]
-        out_console.print(_build_table(f"\nNot served ({sum(map(len, reasons.values()))})", rows))
+        out_console.print(_build_table(f"\nServed, by the model_type of a config.json ({len(served)})", by_modes))
+    partly = _group((each.reason, each.model_type) for each in served if each.reason)
+    if partly:
+        out_console.print(_build_table("\nOf these, not by every mode", partly))
+    not_served = _group((each.reason, each.model_type) for each in models if not each.modes)
+    if not_served:
+        count = len(models) - len(served)
+        out_console.print(_build_table(f"\nNot served ({count})", not_served))
+
+
+def _group(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """What is said of types, with all types that it is said of; the most said first."""
+    types: dict[str, list[str]] = {}
+    for said, model_type in pairs:
+        types.setdefault(said, []).append(model_type)
+    return [(said, ", ".join(types[said])) for said in sorted(types, key=lambda said: (-len(types[said]), said))]
 
 
 def _build_table(title: str, rows: Iterable[tuple[str, ...]]) -> Table:
     table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     return table
 
 

@@ -6,7 +6,8 @@ The keys and values of the prompt are kept, and every answer goes on from them. 
 
 import copy
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -16,10 +17,15 @@ from transformers.modeling_outputs import ImageClassifierOutput
 from oochub.errors import OochubError
 
 _TOLERANCE = 1e-4  # a share of the largest log-likelihood
-_TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids", "image_embeds_position_mask")
+_TOKEN_TYPES = ("token_type_ids", "mm_token_type_ids", "moe_mm_token_type_ids", "image_embeds_position_mask")
 _BLANK = "blank_"
+_DECIDES = (
+    *("eos_token_id", "forced_bos_token_id", "forced_eos_token_id", "suppress_tokens", "begin_suppress_tokens"),
+    *("bad_words_ids", "no_repeat_ngram_size", "repetition_penalty", "min_length", "min_new_tokens"),
+)
 _OF_ANSWERS = ("answer_ids", "answer_lengths")
-_FAULTS = (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError)
+FAULTS = (AttributeError, IndexError, KeyError, NotImplementedError, RuntimeError, TypeError, ValueError)
+"""What a type that works otherwise raises."""
 
 
 class AnswerScores(nn.Module):  # type: ignore[misc]
@@ -52,8 +58,7 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
         Raises:
             OochubError: A prompt that is longer than the model reads, or a score that is no number.
         """
-        count = len(inputs["answer_ids"])
-        scores = torch.stack([self._score_row(_take_row(inputs, k, count)) for k in range(count)])
+        scores = torch.stack([self._score_row(row) for row in list_rows(inputs)])
         if not scores.isfinite().all():
             raise OochubError(
                 "The model gives log-likelihoods that are not finite numbers: its weights are damaged, or the dtype "
@@ -72,16 +77,17 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
         Raises:
             OochubError: A model that cannot be made to write an answer.
         """
-        row = _take_row(inputs, 0, len(inputs["answer_ids"]))
+        row = list_rows(inputs)[0]
         answers, prompt = row["answer_ids"][0], _select_prompt(row, self._model[0])
         lengths = (answers >= 0).sum(1)
-        some = answers[torch.unique(torch.stack([lengths.argmin(), lengths.argmax()]))]
+        order = lengths.argsort()
+        some = answers[torch.unique(torch.cat([order[:1], order[-2:]]))]  # several that are longer than a token
         check_length(self._model[0], prompt, int(lengths.max()))
         expected = self._score_apart(prompt, some)
         try:
             found = self._score_together(prompt, some)
             off = ((found - expected).abs() / expected.abs().clamp(min=1)).max().item()
-        except _FAULTS:  # a type that keeps its cache elsewhere
+        except FAULTS:  # a type that keeps its cache elsewhere
             off = float("inf")
         self.shares_prompt = off <= _TOLERANCE
 
@@ -165,37 +171,47 @@ def _score_rest(start: _Start, prompt: Mapping[str, torch.Tensor], answers: torc
 
 def _score_written(model: Any, prompt: Mapping[str, torch.Tensor], answer: torch.Tensor) -> torch.Tensor:
     """The log-likelihood of one answer, by `generate` that may write nothing else."""
-    from transformers import LogitsProcessor, LogitsProcessorList
-
-    numbers = iter(answer.tolist())
-
-    class _Only(LogitsProcessor):  # type: ignore[misc]
-        def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
-            allowed = torch.full_like(scores, -float("inf"))
-            allowed[:, next(numbers)] = 0
-            return allowed
-
-    written = model.generate(
-        **prompt,
-        max_new_tokens=len(answer),
-        do_sample=False,
-        num_beams=1,
-        eos_token_id=None,
-        logits_processor=LogitsProcessorList([_Only()]),
-        output_logits=True,
-        return_dict_in_generate=True,
-    )
-    steps = [logits[0].float().log_softmax(-1)[k] for logits, k in zip(written.logits, answer.tolist(), strict=True)]
+    numbers = answer.tolist()
+    left = iter(numbers)
+    if getattr(model.generation_config, "forced_bos_token_id", None) is not None:
+        prompt = _start_answer(model, prompt)
+    with _write_freely(model):
+        written = model.generate(
+            **prompt,
+            max_new_tokens=len(numbers),
+            do_sample=False,
+            num_beams=1,
+            prefix_allowed_tokens_fn=lambda batch, before: [next(left)],
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+    if written.sequences[0, -len(numbers) :].tolist() != numbers:
+        raise OochubError(
+            f"{type(model).__name__} cannot be made to write a given answer, so its likelihood is not known. Use the "
+            "mode generate."
+        )
+    steps = [logits[0].float().log_softmax(-1)[k] for logits, k in zip(written.logits, numbers, strict=True)]
     return torch.stack(steps).sum()
 
 
-def _take_row(inputs: Mapping[str, torch.Tensor], number: int, count: int) -> dict[str, torch.Tensor]:
-    """One row of a batch; patches of several images lie one after another, as many of each."""
-    row = {}
-    for name, each in inputs.items():
-        own = len(each) // count
-        row[name] = each[number * own : (number + 1) * own]
-    return row
+@contextmanager
+def _write_freely(model: Any) -> Iterator[None]:
+    """Takes away what else decides on the next token; as options of `generate`, some models would give them twice."""
+    own = model.generation_config
+    model.generation_config = copy.deepcopy(own)
+    for name in _DECIDES:
+        setattr(model.generation_config, name, None)
+    try:
+        yield
+    finally:
+        model.generation_config = own
+
+
+def list_rows(inputs: Mapping[str, torch.Tensor]) -> list[dict[str, torch.Tensor]]:
+    """The rows of a batch of `ImageQuestions`; patches of several images lie one after another, as many of each."""
+    count = len(inputs["answer_ids"])
+    parts = {name: each.split(len(each) // count) for name, each in inputs.items()}
+    return [{name: each[number] for name, each in parts.items()} for number in range(count)]
 
 
 def _select_prompt(row: Mapping[str, torch.Tensor], model: Any) -> dict[str, torch.Tensor]:
@@ -206,8 +222,18 @@ def _select_prompt(row: Mapping[str, torch.Tensor], model: Any) -> dict[str, tor
 
 def read_next_token(model: Any, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
     """The logits of the token after each prompt (b, vocabulary), for a batch of `ImageQuestions`."""
-    logits: torch.Tensor = model(**_select_prompt(inputs, model)).logits
-    return logits[:, -1]
+    prompts = [select_prompt(model, row) for row in list_rows(inputs)]
+    return torch.cat([model(**_start_answer(model, prompt)).logits[:, -1] for prompt in prompts])
+
+
+def _start_answer(model: Any, prompt: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The prompt, and for a decoder beside an encoder the tokens that its text starts with, if the prompt has none."""
+    if not model.config.is_encoder_decoder or "decoder_input_ids" in prompt:
+        return dict(prompt)
+    settings, first = model.generation_config, next(iter(prompt.values()))
+    start = settings.bos_token_id if settings.decoder_start_token_id is None else settings.decoder_start_token_id
+    starts = [number for number in (start, getattr(settings, "forced_bos_token_id", None)) if number is not None]
+    return {**prompt, "decoder_input_ids": torch.tensor([starts] * len(first), device=first.device)}
 
 
 def select_prompt(model: Any, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -228,7 +254,7 @@ def check_length(model: Any, prompt: Mapping[str, torch.Tensor], more: int) -> N
     """
     config = model.config.get_text_config()
     longest = next((n for name in ("max_position_embeddings", "n_positions") if (n := getattr(config, name, None))), 0)
-    length = prompt["input_ids"].shape[1] + more
+    length = sum(prompt[name].shape[1] for name in ("input_ids", "decoder_input_ids") if name in prompt) + more
     if longest and length > longest:
         raise OochubError(
             f"The prompt with the image and its answer has {length:,} tokens, but the model reads at most "

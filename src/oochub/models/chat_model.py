@@ -72,6 +72,7 @@ def open_chat_model(
         check(questions, inputs)
     inputs.ask = questions.ask
     rendered = inputs.processor.render(questions.prompt)
+    inputs.processor.check_reads_prompt()
     probe = inputs.probe()
     model, unexpected = source.open(CHAT_MODELS[0], inputs, logits=read_next_token, device=data.device)
     check_length(model, select_prompt(model, probe), more_tokens)

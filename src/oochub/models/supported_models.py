@@ -17,6 +17,7 @@ _AUTO_MODELS = (
     "AutoModelForSemanticSegmentation",
     "AutoModelForUniversalSegmentation",
     "AutoModelForInstanceSegmentation",
+    "AutoModelForImageTextToText",
 )
 _ENCODERS = "AutoModel"
 
@@ -35,7 +36,23 @@ _NOT_SERVED = {
 }
 """Why a mode does not serve a type although transformers has the class; a test holds each against what happens."""
 
-_NEEDS = {"timm_wrapper": ("timm", "torchvision"), "timm_backbone": ("timm", "torchvision")}
+_NOT_ASKED = {
+    "diffusion_gemma": "it writes many words at a time by diffusion",
+    "evolla": "it reads proteins",
+    "instructblipvideo": "it reads films",
+    "mistral4": "it reads no images",
+    "pi0": "it answers with the actions of a robot",
+    "shieldgemma2": "it is a classifier with the weights of ShieldGemma2ForImageClassification",
+    "udop": "it reads words and boxes that text recognition found",
+    "vision-encoder-decoder": "it reads no prompt",
+}
+"""The same for the modes that ask in words."""
+
+_BOTH = ("timm", "torchvision")
+_NEEDS = {
+    **dict.fromkeys(("timm_wrapper", "timm_backbone", "fast_vlm", "gemma3n", "perception_lm"), _BOTH),
+    **dict.fromkeys(("fuyu", "mistral3", "mistral_large4"), ("torchvision",)),
+}
 """Packages without which transformers does not open a type, whatever its image processor; of the extra `vision`."""
 
 
@@ -70,18 +87,28 @@ def list_supported_models() -> list[SupportedModel]:
 
 
 def _list_served(model_type: str, modes: list[str]) -> SupportedModel:
-    refused = {mode: _NOT_SERVED[mode, model_type] for mode in modes if (mode, model_type) in _NOT_SERVED}
-    served = tuple(mode for mode in modes if mode not in refused)
-    reasons = [f"{mode}: {why}" for mode, why in refused.items()]
+    refused: dict[str, list[str]] = {}
+    for mode in modes:
+        reason = _find_reason(mode, model_type)
+        if reason is not None:
+            refused.setdefault(reason, []).append(mode)
+    served = tuple(mode for mode in modes if _find_reason(mode, model_type) is None)
+    reasons = [f"{', '.join(several)}: {why}" for why, several in refused.items()]
     lacking = [name for name in _NEEDS.get(model_type, ()) if find_spec(name) is None]
-    if served and _needs_torchvision(model_type):
-        lacking = ["torchvision"]
+    if "torchvision" not in lacking and _needs_torchvision(model_type):
+        lacking.append("torchvision")
     if not modes:
         reasons.append("no mode answers with its output")
     elif served and lacking:
         served = ()
         reasons.append(f"it needs {' and '.join(lacking)}: pip install 'oochub[vision]'")
     return SupportedModel(model_type=model_type, modes=served, reason="; ".join(reasons))
+
+
+def _find_reason(mode: str, model_type: str) -> str | None:
+    """Why a mode that is made for models of its class does not serve a type; None if it does."""
+    asks = "AutoModelForImageTextToText" in catalog.get("mode", mode).auto_models
+    return _NOT_ASKED.get(model_type) if asks else _NOT_SERVED.get((mode, model_type))
 
 
 def _needs_torchvision(model_type: str) -> bool:
@@ -130,7 +157,7 @@ def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -
     served: set[str] = set()
     for name in among:
         mapping: Any = getattr(transformers, name)._model_mapping
-        served |= {kind.model_type for kind in mapping if (mode, kind.model_type) not in _NOT_SERVED}
+        served |= {kind.model_type for kind in mapping if _find_reason(mode, kind.model_type) is None}
         if type(source.config) in mapping:
             classes = mapping[type(source.config)]
             classes = classes if isinstance(classes, tuple) else (classes,)

@@ -1,7 +1,7 @@
 """What a model writes as its answer, and the class that it names; an answer that names none or several is none."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError
-from oochub.models.answer_scores import select_prompt
+from oochub.models.answer_scores import FAULTS, list_rows, select_prompt
 from oochub.models.match_classes import ImagenetOutputs, list_class_words
 from oochub.records.question_options import name_options
 
@@ -127,6 +127,15 @@ class WrittenAnswers(nn.Module):  # type: ignore[misc]
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
         """The tokens of a batch, as numbers."""
+        rows = list_rows(inputs)
+        try:
+            return ImageClassifierOutput(logits=self._write(inputs))
+        except FAULTS:  # a type that reads one image at a time
+            if len(rows) == 1:
+                raise
+        return ImageClassifierOutput(logits=torch.cat([self._write(row) for row in rows]))
+
+    def _write(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         model = self._model[0]
         prompt = select_prompt(model, inputs)
         written = model.generate(
@@ -151,6 +160,4 @@ class WrittenAnswers(nn.Module):  # type: ignore[misc]
         is_end = torch.isin(numbers, torch.tensor(several, dtype=numbers.dtype, device=numbers.device))
         after = is_end.cumsum(1) > 0
         filled = numbers.masked_fill(after, -1).float()
-        return ImageClassifierOutput(
-            logits=torch.nn.functional.pad(filled, (0, self._most - filled.shape[1]), value=-1)
-        )
+        return torch.nn.functional.pad(filled, (0, self._most - filled.shape[1]), value=-1)

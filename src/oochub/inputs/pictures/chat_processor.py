@@ -61,7 +61,7 @@ class ChatProcessor:
             OochubError: A chat template that fails, or that has no place for the image.
         """
         if not self.has_template:
-            return prompt
+            return self._image_token + prompt
         text = self._fill_template([{"type": "image"}, {"type": "text", "text": prompt}])
         if prompt.strip() not in text:
             raise OochubError(
@@ -105,17 +105,34 @@ class ChatProcessor:
         import torch
 
         try:
-            made = self.processor(images=image, text=self._image_token + text, return_tensors="pt")
-        except (ValueError, TypeError, KeyError, IndexError) as error:
+            made = self.processor(images=image, text=text, return_tensors="pt")
+            if "image_grid_thw" in made and "mm_token_type_ids" not in made:  # needed, yet not given by every processor
+                kinds = self.processor.create_mm_token_type_ids(made["input_ids"].tolist())
+                made["mm_token_type_ids"] = torch.tensor(kinds)
+        except (ValueError, TypeError, KeyError, IndexError, ImportError) as error:
             raise OochubError(
                 f"The processor of the model cannot read an image with the prompt {text[:100]!r}: "
-                f"{str(error).rstrip('.')}. Check its chat template and its image token."
+                f"{' '.join(str(error).split())[:300].rstrip('.')}. Check its chat template and its image token."
             ) from error
         return {k: v for k, v in made.items() if isinstance(v, torch.Tensor) and k not in _NOT_INPUTS}
 
+    def check_reads_prompt(self) -> None:
+        """Checks that what the model is called with depends on the prompt.
+
+        Raises:
+            OochubError: It does not, as for models that only write what an image shows.
+        """
+        image = Image.new("RGB", (32, 32))
+        one, other = (self(image, self.render(prompt)) for prompt in ("A cat?", "Two dogs?"))
+        if all(name in other and values.equal(other[name]) for name, values in one.items()):
+            raise OochubError(
+                f"The {type(self.processor).__name__} of the model leaves out the prompt, so the model cannot be "
+                "asked. Use a model that reads an image and a prompt."
+            )
+
     @cached_property
     def _image_token(self) -> str:
-        """What stands before a prompt without a template, if the processor then adds the same by itself (PaliGemma)."""
+        """What stands before a prompt without a template: if the processor adds it (PaliGemma), or fails without it."""
         token = getattr(self.processor, "image_token", None)
         if self.has_template or not isinstance(token, str):
             return ""
@@ -123,15 +140,17 @@ class ChatProcessor:
 
         image, level = Image.new("RGB", (32, 32)), logging.get_verbosity()
         logging.set_verbosity_error()  # it advises to write the token
+        made = []
         try:
-            plain, explicit = (
-                np.asarray(self.processor(images=image, text=text)["input_ids"]).tolist() for text in ("a", f"{token}a")
-            )
-        except (ValueError, TypeError, KeyError, IndexError):
-            return ""
+            for text in ("a", f"{token}a"):
+                try:
+                    made.append(np.asarray(self.processor(images=image, text=text)["input_ids"]).tolist())
+                except (ValueError, TypeError, KeyError, IndexError):
+                    made.append(None)
         finally:
             logging.set_verbosity(level)
-        return token if plain == explicit else ""
+        plain, explicit = made
+        return token if explicit is not None and plain in (None, explicit) else ""
 
     def to_json_string(self) -> str:
         """What the inputs depend on: both processors, and a digest of the template."""
@@ -188,18 +207,37 @@ def _find_class_name(place: str) -> str | None:
     return None if name is None else str(name[0] if isinstance(name, tuple) else name)
 
 
+class _NoVideos:
+    """Stands for a video processor; all of its settings are None."""
+
+    def __getattr__(self, name: str) -> None:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+
 def _leave_out_videos(kind: Any) -> Any:
     """The processor class without its video processor, whose backend many environments lack."""
+    from transformers import ProcessorMixin
+
     every = kind.get_attributes()
     kept = [name for name in every if "video" not in name]
-    if kept == every or every[: len(kept)] != kept:
+    if kept == every:
         return kind
 
-    @classmethod  # type: ignore[misc]
-    def load(cls: Any, *args: object, **options: object) -> list[object]:
-        loaded: list[object] = super(made, cls)._get_arguments_from_pretrained(*args, **options)
-        return loaded + [None] * (len(every) - len(kept))
+    class _WithoutVideos(ProcessorMixin):  # type: ignore[misc]
+        def __init__(self, *args: object, **options: object) -> None:
+            given = {**dict(zip(every, args, strict=False)), **options}
+            super().__init__(**{name: value for name, value in given.items() if name in kept or name not in every})
 
-    own = {"get_attributes": staticmethod(lambda: list(kept)), "_get_arguments_from_pretrained": load}
-    made: Any = type(kind.__name__, (kind,), {**own, "__module__": kind.__module__})
+        @classmethod
+        def get_attributes(cls) -> list[str]:
+            return list(kept)
+
+        @classmethod
+        def _get_arguments_from_pretrained(cls, *args: object, **options: object) -> list[object]:
+            loaded = iter(super()._get_arguments_from_pretrained(*args, **options))
+            return [next(loaded) if name in kept else None for name in every]
+
+    absent = {name: _NoVideos() for name in every if name not in kept}
+    made: Any = type(kind.__name__, (kind, _WithoutVideos), {"__module__": kind.__module__, **absent})
     return made
