@@ -6,7 +6,7 @@ perturbed input of ODIN is a small step that makes the model surer of what it sa
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -15,9 +15,6 @@ from oochub.errors import OochubError, choose_wording
 from oochub.input import InputBatch
 from oochub.records.metadata import VECTORS, OdinSettings
 from oochub.settings.prediction_settings import ODIN_TEMPERATURE
-
-if TYPE_CHECKING:
-    from oochub.models.feature_reader import FeatureReader
 
 
 class Perturbation:
@@ -218,6 +215,29 @@ def _check_head(head: Head, calls: Calls, logits: torch.Tensor) -> Head:
     return head
 
 
+class FeatureReader:
+    """Reads the features (n, d) of a batch.
+
+    Attributes:
+        layers: Layers whose calls are recorded while the network runs.
+        head: The last layer of the network, if the features are its input.
+        details: What predictions say of features that are not the input of the head.
+    """
+
+    layers: tuple[nn.Module, ...] = ()
+    head: Head | None = None
+    details: Mapping[str, str] = {}
+
+    def __call__(self, calls: Calls, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Float (n, d).
+
+        Args:
+            calls: What went into the layers, and what came out.
+            inputs: What the network was called with.
+        """
+        raise NotImplementedError
+
+
 class Extraction:
     """Runs a model on batches and gives the columns that are stored of each.
 
@@ -230,7 +250,7 @@ class Extraction:
     """
 
     def __init__(
-        self, network: Any, *, features: "FeatureReader | None" = None, perturbation: Perturbation | None = None
+        self, network: Any, *, features: FeatureReader | None = None, perturbation: Perturbation | None = None
     ) -> None:
         self._network, self._features, self._perturbation = network, features, perturbation
 

@@ -9,31 +9,8 @@ from torch import nn
 from oochub.errors import OochubError, choose_wording, did_you_mean
 from oochub.inputs.pictures.image_transform import digest_code
 from oochub.models.callable_model import CallableModel, digest_module
-from oochub.models.extraction import Calls, Head, take_features
+from oochub.models.extraction import Calls, FeatureReader, Head, take_features
 from oochub.models.mode import Mode
-
-
-class FeatureReader:
-    """Reads the features (n, d) of a batch.
-
-    Attributes:
-        layers: Layers whose calls are recorded while the network runs.
-        head: The last layer of the network, if the features are its input.
-        details: What predictions say of features that are not the input of the head.
-    """
-
-    layers: tuple[nn.Module, ...] = ()
-    head: Head | None = None
-    details: Mapping[str, str] = {}
-
-    def __call__(self, calls: Calls, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-        """Float (n, d).
-
-        Args:
-            calls: What went into the layers, and what came out.
-            inputs: What the network was called with.
-        """
-        raise NotImplementedError
 
 
 class HeadFeatures(FeatureReader):

@@ -25,8 +25,7 @@ from torch import nn
 
 from oochub.errors import OochubError, OochubWarning, choose_wording, list_causes
 from oochub.models.callable_model import digest_module
-from oochub.models.extraction import Calls, Head, record_calls, take_features
-from oochub.models.feature_reader import FeatureReader
+from oochub.models.extraction import Calls, FeatureReader, Head, record_calls, take_features
 from oochub.models.onnx_file import open_session
 from oochub.settings.prediction_settings import PredictionSettings, list_runtimes
 from oochub.stats.logits import logit_difference

@@ -23,8 +23,8 @@ from torch import nn
 from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow, Input, InputBatch
 from oochub.models.acceleration import DTYPES, Autocast, Compiled
-from oochub.models.extraction import Extraction, Perturbation
-from oochub.models.feature_reader import FeatureReader, choose_features
+from oochub.models.extraction import Extraction, FeatureReader, Perturbation
+from oochub.models.feature_reader import choose_features
 from oochub.models.mode import Mode
 from oochub.models.runtime import RuntimeFeatures, open_runtime
 from oochub.output import Output
