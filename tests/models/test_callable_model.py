@@ -127,6 +127,7 @@ def test_zoom_and_odin_take_a_module(net, data):
     assert np.stack(made.column("odin_logits")).shape == (21, 3)
 
 
+@pytest.mark.slow
 def test_the_background_probe_takes_a_module(tmp_path):
     """On images with masks beside them."""
     from oochub.builders.toy_worlds.toy_spawrious import toy_spawrious
@@ -288,6 +289,7 @@ def test_features_of_a_model_of_transformers(data, tmp_path):
     assert np.abs(np.stack(made.column("features"))[0] - pooled.flatten().numpy()).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_features_are_part_of_what_names_predictions(net, data):
     """Planted faults: the function left out of the key; the weights that it uses."""
 

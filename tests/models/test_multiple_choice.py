@@ -129,6 +129,7 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_what_is_asked(folder: Any) -> None:
     """Presence is asked as yes or no; words and prompts may be given; options turn with the row's id."""
     where = str(folder("llava"))
@@ -272,6 +273,7 @@ def test_rows_of_another_kind(folder: Any) -> None:
         oochub.predict(str(folder("llava")), numbers, mode="multiple_choice")
 
 
+@pytest.mark.slow
 def test_cached_and_by_the_command_line(folder: Any, tmp_path: Path, monkeypatch: Any) -> None:
     """The second run opens no model; another prompt is another prediction; --prompt is the same option."""
     where, some = str(folder("llava")), rows()
@@ -294,6 +296,7 @@ def test_cached_and_by_the_command_line(folder: Any, tmp_path: Path, monkeypatch
     assert oochub.Predictions.load(out).metadata.prompt == "<|user|><image>Which animal?<|assistant|>"
 
 
+@pytest.mark.slow
 def test_rows_that_ask_their_own_question(folder: Any) -> None:
     """The letter of each option, in an order that turns by the row's id; the options may differ in number."""
     options = [["a cow", "a camel"], ["yes", "no", "maybe"], ["red", "blue"], ["yes", "no", "maybe"], ["1", "2"]]

@@ -163,6 +163,7 @@ def shifted(monkeypatch, share):
     monkeypatch.setattr(runtime, "_OPEN", {**runtime._OPEN, "onnxruntime": off})
 
 
+@pytest.mark.slow
 def test_other_logits_are_refused_beyond_a_share_of_their_range(model, data, monkeypatch):
     """1e-4 of it. Planted fault: a larger share."""
     shifted(monkeypatch, 2e-4)
@@ -257,6 +258,7 @@ class Branches(nn.Module):
         return values if values.sum() > 0 else values * 2
 
 
+@pytest.mark.slow
 def test_what_cannot_be_exported_is_said_in_one_line(data, capfd):
     """Before the rows; with auto it stays in torch, which is said. Nothing else is printed."""
     given = {"class_names": ["LABEL_0", "LABEL_1"], "transform": lambda image: torch.rand(3, 4, 4)}

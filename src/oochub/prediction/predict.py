@@ -10,6 +10,7 @@ import datasets
 import torch
 
 from oochub.errors import OochubError, choose_wording
+from oochub.input import check_changes, find_input_kinds
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
 from oochub.models.cache_key import cache_key
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
@@ -215,15 +216,17 @@ def predict_splits(
         )
     source = ModelSource(wrap_callable(model, how, asked))
     settings = how.of_mode
+    changes = {"odin": asked.odin, "zoom": asked.zoom, "skip_broken": asked.skip_broken or None}
+    kinds = find_input_kinds(some)
+    if len(kinds) == 1:  # said before the model is looked for
+        check_changes(kinds[0], **changes)
     chosen = choose_mode(source, how.mode, settings, some)
     inputs = source.inputs(
         some,
         kind=chosen.reads,
         processor=how.image_processor if how.processor is None else how.processor,
         preprocessing=asked.preprocessing,
-        odin=asked.odin,
-        zoom=asked.zoom,
-        skip_broken=asked.skip_broken or None,
+        **changes,
     )
     inputs.num_workers = asked.num_workers
     _check_one_pass(chosen, asked)

@@ -127,6 +127,8 @@ def load_tensors(file: Path | str, *, entry: str = _ENTRY, in_memory: float = ma
             metadata = opened.metadata() or {}
             large = {name: array for name, array in _map_arrays(path) if array.nbytes > in_memory}
             arrays = {name: large[name] if name in large else opened.get_tensor(name) for name in opened.keys()}
+        if strange := {str(array.dtype) for array in arrays.values() if array.dtype.kind not in "biufc"}:
+            raise TypeError(f"numpy has no {', '.join(strange)}")  # but where ml_dtypes is imported, it reads it
     except (OSError, SafetensorError, TypeError, ValueError) as error:  # TypeError: a type that numpy does not know
         raise OochubError(f"{path} is not a whole safetensors file ({error}). Make it again.") from error
     if not metadata.keys() - {"format"}:  # of an earlier version, or of somebody else
