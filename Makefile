@@ -20,7 +20,8 @@ NO_TORCH := $(filter-out $(OF_WORDS) tests/builders/test_plugin_benchmark.py tes
   $(wildcard tests/builders/*.py)) tests/outputs tests/stats/test_statistics.py tests/stats/test_ranking.py \
   tests/storage/test_parquet_file.py tests/storage/test_picture_file.py tests/storage/test_reading.py \
   tests/test_registration.py
-WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py) \
+WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py \
+  test_more_chat_models.py) \
   tests/docs/test_model_types.py
 CANARY := tests/test_registration.py tests/data/test_load.py tests/eval_modules/test_metric_modules.py
 export OMP_NUM_THREADS ?= 2

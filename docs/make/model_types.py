@@ -13,12 +13,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import bare_answers
+import more_chat_models
 import numpy as np
+import tiny_chat_models
 import tiny_classifiers
 import tiny_detectors
 import tiny_encoders
 import tiny_zero_shot
 import torch
+import torchvision_chat_models
 import transformers
 from datasets import ClassLabel, Dataset, Features, Image
 from input_rows import encoded, photograph
@@ -135,6 +139,21 @@ def measure_linear_probe(name: str, folder: Path) -> float:
         return _difference(encoder(pixel_values=pixels).numpy(), own)
 
 
+def measure_multiple_choice(name: str, folder: Path) -> float:
+    """Log-likelihoods of answers against a pass over prompt and answer; an error if `generate` writes another text."""
+    if name in OF_WORDS:
+        tiny_chat_models.chat_model(folder, OF_WORDS[name])
+    else:
+        types = {**more_chat_models.MORE, **torchvision_chat_models.TORCHVISION}
+        more_chat_models.more_chat_model(folder, name, types[name])
+    found = bare_answers.compare(folder)
+    if not found.writes_the_same:
+        raise ValueError(f"{name} writes another text than transformers alone")
+    return found.difference
+
+
+OF_WORDS = {{"blip_2": "blip-2", "kosmos2_5": "kosmos-2.5"}.get(kind, kind): kind for kind in tiny_chat_models.KINDS}
+"""Types that answer in words, with the name of their tiny model."""
 MEASURES: Mapping[str, tuple[Callable[[str, Path], float], tuple[str, ...]]] = {
     "head": (measure_head, (*tiny_classifiers.TINY, *OF_VISION)),
     "zero_shot": (measure_zero_shot, tiny_zero_shot.TYPES),
@@ -143,12 +162,16 @@ MEASURES: Mapping[str, tuple[Callable[[str, Path], float], tuple[str, ...]]] = {
         (*tiny_detectors.DETECTORS, *tiny_detectors.MASK_MODELS, *tiny_detectors.SEGMENTERS),
     ),
     "linear_probe": (measure_linear_probe, tuple(tiny_encoders.TINY_ENCODERS)),
+    "multiple_choice": (
+        measure_multiple_choice,
+        (*OF_WORDS, *more_chat_models.MORE, *torchvision_chat_models.TORCHVISION),
+    ),
 }
 """What compares a mode, and the types of which there is a tiny model."""
 
 
 def measure(mode: str, name: str) -> float:
-    """The largest difference of a type, as a share of the range of the answers of a bare pass, at least 1."""
+    """The largest difference of a type: in nats for words, else as a share of the range of a bare pass, at least 1."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return MEASURES[mode][0](name, Path(folder) / "model")
@@ -170,10 +193,14 @@ def measure_all() -> dict[str, Any]:
 def page(numbers: Mapping[str, Any]) -> str:
     """The text of docs/model_types.md."""
     types = numbers["types"]
-    served = {name: each for name, each in types.items() if each["modes"]}
-    largest = {name: max(each["differences"].values()) for name, each in served.items() if each["differences"]}
+    words = {name: each for name, each in types.items() if _is_about(each, _ASKING)}
+    images = {name: each for name, each in types.items() if name not in words or _is_about(each, _OTHERS)}
+    served = {name: each for name, each in images.items() if {*each["modes"]} & {*_OTHERS}}
+    largest = {name: max(own) for name, each in served.items() if (own := _differences(each, _OTHERS))}
+    asked = {name: each for name, each in words.items() if "multiple_choice" in each["modes"]}
+    nats = {name: each["differences"]["multiple_choice"] for name, each in asked.items()}
     texts = (
-        f"transformers {numbers['transformers']} has {len(types)} types of image models besides those that answer in "
+        f"transformers {numbers['transformers']} has {len(images)} types of image models besides those that answer in "
         f"words. With the extra `vision` (timm and torchvision) oochub serves {len(served)} of them; `oochub show "
         "models` says what the packages that you have installed serve. The largest difference to a bare forward pass "
         "is that of a tiny model with random weights, image by image, in float32, as a share of the range of its "
@@ -190,10 +217,45 @@ def page(numbers: Mapping[str, Any]) -> str:
     ]
     for name, each in served.items():
         difference = f"{largest[name]:.1e}" if name in largest else "–"
-        lines.append(f"| `{name}` | {', '.join(each['modes'])} | {difference} | {each['reason']} |")
-    lines += ["", "Not served:", "", "| `model_type` | why |", "|---|---|"]
-    lines += [f"| `{name}` | {each['reason']} |" for name, each in types.items() if not each["modes"]]
+        modes = ", ".join(mode for mode in each["modes"] if mode in _OTHERS)
+        lines.append(f"| `{name}` | {modes} | {difference} | {each['reason']} |")
+    lines += ["", "Not served:", "", *_list_reasons(images, served), "", "## Models that answer in words", ""]
+    text = (
+        f"transformers has {len(words)} types that read an image with a prompt (`AutoModelForImageTextToText`). With "
+        f"the extra `vision` oochub serves {len(asked)} of them, each by `multiple_choice` and `generate`. The largest "
+        "difference is between the log-likelihoods, in nats, of answers of 1, 3 and 9 tokens by `multiple_choice` and "
+        "by one bare pass over prompt and answer, for tiny models with random weights, three images of two shapes, in "
+        f"batches of 1 and 3, in float32; it is {max(nats.values()):.1e} at most. What `generate` writes is the text "
+        "that `generate` of transformers writes, for each of these types."
+    )
+    lines += [
+        *textwrap.wrap(text, 120, break_on_hyphens=False),
+        "",
+        "| `model_type` | largest difference |",
+        "|---|---|",
+    ]
+    lines += [f"| `{name}` | {nats[name]:.1e} |" for name in asked]
+    lines += ["", "Not asked:", "", *_list_reasons(words, asked)]
     return "\n".join(lines) + "\n"
+
+
+_ASKING = ("generate", "multiple_choice")
+_OTHERS = ("head", "linear_probe", "presence", "zero_shot")
+
+
+def _is_about(each: Mapping[str, Any], modes: tuple[str, ...]) -> bool:
+    """Whether a type is served by one of the modes, or its reason names one."""
+    named = {mode for part in each["reason"].split("; ") for mode in part.partition(": ")[0].split(", ")}
+    return bool(({*each["modes"]} | named) & {*modes})
+
+
+def _differences(each: Mapping[str, Any], modes: tuple[str, ...]) -> list[float]:
+    return [value for mode, value in each["differences"].items() if mode in modes]
+
+
+def _list_reasons(types: Mapping[str, Any], served: Mapping[str, Any]) -> list[str]:
+    rows = [f"| `{name}` | {each['reason']} |" for name, each in types.items() if name not in served]
+    return ["| `model_type` | why |", "|---|---|", *rows]
 
 
 def _difference(ours: Any, own: Any) -> float:

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 import transformers
 from PIL import Image
+from tiny_chat_models import WORDS, images, rows
 
+import oochub
 from oochub.inputs.pictures.chat_processor import load_chat_processor
 
 _LEFT_OUT = ("labels", "width", "height")
@@ -15,12 +18,43 @@ _KINDS_OF_TOKENS = ("token_type_ids", "mm_token_type_ids", "moe_mm_token_type_id
 _MASKS_OF_IMAGES = ("image_attention_mask", "cross_attention_mask")
 
 
+class Compared(NamedTuple):
+    """How a folder answers beside transformers alone, for three images, in batches of 1 and 3.
+
+    Attributes:
+        difference: The largest between two log-likelihoods of an answer, in nats.
+        spread: By how much they differ from image to image.
+        writes_the_same: Whether `generate` gives the same text.
+        passes: How often the image is read.
+    """
+
+    difference: float
+    spread: float
+    writes_the_same: bool
+    passes: str
+
+
+def compare(folder: Path) -> Compared:
+    """Both modes, with the classes of `tiny_chat_models`."""
+    some, found, same, expected, passes = rows(count=3), [], [], np.zeros(0), ""
+    for size in (1, 3):
+        options: Any = {"batch_size": size, "cache": False, "images": False}
+        scores = oochub.predict(str(folder), some, mode="multiple_choice", **options)
+        text, passes = str(scores.metadata.prompt), str(scores.metadata.provenance["image_passes"])
+        found.append(np.stack(scores.rows.column("logits").to_pylist()))
+        wrote = oochub.predict(str(folder), some, mode="generate", max_new_tokens=4, **options)
+        same.append(wrote.rows.column("answer").to_pylist() == list(list_written(folder, text, 4, images(3))))
+    expected = np.array([bare_scores(folder, text, WORDS, image) for image in images(3)])
+    difference = max(float(np.abs(each - expected).max()) for each in found)
+    return Compared(difference, float(np.ptp(expected, axis=0).max()), all(same), passes)
+
+
 def open_bare(folder: Path) -> tuple[Any, Any]:
     """The model of a folder and its processor, without the video processor where its backend is absent."""
     model = transformers.AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
     try:
         processor = transformers.AutoProcessor.from_pretrained(folder)
-    except (ImportError, RecursionError):
+    except (ImportError, RecursionError, ValueError):
         processor = load_chat_processor(str(folder)).processor
     return model, processor
 
@@ -28,7 +62,8 @@ def open_bare(folder: Path) -> tuple[Any, Any]:
 def make_inputs(processor: Any, text: str, image: Image.Image) -> dict[str, torch.Tensor]:
     """What a processor makes of an image and a text, without what a model does not take."""
     made = processor(images=image, text=text, return_tensors="pt")
-    return {k: v for k, v in made.items() if isinstance(v, torch.Tensor) and k not in _LEFT_OUT}
+    tensors = {k: v for k, v in made.items() if isinstance(v, torch.Tensor) and k not in _LEFT_OUT}
+    return {k: v.float() if v.is_floating_point() else v for k, v in tensors.items()}
 
 
 def bare_scores(folder: Path, text: str, answers: tuple[str, ...], image: Image.Image) -> list[float]:
@@ -57,11 +92,12 @@ def bare_scores(folder: Path, text: str, answers: tuple[str, ...], image: Image.
     sums = []
     for answer in answers:
         numbers = processor.tokenizer(answer, add_special_tokens=False)["input_ids"]
-        steps = range(len(numbers)) if kind == "glm5_next" else [len(numbers)]  # its last place is not causal
+        by_step = kind == "glm5_next"  # its last place is not causal
+        steps = range(len(numbers)) if by_step else [len(numbers)]
         with torch.inference_mode():
             passes = [model(**_append(prompt, place, numbers[:end], kind), use_cache=False).logits[0] for end in steps]
-        rows = passes[0][-len(numbers) - 1 :] if len(steps) == 1 else torch.stack([each[-1] for each in passes])
-        scores = rows.log_softmax(-1)
+        logits = torch.stack([each[-1] for each in passes]) if by_step else passes[0][-len(numbers) - 1 :]
+        scores = logits.log_softmax(-1)
         sums.append(sum(scores[step, number].item() for step, number in enumerate(numbers)))
     return sums
 

@@ -16,7 +16,7 @@ from transformers.models.auto.processing_auto import PROCESSOR_MAPPING_NAMES
 
 @dataclass(frozen=True)
 class More:
-    """How a type differs from what all have in common.
+    """How a type differs from the others.
 
     Attributes:
         image: What the chat template writes for an image; None for a model without a template.
@@ -481,13 +481,14 @@ def more_chat_model(folder: Path, kind: str, more: More | None = None) -> Path:
     draw_weights(model)
     with torch.no_grad():
         for name, weight in model.named_parameters():  # what lets an image in may be shut
-            if re.search(r"gate$|alpha_\w+$", name) and not weight.any():
+            if re.search(r"gate$|alpha_\w+$|gamma$", name) and weight.abs().max() < 1e-3:
                 weight.fill_(1)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     if "qformer_config" in config.to_dict():
         tokenizer.save_pretrained(folder / "qformer_tokenizer")
-    images = more.image_processor or IMAGE_PROCESSOR_MAPPING_NAMES[kind]["pil"]
+    backends = IMAGE_PROCESSOR_MAPPING_NAMES.get(kind, {})
+    images = more.image_processor or backends.get("pil") or backends["torchvision"]
     made = getattr(hf, images)(**more.images).to_dict()
     if more.audio:
         made["feature_extractor_type"] = more.audio

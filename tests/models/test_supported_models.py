@@ -17,6 +17,7 @@ from tiny_chat_models import KINDS, byte_tokenizer, rows
 from tiny_classifiers import TINY
 from tiny_encoders import tiny_encoder
 from tiny_zero_shot import TYPES, processor
+from torchvision_chat_models import TORCHVISION
 from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
 from transformers.utils import is_torchvision_available
 
@@ -114,6 +115,8 @@ NOT_ASKED = {
 }
 """Type by type: its processor, and what is said if it is asked in words."""
 ASKED = {{"blip_2": "blip-2", "kosmos2_5": "kosmos-2.5"}.get(kind, kind) for kind in KINDS} | {*MORE}
+if is_torchvision_available():
+    ASKED |= {*TORCHVISION}
 """The types that test_multiple_choice.py, test_generate.py and test_more_chat_models.py run."""
 
 
@@ -123,10 +126,9 @@ def test_what_is_asked_is_tried(mode: str) -> None:
     types = {each.model_type: each for each in list_supported_models()}
     every = transformers.AutoModelForImageTextToText._model_mapping._model_mapping
     served = {name for name in every if mode in types[name].modes}
-    if not is_torchvision_available():
-        assert served == ASKED
-    assert served >= ASKED and all(types[name].reason for name in set(every) - served)
-    assert {name for name in every if refuses(types[name], mode)} == {*NOT_ASKED, "diffusion_gemma", "pi0"}
+    assert served == ASKED and all(types[name].reason for name in set(every) - served)
+    untried = {"diffusion_gemma", "fuyu", "gemma3n", "nemotron_h_omni", "pi0", "pp_formulanet", "unlimited_ocr"}
+    assert {name for name in every if refuses(types[name], mode)} == {*NOT_ASKED, *untried}
 
 
 @pytest.mark.parametrize("model_type", NOT_ASKED)

@@ -114,7 +114,8 @@ class ChatProcessor:
                 f"The processor of the model cannot read an image with the prompt {text[:100]!r}: "
                 f"{' '.join(str(error).split())[:300].rstrip('.')}. Check its chat template and its image token."
             ) from error
-        return {k: v for k, v in made.items() if isinstance(v, torch.Tensor) and k not in _NOT_INPUTS}
+        tensors = {k: v for k, v in made.items() if isinstance(v, torch.Tensor) and k not in _NOT_INPUTS}
+        return {k: v.float() if v.is_floating_point() else v for k, v in tensors.items()}
 
     def check_reads_prompt(self) -> None:
         """Checks that what the model is called with depends on the prompt.
