@@ -1,4 +1,4 @@
-"""Label maps, prompts and templates with one thing wrong: refused in words, or every class stays answered."""
+"""Label maps, prompts, templates, names of outputs, one thing wrong: refused, or every class stays answered."""
 
 import json
 from collections.abc import Callable
@@ -12,6 +12,8 @@ from mutations import json_cases, json_text_cases, place_cases, text_cases
 from oochub.models.dual_encoder import read_prompts, read_templates, write_prompts
 from oochub.models.label_map import read_label_map
 from oochub.models.match_classes import match_classes
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.option import list_options
 
 _MODEL = ["tabby", "Siamese", "beagle", "pug", "goldfish"]
 _CLASSES = ["cat", "dog"]
@@ -40,6 +42,14 @@ def _templates(folder: Path, out: Path) -> Used:
     return Used(numbers=list(read_templates(str(folder / "templates.txt"), what="templates")))
 
 
+def _outputs(folder: Path, out: Path) -> Used:
+    """The names of the outputs, which must be those of the data."""
+    parse = list_options(ModelSettings)["class_names"].parse
+    assert parse is not None
+    found = match_classes(list(parse(str(folder / "names.txt"), "--class-names")), _MODEL)
+    return Used(numbers=[list(several) for several in found.outputs])
+
+
 def _writes(file: str, content: Any) -> Callable[[Path], Any]:
     text = content if isinstance(content, str) else json.dumps(content)
     return lambda folder: (folder / file).write_text(text, "utf-8")
@@ -51,6 +61,9 @@ CSV_MAP = Format(name="label map, CSV", make=_writes("map.csv", LINES), use=_lab
 PROMPTS = Format(name="prompts", make=_writes("prompts.json", _TEXTS), use=_texts, names=_NAMES)
 TEMPLATES = Format(
     name="templates", make=_writes("templates.txt", "a photo of a {}.\na {}.\n"), use=_templates, names=_NAMES
+)
+OUTPUTS = Format(
+    name="names of outputs", make=_writes("names.txt", "\n".join(_MODEL) + "\n"), use=_outputs, names=_NAMES
 )
 
 
@@ -76,6 +89,25 @@ CSV_MAPS = [
         )
     ),
 ]
+OUTPUT_CASES = [
+    *text_cases("names.txt", blank=frozenset({REFUSED}), bom=frozenset({SAME})),
+    *place_cases("names.txt"),
+    *(
+        Case(name=f"names.txt {word}", mutate=_writes("names.txt", content))
+        for word, content in {
+            "with a name twice": "\n".join([*_MODEL, "pug"]),
+            "without a name": "\n".join(_MODEL[1:]),
+            "with a name of 10,000 letters": "\n".join([*_MODEL[1:], "t" * 10_000]),
+            "with a null character": "\n".join([*_MODEL[1:], "tab\0by"]),
+            "in one line": ",".join(_MODEL),
+        }.items()
+    ),
+    Case(
+        name="names.txt with a million names more",
+        mutate=_writes("names.txt", "\n".join([*_MODEL, *map(str, range(10**6))])),
+        expect=frozenset({SAME, REFUSED}),
+    ),
+]
 PROMPT_CASES = [
     *json_cases("prompts.json", _TEXTS, _of_texts),
     *json_text_cases("prompts.json"),
@@ -94,7 +126,15 @@ CASES = [
     *((CSV_MAP, case) for case in CSV_MAPS),
     *((PROMPTS, case) for case in PROMPT_CASES),
     *((TEMPLATES, case) for case in TEMPLATE_CASES),
+    *((OUTPUTS, case) for case in OUTPUT_CASES),
 ]
+
+
+@pytest.mark.parametrize("typed", ["cat,dog", ",".join(f"class {k}" for k in range(2_000)), "c" * 10_000])
+def test_names_are_typed_or_read_from_a_file(typed):
+    """Planted fault: a list that is too long for the name of a file."""
+    parse = list_options(ModelSettings)["class_names"].parse
+    assert parse is not None and parse(typed, "--class-names") == tuple(typed.split(","))
 
 
 @pytest.mark.campaign

@@ -163,7 +163,8 @@ def _list_caches(kind: str | None = None) -> list[_Cache]:
         OochubError: An unknown kind.
 
     >>> list(dict.fromkeys(cache.kind for cache in _list_caches()))
-    ['predictions', 'features', 'pixels', 'embeddings', 'contexts', 'checks', 'pushes', 'shards', 'compiled', 'builds']
+    ['predictions', 'features', 'pixels', 'embeddings', 'contexts', 'checks', 'pushes', 'shards', 'compiled', \
+'runtimes', 'builds']
     """
     if kind is not None and kind not in _WHAT:
         raise unknown_name("cache", kind, _WHAT)

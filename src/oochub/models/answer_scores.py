@@ -97,7 +97,10 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
         prompt = _select_prompt(row, model)
         check_length(model, prompt, int((answers >= 0).sum(1).max()))
         score = self._score_together if self.shares_prompt else self._score_apart
-        scores = score(prompt, answers)
+        try:
+            scores = score(prompt, answers)
+        except (ValueError, LookupError) as error:
+            raise refuse_image(error) from error
         if self._calibrate == "blank":
             blank = {name.removeprefix(_BLANK): each for name, each in row.items() if name.startswith(_BLANK)}
             key = b"".join(each.cpu().numpy().tobytes() for each in (*blank.values(), answers))
@@ -122,6 +125,15 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
     def _score_apart(self, prompt: Mapping[str, torch.Tensor], answers: torch.Tensor) -> torch.Tensor:
         """(answers,) as `generate` of transformers scores each answer that it is made to write; slow."""
         return torch.stack([_score_written(self._model[0], prompt, answer[answer >= 0]) for answer in answers])
+
+
+def refuse_image(error: Exception) -> OochubError:
+    """The error for an image that the model cannot read, although it could read the first ones."""
+    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return OochubError(
+        f"The model cannot read an image of the data with its prompt: {line[:200].rstrip('. ')}. Check the image "
+        "processor beside the model, such as its sizes and its crop."
+    )
 
 
 class _Start(NamedTuple):

@@ -36,6 +36,8 @@ _SQUASHING = ("Softmax", "LogSoftmax", "Sigmoid")
 _NAMES = ("id2label", "names", "class_names")  # of transformers and optimum, of ultralytics, ours
 _PROCESSOR = "preprocessor_config"
 _LISTED = 8
+_LARGEST_BATCH = 4096  # images that a file may ask for at once
+_LONGEST_NAME = 200  # letters of the file that holds its weights
 
 
 def is_onnx_file(model: object) -> bool:
@@ -230,7 +232,7 @@ class OnnxFile:
             return load_image_processor(str(folder))
         except OochubError:
             raise
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, ImportError, RuntimeError) as error:
             raise OochubError(
                 f"The image processor of {self._file} cannot be read: {_first_line(error)} Save it again."
             ) from error
@@ -308,6 +310,8 @@ def _check_external_data(proto: "onnx.ModelProto", file: Path) -> list[Path]:
             continue
         place = next((each.value for each in tensor.external_data if each.key == "location"), "")
         path = folder / place
+        if "\0" in place or len(place) > _LONGEST_NAME:
+            raise OochubError(f"{file} takes weights from {place[:100]!r}, which is no name. Get both files again.")
         if Path(place).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
             raise OochubError(
                 f"{file} takes weights from {place[:100]!r}, which lies outside its folder and is not read. Put the "
@@ -338,8 +342,10 @@ def _find_input(proto: "onnx.ModelProto", file: Path) -> _ImageInput:
     (value,) = inputs
     kind = value.type.tensor_type.elem_type
     if kind != onnx.TensorProto.FLOAT:
+        known = onnx.TensorProto.DataType.items()
+        kind_name = next((name.lower() for name, number in known if number == kind), f"type {kind}")
         raise OochubError(
-            f"{file} reads {onnx.TensorProto.DataType.Name(kind).lower()} images, but they are given as float32. "
+            f"{file} reads {kind_name} images, but they are given as float32. "
             "Export it with a float32 input (converters to float16 call that keep_io_types)."
         )
     dims = value.type.tensor_type.shape.dim
@@ -363,6 +369,11 @@ def _find_input(proto: "onnx.ModelProto", file: Path) -> _ImageInput:
             "fixed.onnx"
         )
     fixed = [each if isinstance(each, int) and each > 0 else None for each in shape]
+    if fixed[0] is not None and fixed[0] > _LARGEST_BATCH:
+        raise OochubError(
+            f"{file} reads {fixed[0]:,} images at once; at most {_LARGEST_BATCH:,} are given. Export it with a batch "
+            "of another size, or of any."
+        )
     is_last = chosen == [3]
     height, width = fixed[1:3] if is_last else fixed[2:4]
     return _ImageInput(value.name, fixed[0], height, width, is_last)
@@ -387,9 +398,11 @@ def _find_output(proto: "onnx.ModelProto", file: Path) -> tuple[str, int | None,
     classes = shape[1] if shape is not None and isinstance(shape[1], int) and shape[1] > 0 else None
     makers = {output: node for node in proto.graph.node for output in node.output}
     node = makers.get(name)
-    while node is not None and node.op_type == "Identity":
+    for _ in proto.graph.node:  # at most as many: identities may go round
+        if node is None or node.op_type != "Identity" or not node.input:
+            break
         node = makers.get(node.input[0])
-    if node is None or node.op_type not in _SQUASHING or node.domain not in ("", "ai.onnx"):
+    if node is None or node.op_type not in _SQUASHING or node.domain not in ("", "ai.onnx") or not node.input:
         return name, classes, False
     logits = node.input[0]
     if logits not in outputs:

@@ -169,7 +169,8 @@ def check_answers(questions: Questions, inputs: ImageQuestions, *, can_be_prefix
         can_be_prefixes: Whether an answer may begin with another one.
 
     Raises:
-        OochubError: Two classes with the same tokens, one that begins another, none, or too many of a class.
+        OochubError: Two classes with the same tokens, one that begins another; of a class none, too many or a special
+            one.
     """
     if questions.has_own:
         return  # letters
@@ -180,6 +181,14 @@ def check_answers(questions: Questions, inputs: ImageQuestions, *, can_be_prefix
                 f"The answer of the class {name[:60]!r} has {len(own)} tokens ({answer[:60]!r}); 1 to {_MOST_TOKENS} "
                 f"are allowed. {_write_words_hint()}"
             )
+    added = getattr(inputs.processor.tokenizer, "added_tokens_decoder", {})
+    special = {number for number, token in added.items() if token.special}
+    marked = next((k for k, own in enumerate(tokens) if special.intersection(own)), None)
+    if marked is not None:
+        raise OochubError(
+            f"The answer of the class {questions.class_names[marked][:60]!r} has a special token of the model "
+            f"({questions.answers[marked][:60]!r}). {_write_words_hint()}"
+        )
     by_tokens: dict[tuple[int, ...], str] = {}
     for name, own in zip(questions.class_names, tokens, strict=True):
         same = by_tokens.setdefault(tuple(own), name)

@@ -11,7 +11,7 @@ from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError
-from oochub.models.answer_scores import FAULTS, list_rows, select_prompt
+from oochub.models.answer_scores import FAULTS, list_rows, refuse_image, select_prompt
 from oochub.models.match_classes import ImagenetOutputs, list_class_words
 from oochub.records.question_options import name_options
 
@@ -126,14 +126,23 @@ class WrittenAnswers(nn.Module):  # type: ignore[misc]
         self._model, self._most = [model], most  # no part of this module: nothing is folded
 
     def forward(self, **inputs: torch.Tensor) -> ImageClassifierOutput:
-        """The tokens of a batch, as numbers."""
+        """The tokens of a batch, as numbers.
+
+        Raises:
+            OochubError: An image that the model cannot read, or numbers that are not finite.
+        """
         rows = list_rows(inputs)
         try:
             return ImageClassifierOutput(logits=self._write(inputs))
-        except FAULTS:  # a type that reads one image at a time
+        except FAULTS as error:  # a type that reads one image at a time
             if len(rows) == 1:
+                if isinstance(error, ValueError | LookupError):
+                    raise refuse_image(error) from error
                 raise
-        return ImageClassifierOutput(logits=torch.cat([self._write(row) for row in rows]))
+        try:
+            return ImageClassifierOutput(logits=torch.cat([self._write(row) for row in rows]))
+        except (ValueError, LookupError) as error:
+            raise refuse_image(error) from error
 
     def _write(self, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
         model = self._model[0]

@@ -22,9 +22,17 @@ def _read_class_names(typed: str | None, flag: str) -> tuple[str, ...] | None:
     """
     if typed is None:
         return None
-    if Path(typed).is_file() or ("," not in typed and (os.sep in typed or Path(typed).suffix == ".txt")):
+    if _is_file(typed) or ("," not in typed and (os.sep in typed or Path(typed).suffix == ".txt")):
         return tuple(line.strip() for line in read_text(typed).splitlines() if line.strip())
     return parse_names(typed, flag)
+
+
+def _is_file(typed: str) -> bool:
+    """Whether a text names a file; a list of a thousand names is too long to be one."""
+    try:
+        return Path(typed).is_file()
+    except OSError:
+        return False
 
 
 @dataclass(frozen=True, kw_only=True)

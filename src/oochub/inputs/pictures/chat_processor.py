@@ -11,6 +11,7 @@ import numpy as np
 from PIL import Image
 
 from oochub.errors import OochubError
+from oochub.inputs.pictures.chat_template import bounded_template, check_template_length
 from oochub.inputs.pictures.image_processor import check_image_processor
 from oochub.remote.fetch import fetch_model_folder
 from oochub.storage.reading import read_json
@@ -29,7 +30,8 @@ class ChatProcessor:
         processor: Its processor, with an image processor and a tokenizer; others that it may have are not used.
 
     Raises:
-        OochubError: A processor without one of the two, or whose image processor makes no sense.
+        OochubError: A processor without one of the two, whose image processor makes no sense, or whose chat template
+            is too long.
     """
 
     def __init__(self, processor: Any) -> None:
@@ -42,6 +44,7 @@ class ChatProcessor:
             )
         if getattr(image_processor, "image_mean", None) is not None:  # some normalize by the image's own mean
             check_image_processor(image_processor)
+        check_template_length(getattr(processor, "chat_template", None))
         self.processor = processor
         self.image_processor: Any = image_processor
         self.tokenizer: Any = tokenizer
@@ -81,7 +84,8 @@ class ChatProcessor:
         conversation = [{"role": "user", "content": content}]
         options = {"add_generation_prompt": True, "tokenize": False}
         try:  # the base class: some models' own also asks for their video processor
-            return str(ProcessorMixin.apply_chat_template(self.processor, conversation, **options))
+            with bounded_template():
+                return str(ProcessorMixin.apply_chat_template(self.processor, conversation, **options))
         except Exception as error:  # whatever a template raises
             raise OochubError(
                 f"The chat template of the model fails: {type(error).__name__}: {str(error)[:200]}. Use the template "

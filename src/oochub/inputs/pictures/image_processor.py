@@ -136,11 +136,12 @@ def check_image_processor(processor: Any) -> None:
     for step, name in (("do_resize", "size"), ("do_center_crop", "crop_size")):
         if getattr(processor, step, False) and _has_number(processor, name):
             size = getattr(processor, name)
-            sides = (
-                [size] if isinstance(size, int) else [side for side in dict(size or {}).values() if side is not None]
-            )
+            stated = {} if isinstance(size, int) else {k: v for k, v in dict(size or {}).items() if v is not None}
+            sides = [size] if isinstance(size, int) else [*stated.values()]
             if not sides or not all(type(side) is int and 1 <= side <= _LARGEST for side in sides):
                 raise _raise_wrong_value(name, f"whole numbers of pixels from 1 to {_LARGEST}", size)
+            if ("height" in stated) != ("width" in stated):
+                raise _raise_wrong_value(name, "a height and a width", dict(stated))
     for name in ("patch_size", "max_num_patches"):
         if isinstance(getattr(type(processor), name, None), int):
             number = getattr(processor, name)
