@@ -99,6 +99,8 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
         score = self._score_together if self.shares_prompt else self._score_apart
         try:
             scores = score(prompt, answers)
+        except OochubError:
+            raise
         except (ValueError, LookupError) as error:
             raise refuse_image(error) from error
         if self._calibrate == "blank":

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 from transformers.modeling_outputs import BaseModelOutputWithNoAttention, ImageClassifierOutput
 
-from oochub.errors import OochubError
+from oochub import catalog
+from oochub.errors import OochubError, choose_wording
 from oochub.input import Input, check_changes, check_config, find_input_kinds, find_processor_kind
 from oochub.models.callable_model import CallableModel, digest_state, unknown_model
 from oochub.models.open_model import (
@@ -202,6 +203,7 @@ class ModelSource:
             return Pretrained(self.given.eval(), ())
         is_bare = self.config.model_type in _WITHOUT_LOGITS and auto_model == inputs.auto_model
         words = f"a model of {inputs.words()}"
+        self.check_kind(auto_model)
         check_memory(self.path, device)
         if is_bare:
             logits = "last_hidden_state"
@@ -212,6 +214,32 @@ class ModelSource:
         if is_bare:
             opened.model.register_forward_hook(_call_states_logits)
         return opened
+
+    def check_kind(self, auto_model: str) -> None:
+        """Checks that a class of transformers opens a folder or Hub id of this type.
+
+        Args:
+            auto_model: The class, such as "AutoModelForImageClassification".
+
+        Raises:
+            OochubError: It does not; the modes that serve the model are named.
+        """
+        import transformers
+
+        mapping: Any = getattr(getattr(transformers, auto_model), "_model_mapping", None)
+        if self.path is None or mapping is None or type(self.config) in mapping:
+            return
+        kind = self.architecture or self.config.model_type
+        every = {name: catalog.get("mode", name).auto_models for name in catalog.names("mode")}
+        modes = [
+            name
+            for name, autos in every.items()
+            if any(type(self.config) in getattr(transformers, each)._model_mapping for each in autos)
+        ]
+        option = choose_wording(f"mode={modes[0]!r}", f"--mode {modes[0]}") if modes else ""
+        hint = f"Give {option} ({' and '.join(modes)} do), or leave the mode out." if modes else "Use another model."
+        kind = kind if self.config.model_type in kind.lower() else f"{kind} of type {self.config.model_type}"
+        raise OochubError(f"{self.path} is a {kind}, and this mode does not serve such models. {hint}")
 
 
 _WITHOUT_LOGITS = ("pp_lcnet",)

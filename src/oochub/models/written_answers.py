@@ -136,11 +136,13 @@ class WrittenAnswers(nn.Module):  # type: ignore[misc]
             return ImageClassifierOutput(logits=self._write(inputs))
         except FAULTS as error:  # a type that reads one image at a time
             if len(rows) == 1:
-                if isinstance(error, ValueError | LookupError):
+                if isinstance(error, ValueError | LookupError) and not isinstance(error, OochubError):
                     raise refuse_image(error) from error
                 raise
         try:
             return ImageClassifierOutput(logits=torch.cat([self._write(row) for row in rows]))
+        except OochubError:
+            raise
         except (ValueError, LookupError) as error:
             raise refuse_image(error) from error
 

@@ -66,6 +66,7 @@ class HeadMode(Mode):
             raise OochubError(
                 f"A model of {inputs.words()} answers with {what}, but the rows have {truth}. Use another model."
             )
+        source.check_kind(inputs.auto_model)
         self._map = _make_label_map(source.config, data.part, self.kind, given, restrict)
         model, unexpected = source.open(inputs.auto_model, inputs)
         self._model = model.to(data.device)
