@@ -47,9 +47,12 @@ def logits(predictions: Any) -> np.ndarray[Any, Any]:
     return np.stack(predictions.rows.column("logits").to_pylist())
 
 
-@pytest.mark.parametrize(
-    "kind", [k if k in ("llava", "blip_2") else pytest.param(k, marks=pytest.mark.slow) for k in KINDS]
-)
+def _cost(kind: str) -> pytest.MarkDecorator:
+    """The processor of Kosmos-2.5 makes 4,096 patches of each image: a minute."""
+    return pytest.mark.campaign if kind == "kosmos2_5" else pytest.mark.slow
+
+
+@pytest.mark.parametrize("kind", [k if k in ("llava", "blip_2") else pytest.param(k, marks=_cost(k)) for k in KINDS])
 def test_scores_are_those_of_a_bare_pass(kind: str, folder: Any) -> None:
     """In every batch size, from one pass over each image.
 
