@@ -11,7 +11,6 @@ from oochub.inputs.pictures.chat_template import bounded_template, check_templat
 
 
 def test_a_long_template_is_refused():
-    """Planted fault: no limit."""
     check_template_length(TEMPLATE)
     check_template_length(None)
     with pytest.raises(OochubError, match="has 2,000,000 characters; at most 1,048,576 are read"):
@@ -20,7 +19,7 @@ def test_a_long_template_is_refused():
 
 @pytest.mark.parametrize("loop", ["{% for a in range(9999) %}", "{% for a in 'abcdefghijklmnop' %}"])
 def test_loops_without_end_are_stopped(loop):
-    """Planted fault: no limit of steps. Whoever traced before traces after."""
+    """Whoever traced before traces after."""
     usual = sys.gettrace()
     template = ImmutableSandboxedEnvironment().from_string(loop * 9 + "{% endfor %}" * 9)
     with pytest.raises(TimeoutError, match="more than 1,000,000 steps"), bounded_template():

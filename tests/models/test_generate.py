@@ -37,7 +37,7 @@ def _cost(kind: str) -> pytest.MarkDecorator:
 
 @pytest.mark.parametrize("kind", [k if k == "llava" else pytest.param(k, marks=_cost(k)) for k in KINDS])
 def test_answers_are_those_of_generate(kind: str, folder: Any) -> None:
-    """In every batch size. Planted faults seen: the prompt left in the answer; an answer not cut at its end token."""
+    """In every batch size. Planted fault seen: the prompt left in the answer."""
     count = 2 if kind == "kosmos2_5" else 4
     for size in (1, 3):
         predictions = oochub.predict(

@@ -8,7 +8,6 @@ from oochub.errors import OochubError
 
 
 def test_the_modes_that_serve_a_model_are_named(tmp_path):
-    """Planted fault: transformers' own words."""
     folder = chat_model(tmp_path / "model", "llava")
     with pytest.raises(
         OochubError, match=r"LlavaForConditionalGeneration, and this mode does not serve.*multiple_choice"

@@ -56,7 +56,7 @@ def _cost(kind: str) -> pytest.MarkDecorator:
 def test_scores_are_those_of_a_bare_pass(kind: str, folder: Any) -> None:
     """In every batch size, from one pass over each image.
 
-    Planted faults seen: the last token of an answer not counted; the first answer's keys used for all; a prefix
+    Planted faults seen: the last token of an answer not counted; the first answer's tokens given for all; a prefix
     without its image.
     """
     some = rows(count=2 if kind == "kosmos2_5" else 5)  # its processor makes 4,096 patches of an image
@@ -253,7 +253,7 @@ def test_a_broken_folder(change: str, words: str, folder: Any, tmp_path: Path) -
 
 
 def test_a_model_that_does_not_fit_is_not_read(folder: Any, monkeypatch: Any) -> None:
-    """Planted fault seen: the check after the weights are read."""
+    """Planted fault seen: no check."""
     import psutil
 
     memory = psutil.virtual_memory()

@@ -10,7 +10,7 @@ READ = list_options(ModelSettings)["class_names"].parse
 
 
 def test_class_names_are_typed_with_commas_or_stand_in_a_file(tmp_path):
-    """A file has one a line, and its commas are part of a name. Planted fault: the lines of a file split at commas."""
+    """A file has one a line, and its commas are part of a name."""
     file = tmp_path / "names"
     file.write_text("tench, Tinca tinca\n\n  dog \r\n", "utf-8")
     assert READ(str(file), "--class-names") == ("tench, Tinca tinca", "dog")
