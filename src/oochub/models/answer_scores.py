@@ -5,6 +5,7 @@ The keys and values of the prompt are kept, and every answer goes on from them. 
 """
 
 import copy
+import hashlib
 import inspect
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -105,7 +106,8 @@ class AnswerScores(nn.Module):  # type: ignore[misc]
             raise refuse_image(error) from error
         if self._calibrate == "blank":
             blank = {name.removeprefix(_BLANK): each for name, each in row.items() if name.startswith(_BLANK)}
-            key = b"".join(each.cpu().numpy().tobytes() for each in (*blank.values(), answers))
+            content = b"".join(each.cpu().numpy().tobytes() for each in (*blank.values(), answers))
+            key = hashlib.sha256(content).digest()  # rows of one size and prompt share it
             if key not in self._blank:
                 self._blank = {**self._blank, key: score(_select_prompt(blank, model), answers)}
             scores = scores - self._blank[key]
