@@ -113,7 +113,8 @@ def _list_served(model_type: str, modes: list[str]) -> SupportedModel:
 
 def _find_reason(mode: str, model_type: str) -> str | None:
     """Why a mode that is made for models of its class does not serve a type; None if it does."""
-    asks = "AutoModelForImageTextToText" in catalog.get("mode", mode).auto_models
+    is_mode = mode in catalog.names("mode")  # and no way to find contexts
+    asks = is_mode and "AutoModelForImageTextToText" in catalog.get("mode", mode).auto_models
     return _NOT_ASKED.get(model_type) if asks else _NOT_SERVED.get((mode, model_type))
 
 
@@ -148,7 +149,7 @@ def choose_auto_model(source: ModelSource, among: Sequence[str], *, mode: str) -
     Args:
         source: The model; an object is of one of the classes that they make.
         among: Names of Auto classes, those that a mode serves.
-        mode: Name of the mode.
+        mode: Name of the mode, or of another user of the model.
 
     Raises:
         OochubError: None of them does.
