@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killed_command import End, ended
+from killed_command import End, ended, left_in
 from writing_commands import COMMANDS, INPUTS, PUSHING, READING, Inputs, command_of
 
 import oochub
@@ -118,7 +118,7 @@ def _outcome(end: End, number: signal.Signals, case: str) -> str:
 def _left(folder: Path, scratch: Path) -> list[Path]:
     """Drafts, locks and temporary folders that nobody holds any more."""
     hidden = [path for path in folder.rglob(".*") if "cache" not in path.parts or "draft-" in path.name]
-    return [path for path in (*hidden, *scratch.iterdir()) if path.name not in (".gitattributes",)]
+    return [path for path in (*hidden, *left_in(scratch)) if path.name not in (".gitattributes",)]
 
 
 _FEW = ("build", "train", "predict", "evaluate")

@@ -16,7 +16,7 @@ from threading import BrokenBarrierError
 
 import pytest
 from huggingface_hub import DatasetCard
-from killed_command import ended, ended_together
+from killed_command import ended, ended_together, left_in
 from test_kills import artefacts
 from writing_commands import COMMANDS
 
@@ -184,7 +184,7 @@ def test_two_at_once(name, moments, inputs, tmp_path, scratch):
                 case
             )
         assert artefacts(out) == expected, case
-        left = [*(path for path in out.rglob(".*") if path.name != ".gitattributes"), *scratch.iterdir()]
+        left = [*(path for path in out.rglob(".*") if path.name != ".gitattributes"), *left_in(scratch)]
         assert not left, (left, case)
         assert ended(words, tmp_path / "data", scratch, ours=tmp_path / "ours").code == 0, case
         assert artefacts(out) == expected, case

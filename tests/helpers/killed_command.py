@@ -101,6 +101,11 @@ def ended(
     return _end(process, said, started)
 
 
+def left_in(scratch: Path) -> list[Path]:
+    """What a command left in its TMPDIR; diffusers imports ONNX Runtime where it is installed, which leaves `.ses`."""
+    return [path for path in scratch.iterdir() if path.name != ".ses"]
+
+
 def ended_together(
     both: tuple[list[str], list[str]], cache: Path, scratch: Path, moment: float = 0.0, *, ours: Path | None = None
 ) -> list[End]:

@@ -63,6 +63,7 @@ def open_session(model: str | bytes, *, folder: Path | None = None) -> "onnxrunt
     import_onnx("onnxruntime")
     import onnxruntime
 
+    onnxruntime.disable_telemetry_events()  # its builds since 1.32 would count what is run
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = torch.get_num_threads(), 4
     if folder is not None:
