@@ -128,7 +128,7 @@ class ChatProcessor:
             OochubError: It does not, as for models that only write what an image shows.
         """
         image = Image.new("RGB", (32, 32))
-        one, other = (self(image, self.render(prompt)) for prompt in ("A cat?", "Two dogs?"))
+        one, other = (self(image, self.render(prompt)) for prompt in ("A cat?", "Are there two dogs here?"))
         if all(name in other and values.equal(other[name]) for name, values in one.items()):
             raise OochubError(
                 f"The {type(self.processor).__name__} of the model leaves out the prompt, so the model cannot be "
