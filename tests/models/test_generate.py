@@ -1,9 +1,11 @@
 """The mode generate: what a model writes, against `generate` of transformers, and the class that it names."""
 
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import pytest
+import torch
+import transformers
 from bare_answers import list_written
 from datasets import DatasetDict
 from mode_examples import Example
@@ -12,22 +14,16 @@ from tiny_chat_models import KINDS, NAMES, chat_model, images, rows
 import oochub
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.errors import OochubError
-from oochub.models.written_answers import AnswerMatcher
+from oochub.inputs.pictures.chat_processor import load_chat_processor
+from oochub.inputs.pictures.image_questions import ImageQuestions
+from oochub.models.written_answers import AnswerMatcher, WrittenAnswers
 
 MODE_EXAMPLES = {"generate": lambda folder: Example(chat_model(folder, "llava"), NAMES)}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of a kind, made once."""
-    made: dict[str, Path] = {}
-
-    def of(kind: str) -> Path:
-        if kind not in made:
-            made[kind] = chat_model(tmp_path_factory.mktemp(kind), kind)
-        return made[kind]
-
-    return of
+    return cache(lambda kind: chat_model(tmp_path_factory.mktemp(kind), kind))  # made once
 
 
 def _cost(kind: str) -> pytest.MarkDecorator:
@@ -48,6 +44,16 @@ def test_answers_are_those_of_generate(kind: str, folder: Any) -> None:
         assert found == list(list_written(folder(kind), text, 5, images(count)))
         assert len(predictions) == count and predictions.metadata.kind == "choices"
         assert predictions.rows.column("prediction").to_pylist() == [-1] * count  # noise names no class
+
+
+def test_what_follows_the_end_is_no_answer(folder: Any) -> None:
+    """Rows that end early are filled up by transformers. Planted fault seen: not cut at the end token."""
+    model = transformers.AutoModelForImageTextToText.from_pretrained(folder("llava"), dtype=torch.float32).eval()
+    inputs = ImageQuestions(load_chat_processor(str(folder("llava")))).probe()
+    numbers = WrittenAnswers(model, 6)(**inputs).logits[0].long().tolist()
+    end = next(k for k in range(1, 6) if numbers[k] not in numbers[:k])
+    model.generation_config.eos_token_id = numbers[end]
+    assert WrittenAnswers(model, 6)(**inputs).logits[0].long().tolist() == numbers[:end] + [-1] * (6 - end)
 
 
 def test_an_answer_that_is_a_class_counts(folder: Any) -> None:

@@ -190,7 +190,7 @@ def test_both_or_none_is_said(said, words):
 
 
 def test_without_the_option_nothing_of_the_user_runs(said, place):
-    """A folder with Python files beside its weights; planted fault: such a file runs."""
+    """A folder with Python files beside its weights."""
     from model_folders import resnet
 
     folder = resnet(place / "model")

@@ -5,6 +5,7 @@ import json
 import shutil
 import sys
 import zlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,7 @@ MODE_EXAMPLES = {"multiple_choice": lambda folder: Example(chat_model(folder, "l
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The folder of a kind, made once."""
-    made: dict[str, Path] = {}
-
-    def of(kind: str) -> Path:
-        if kind not in made:
-            made[kind] = chat_model(tmp_path_factory.mktemp(kind), kind)
-        return made[kind]
-
-    return of
+    return cache(lambda kind: chat_model(tmp_path_factory.mktemp(kind), kind))  # made once
 
 
 def logits(predictions: Any) -> np.ndarray[Any, Any]:

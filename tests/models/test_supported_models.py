@@ -223,7 +223,7 @@ def test_an_image_is_a_film_of_equal_frames(model_type: str) -> None:
 def test_a_folder_of_dinov3_is_probed_without_torchvision(tmp_path: Path) -> None:
     """From the files that its repositories have: no class of transformers opens the processor here.
 
-    Reference: the arithmetic written out. Planted faults: a resize of bytes; the processor of ViT in its place.
+    Reference: the arithmetic written out. Planted fault: a resize of bytes.
     """
     if is_torchvision_available():
         pytest.skip("test_vision.py compares with the class of transformers")

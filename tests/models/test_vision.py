@@ -170,7 +170,7 @@ def test_a_timm_repository_gives_the_logits_of_timm(
 
 
 def test_a_classifier_whose_output_has_no_logits(data: Dataset, tmp_path: Path) -> None:
-    """PP-LCNet calls them last_hidden_state. Planted fault: the type not known."""
+    """PP-LCNet calls them last_hidden_state."""
     names = {0: "a", 1: "b", 2: "c"}
     config = transformers.CONFIG_MAPPING["pp_lcnet"](scale=0.25, class_expand=32, id2label=names)
     torch.manual_seed(0)
@@ -222,7 +222,6 @@ def test_a_detector_of_text_says_whether_there_is_text(model_type: str, data: Da
 
 
 def test_every_type_is_served_or_has_a_reason() -> None:
-    """Planted fault: a reason that is empty."""
     types = list_supported_models()
     print(f"{sum(bool(each.modes) for each in types)} of {len(types)} types are served")  # noqa: T201
     assert all(each.modes or each.reason for each in types)
