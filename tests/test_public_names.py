@@ -17,6 +17,7 @@ RESERVED = {
     "names",
     "predict",
     "push",
+    "repair",
     "task",
     "train",
 }  # DESIGN, section 3
@@ -31,6 +32,7 @@ CALLS = {
     "names": lambda: oochub.names("nosuch"),
     "predict": lambda: oochub.predict("absent-model", {}, splits=["nosuch"]),
     "push": lambda: oochub.push("nosuch", "nosuch"),
+    "repair": lambda: oochub.repair("absent/model/folder", "absent"),
     "task": lambda: oochub.task("absent.parquet", "nosuch"),
     "train": lambda: oochub.train("nosuch/config", "run"),
 }

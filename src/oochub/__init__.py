@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from oochub.hub.push import push
     from oochub.prediction.predict import predict
     from oochub.prediction.predictions import Predictions
+    from oochub.repairing import repair
+    from oochub.report.repair import Repair
     from oochub.report.report import Report
     from oochub.trainers.arguments import RobustTrainingArguments
     from oochub.trainers.robust_trainer import RobustTrainer
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OochubError",
     "Predictions",
+    "Repair",
     "Report",
     "RobustTrainer",
     "RobustTrainingArguments",
@@ -45,12 +48,14 @@ __all__ = [
     "names",
     "predict",
     "push",
+    "repair",
     "task",
     "train",
 ]
 
 _LAZY = {
     "Predictions": "oochub.prediction.predictions",
+    "Repair": "oochub.report.repair",
     "Report": "oochub.report.report",
     "RobustTrainer": "oochub.trainers.robust_trainer",
     "RobustTrainingArguments": "oochub.trainers.arguments",
@@ -62,6 +67,7 @@ _LAZY = {
     "load": "oochub.data.load",
     "predict": "oochub.prediction.predict",
     "push": "oochub.hub.push",
+    "repair": "oochub.repairing",
     "task": "oochub.evaluation.tasks",
     "train": "oochub.training",
 }

@@ -28,6 +28,7 @@ _PACKAGES = {
     "model": "models.built_in",
     "context": "context_finding.ways",
     "probe": "probing.probes",
+    "repair": "head_repair.head_methods",
     "section": "report.sections",
     "figure": "figures",
     "command": "commands",
@@ -46,7 +47,7 @@ def kinds() -> list[str]:
 
     >>> kinds()  # doctest: +NORMALIZE_WHITESPACE
     ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'model', 'context',
-    'probe', 'section', 'figure', 'command']
+    'probe', 'repair', 'section', 'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -58,7 +59,7 @@ def names(kind: str) -> list[str]:
 
     Args:
         kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "model",
-            "context", "probe", "section", "figure" or "command".
+            "context", "probe", "repair", "section", "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -102,7 +103,7 @@ def get(kind: str, name: str) -> Any:
 
     Returns:
         metric, criterion, figure, command: the function named like the file. detector, objective, input, output,
-        mode, model, context, probe, section: the class. benchmark: its `Benchmark` declaration.
+        mode, model, context, probe, repair, section: the class. benchmark: its `Benchmark` declaration.
 
     Raises:
         OochubError: An unknown kind or name; near names are given.
@@ -237,7 +238,7 @@ def _find_public_object(module: Any, kind: str, name: str) -> Any:
         candidates: list[Any] = [
             value for key, value in vars(module).items() if isinstance(value, Benchmark) and not key.startswith("_")
         ]
-    elif kind in ("detector", "objective", "input", "output", "mode", "model", "context", "probe", "section"):
+    elif kind not in ("metric", "criterion", "figure", "command"):
         candidates = [
             value
             for key, value in vars(module).items()

@@ -12,8 +12,8 @@ from trainings import artifacts, made_split, trainer_of, with_group_norm
 
 import oochub
 from oochub.errors import OochubError
+from oochub.trainers.heads.balanced_refits import _fit
 from oochub.trainers.objective import CleanPass
-from oochub.trainers.objectives.dfr import _fit
 from oochub.trainers.samplers import draw_balanced_rows, number_groups
 
 

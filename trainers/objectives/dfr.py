@@ -5,21 +5,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from torch import Tensor, nn
-from torch.nn import functional
-from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.trainers.fine_tuning.fitting import find_head_layers
+from oochub.trainers.heads.balanced_refits import fit_balanced_heads
 from oochub.trainers.losses import example_losses
 from oochub.trainers.objective import CleanPass, Objective, check_environment
 from oochub.trainers.objectives._alignment import check_features
-from oochub.trainers.samplers import draw_balanced_rows, number_groups
+from oochub.trainers.samplers import number_groups
 from oochub.trainers.training_step import TrainingStep
-
-_ITERATIONS = 2000
-_STILL = 1e-7  # the largest change of a coefficient at which a fit is done
 
 
 class Dfr(Objective):
@@ -81,17 +76,19 @@ class Dfr(Objective):
     def next_stage(self, clean: CleanPass, training: TrainingStep) -> None:
         """Fits the new last layer; see `Objective.next_stage`."""
         assert clean.features is not None  # noqa: S101  needs_features
-        features, label = clean.features.double(), clean.label
-        mean, deviation = features.mean(0), features.std(0, correction=0)
-        features = (features - mean) / deviation.where(deviation > 0, 1.0)
-        groups, draws = number_groups(label, clean.environment), np.random.default_rng([self.refits, len(label)])
-        fits = []
-        for _ in tqdm(range(self.refits), desc="Refits", disable=None):
-            rows = torch.from_numpy(draw_balanced_rows(groups, draws))
-            fits.append(_fit(features[rows], label[rows], clean.logits.shape[1], self.c))
-        weight, bias = (torch.stack(each).mean(0) for each in zip(*fits, strict=True))
-        weight = weight / deviation.where(deviation > 0, 1.0)
-        training.replace_head(weight, bias - weight @ mean)
+        draws = np.random.default_rng([self.refits, len(clean.label)])
+        groups = number_groups(clean.label, clean.environment)
+        training.replace_head(
+            *fit_balanced_heads(
+                clean.features,
+                clean.label,
+                groups,
+                classes=clean.logits.shape[1],
+                c=self.c,
+                refits=self.refits,
+                draws=draws,
+            )
+        )
 
     def forward(
         self, logits: Tensor, label: Tensor, environment: Tensor | None = None, features: Tensor | None = None
@@ -100,25 +97,3 @@ class Dfr(Objective):
         check_environment(self, environment)
         check_features(self, features)
         return example_losses(logits, label).mean()
-
-
-def _fit(features: Tensor, label: Tensor, classes: int, c: float) -> tuple[Tensor, Tensor]:
-    """Weight (classes, d) and bias (classes,) of the logistic regression, by accelerated proximal gradient descent."""
-    features = torch.cat([features, features.new_ones(len(features), 1)], 1)
-    target = functional.one_hot(label, classes).to(features)
-    step = 1 / (0.5 * c * torch.linalg.matrix_norm(features, 2) ** 2)  # the softmax's Hessian is at most 1/2
-    shrink = torch.full((classes, features.shape[1]), float(step))
-    shrink[:, -1] = 0  # not the bias
-    now = ahead = features.new_zeros(classes, features.shape[1])
-    momentum = 1.0
-    for _ in range(_ITERATIONS):
-        slope = c * (torch.softmax(features @ ahead.T, 1) - target).T @ features
-        moved = ahead - step * slope
-        new = moved.sign() * (moved.abs() - shrink).clamp(min=0)
-        momentum, before = (1 + math.sqrt(1 + 4 * momentum**2)) / 2, momentum
-        if ((ahead - new) * (new - now)).sum() > 0:  # it goes back: begin to gather speed anew
-            momentum, before = 1.0, 1.0
-        change, ahead, now = (new - now).abs().max(), new + (before - 1) / momentum * (new - now), new
-        if change < _STILL:
-            break
-    return now[:, :-1], now[:, -1]

@@ -1,0 +1,150 @@
+"""Fits every new head on the rows that fit, and chooses one on the rows that choose."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from tqdm import tqdm
+
+from oochub import catalog
+from oochub.head_repair.head_method import HeadMethod, HeadRows
+from oochub.head_repair.repair_rows import RepairRows
+from oochub.head_repair.row_parts import FEWEST, RowParts
+from oochub.prediction.predictions_file import StoredHead
+from oochub.report.repair import TriedHead
+
+NONE = "none"
+"""Name of the method that keeps the model's own head."""
+_COLDEST, _HOTTEST = 0.05, 20.0
+
+
+class ChosenHead(NamedTuple):
+    """A new head.
+
+    Attributes:
+        head: Its weight and bias, the temperature included; fitted on the rows that fit and choose.
+        temperature: What its logits were divided by.
+        tried: The record of each head that was tried, the model's own first.
+    """
+
+    head: StoredHead | None
+    temperature: float | None
+    tried: tuple[TriedHead, ...]
+
+
+class _Candidate(NamedTuple):
+    method: str
+    settings: Mapping[str, float]
+    groups: str
+    rows: str
+
+
+class _Score(NamedTuple):
+    inside: float
+    outside: float
+    loss: float
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """What is larger is better: accuracy of the worse side, then the loss."""
+        return min(self.inside, self.outside), -self.loss
+
+
+def choose_head(
+    rows: RepairRows, parts: RowParts, *, head: StoredHead | None, at_most_lost: float, seed: int
+) -> ChosenHead:
+    """Chooses the head with the best worse side among those that lose no more than is allowed in context.
+
+    Every head is fitted on the rows that fit and scored on those that choose; no row that proves is looked at. The
+    chosen method is then fitted once more on both together, and its temperature is that which fits the rows that choose
+    best before that.
+
+    Args:
+        rows: All rows.
+        parts: Division of the rows.
+        head: The model's own head; None if it has none for these classes.
+        at_most_lost: Accuracy that may be lost in context, a share.
+        seed: Random seed of the fits.
+    """
+    own = rows.predictions.logits[parts.choose]
+    before = _score(own, rows, parts.choose)
+    scores: list[tuple[_Candidate, _Score, StoredHead | None]] = [(_Candidate(NONE, {}, "", ""), before, None)]
+    candidates = list(_list_candidates(rows, parts, head))
+    for each in tqdm(candidates, desc="Fitting heads", disable=None):
+        fitted = _fit(each, rows, parts.fit, parts, head, seed)
+        scores.append((each, _score(rows.logits(fitted, parts.choose), rows, parts.choose), fitted))
+    allowed = [score.inside >= before.inside - at_most_lost for _, score, _ in scores]
+    best = max((k for k, is_allowed in enumerate(allowed) if is_allowed), key=lambda k: scores[k][1].rank)
+    tried = tuple(
+        TriedHead(
+            **each._asdict(), **score._asdict(), is_allowed=is_allowed, is_chosen=place == best and each.method != NONE
+        )
+        for place, ((each, score, _), is_allowed) in enumerate(zip(scores, allowed, strict=True))
+    )
+    candidate, _, fitted_once = scores[best]
+    if fitted_once is None:
+        return ChosenHead(None, None, tried)
+    both = np.union1d(parts.fit, parts.choose)
+    temperature = _fit_temperature(rows.logits(fitted_once, parts.choose), rows.label[parts.choose])
+    last = _fit(candidate, rows, both, parts, head, seed)
+    cooled = StoredHead(weight=last.weight / temperature, bias=last.bias / temperature)
+    return ChosenHead(cooled, temperature, tried)
+
+
+def _list_candidates(rows: RepairRows, parts: RowParts, head: StoredHead | None) -> Iterator[_Candidate]:
+    """Every method with each of its settings, kinds of group and kinds of rows."""
+    unseen = parts.fit[~parts.seen[parts.fit]]
+    fewest = np.bincount(rows.groups["side"][unseen], minlength=2 * rows.classes)
+    present = np.bincount(rows.groups["side"][parts.fit], minlength=2 * rows.classes) > 0
+    has_both = 0 < len(unseen) < len(parts.fit) and fewest[present].min() >= FEWEST
+    for name in catalog.names("repair"):
+        method: type[HeadMethod] = catalog.get("repair", name)
+        for settings in method.settings:
+            for groups in tuple(rows.groups) if method.uses_groups else ("",):
+                for kind in ("all", "unseen") if has_both else ("all",):
+                    candidate = _Candidate(name, settings, groups, kind)
+                    if method(**settings).serves(_head_rows(candidate, rows, parts.fit[:1], parts, head)):
+                        yield candidate
+
+
+def _head_rows(
+    candidate: _Candidate, rows: RepairRows, numbers: NDArray[np.int64], parts: RowParts, head: StoredHead | None
+) -> HeadRows:
+    used = numbers[~parts.seen[numbers]] if candidate.rows == "unseen" else numbers
+    group = rows.groups[candidate.groups or "side"][used]
+    return HeadRows(rows.features[used], rows.label[used], group, rows.classes, head)
+
+
+def _fit(
+    candidate: _Candidate,
+    rows: RepairRows,
+    numbers: NDArray[np.int64],
+    parts: RowParts,
+    head: StoredHead | None,
+    seed: int,
+) -> StoredHead:
+    method: HeadMethod = catalog.get("repair", candidate.method)(**candidate.settings)
+    return method.fit(_head_rows(candidate, rows, numbers, parts, head), seed=seed)
+
+
+def _score(logits: NDArray[np.float32], rows: RepairRows, numbers: NDArray[np.int64]) -> _Score:
+    label, is_out = rows.label[numbers], rows.is_out[numbers]
+    right = logits.argmax(axis=1) == label
+    loss = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(label)), label]
+    sides = (~is_out, is_out)
+    inside, outside = (float(right[side].mean()) for side in sides)
+    return _Score(inside, outside, max(float(loss[side].mean()) for side in sides))
+
+
+def _fit_temperature(logits: NDArray[np.float32], label: NDArray[np.int64]) -> float:
+    """The temperature at which the logits fit the labels best, by the mean log-likelihood; Guo et al. 2017."""
+
+    def loss(log_temperature: float) -> float:
+        scaled = logits.astype(np.float64) / np.exp(log_temperature)
+        return -float(log_softmax(scaled, axis=1)[np.arange(len(label)), label].mean())
+
+    found = minimize_scalar(loss, bounds=(np.log(_COLDEST), np.log(_HOTTEST)), method="bounded")
+    return float(np.exp(found.x))

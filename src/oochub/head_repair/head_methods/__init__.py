@@ -1,0 +1,1 @@
+"""Ways to fit a new last layer on features, one file each."""

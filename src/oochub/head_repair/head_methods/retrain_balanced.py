@@ -1,0 +1,47 @@
+"""A last layer retrained on as many rows of each group: deep feature reweighting."""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from oochub.head_repair.head_method import HeadMethod, HeadRows
+from oochub.prediction.predictions_file import StoredHead
+from oochub.trainers.heads.balanced_refits import fit_balanced_heads
+
+
+class RetrainBalanced(HeadMethod):
+    """The mean of several logistic regressions, each on as many rows of each group as the smallest has.
+
+    Args:
+        c: Inverse strength of the L1 penalty, on standardized features.
+        refits: Number of regressions.
+
+    >>> rows = HeadRows(np.eye(2, dtype=np.float32), np.array([0, 1]), np.array([0, 1]), 2)
+    >>> head = RetrainBalanced(c=10.0).fit(rows, seed=0)
+    >>> (rows.features @ head.weight.T + head.bias).argmax(axis=1).tolist()
+    [0, 1]
+    """
+
+    title = "last layer retrained on balanced groups (DFR)"
+    settings = tuple({"c": c} for c in (0.1, 1.0))
+    citation: ClassVar[str] = (
+        "Kirichenko, Izmailov, Wilson. Last Layer Re-Training is Sufficient for Robustness to Spurious Correlations. "
+        "ICLR 2023. arXiv:2204.02937"
+    )
+
+    def __init__(self, *, c: float = 0.1, refits: int = 10) -> None:
+        self.c, self.refits = c, refits
+
+    def fit(self, rows: HeadRows, *, seed: int) -> StoredHead:
+        """See `HeadMethod.fit`; the rows of each refit are drawn."""
+        weight, bias = fit_balanced_heads(
+            torch.from_numpy(rows.features),
+            torch.from_numpy(rows.label),
+            rows.group,
+            classes=rows.classes,
+            c=self.c,
+            refits=self.refits,
+            draws=np.random.default_rng(seed),
+        )
+        return StoredHead(weight=weight.numpy(), bias=bias.numpy())

@@ -1,0 +1,113 @@
+"""The rows of a model's predictions as a repair sees them: features, truth, groups and the side of each context."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError, choose_wording
+from oochub.evaluation.declaration import find_declaration
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import StoredHead
+
+EASY = "easy"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RepairRows:
+    """What is known of every row that has a class and a context.
+
+    Attributes:
+        predictions: The model's predictions of these rows, with features.
+        features: float32 (n, d).
+        label: Class numbers (n,).
+        is_out: Whether the context of each row (n,) is not usual for its class.
+        groups: Groups of each row (n,) by their kind: "context" is the class with its context, "side" the class with
+            the side of its context.
+        cluster: What the rows (n,) share, as the benchmark declares it; None if they are independent.
+        units: What is hashed to divide the rows (n,): the cluster, else the id.
+    """
+
+    predictions: Predictions
+    features: NDArray[np.float32]
+    label: NDArray[np.int64]
+    is_out: NDArray[np.bool_]
+    groups: Mapping[str, NDArray[np.int64]]
+    cluster: NDArray[np.str_] | None
+    units: list[object]
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> "RepairRows":
+        """The rows of predictions with features, but those without a class or a challenge.
+
+        Raises:
+            OochubError: Another kind of output than one class per row, or no column of challenges.
+        """
+        check_columns(predictions.metadata.kind, predictions.column_names)
+        declared = find_declaration(predictions)
+        challenge = predictions.rows.column("challenge").to_pylist()
+        known = np.array([bool(each) for each in challenge]) & (predictions.label >= 0)
+        if not known.all():
+            predictions = predictions.select(known)
+        label = np.asarray(predictions.label, np.int64)
+        is_out = np.array([each != EASY for each in predictions.column("challenge").tolist()])
+        cell = 2 * label + is_out
+        groups = {"side": cell}
+        column = declared.group_column
+        if column in predictions.column_names:
+            names = [f"{one}/{name}" for one, name in zip(label, predictions.column(column).tolist(), strict=True)]
+            groups["context"] = np.unique(names, return_inverse=True)[1].astype(np.int64)
+        has_cluster = declared.cluster is not None and declared.cluster in predictions.column_names
+        cluster = predictions.column(str(declared.cluster)) if has_cluster else None
+        units = predictions.column("example_id") if cluster is None else cluster
+        features = predictions.features
+        assert features is not None  # noqa: S101  predict stores them
+        return cls(
+            predictions=predictions,
+            features=features,
+            label=label,
+            is_out=is_out,
+            groups=groups,
+            cluster=cluster,
+            units=list(map(str, units.tolist())),
+        )
+
+    @property
+    def split(self) -> NDArray[np.str_]:
+        """Name of each row's split (n,)."""
+        return np.asarray(self.predictions.split)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.predictions.class_names)
+
+    def is_right(self, head: StoredHead, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether a head answers each of some rows right."""
+        right: NDArray[np.bool_] = self.logits(head, rows).argmax(axis=1) == self.label[rows]
+        return right
+
+    def logits(self, head: StoredHead, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """What a head says of some rows, float32 (n, c)."""
+        weight, bias = head.weight.astype(np.float32), head.bias.astype(np.float32)
+        logits: NDArray[np.float32] = self.features[rows] @ weight.T + bias
+        return logits
+
+
+def check_columns(kind: str, columns: Iterable[str]) -> None:
+    """Checks that rows say what a repair needs.
+
+    Raises:
+        OochubError: Another kind of output, or no column of challenges.
+
+    >>> check_columns("classes", ["label", "challenge"])
+    """
+    if kind != "classes":
+        raise OochubError(f"A repair needs one class per row, but these rows have the kind {kind}.")
+    if "challenge" not in columns:
+        context = choose_wording("context=", "--context-column")
+        raise OochubError(
+            "A repair needs to know which contexts are usual for a class, but the data have no column challenge, only "
+            f"{', '.join(columns)}. Name the column of contexts with {context}."
+        )

@@ -1,0 +1,36 @@
+"""How a model is repaired: what may be lost in usual contexts, and how the rows are divided."""
+
+from dataclasses import dataclass
+
+from oochub.settings.option import Settings, option
+
+_PANEL = "Repair"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairSettings(Settings):
+    """The settings of `oochub.repair` besides the model, the data and how contexts are found.
+
+    >>> RepairSettings(at_most_lost=2).words()
+    ('--at-most-lost', '2')
+    """
+
+    at_most_lost: float = option(
+        5.0,
+        help="Points of accuracy that the repaired model may lose in usual contexts.",
+        more="Percentage points, of the estimate. A new head that loses more is neither chosen nor called better.",
+        panel=_PANEL,
+        common=True,
+        least=0,
+        most=100,
+    )
+    draws: int = option(
+        3,
+        help="Ways to divide the rows: the first one decides, the others show how much the result depends on it.",
+        panel=_PANEL,
+        least=1,
+        most=100,
+    )
+    seed: int = option(
+        0, help="Random seed for dividing the rows and for fitting.", panel=_PANEL, least=0, hint="The default is 0."
+    )

@@ -1,0 +1,87 @@
+"""Logistic regressions on balanced groups of fixed features, and their mean as a head."""
+
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+from tqdm import tqdm
+
+from oochub.trainers.samplers import draw_balanced_rows
+
+_ITERATIONS = 2000
+_STILL = 1e-7  # the largest change of a coefficient at which a fit is done
+
+
+def fit_balanced_heads(
+    features: Tensor,
+    label: Tensor,
+    groups: NDArray[np.int64],
+    *,
+    classes: int,
+    c: float,
+    refits: int,
+    draws: np.random.Generator,
+) -> tuple[Tensor, Tensor]:
+    """The mean of logistic regressions, each on as many rows of each group as the smallest has.
+
+    Features are standardized by the means and deviations of all rows. Each regression minimizes
+
+        c sum_i CE(W z_i + b, y_i) + sum |W|
+
+    Args:
+        features: Features (n, d).
+        label: Class numbers (n,).
+        groups: Group of each row (n,).
+        classes: Number of classes.
+        c: Inverse strength of the L1 penalty.
+        refits: Number of regressions.
+        draws: Draws the rows of each.
+
+    Returns:
+        Weight (classes, d) and bias (classes,) on raw features, float64.
+
+    Source: Kirichenko, Izmailov, Wilson 2023 (arXiv 2204.02937), section 5; its code dfr_evaluate_spurious.py.
+
+    >>> features, label = torch.tensor([[0.0], [1.0], [4.0], [5.0]]), torch.tensor([0, 0, 1, 1])
+    >>> weight, bias = fit_balanced_heads(
+    ...     features, label, label.numpy(), classes=2, c=10.0, refits=1, draws=np.random.default_rng(0)
+    ... )
+    >>> (features.double() @ weight.T + bias).argmax(1).tolist()
+    [0, 0, 1, 1]
+    """
+    features = features.double()
+    mean, deviation = features.mean(0), features.std(0, correction=0)
+    deviation = deviation.where(deviation > 0, 1.0)
+    features = (features - mean) / deviation
+    fits = []
+    for _ in tqdm(range(refits), desc="Refits", disable=None, leave=False):
+        rows = torch.from_numpy(draw_balanced_rows(groups, draws))
+        fits.append(_fit(features[rows], label[rows], classes, c))
+    weight, bias = (torch.stack(each).mean(0) for each in zip(*fits, strict=True))
+    weight = weight / deviation
+    return weight, bias - weight @ mean
+
+
+def _fit(features: Tensor, label: Tensor, classes: int, c: float) -> tuple[Tensor, Tensor]:
+    """Weight (classes, d) and bias (classes,) of the logistic regression, by accelerated proximal gradient descent."""
+    features = torch.cat([features, features.new_ones(len(features), 1)], 1)
+    target = functional.one_hot(label, classes).to(features)
+    step = 1 / (0.5 * c * torch.linalg.matrix_norm(features, 2) ** 2)  # the softmax's Hessian is at most 1/2
+    shrink = torch.full((classes, features.shape[1]), float(step))
+    shrink[:, -1] = 0  # not the bias
+    now = ahead = features.new_zeros(classes, features.shape[1])
+    momentum = 1.0
+    for _ in range(_ITERATIONS):
+        slope = c * (torch.softmax(features @ ahead.T, 1) - target).T @ features
+        moved = ahead - step * slope
+        new = moved.sign() * (moved.abs() - shrink).clamp(min=0)
+        momentum, before = (1 + math.sqrt(1 + 4 * momentum**2)) / 2, momentum
+        if ((ahead - new) * (new - now)).sum() > 0:  # it goes back: begin to gather speed anew
+            momentum, before = 1.0, 1.0
+        change, ahead, now = (new - now).abs().max(), new + (before - 1) / momentum * (new - now), new
+        if change < _STILL:
+            break
+    return now[:, :-1], now[:, -1]
