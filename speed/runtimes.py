@@ -54,6 +54,9 @@ def main() -> None:
     files = [jpeg(seed) for seed in range(96)] * 4
     features = datasets.Features({"image": datasets.Image()})
     data = datasets.Dataset.from_dict({"image": [{"bytes": file, "path": None} for file in files]}, features)
+    others = datasets.Dataset.from_dict(
+        {"image": [{"bytes": jpeg(seed), "path": None} for seed in range(1000, 1048)]}, features
+    )
     print("| network | how | / torch | first call, s |\n|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["OOCHUB_CACHE"] = f"{scratch}/cache"
@@ -66,6 +69,8 @@ def main() -> None:
             has = torch.cpu.get_capabilities()
             if "openvino" in runs and any(has.get(each) for each in ("avx512_bf16", "amx_bf16", "bf16")):
                 runs["openvino, bfloat16"] = partial(predict, runtime="openvino", dtype="bfloat16")
+            for runtime in list_runtimes():  # calibrated on images of other seeds
+                runs[f"{runtime}, int8"] = partial(predict, runtime=runtime, dtype="int8", calibrate_on=others)
             network = transformers.AutoModelForImageClassification.from_pretrained(folder).eval()
             runs["transformers' pipeline"] = partial(pipeline, network, own)
             first = {how: seconds(run).cpu for how, run in runs.items()}

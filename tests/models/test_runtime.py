@@ -239,7 +239,7 @@ def with_contexts(data):
         ({"compile": True}, "makes its own loops. Leave out compile="),
         ({"engine": "ray"}, "stays in its process. Leave out engine="),
         ({"features": "resnet"}, "gives the input of the last layer alone"),
-        ({"dtype": "float16"}, 'computes in float32 .openvino also in bfloat16.. Leave out dtype="float16"'),
+        ({"dtype": "float16"}, 'computes in float32 .onnxruntime also in int8, openvino .* Leave out dtype="float16"'),
         ({"dtype": "bfloat16"}, 'Leave out dtype="bfloat16"'),
         ({"runtime": "tensorrt"}, "No runtime named 'tensorrt'"),
     ],

@@ -45,6 +45,7 @@ COMMANDS = every_command()
 SUFFIXES = {"saliency": ".png"}  # of what a command writes
 CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what reads them says what is wrong
     "benchmark": "a source or splits",
+    "calibrate_on": "a split, a folder or rows, looked at before the model",
     "class_names": "a list, checked before the first row",
     "context_names": "a list, or a text with commas",
     "contexts": "a name or a way",

@@ -56,8 +56,9 @@ DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
+    "int8": torch.float32,  # in a runtime alone, see oochub.models.quantization
 }
-"""What a network may compute in, by name; "auto" is float32."""
+"""What torch computes in, by the name of what a network may compute in; "auto" is float32."""
 
 
 class Autocast(nn.Module):  # type: ignore[misc]

@@ -10,9 +10,11 @@ import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -60,15 +62,24 @@ def open_session(model: str | bytes, *, folder: Path | None = None) -> "onnxrunt
         OochubError: ONNX Runtime is not installed.
         Exception: ONNX Runtime cannot open it; the class is its own.
     """
-    import_onnx("onnxruntime")
-    import onnxruntime
-
-    onnxruntime.disable_telemetry_events()  # its builds since 1.32 would count what is run
+    onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = torch.get_num_threads(), 4
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def import_onnxruntime() -> ModuleType:
+    """ONNX Runtime, which counts nothing of what is run.
+
+    Raises:
+        OochubError: It is not installed.
+    """
+    import_onnx("onnxruntime")
+    module = import_module("onnxruntime")
+    module.disable_telemetry_events()  # its builds since 1.32 would
+    return module
 
 
 def import_onnx(*packages: str) -> None:

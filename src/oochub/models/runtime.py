@@ -1,8 +1,9 @@
 """A network in another runtime than torch: exported once as ONNX into the cache, and run by ONNX Runtime or OpenVINO.
 
-It is believed only if its logits on the first rows are those of torch. The file is named by a digest of the network's
-weights, layers and code, of the shape of a batch and of the versions that made it, and by a digest of its own bytes:
-one that is damaged, or was made of another network, is made again. Nothing is exported unless a runtime was asked for.
+It is believed only if its logits on the first rows are those of torch, and is quantized to int8 only after that. The
+file is named by a digest of the network's weights, layers and code, of the shape of a batch and of the versions that
+made it, and by a digest of its own bytes: one that is damaged, or was made of another network, is made again. Nothing
+is exported unless a runtime was asked for.
 """
 
 import hashlib
@@ -24,9 +25,17 @@ from numpy.typing import NDArray
 from torch import nn
 
 from oochub.errors import OochubError, OochubWarning, choose_wording, list_causes
+from oochub.models import quantization
 from oochub.models.callable_model import digest_module
 from oochub.models.extraction import Calls, FeatureReader, Head, record_calls, take_features
 from oochub.models.onnx_file import open_session
+from oochub.models.quantization import (
+    Agreement,
+    CalibrationImages,
+    measure_agreement,
+    needs_reduced_range,
+    quantize,
+)
 from oochub.settings.prediction_settings import PredictionSettings, list_runtimes
 from oochub.stats.logits import logit_difference
 from oochub.storage.cache_folder import cache_folder
@@ -55,15 +64,23 @@ class RuntimeNetwork(nn.Module):
         name: Name of the runtime.
         run: Runs a batch of the shapes of `example`.
         example: A batch, by the names of the inputs.
+        unscored: Images that int8 was calibrated on, of which none may come; None for none.
 
     Attributes:
         name: Name of the runtime.
         features: Features of the last batch (b, d); None if they were not exported.
     """
 
-    def __init__(self, name: str, run: Run, example: Mapping[str, torch.Tensor]) -> None:
+    def __init__(
+        self,
+        name: str,
+        run: Run,
+        example: Mapping[str, torch.Tensor],
+        *,
+        unscored: CalibrationImages | None = None,
+    ) -> None:
         super().__init__()
-        self.name, self._run = name, run
+        self.name, self._run, self._unscored = name, run, unscored
         self._shapes = {key: each.shape for key, each in example.items()}
         self.features: torch.Tensor | None = None
 
@@ -71,8 +88,14 @@ class RuntimeNetwork(nn.Module):
         """The logits float32 (b, c) of a batch.
 
         Raises:
-            OochubError: Images of another shape than those of the first rows.
+            OochubError: Images of another shape than those of the first rows, or one that int8 was calibrated on.
         """
+        if self._unscored is not None:
+            self._unscored.check_unscored(inputs)
+        return RuntimeAnswer(self.compute(**inputs))
+
+    def compute(self, **inputs: torch.Tensor) -> torch.Tensor:
+        """The logits of any batch, also of images that int8 was calibrated on; see `forward`."""
         shapes = {key: each.shape[1:] for key, each in inputs.items()}
         if shapes != {key: shape[1:] for key, shape in self._shapes.items()}:
             raise OochubError(
@@ -83,7 +106,7 @@ class RuntimeNetwork(nn.Module):
         made = [self._run(_fill_batch(inputs, start, rows)) for start in range(0, count, rows)]
         logits, *features = (torch.from_numpy(np.concatenate(each)[:count]) for each in zip(*made, strict=True))
         self.features = features[0] if features else None
-        return RuntimeAnswer(logits)
+        return logits
 
 
 class RuntimeFeatures(FeatureReader):
@@ -119,6 +142,14 @@ class RuntimeChoice(NamedTuple):
     reference: torch.Tensor
 
 
+class _Checked(NamedTuple):
+    """A network whose logits are those of torch, with its logits of the few rows and the content of its file."""
+
+    network: RuntimeNetwork
+    logits: torch.Tensor
+    model: bytes
+
+
 class _Reference(NamedTuple):
     """What torch says of a few rows in float32."""
 
@@ -140,7 +171,13 @@ def check_runtime(asked: PredictionSettings) -> None:
 
 
 def open_runtime(
-    network: nn.Module, few: Mapping[str, torch.Tensor], asked: PredictionSettings, *, head: Head | None = None
+    network: nn.Module,
+    few: Mapping[str, torch.Tensor],
+    asked: PredictionSettings,
+    *,
+    head: Head | None = None,
+    calibration: CalibrationImages | None = None,
+    has_classes: bool = True,
 ) -> RuntimeChoice:
     """A network in the runtime that was asked for; for "auto" in the fastest.
 
@@ -149,6 +186,8 @@ def open_runtime(
         few: Inputs of a few rows.
         asked: The settings.
         head: Last layer, if the features are stored.
+        calibration: The images of int8, if it was asked for.
+        has_classes: Whether the largest logit is the answer.
 
     Raises:
         OochubError: It cannot be exported, or gives other logits than torch. For "auto" it then stays in torch.
@@ -167,28 +206,36 @@ def open_runtime(
     example = {name: _repeat_rows(each, asked.rows_a_pass) for name, each in few.items()}
     reference = _compute_reference(network, few, head)
     if asked.runtime != "auto":
-        precision = "bf16" if asked.dtype == "bfloat16" else "f32"
-        opened, logits = _open_checked(asked.runtime, network, few, example, head, reference, precision)
-        return RuntimeChoice(opened, {"runtime": _describe(asked.runtime)}, logits, reference.logits)
+        checked = _open_checked(asked.runtime, network, few, example, head, reference)
+        details = {"runtime": _describe(asked.runtime)}
+        if asked.dtype == "bfloat16":
+            shorter = RuntimeNetwork(asked.runtime, _OPEN[asked.runtime](checked.model, "bf16"), example)
+        elif calibration is not None:
+            shorter, agreement = _open_quantized(asked.runtime, network, checked.model, example, calibration)
+            details["int8_check"] = agreement.describe(has_classes=has_classes)
+        else:
+            return RuntimeChoice(checked.network, details, checked.logits, reference.logits)
+        return RuntimeChoice(shorter, details, shorter(**few).logits, reference.logits)
     if asked.device_type != "cpu":
         details = {"runtime": _describe("torch"), "runtime_auto": "not on a processor"}
         return RuntimeChoice(None, details, reference.logits, reference.logits)
     seconds: dict[str, float] = {}
-    networks: dict[str, tuple[RuntimeNetwork, torch.Tensor]] = {}
+    networks: dict[str, _Checked] = {}
     faults = []
     for name in list_runtimes():
         try:
-            networks[name] = _open_checked(name, network, few, example, head, reference, "f32")
+            networks[name] = _open_checked(name, network, few, example, head, reference)
         except OochubError as error:
             faults.append(f"{name}: {error}")
-    for name, each in {"torch": network, **{name: opened for name, (opened, _) in networks.items()}}.items():
+    for name, each in {"torch": network, **{name: checked.network for name, checked in networks.items()}}.items():
         seconds[name] = _measure_seconds(each, example)
     fastest = min(seconds, key=lambda name: seconds[name])
     ratios = ", ".join(f"{name} {seconds[name] / seconds['torch']:.2f}" for name in networks)
     said = "; ".join(filter(None, [f"times of the first rows to torch: {ratios}" if ratios else "", *faults]))
     details = {"runtime": _describe(fastest), "runtime_auto": said or "no other runtime is installed"}
-    chosen, logits = networks.get(fastest, (None, reference.logits))
-    return RuntimeChoice(chosen, details, logits, reference.logits)
+    if fastest not in networks:
+        return RuntimeChoice(None, details, reference.logits, reference.logits)
+    return RuntimeChoice(networks[fastest].network, details, networks[fastest].logits, reference.logits)
 
 
 def _compute_reference(network: nn.Module, few: Mapping[str, torch.Tensor], head: Head | None) -> _Reference:
@@ -208,9 +255,8 @@ def _open_checked(
     example: Mapping[str, torch.Tensor],
     head: Head | None,
     reference: _Reference,
-    precision: str,
-) -> tuple[RuntimeNetwork, torch.Tensor]:
-    """The network in a runtime, its float32 logits compared with those of torch; and its logits of the few rows.
+) -> _Checked:
+    """The network in a runtime, its float32 logits compared with those of torch.
 
     Raises:
         OochubError: It cannot be exported or opened, or is not the same.
@@ -229,10 +275,7 @@ def _open_checked(
         if reference.features is not None and opened.features is not None:
             difference = max(difference, logit_difference(opened.features, reference.features))
         if difference <= _TOLERANCE:
-            if precision == "f32":
-                return opened, found
-            opened = RuntimeNetwork(name, _OPEN[name](model, precision), example)
-            return opened, opened(**few).logits
+            return _Checked(opened, found, model)
     if fault is not None:
         raise OochubError(
             f"{name} cannot run the network: {_describe_fault(fault)} Leave out {_name_option()}."
@@ -247,7 +290,55 @@ def _list_exports(
     name: str, network: nn.Module, example: Mapping[str, torch.Tensor], head: Head | None
 ) -> Iterator[bytes]:
     """The network as ONNX: what the cache has, if it is whole, then exported anew and kept."""
-    key = _digest_export(network, example, head)
+    yield from _list_made(_digest_export(network, example, head), lambda: _export(name, network, example, head))
+
+
+def _open_quantized(
+    name: str,
+    network: nn.Module,
+    model: bytes,
+    example: Mapping[str, torch.Tensor],
+    calibration: CalibrationImages,
+) -> tuple[RuntimeNetwork, Agreement]:
+    """The network in int8, which takes no image that it was calibrated on, and how far it is from float32.
+
+    Raises:
+        OochubError: It cannot be quantized or opened.
+    """
+    code = _digest(Path(quantization.__file__).read_bytes())
+    about = f"{_digest(model)} {calibration.key} {code} {needs_reduced_range()} {version('onnxruntime')}"
+
+    def make() -> bytes:
+        rows = len(next(iter(example.values())))
+        with _quiet():
+            return quantize(model, (_fill_batch(batch, 0, rows) for batch in calibration.calibrating()))
+
+    fault: Exception | None = None
+    try:
+        for content in _list_made(_digest(about.encode()), make):
+            try:
+                opened = RuntimeNetwork(name, _OPEN[name](content, "f32"), example, unscored=calibration)
+                opened.compute(**example)
+                break
+            except Exception as error:  # a runtime's own, of any class; a file of the cache is then made again
+                fault = error
+        else:
+            raise fault or AssertionError(name)
+    except OochubError:
+        raise
+    except Exception as error:
+        raise OochubError(
+            f"The network cannot be quantized for {name}: {_describe_fault(error)} Leave out "
+            f"{choose_wording('dtype=', '--dtype')} int8."
+        ) from error
+    with torch.inference_mode():
+        return opened, measure_agreement(
+            opened.compute, lambda **inputs: network(**inputs).logits, calibration.checking()
+        )
+
+
+def _list_made(key: str | None, make: Callable[[], bytes]) -> Iterator[bytes]:
+    """The content of a file: what the cache has by a key, if it is whole, then made anew and kept."""
     folder = cache_folder("runtimes")
     for file in sorted(folder.glob(f"{key}-*.onnx")) if key else ():
         with suppress(OSError):
@@ -255,7 +346,7 @@ def _list_exports(
             if file.stem.partition("-")[2] == _digest(content):
                 file.touch()
                 yield content
-    content = _export(name, network, example, head)
+    content = make()
     if key:
         try:
             with write_whole(folder / f"{key}-{_digest(content)}.onnx") as draft:

@@ -19,6 +19,7 @@ from oochub.models.mode import Mode, PredictedData, choose_mode
 from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.models.runtime import check_runtime
+from oochub.prediction.calibration_rows import choose_calibration_rows
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_data import (
     Splits,
@@ -64,7 +65,8 @@ def predict(
     odin_temperature: float = ODIN_TEMPERATURE,
     zoom: float | None = None,
     device: str | torch.device = "auto",
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto",
+    dtype: Literal["auto", "float32", "bfloat16", "float16", "int8"] = "auto",
+    calibrate_on: object = None,
     runtime: Literal["torch", "onnxruntime", "openvino", "auto"] = "torch",
     limit: int | None = None,
     skip_broken: bool = False,
@@ -123,8 +125,12 @@ def predict(
             as `zoom_logits` (with `features` also `zoom_features`, with `odin` also `zoom_odin_logits`); the network
             sees the center of each image, 1 / zoom of each side.
         device: Device: auto (a GPU if there is one), cpu, cuda, cuda:1, mps. Or a `torch.device`.
-        dtype: Precision of the network; auto is float32. By torch's autocast; logits are stored in float32. The
-            provenance says how far the first rows move from float32.
+        dtype: Precision of the network; auto is float32. int8 needs a runtime and images to calibrate on. By torch's
+            autocast; logits are stored in float32. The provenance says how far the first rows move from float32. "int8"
+            is for the runtimes onnxruntime and openvino.
+        calibrate_on: Images that int8 is calibrated on: a split that is not scored, or a folder. Or a
+            `datasets.Dataset`. At most 192 of them are drawn at random by a fixed seed; a third of these measure how
+            far the answers move from float32, which the page says. An image that is scored is an error.
         runtime: What runs the network on a processor; auto is the fastest installed, by the first rows. The network is
             exported once into the cache, and refused if its logits on the first rows are not torch's within 1e-4 of
             their range. The provenance names runtime and version. Extras: `oochub[onnx]`, `oochub[openvino]`.
@@ -232,7 +238,12 @@ def predict_splits(
     _check_one_pass(chosen, asked)
     parts = check_splits(sample.parts, read=inputs.column, reserved=(*RESERVED, *SUMMARY))
     every = dataset if isinstance(dataset, Mapping) else sample.parts
+    calibration = None
+    if asked.calibrate_on is not None:
+        calibration = choose_calibration_rows(asked.calibrate_on, dataset, parts, inputs.column)
     record = {**asked.record(), "features": describe_features(asked.features), "splits": list(parts), **settings}
+    if calibration is not None:
+        record["calibrate_on"] = [calibration.described, calibration.digest]
     if how.model_file is not None:
         record["model_file"] = split_model_file(how.model_file)[0]  # a digest of all that stands in it
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
@@ -273,6 +284,7 @@ def predict_splits(
                 target=target,
                 ranks=ranks,
                 engine=cluster,
+                calibration=calibration,
             )
         if out is not None and target is None:
             predictions.save(out)

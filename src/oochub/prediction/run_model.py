@@ -26,8 +26,10 @@ from oochub.models.acceleration import DTYPES, Autocast, Compiled
 from oochub.models.extraction import Extraction, FeatureReader, Perturbation
 from oochub.models.feature_reader import choose_features
 from oochub.models.mode import Mode
+from oochub.models.quantization import CalibrationImages
 from oochub.models.runtime import RuntimeFeatures, open_runtime
 from oochub.output import Output
+from oochub.prediction.calibration_rows import CalibrationRows
 from oochub.prediction.data_metadata import describe_data
 from oochub.prediction.extract_parts import extract_parts
 from oochub.prediction.parts import MadePart, Parts, count_part_rows
@@ -60,6 +62,7 @@ def run_model(
     target: Path | None,
     ranks: Ranks,
     engine: RayEngine | None = None,
+    calibration: CalibrationRows | None = None,
 ) -> Predictions:
     """What the network of a mode says of every row.
 
@@ -76,6 +79,7 @@ def run_model(
         target: The file to write; None writes none.
         ranks: This process among those of the run.
         engine: Engine that reads and answers batches; None is this process.
+        calibration: The rows that int8 is calibrated on.
 
     Raises:
         OochubError: A row that cannot be read, a split without one that can, another process that writes the target;
@@ -83,7 +87,7 @@ def run_model(
     """
     some, size, device = next(iter(splits.values())), asked.rows_a_pass, asked.device
     read: Callable[..., Iterator[InputBatch]] = partial(inputs.batches, batch_size=size, device=device, zoom=asked.zoom)
-    is_short = DTYPES[asked.dtype] != torch.float32
+    is_short = asked.dtype not in ("auto", "float32")
     few: Mapping[str, torch.Tensor] = {}
     if asked.features is not False or is_short or asked.compile or asked.runtime != "torch":
         first = next(read(_take_few(some), broken=[] if asked.skip_broken else None), None)
@@ -96,7 +100,13 @@ def run_model(
         network = Compiled(mode.network, size)
         computed |= {"compiled": _describe_dtype_difference("float32", network, mode.network, few, mode.kind)}
     if asked.runtime != "torch":
-        choice = open_runtime(mode.network, _add_rows(few, inputs.probe()), asked, head=head)
+        images = None if calibration is None else calibration.open(read)
+        choice = open_runtime(
+            *(mode.network, _add_rows(few, inputs.probe()), asked),
+            head=head,
+            calibration=images,
+            has_classes=mode.kind.has_confidence,
+        )
         computed |= choice.details
         if choice.network is not None:
             network = choice.network
@@ -105,6 +115,8 @@ def run_model(
             computed |= {"dtype": dtype, "runtime_check": check}
             ran = f"the network computed in {dtype} by {choice.details['runtime']}"
             notes = (*notes, f"{ran}: on the first rows {check} from torch in float32")
+            if images is not None:
+                notes = (*notes, _describe_calibration(images, choice.details["int8_check"]))
             features = features if head is None else RuntimeFeatures(head, network)
     elif is_short:
         network = Autocast(network, DTYPES[asked.dtype])
@@ -272,6 +284,12 @@ def _describe_unread(split: str, broken: Sequence[BrokenRow], unit: str) -> str:
     names = ", ".join([row.example for row in broken[:_NAMED]] + ["..."] * (len(broken) > _NAMED))
     verb = "is" if len(broken) == 1 else "are"
     return f"{len(broken)} {unit}{several} of {split} could not be read and {verb} left out: {names}"
+
+
+def _describe_calibration(images: CalibrationImages, check: str) -> str:
+    return (
+        f"int8 was calibrated on {images.count} images of {images.described}; on others of these {check} from float32"
+    )
 
 
 def _add_rows(few: Mapping[str, torch.Tensor], noise: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:

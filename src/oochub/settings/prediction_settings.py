@@ -14,6 +14,8 @@ _PACKAGES: Mapping[str, Mapping[str, str]] = {
     "openvino": {"openvino": "openvino", "onnx": "openvino", "onnxscript": "openvino"},
 }
 """What a runtime needs, and the extra that brings it."""
+_SHORT = (("openvino", "bfloat16"), ("openvino", "int8"), ("onnxruntime", "int8"))
+"""The runtimes that compute in fewer bits."""
 ODIN_TEMPERATURE = 1000.0
 """The temperature of Liang, Li and Srikant 2018, and of ImageNet-OOD's ODIN."""
 
@@ -134,12 +136,20 @@ class PredictionSettings(Settings):
         common=True,
         typed=str,
     )
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = option(
+    dtype: Literal["auto", "float32", "bfloat16", "float16", "int8"] = option(
         "auto",
-        help="Precision of the network; auto is float32.",
+        help="Precision of the network; auto is float32. int8 needs a runtime and images to calibrate on.",
         more="By torch's autocast; logits are stored in float32. The provenance says how far the first rows move from "
-        "float32.",
+        'float32. "int8" is for the runtimes onnxruntime and openvino.',
         panel="Speed",
+    )
+    calibrate_on: object = option(
+        None,
+        help="Images that int8 is calibrated on: a split that is not scored, or a folder.",
+        more="Or a `datasets.Dataset`. At most 192 of them are drawn at random by a fixed seed; a third of these "
+        "measure how far the answers move from float32, which the page says. An image that is scored is an error.",
+        panel="Speed",
+        typed=str | None,
     )
     runtime: Literal["torch", "onnxruntime", "openvino", "auto"] = option(
         "torch",
@@ -223,9 +233,25 @@ class PredictionSettings(Settings):
             )
         if self.runtime != "torch":
             self._check_runtime()
+        self._check_calibration()
         if self.engine != "ray" and (self.ray_address is not None or self.actors is not None):
             words = choose_wording("ray_address= and actors=", "--ray-address and --actors")
             raise OochubError(f"{words} need {choose_wording('engine=', '--engine ')}ray.")
+
+    def _check_calibration(self) -> None:
+        """Refuses int8 without a runtime or images, and images without int8."""
+        dtype = choose_wording('dtype="int8"', "--dtype int8")
+        calibrate_on = choose_wording("calibrate_on=", "--calibrate-on")
+        if self.dtype == "int8" and self.runtime == "torch":
+            runtime = choose_wording('runtime="onnxruntime" or runtime="openvino"', "--runtime onnxruntime or openvino")
+            raise OochubError(f"{dtype} needs {runtime}. torch computes in float32, bfloat16 and float16.")
+        if self.dtype == "int8" and self.calibrate_on is None:
+            raise OochubError(
+                f"{dtype} needs images to be calibrated on, which are not scored. Name a split or a folder by "
+                f"{calibrate_on}."
+            )
+        if self.dtype != "int8" and self.calibrate_on is not None:
+            raise OochubError(f"{calibrate_on} is for {dtype} alone. Add that, or leave it out.")
 
     def _check_runtime(self) -> None:
         """Refuses what a runtime beside torch cannot do, or cannot do here."""
@@ -240,10 +266,17 @@ class PredictionSettings(Settings):
         for name, (is_asked, why) in refused.items():
             if is_asked:
                 raise OochubError(f"{runtime} {why}. Leave out {choose_wording(f'{name}=', f'--{name}')}, or it.")
-        if self.dtype not in ("auto", "float32") and (self.runtime, self.dtype) != ("openvino", "bfloat16"):
+        is_short = self.dtype not in ("auto", "float32")
+        if is_short and (self.runtime == "auto" or (self.runtime, self.dtype) not in _SHORT):
             dtype = choose_wording(f'dtype="{self.dtype}"', f"--dtype {self.dtype}")
-            raise OochubError(f"{runtime} computes in float32 (openvino also in bfloat16). Leave out {dtype}, or it.")
-        for package, extra in _PACKAGES.get(self.runtime, {}).items():
+            raise OochubError(
+                f"{runtime} computes in float32 (onnxruntime also in int8, openvino in int8 and bfloat16). Leave out "
+                f"{dtype}, or it."
+            )
+        needed = dict(_PACKAGES.get(self.runtime, {}))
+        if self.dtype == "int8":
+            needed["onnxruntime"] = "onnx"  # it quantizes for both
+        for package, extra in needed.items():
             if not find_spec(package):
                 raise OochubError(f"{runtime} needs the package {package}. Install it: pip install 'oochub[{extra}]'.")
 
