@@ -20,6 +20,7 @@ from oochub.models.runtime import open_runtime
 from oochub.prediction.predictions_file import head_file
 from oochub.settings import prediction_settings
 from oochub.settings.prediction_settings import PredictionSettings
+from oochub.storage.kept_content import digest_content
 
 BOTH = ["onnxruntime", "openvino"]
 
@@ -139,7 +140,7 @@ def test_a_cached_file_that_is_damaged_or_another_is_made_again(model, data, tmp
     for name, wrong in (
         (file.name, bytes(damaged)),
         (file.name, b""),
-        (f"{key}-{runtime._digest(content)}.onnx", content),
+        (f"{key}-{digest_content(content)}.onnx", content),
     ):
         file.unlink(missing_ok=True)
         (file.parent / name).write_bytes(wrong)

@@ -6,7 +6,6 @@ made it, and by a digest of its own bytes: one that is damaged, or was made of a
 is exported unless a runtime was asked for.
 """
 
-import hashlib
 import io
 import logging
 import math
@@ -14,7 +13,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +23,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from oochub.errors import OochubError, OochubWarning, choose_wording, list_causes
+from oochub.errors import OochubError, choose_wording, list_causes
 from oochub.models import quantization
 from oochub.models.callable_model import digest_module
 from oochub.models.extraction import Calls, FeatureReader, Head, record_calls, take_features
@@ -38,8 +37,8 @@ from oochub.models.quantization import (
 )
 from oochub.settings.prediction_settings import PredictionSettings, list_runtimes
 from oochub.stats.logits import logit_difference
-from oochub.storage.cache_folder import cache_folder
-from oochub.storage.files import make_scratch_folder, write_whole
+from oochub.storage.files import make_scratch_folder
+from oochub.storage.kept_content import digest_content, make_once
 
 _TOLERANCE = 1e-4  # of the range of the logits; both compute in float32, in another order
 _LARGEST = 19 * 10**8  # bytes of weights; a file of ONNX holds less than 2^31
@@ -158,11 +157,15 @@ class _Reference(NamedTuple):
 
 
 def check_runtime(asked: PredictionSettings) -> None:
-    """Checks that the runtime can run on the device.
+    """Checks that the runtime can run on the device, and that images to calibrate on are of use.
 
     Raises:
-        OochubError: It was asked for by name, and the device is no processor.
+        OochubError: It was asked for by name, and the device is no processor; images without int8.
     """
+    if asked.dtype != "int8" and asked.calibrate_on is not None:
+        dtype = choose_wording('dtype="int8"', "--dtype int8")
+        option = choose_wording("calibrate_on=", "--calibrate-on")
+        raise OochubError(f"{option} is for {dtype} alone. Add that, or leave it out.")
     if asked.runtime in _OPEN and asked.device_type != "cpu":
         raise OochubError(
             f"{_name_option(asked.runtime)} runs on the processor, but the device is {asked.device}. Add "
@@ -290,7 +293,7 @@ def _list_exports(
     name: str, network: nn.Module, example: Mapping[str, torch.Tensor], head: Head | None
 ) -> Iterator[bytes]:
     """The network as ONNX: what the cache has, if it is whole, then exported anew and kept."""
-    yield from _list_made(_digest_export(network, example, head), lambda: _export(name, network, example, head))
+    yield from make_once(_digest_export(network, example, head), lambda: _export(name, network, example, head))
 
 
 def _open_quantized(
@@ -305,8 +308,8 @@ def _open_quantized(
     Raises:
         OochubError: It cannot be quantized or opened.
     """
-    code = _digest(Path(quantization.__file__).read_bytes())
-    about = f"{_digest(model)} {calibration.key} {code} {needs_reduced_range()} {version('onnxruntime')}"
+    code = digest_content(Path(quantization.__file__).read_bytes())
+    about = f"{digest_content(model)} {calibration.key} {code} {needs_reduced_range()} {version('onnxruntime')}"
 
     def make() -> bytes:
         rows = len(next(iter(example.values())))
@@ -315,7 +318,7 @@ def _open_quantized(
 
     fault: Exception | None = None
     try:
-        for content in _list_made(_digest(about.encode()), make):
+        for content in make_once(digest_content(about.encode()), make):
             try:
                 opened = RuntimeNetwork(name, _OPEN[name](content, "f32"), example, unscored=calibration)
                 opened.compute(**example)
@@ -337,29 +340,6 @@ def _open_quantized(
         )
 
 
-def _list_made(key: str | None, make: Callable[[], bytes]) -> Iterator[bytes]:
-    """The content of a file: what the cache has by a key, if it is whole, then made anew and kept."""
-    folder = cache_folder("runtimes")
-    for file in sorted(folder.glob(f"{key}-*.onnx")) if key else ():
-        with suppress(OSError):
-            content = file.read_bytes()
-            if file.stem.partition("-")[2] == _digest(content):
-                file.touch()
-                yield content
-    content = make()
-    if key:
-        try:
-            with write_whole(folder / f"{key}-{_digest(content)}.onnx") as draft:
-                draft.write_bytes(content)
-        except OochubError as error:
-            warnings.warn(f"The exported network could not be cached. {error}", OochubWarning, stacklevel=2)
-    yield content
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:40]
-
-
 def _digest_export(network: nn.Module, example: Mapping[str, torch.Tensor], head: Head | None) -> str | None:
     """A digest of all that an export is made of; None where something cannot be known."""
     known = digest_module(network)
@@ -369,7 +349,9 @@ def _digest_export(network: nn.Module, example: Mapping[str, torch.Tensor], head
     layers = [] if head is None else [names[layer] for layer in head.layers]
     shapes = [(name, str(each.dtype), tuple(each.shape)) for name, each in example.items()]
     packages = [(name, version(name)) for name in ("torch", "transformers", "onnx", "onnxscript")]
-    return _digest(f"{known} {layers} {shapes} {packages} {_digest(Path(__file__).read_bytes())}".encode())
+    return digest_content(
+        f"{known} {layers} {shapes} {packages} {digest_content(Path(__file__).read_bytes())}".encode()
+    )
 
 
 class _Positional(nn.Module):

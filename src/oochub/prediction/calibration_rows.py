@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import datasets
 import numpy as np
@@ -14,7 +13,7 @@ from PIL import Image as Pictures
 
 from oochub.errors import OochubError, choose_wording, did_you_mean
 from oochub.input import InputBatch
-from oochub.models.quantization import CalibrationImages
+from oochub.models.quantization import CalibrationImages, Inputs
 
 _MOST = 192  # images; a third of them compare the answers
 _CHECKED = 3
@@ -52,14 +51,14 @@ class CalibrationRows:
         count = len(self.rows)
         cut = count - count // _CHECKED
 
-        def list_batches(first: int, end: int) -> Iterator[Mapping[str, Any]]:
+        def list_batches(first: int, end: int) -> Iterator[Inputs]:
             return (batch.inputs for batch in read(self.rows.select(range(first, end))))
 
         both = partial(list_batches, 0, cut), partial(list_batches, cut, count)
         return CalibrationImages(*both, self.described)
 
 
-def choose_calibration_rows(wanted: object, data: Any, scored: Mapping[str, Any], column: str) -> CalibrationRows:
+def choose_calibration_rows(wanted: object, data: object, scored: Mapping[str, object], column: str) -> CalibrationRows:
     """Draws the rows that int8 is calibrated on, before a model is opened.
 
     Args:
@@ -110,7 +109,7 @@ def _name_option(wanted: object) -> str:
     return choose_wording(f"calibrate_on={value}", f"--calibrate-on {wanted}")
 
 
-def _open_folder(folder: Path, option: str, data: Any) -> datasets.Dataset:
+def _open_folder(folder: Path, option: str, data: object) -> datasets.Dataset:
     """The image files at any depth, in the order of their paths.
 
     Raises:
@@ -130,7 +129,7 @@ def _open_folder(folder: Path, option: str, data: Any) -> datasets.Dataset:
     return datasets.Dataset.from_dict({"image": found}, datasets.Features({"image": datasets.Image()}))
 
 
-def _find_images(rows: Any, column: str, option: str) -> datasets.Dataset:
+def _find_images(rows: object, column: str, option: str) -> datasets.Dataset:
     """The rows with their one column of images alone, under the name of the column that is read.
 
     Raises:
@@ -147,7 +146,7 @@ def _find_images(rows: Any, column: str, option: str) -> datasets.Dataset:
     return only if own == column else only.rename_column(own, column)
 
 
-def _check_unscored(rows: datasets.Dataset, scored: Mapping[str, Any], column: str, option: str) -> None:
+def _check_unscored(rows: datasets.Dataset, scored: Mapping[str, object], column: str, option: str) -> None:
     """Refuses files that are scored by their paths, before any image is read; pixels are compared later.
 
     Raises:

@@ -239,7 +239,7 @@ class PredictionSettings(Settings):
             raise OochubError(f"{words} need {choose_wording('engine=', '--engine ')}ray.")
 
     def _check_calibration(self) -> None:
-        """Refuses int8 without a runtime or images, and images without int8."""
+        """Refuses int8 without a runtime or images; images without int8 are refused by `check_runtime`."""
         dtype = choose_wording('dtype="int8"', "--dtype int8")
         calibrate_on = choose_wording("calibrate_on=", "--calibrate-on")
         if self.dtype == "int8" and self.runtime == "torch":
@@ -250,8 +250,6 @@ class PredictionSettings(Settings):
                 f"{dtype} needs images to be calibrated on, which are not scored. Name a split or a folder by "
                 f"{calibrate_on}."
             )
-        if self.dtype != "int8" and self.calibrate_on is not None:
-            raise OochubError(f"{calibrate_on} is for {dtype} alone. Add that, or leave it out.")
 
     def _check_runtime(self) -> None:
         """Refuses what a runtime beside torch cannot do, or cannot do here."""
@@ -297,6 +295,8 @@ class PredictionSettings(Settings):
         """All that the answers depend on, JSON types by name: equal exactly where two predictions ask for the same."""
         dtype = "float32" if self.dtype == "auto" else self.dtype
         kept = super().record()
+        if self.calibrate_on is None:
+            del kept["calibrate_on"]
         if kept.pop("runtime") != "torch":
             kept["runtime"] = [self.runtime, *(f"{name} {version(name)}" for name in list_runtimes())]
         return kept | {
