@@ -22,7 +22,7 @@ def digest_content(content: bytes) -> str:
 def make_once(key: str | None, make: Callable[[], bytes]) -> Iterator[bytes]:
     """The content of an exported network: what the cache has by a key, if it is whole, then made anew and kept.
 
-    Whoever takes the first has it once; whoever finds that it is of no use takes the next.
+    A caller takes the first, and the next one if that is of no use.
 
     Args:
         key: A digest of all that it is made of; None keeps nothing.
