@@ -38,7 +38,7 @@ ROOMS = (
     "report",
     "trainers evaluation",
     "head_repair",
-    "training auditing repairing",
+    "training auditing checking repairing",
     "sweep leaderboard",
     "dataset_cards",
     "loading_scripts",

@@ -10,6 +10,7 @@ import oochub
 
 RESERVED = {
     "audit",
+    "check",
     "compare",
     "evaluate",
     "get",
@@ -23,6 +24,7 @@ RESERVED = {
 }  # DESIGN, section 3
 CALLS = {
     "audit": lambda: oochub.audit("absent/model/folder", "absent"),
+    "check": lambda: oochub.check("absent.json", "absent.toml"),
     "compare": lambda: oochub.compare("absent.parquet", "absent.json"),
     "contexts": lambda: oochub.contexts("absent", by="nosuch"),
     "evaluate": lambda: oochub.evaluate("absent.parquet"),

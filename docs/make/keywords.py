@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
+from oochub.settings.check_settings import CheckSettings
 from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
@@ -72,6 +73,7 @@ FUNCTIONS: Mapping[str, Keywords] = {
     "train": Keywords("oochub.training", {TrainingSettings: (), DataSettings: ()}, ("callbacks",)),
     "load": Keywords("oochub.data.load", {DataSettings: ()}, ("split", "num_proc", "text_columns")),
     "push": Keywords("oochub.hub.push", {HubSettings: (), DataSettings: ("data_dir", "options")}, ("out",)),
+    "check": Keywords("oochub.checking", {CheckSettings: ()}, ("rules",)),
     "compare": Keywords("oochub.evaluation.compare", {ComparisonSettings: ()}),
 }
 """The public functions whose keywords are options."""

@@ -13,6 +13,7 @@ from oochub.registration import register
 
 if TYPE_CHECKING:
     from oochub.auditing import audit
+    from oochub.checking import check
     from oochub.context_finding.context_columns import contexts
     from oochub.data.join_images import join_images
     from oochub.data.load import load
@@ -39,6 +40,7 @@ __all__ = [
     "RobustTrainer",
     "RobustTrainingArguments",
     "audit",
+    "check",
     "compare",
     "contexts",
     "evaluate",
@@ -60,6 +62,7 @@ _LAZY = {
     "RobustTrainer": "oochub.trainers.robust_trainer",
     "RobustTrainingArguments": "oochub.trainers.arguments",
     "audit": "oochub.auditing",
+    "check": "oochub.checking",
     "compare": "oochub.evaluation.compare",
     "contexts": "oochub.context_finding.context_columns",
     "evaluate": "oochub.evaluation.evaluate",

@@ -19,7 +19,7 @@ from oochub.errors import OochubError, word_for_shell
 
 PANELS = {
     "Start": ("demo", "example", "list", "show"),
-    "Audit a model": ("audit", "contexts", "compare"),
+    "Audit a model": ("audit", "contexts", "compare", "check"),
     "Predict and score": ("predict", "evaluate", "report", "saliency"),
     "Train": ("train", "sweep"),
     "Data": ("build", "challenge", "push", "leaderboard", "cache"),

@@ -54,6 +54,7 @@ FUZZED = {
     "src/oochub/prediction/predictions_file.py": "detectors",
     "probing/object_area.py": "object_areas",
     "src/oochub/storage/reading.py": "coco",
+    "src/oochub/report/check_rules.py": "check_rules",
     "src/oochub/report/report.py": "reports",
     "reviewing/decisions.py": "decisions",
     "src/oochub/detector.py": "detectors",

@@ -44,6 +44,7 @@ COMMANDS = every_command()
 
 SUFFIXES = {"saliency": ".png"}  # of what a command writes
 CHECKED_WHERE_USED = {  # fields that take an object, or of several types: what reads them says what is wrong
+    "baseline": "a report or its path",
     "benchmark": "a source or splits",
     "calibrate_on": "a split, a folder or rows, looked at before the model",
     "class_names": "a list, checked before the first row",

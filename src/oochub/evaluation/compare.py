@@ -20,17 +20,10 @@ from oochub.evaluation.declaration import (
     find_declaration,
 )
 from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric, find_epoch_rows
-from oochub.evaluation.paired_difference import (
-    FROM_INTERVAL,
-    OF_ROWS,
-    Pair,
-    TestedDifference,
-    measure_difference,
-    measure_percentile_difference,
-    measure_worst_difference,
-)
+from oochub.evaluation.paired_difference import FROM_INTERVAL, OF_ROWS, Pair, TestedDifference
+from oochub.evaluation.paired_numbers import compute_numbers, compute_side_number, find_side, make_number
 from oochub.evaluation.paired_rows import find_flips, pair_rows
-from oochub.evaluation.row_sets import RowSet, estimate_side, explain_missing_side, is_computed, make_row_sets
+from oochub.evaluation.row_sets import RowSet, explain_missing_side, is_computed, make_row_sets
 from oochub.evaluation.tasks import task as task_of
 from oochub.evaluation.weighted_metric import read_row_values
 from oochub.prediction.predictions import Predictions
@@ -38,7 +31,7 @@ from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.parameters import read_names
 from oochub.records.provenance import provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
-from oochub.records.sides import GroupsOfRows, PercentileOfGroups
+from oochub.records.sides import GroupsOfRows
 from oochub.report import wording
 from oochub.report.comparison import Comparison, compare_files, comparison
 from oochub.report.paired_report import PairedReport
@@ -253,48 +246,15 @@ def _find_primary(evaluated: EvaluationRows) -> dict[str, Callable[..., Any]]:
 
 
 def _slice(rows: RowSet, metrics: Mapping[str, Callable[..., Any]], pair: Pair) -> ComparedRows:
-    side = _get_side(rows, pair[0])
+    side = find_side(rows, pair[0])
     numbers: dict[str, ComparedNumber] = {}
     if isinstance(side, GroupsOfRows):
-        numbers[pair[0].benchmark.primary_metric] = _compute_side_number(rows, side, pair)
+        numbers[pair[0].benchmark.primary_metric] = compute_side_number(rows, side, pair)
     else:
         for name, metric in metrics.items():
             if is_computed(name, rows.role):
-                numbers |= _compute_numbers(name, metric, np.flatnonzero(rows.mask), pair)
+                numbers |= compute_numbers(name, metric, np.flatnonzero(rows.mask), pair)
     return _compare_set(rows.name, rows.role, rows.title, rows.split, rows.mask, numbers, pair)
-
-
-def _get_side(rows: RowSet, evaluated: EvaluationRows) -> Any:
-    return {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}.get(rows.role)
-
-
-def _compute_side_number(rows: RowSet, side: GroupsOfRows, pair: Pair) -> ComparedNumber:
-    metric = catalog.get("metric", pair[0].benchmark.primary_metric)
-    first, second = (estimate_side(rows, metric, each) for each in pair)
-    if isinstance(side, PercentileOfGroups):
-        return _number(first, second, measure_percentile_difference(side, metric, pair, np.flatnonzero(rows.mask)))
-    return _number(first, second, measure_worst_difference(first, second))
-
-
-def _compute_numbers(name: str, metric: Callable[..., Any], rows: Any, pair: Pair) -> dict[str, ComparedNumber]:
-    first, second = (each.of(metric, rows) for each in pair)
-    if not isinstance(first, dict):
-        return {name: _number(first, second, measure_difference(metric, pair, rows))}
-    if name == "worst_group":
-        return {
-            f"{name}.{key}": _number(first[key], second[key], measure_worst_difference(first[key], second[key]))
-            for key in first
-        }
-    return {
-        f"{name}.{key}": _number(first[key], second[key], measure_difference(metric, pair, rows, key=key))
-        for key in first
-    }
-
-
-def _number(first: Estimate, second: Estimate, tested: TestedDifference) -> ComparedNumber:
-    return ComparedNumber(
-        first=first, second=second, difference=tested.difference, p_value=tested.p_value, test=tested.test
-    )
 
 
 def _compare_set(
@@ -353,7 +313,7 @@ def _compare_groups(pair: Pair, sets: Sequence[RowSet]) -> tuple[ComparedRows, .
             )  # fmt: skip
             mask = np.zeros(len(rows.mask), dtype=bool)
             mask[members] = True
-            numbers = _compute_numbers(name, metric, members, pair)
+            numbers = compute_numbers(name, metric, members, pair)
             parts.append(_compare_set(group, role, wording.group_words(shown, row), rows.split, mask, numbers, pair))
     return _correct_with_holm(parts)
 
@@ -363,13 +323,13 @@ def _compare_gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, Co
     if not set(_SIDES) <= set(sets):
         n = sum(part.n for role, part in slices.items() if role in _SIDES)
         nothing = Estimate(np.nan, n=n, method="none", reason=explain_missing_side(sets, pair[0].benchmark))
-        return _number(nothing, nothing, TestedDifference(nothing, np.nan, FROM_INTERVAL))
+        return make_number(nothing, nothing, TestedDifference(nothing, np.nan, FROM_INTERVAL))
     inside, outside = (
         slices[role].numbers.get(name) or _slice(sets[role], _find_primary(pair[0]), pair).numbers[name]
         for role in _SIDES
     )
     change = difference(outside.difference, inside.difference)
-    return _number(
+    return make_number(
         difference(outside.first, inside.first),
         difference(outside.second, inside.second),
         TestedDifference(change, interval_p_value(change), FROM_INTERVAL),

@@ -59,6 +59,19 @@ def _is_figure(path: Path) -> bool:
     return _head(path).startswith(_MAGIC[path.suffix.lower()])
 
 
+def _is_junit(path: Path) -> bool:
+    return b"<testsuites" in _head(path)
+
+
+def _is_badge(path: Path) -> bool:
+    head = _head(path)
+    return head.startswith(b"<svg") and b"oochub check" in head
+
+
+def _is_never_replaced(path: Path) -> bool:
+    return False
+
+
 def holds(*signs: str) -> Callable[[Path], bool]:
     """Whether a folder has files of one of these patterns, or nothing but what a killed process left."""
 
@@ -103,6 +116,12 @@ LATEX = FileKind("LaTeX", (".tex", ".latex"), _is_text)
 """Tables."""
 CSV = FileKind("a table", (".csv",), _is_text)
 """Numbers, rankings, decisions."""
+JUNIT = FileKind("JUnit XML", (".xml",), _is_junit)
+"""What came of the rules of a check, for a CI server."""
+BADGE = FileKind("a badge", (".svg",), _is_badge)
+"""The state of a check as a small SVG."""
+RULES = FileKind("a new file of rules", (".toml",), _is_never_replaced)
+"""What `oochub check --suggest` writes; people change it, so it never takes the place of another."""
 LIST = FileKind("a list", (".txt",), _is_text)
 """One id per line."""
 FIGURE = FileKind("a figure", tuple(_MAGIC), _is_figure)

@@ -1,0 +1,98 @@
+"""The command `oochub check`."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from oochub.commands._options import AsJson, out_console, print_result, writes
+from oochub.errors import OochubError
+from oochub.settings.check_settings import CheckSettings
+from oochub.storage.artifacts import BADGE, JUNIT, MARKDOWN, RULES
+from oochub.storage.files import check_writable, write_whole
+
+PANEL = "Audit a model"
+
+_KINDS = {"junit": JUNIT, "summary": MARKDOWN, "badge": BADGE}
+
+
+def check(
+    reports: Annotated[
+        list[Path], typer.Argument(metavar="REPORT...", help="Reports of `oochub evaluate`, or folders of an audit.")
+    ],
+    asked: CheckSettings,
+    rules: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of rules; with --suggest, the new file that is written.", rich_help_panel="Rules"),
+    ] = None,
+    suggest: Annotated[
+        bool,
+        typer.Option(
+            "--suggest",
+            help="Write first rules from a report to --rules, or print them; nothing is checked.",
+            rich_help_panel="Rules",
+        ),
+    ] = False,
+    junit: Annotated[
+        Path | None, typer.Option(callback=writes(JUNIT), help="Write JUnit XML for a CI server here.")
+    ] = None,
+    summary: Annotated[
+        Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown for a job's page here.")
+    ] = None,
+    badge: Annotated[
+        Path | None, typer.Option(callback=writes(BADGE), help="Write a badge that loads nothing, as SVG, here.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Holds reports to rules by their intervals: exit code 0 if all pass, 1 if one fails, 3 if one is undecided.
+
+    A rule is undecided if the 95% interval includes its bound: there are not enough rows to say.
+    """
+    outputs = {
+        name: path for name, path in (("junit", junit), ("summary", summary), ("badge", badge)) if path is not None
+    }
+    if suggest:
+        _suggest(reports, asked, rules, [*outputs, *(["json"] if as_json else [])])
+        return
+    if rules is None:
+        raise OochubError("check needs rules: --rules FILE.toml. `oochub check --suggest REPORT` prints a first file.")
+    if "margin" in asked.given():
+        raise OochubError("--margin applies to --suggest alone. Leave it out, or add --suggest.")
+    from oochub.checking import check as run
+
+    found = run(list(reports), rules, **{name: getattr(asked, name) for name in asked.keywords()})
+    texts: Mapping[str, Callable[[], str]] = {
+        "junit": found.to_junit,
+        "summary": found.to_markdown,
+        "badge": found.to_badge,
+    }
+    for name, path in outputs.items():
+        with write_whole(path, kind=_KINDS[name]) as draft:
+            draft.write_text(texts[name](), "utf-8")
+    if not as_json:
+        out_console.print(found.to_terminal(width=out_console.width))
+    print_result(
+        {**{name: str(path) for name, path in outputs.items()}, **(found.to_json() if as_json else {})}, as_json
+    )
+    if found.exit_code:
+        raise typer.Exit(found.exit_code)
+
+
+def _suggest(reports: list[Path], asked: CheckSettings, rules: Path | None, others: list[str]) -> None:
+    if others or asked.baseline is not None or asked.undecided is not None:
+        raise OochubError("--suggest checks nothing: of the other options it takes --rules and --margin alone.")
+    if len(reports) != 1:
+        raise OochubError(f"--suggest starts from one report, got {len(reports)}.")
+    if rules is not None:
+        check_writable(rules, kind=RULES)
+    from oochub.checking import open_report
+    from oochub.report.check_rules import suggest_rules
+
+    text = suggest_rules(open_report(reports[0]), name=str(reports[0]), margin=asked.margin)
+    if rules is None:
+        out_console.print(text, markup=False, end="")
+        return
+    with write_whole(rules, kind=RULES) as draft:
+        draft.write_text(text, "utf-8")
+    print_result({"rules": str(rules)}, False)

@@ -1,0 +1,142 @@
+"""How much a number of one report differs from that of another, paired where the predictions of both are found.
+
+The predictions of a report stand beside it, as `predictions.parquet` or by the name that the report has of them. They
+are taken if their digest is the recorded one, so a report is never compared by answers that it is not made of.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oochub import catalog
+from oochub.errors import OochubError
+from oochub.evaluation.paired_difference import Pair
+from oochub.evaluation.paired_numbers import compute_numbers, compute_side_number, find_side
+from oochub.evaluation.paired_rows import pair_rows
+from oochub.evaluation.row_sets import RowSet, make_row_sets
+from oochub.prediction.predictions import Predictions
+from oochub.records.sides import GroupsOfRows
+from oochub.report.report import Report
+from oochub.report.rule_numbers import RuleNumber
+from oochub.stats.estimate import Estimate
+from oochub.stats.estimation import difference
+
+_BESIDE = "predictions.parquet"
+
+
+class PairedChange:
+    """The changes from one report to another on the same rows.
+
+    Args:
+        baseline: The report of the old model, and its path; None for one in memory.
+        report: The report of the new model, and its path.
+    """
+
+    def __init__(self, baseline: tuple[Report, Path | None], report: tuple[Report, Path | None]) -> None:
+        self._baseline, self._report = baseline[0], report[0]
+        self._reason = ""
+        self._pair: Pair | None = None
+        self._sampling = {"resamples": self._report.provenance.resamples, "seed": self._report.provenance.seed}
+        try:
+            old, new = (_find_predictions(*each) for each in (baseline, report))
+            pair = pair_rows(old, new, **self._sampling)
+            self._check_rows(pair)
+            self._pair = pair
+        except OochubError as error:
+            self._reason = f"not paired: {error}"
+
+    def of(self, old: RuleNumber, new: RuleNumber) -> tuple[Estimate, str]:
+        """The change of a number with its interval, and "paired" or why it is not.
+
+        Args:
+            old: The number of the baseline.
+            new: The same number of the report.
+        """
+        if self._pair is None:
+            return difference(new.estimate, old.estimate), self._reason
+        try:
+            change = self._measure(new)
+        except OochubError as error:
+            return difference(new.estimate, old.estimate), f"not paired: {error}"
+        if change is None:
+            is_worst = new.metric.startswith("worst_group")
+            reason = "the worst groups of both may be two groups" if is_worst else f"{new.metric} is not of rows"
+            return difference(new.estimate, old.estimate), f"not paired: {reason}"
+        return change, "paired"
+
+    def _check_rows(self, pair: Pair) -> None:
+        """Refuses predictions whose slices hold other rows than those of the reports, as of a report on some rows."""
+        for part in make_row_sets(pair[0]):
+            own = pair[0].examples.of(part.mask)
+            for report in (self._baseline, self._report):
+                known = next((each.examples for each in report.slices if each.name == part.name), None)
+                if known not in (own, None):
+                    raise OochubError(f"the report has other rows in {part.name} than its predictions")
+
+    @cached_property
+    def _sets(self) -> Mapping[str, RowSet]:
+        return {} if self._pair is None else {rows.name: rows for rows in make_row_sets(self._pair[0])}
+
+    def _measure(self, number: RuleNumber) -> Estimate | None:
+        base = number.metric.partition(".")[0]
+        if number.metric == "gap":
+            return self._measure_gap()
+        if base == "worst_group":  # may be two groups, so nothing is paired
+            return None
+        if number.row is not None:
+            rows = self._find_group(number)
+            return None if rows is None else self._measure_rows(base, number.metric, rows)
+        if number.part is None or number.part.name not in self._sets:
+            return None
+        return self._measure_set(self._sets[number.part.name], number.metric)
+
+    def _measure_rows(self, base: str, metric: str, rows: Any) -> Estimate | None:
+        assert self._pair is not None  # noqa: S101  for the type checker
+        found = compute_numbers(base, catalog.get("metric", base), rows, self._pair).get(metric)
+        return None if found is None else found.difference
+
+    def _measure_set(self, rows: RowSet, metric: str) -> Estimate | None:
+        assert self._pair is not None  # noqa: S101
+        side = find_side(rows, self._pair[0])
+        if isinstance(side, GroupsOfRows):
+            return compute_side_number(rows, side, self._pair).difference
+        return self._measure_rows(metric.partition(".")[0], metric, np.flatnonzero(rows.mask))
+
+    def _measure_gap(self) -> Estimate | None:
+        """That of the paired changes on both sides, taken as independent, as `oochub compare` does."""
+        sides = {rows.role: rows for rows in self._sets.values()}
+        if not {"in", "out"} <= set(sides):
+            return None
+        primary = self._report.benchmark.primary_metric
+        inside, outside = (self._measure_set(sides[role], primary) for role in ("in", "out"))
+        return None if inside is None or outside is None else difference(outside, inside)
+
+    def _find_group(self, number: RuleNumber) -> Any:
+        """The row numbers of a group on its side."""
+        assert self._pair is not None and number.row is not None  # noqa: S101
+        row, evaluated = number.row, self._pair[0]
+        rows = next((each for each in self._sets.values() if each.role == (row.role or "all")), None)
+        return None if rows is None else evaluated.members(rows.mask).get(row.group)
+
+
+def _find_predictions(report: Report, path: Path | None) -> Predictions:
+    """The predictions that a report is made of.
+
+    Raises:
+        OochubError: They are not beside it, or those there are others.
+    """
+    origin = report.provenance.predictions
+    if path is None:
+        raise OochubError("the report was not read from a file")
+    candidates = [path.parent / name for name in dict.fromkeys((_BESIDE, Path(origin.file).name))]
+    there = [file for file in candidates if file.suffix == ".parquet" and file.exists()]
+    if not there:
+        raise OochubError(f"no predictions beside {path}")
+    for file in there:
+        predictions = Predictions.load(file)
+        if predictions.digest == origin.sha256:
+            return predictions
+    raise OochubError(f"{there[0]} is not what {path} was made of")
