@@ -16,6 +16,7 @@ from oochub.errors import OochubError
 from oochub.report.check_rules import read_rules, suggest_rules
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
+from oochub.stats.proportion import wilson
 
 
 def report_of(
@@ -83,6 +84,38 @@ def test_what_undecided_counts_as():
     rules["rule"].append({"metric": "accuracy", "at_least": 0.9})
     codes = [oochub.check(report, rules, undecided=each).exit_code for each in (None, "pass", "fail")]
     assert codes == [1, 1, 1]
+
+
+@pytest.mark.parametrize("n", [20, 50, 200])
+@pytest.mark.parametrize("p", [0.5, 0.8, 0.98])
+def test_a_share_at_the_bound_passes_and_fails_in_at_most_2_5_percent(n, p):
+    """Every number of right answers with its probability: no simulation, no luck.
+
+    Fault planted: Wilson's interval of the report, by which 98% of 50 rows fails in 7.8%.
+    """
+    states = {}
+    for right in range(n + 1):
+        share = wilson(right, n)
+        report = report_of(share.value, share.low, share.high, n=n)
+        whole = replace(report.slices[0], metrics={"accuracy": share})
+        (outcome,) = oochub.check(
+            replace(report, slices=(whole, *report.slices[1:])), one_rule(metric="accuracy", at_least=p)
+        ).outcomes
+        assert outcome.number.low == share.low and outcome.judged.method == "clopper-pearson"
+        states.setdefault(outcome.state, []).append(stats.binom.pmf(right, n, p))
+    assert all(0 < sum(states.get(state, [0.001])) <= 0.025 for state in ("pass", "fail"))
+    assert sum(states["undecided"]) >= 0.95
+
+
+def test_only_shares_of_independent_rows_get_the_exact_interval():
+    """Clusters and other metrics keep the interval of the report. Fault planted: every number of accuracy."""
+    for metric, method in (("accuracy", "clopper-pearson of 40 clusters"), ("nll", "percentile bootstrap of rows")):
+        report = report_of(0.8, 0.79, 0.81, metric=metric)
+        number = Estimate(0.8, low=0.79, high=0.81, n=100, method=method)
+        whole = replace(report.slices[0], metrics={metric: number})
+        report = replace(report, slices=(whole, *report.slices[1:]))
+        (outcome,) = oochub.check(report, one_rule(metric=metric, at_most=0.9)).outcomes
+        assert (outcome.judged.low, outcome.judged.high, outcome.state) == (0.79, 0.81, "pass")
 
 
 def test_rows_that_would_decide():

@@ -151,7 +151,8 @@ def guide(request, raw, coco, spawrious, imagenet, tmp_path_factory):
         if named := re.match(r"# (\w+\.py)\n", code):  # a file of the reader's own
             (folder / named[1]).write_text(code)
     for toml in _blocks(request.param, "toml"):
-        (folder / "dogs.toml").write_text(toml)
+        named = re.match(r"# (\w+\.toml)\n", toml)
+        (folder / (named[1] if named else "dogs.toml")).write_text(toml)
     return request.param, folder
 
 

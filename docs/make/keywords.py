@@ -73,7 +73,7 @@ FUNCTIONS: Mapping[str, Keywords] = {
     "train": Keywords("oochub.training", {TrainingSettings: (), DataSettings: ()}, ("callbacks",)),
     "load": Keywords("oochub.data.load", {DataSettings: ()}, ("split", "num_proc", "text_columns")),
     "push": Keywords("oochub.hub.push", {HubSettings: (), DataSettings: ("data_dir", "options")}, ("out",)),
-    "check": Keywords("oochub.checking", {CheckSettings: ()}, ("rules",)),
+    "check": Keywords("oochub.checking", {CheckSettings: ()}),
     "compare": Keywords("oochub.evaluation.compare", {ComparisonSettings: ()}),
 }
 """The public functions whose keywords are options."""

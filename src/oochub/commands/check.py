@@ -18,10 +18,7 @@ _KINDS = {"junit": JUNIT, "summary": MARKDOWN, "badge": BADGE}
 
 
 def check(
-    reports: Annotated[
-        list[Path], typer.Argument(metavar="REPORT...", help="Reports of `oochub evaluate`, or folders of an audit.")
-    ],
-    asked: CheckSettings,
+    reports: Annotated[list[Path], typer.Argument(help="Reports of `oochub evaluate`, or folders of an audit.")],
     rules: Annotated[
         Path | None,
         typer.Option(help="TOML file of rules; with --suggest, the new file that is written.", rich_help_panel="Rules"),
@@ -34,18 +31,25 @@ def check(
             rich_help_panel="Rules",
         ),
     ] = False,
+    *,
+    asked: CheckSettings,
     junit: Annotated[
-        Path | None, typer.Option(callback=writes(JUNIT), help="Write JUnit XML for a CI server here.")
+        Path | None,
+        typer.Option(callback=writes(JUNIT), help="Write JUnit XML for a CI server here.", rich_help_panel="Output"),
     ] = None,
     summary: Annotated[
-        Path | None, typer.Option(callback=writes(MARKDOWN), help="Write Markdown for a job's page here.")
+        Path | None,
+        typer.Option(callback=writes(MARKDOWN), help="Write Markdown for a job's page here.", rich_help_panel="Output"),
     ] = None,
     badge: Annotated[
-        Path | None, typer.Option(callback=writes(BADGE), help="Write a badge that loads nothing, as SVG, here.")
+        Path | None,
+        typer.Option(
+            callback=writes(BADGE), help="Write a badge that loads nothing, as SVG, here.", rich_help_panel="Output"
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Holds reports to rules by their intervals: exit code 0 if all pass, 1 if one fails, 3 if one is undecided.
+    """Holds reports to rules: exits with 0 if all pass, 1 if one fails, else 3.
 
     A rule is undecided if the 95% interval includes its bound: there are not enough rows to say.
     """

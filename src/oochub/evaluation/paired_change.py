@@ -7,13 +7,12 @@ are taken if their digest is the recorded one, so a report is never compared by 
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.evaluation.paired_difference import Pair
+from oochub.evaluation.paired_difference import Pair, Rows
 from oochub.evaluation.paired_numbers import compute_numbers, compute_side_number, find_side
 from oochub.evaluation.paired_rows import pair_rows
 from oochub.evaluation.row_sets import RowSet, make_row_sets
@@ -93,7 +92,7 @@ class PairedChange:
             return None
         return self._measure_set(self._sets[number.part.name], number.metric)
 
-    def _measure_rows(self, base: str, metric: str, rows: Any) -> Estimate | None:
+    def _measure_rows(self, base: str, metric: str, rows: Rows) -> Estimate | None:
         assert self._pair is not None  # noqa: S101  for the type checker
         found = compute_numbers(base, catalog.get("metric", base), rows, self._pair).get(metric)
         return None if found is None else found.difference
@@ -114,7 +113,7 @@ class PairedChange:
         inside, outside = (self._measure_set(sides[role], primary) for role in ("in", "out"))
         return None if inside is None or outside is None else difference(outside, inside)
 
-    def _find_group(self, number: RuleNumber) -> Any:
+    def _find_group(self, number: RuleNumber) -> Rows | None:
         """The row numbers of a group on its side."""
         assert self._pair is not None and number.row is not None  # noqa: S101
         row, evaluated = number.row, self._pair[0]

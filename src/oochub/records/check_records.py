@@ -50,6 +50,8 @@ class RuleOutcome:
         place: What the number is of, where the rule names a slice or group; "" for all rows.
         described: What the number means.
         number: The number of the report.
+        judged: What is held to the limit: the change from the baseline if there is one, else the number; a share of
+            independent rows with its exact interval.
         baseline: The same number of the baseline; None without one.
         change: The report's number minus the baseline's; None without a baseline.
         paired: How the change was found: "paired", or why it is not. None without a baseline.
@@ -65,6 +67,7 @@ class RuleOutcome:
     place: str
     described: MetricDescription
     number: Estimate
+    judged: Estimate
     baseline: Estimate | None = optional()
     change: Estimate | None = optional()
     paired: str | None = optional()
@@ -72,8 +75,3 @@ class RuleOutcome:
     state: State
     reason: str
     needed: int | None = optional()
-
-    @property
-    def judged(self) -> Estimate:
-        """The number that is held to the limit: the change from the baseline, if there is one."""
-        return self.number if self.change is None else self.change

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from oochub.records.check_records import RuleCorrection, RuleOutcome, State
 from oochub.records.schema import to_json
@@ -77,7 +77,7 @@ class Check:
             found.setdefault(outcome.report, []).append(outcome)
         return found
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Everything as JSON types."""
         return {
             "state": self.state,

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 from oochub.errors import OochubError, unknown_name
 from oochub.records.check_records import Bound, Rule, RuleCorrection
@@ -42,7 +42,7 @@ class CheckRules:
         return any(rule.bound == "at_most_worse" for rule in self.rules)
 
 
-def read_rules(rules: str | Path | Mapping[str, Any]) -> CheckRules:
+def read_rules(rules: str | Path | Mapping[str, object]) -> CheckRules:
     """Reads rules and checks every key and value in them; names are looked up in a report later.
 
     Args:
@@ -69,9 +69,10 @@ Allowed: at_least, at_most, at_most_worse, group, metric, slice.
     for key in content:
         if key not in _FILE_KEYS:
             raise unknown_name(f"key of {name}", str(key), _FILE_KEYS)
-    correction = content.get("correction", "none")
-    if correction not in _CORRECTIONS:
-        raise unknown_name(f"correction in {name}", str(correction), _CORRECTIONS)
+    asked = content.get("correction", "none")
+    correction = next((each for each in _CORRECTIONS if each == asked), None)
+    if correction is None:
+        raise unknown_name(f"correction in {name}", str(asked), _CORRECTIONS)
     listed = content.get("rule", ())
     if not isinstance(listed, Sequence) or isinstance(listed, str) or not all(isinstance(r, Mapping) for r in listed):
         raise OochubError(f"rule in {name} must be a list of tables. Write {_EXAMPLE}.")
@@ -84,7 +85,7 @@ Allowed: at_least, at_most, at_most_worse, group, metric, slice.
     return CheckRules(name=name, rules=found, correction=correction)
 
 
-def _read_toml(file: Path) -> Mapping[str, Any]:
+def _read_toml(file: Path) -> Mapping[str, object]:
     text = read_text(file, largest=_LARGEST)
     try:
         return tomllib.loads(text)
@@ -92,13 +93,16 @@ def _read_toml(file: Path) -> Mapping[str, Any]:
         raise OochubError(f"{file} is not TOML: {error}. Write {_EXAMPLE}.") from None
 
 
-def _read_rule(name: str, given: Mapping[str, Any]) -> Rule:
+def _read_rule(name: str, given: Mapping[str, object]) -> Rule:
     for key in given:
         if key not in _RULE_KEYS:
             raise unknown_name(f"key of {name}", str(key), _RULE_KEYS)
-    texts = {key: given[key] for key in ("metric", "slice", "group") if key in given}
-    for key, text in texts.items():
-        if not isinstance(text, str) or not text:
+    texts: dict[str, str] = {}
+    for key in ("metric", "slice", "group"):
+        text = given.get(key, None)
+        if isinstance(text, str) and text:
+            texts[key] = text
+        elif key in given:
             raise OochubError(f"{key} in {name} must be a text in quotes, got {text!r}.")
     if "metric" not in texts:
         raise OochubError(f'There is no metric in {name}. Add a line such as metric = "accuracy".')
@@ -115,7 +119,8 @@ def _read_rule(name: str, given: Mapping[str, Any]) -> Rule:
         raise OochubError(f"{bounds[0]} in {name} must be a finite number, got {limit!r}.")
     if bounds[0] == "at_most_worse" and limit < 0:
         raise OochubError(f"at_most_worse in {name} must be 0 or larger, got {limit:g}: it says how much may be lost.")
-    return Rule(**texts, bound=bounds[0], limit=float(limit))
+    place = {key: texts.get(key) for key in ("slice", "group")}
+    return Rule(metric=texts["metric"], **place, bound=bounds[0], limit=float(limit))
 
 
 def suggest_rules(report: Report, *, name: str, margin: float = 2.0) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from oochub.settings.option import Settings, option
+from oochub.settings.option import Settings, option, parse_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,7 @@ class CheckSettings(Settings):
         panel="Rules",
         common=True,
         typed=Path | None,
+        parse=parse_path,
     )
     undecided: Literal["pass", "fail"] | None = option(
         None,
