@@ -130,7 +130,8 @@ def measure_linear_probe(name: str, folder: Path) -> float:
         model.config.mask_ratio = 0.0
     with torch.no_grad():
         for image in pixels.split(1):
-            made = model(pixel_values=image[:, None].expand(-1, frames, -1, -1, -1) if frames else image)
+            read = image[:, None].expand(-1, frames, -1, -1, -1) if frames else image
+            made = model(**{model.main_input_name: read})
             if encoder.pooling.startswith("pooler"):
                 own.append(made.pooler_output.flatten().numpy())
             else:

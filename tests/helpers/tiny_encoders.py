@@ -36,6 +36,14 @@ TINY_ENCODERS: dict[str, dict[str, Any]] = {
     "timesformer": {**_EYE, "num_frames": 2},
     "videomae": {**_EYE, "num_frames": 2},
     "vivit": {**_EYE, "num_frames": 2, "tubelet_size": [2, 8, 8]},
+    "videoprism_vision_model": {
+        **_EYE,
+        "num_frames": 2,
+        "tubelet_size": [1, 8, 8],
+        "num_spatial_layers": 1,
+        "num_temporal_layers": 1,
+        "num_auxiliary_layers": 1,
+    },
     "timm_backbone": {"backbone": "resnet10t", "use_pretrained_backbone": False},
     "timm_wrapper": {"architecture": "resnet10t"},
     "depth_pro": {

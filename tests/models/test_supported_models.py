@@ -105,6 +105,55 @@ def test_what_is_refused_fails(mode: str, model_type: str, tmp_path: Path) -> No
         oochub.predict(tmp_path, pictures(), mode=mode)
 
 
+SEGMENTERS: dict[str, tuple[dict[str, Any], str]] = {
+    "oneformer": (
+        {
+            **dict.fromkeys(("hidden_dim", "conv_dim", "mask_dim", "text_encoder_width"), 32),
+            **dict.fromkeys(("encoder_feedforward_dim", "dim_feedforward", "text_encoder_vocab_size"), 16),
+            **dict.fromkeys(("encoder_layers", "text_encoder_num_layers"), 1),
+            "backbone_config": {
+                "model_type": "resnet",
+                "embedding_size": 8,
+                "hidden_sizes": [8, 8, 16, 16],
+                "depths": [1, 1, 1, 1],
+                "layer_type": "basic",
+                "out_features": ["stage1", "stage2", "stage3", "stage4"],
+            },
+            "num_attention_heads": 2,
+            "num_queries": 4,
+            "decoder_layers": 2,
+        },
+        "'task_inputs'",
+    ),
+    "videomt": ({**EYE, "num_blocks": 1, "num_queries": 4, "num_upscale_blocks": 1}, "pixel_values_videos"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model_type", SEGMENTERS)
+def test_segmenters_that_read_more_than_an_image_fail(model_type: str, tmp_path: Path) -> None:
+    """The reasons for which presence refuses them."""
+    reasons = {each.model_type: each.reason for each in list_supported_models() if refuses(each, "presence")}
+    assert reasons.keys() == SEGMENTERS.keys()
+    settings, words = SEGMENTERS[model_type]
+    config = transformers.CONFIG_MAPPING[model_type](**settings, id2label={0: "car", 1: "dog"})
+    transformers.AutoModelForUniversalSegmentation.from_config(config).save_pretrained(tmp_path)
+    processor("vit").save_pretrained(tmp_path)
+    features = Features({"image": Image(), "label": ClassLabel(names=["no_car", "car"])})
+    rows = Dataset.from_dict({"image": pictures()["image"], "label": [0, 1, 0]}, features)
+    with pytest.raises(OochubError, match=words):
+        oochub.predict(tmp_path, rows, mode="presence")
+
+
+def test_an_encoder_that_needs_a_package_fails(tmp_path: Path) -> None:
+    """The reason for which linear_probe refuses it."""
+    transformers.CONFIG_MAPPING["dinat"](architectures=["DinatModel"]).save_pretrained(tmp_path)
+    save_file({"weight": torch.zeros(1)}, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    inputs = Pictures(transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}))
+    with pytest.raises(OochubError, match="requires the natten library"):
+        Encoder.open(ModelSource(tmp_path), inputs)
+
+
 NOT_ASKED = {
     "evolla": ("EvollaProcessor", "which reads no images"),
     "instructblipvideo": ("InstructBlipVideoProcessor", "which reads no images"),
@@ -199,7 +248,7 @@ def test_an_encoder_that_is_served_gives_a_vector_a_picture(model_type: str) -> 
     torch.testing.assert_close(vectors[:1], first, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("model_type", ["videomae", "timesformer"])
+@pytest.mark.parametrize("model_type", ["videomae", "timesformer", "videoprism_vision_model"])
 def test_an_image_is_a_film_of_equal_frames(model_type: str) -> None:
     """By its own processor, which makes a film of one frame, and by one of images: as the model itself on 2 frames.
 
@@ -214,7 +263,8 @@ def test_an_image_is_a_film_of_equal_frames(model_type: str) -> None:
         pixels = inputs.probe()["pixel_values"]
         frames = pixels if pixels.ndim == 5 else pixels[:, None]
         with torch.inference_mode():
-            expected = model(pixel_values=torch.cat([frames, frames], 1)).last_hidden_state.mean(1)
+            film_of_two = {model.main_input_name: torch.cat([frames, frames], 1)}
+            expected = model(**film_of_two).last_hidden_state.mean(1)
             torch.testing.assert_close(encoder(pixel_values=pixels), expected, rtol=1e-5, atol=1e-6)
     assert encoder.pooling == "mean, of a film of 2 equal frames"
 

@@ -125,17 +125,23 @@ def _disable_masking(config: Any) -> Iterator[None]:
         config.mask_ratio = ratio
 
 
-_FILM_TYPES = ("timesformer", "videomae", "vivit")
-"""Types of models that read films; an image is one whose frames are all alike."""
+_FILM_TYPES = {
+    "timesformer": "pixel_values",
+    "videomae": "pixel_values",
+    "vivit": "pixel_values",
+    "videoprism_vision_model": "pixel_values_videos",
+}
+"""Types of models that read films, and the name of that input; an image is a film whose frames are all alike."""
 
 
 def _repeat_frames(model: Any, inputs: Mapping[str, torch.Tensor]) -> Mapping[str, torch.Tensor]:
     """The images of a model of films as films, (b, frames, 3, h, w); what other models read is as it was."""
-    pixels = inputs.get("pixel_values")
-    if pixels is None or getattr(model.config, "model_type", "") not in _FILM_TYPES:
+    pixels, name = inputs.get("pixel_values"), _FILM_TYPES.get(getattr(model.config, "model_type", ""))
+    if pixels is None or name is None:
         return inputs
     frames = pixels if pixels.ndim == 5 else pixels[:, None]
-    return {**inputs, "pixel_values": frames[:, :1].expand(-1, model.config.num_frames, -1, -1, -1)}
+    others = {other: each for other, each in inputs.items() if other != "pixel_values"}
+    return {**others, name: frames[:, :1].expand(-1, model.config.num_frames, -1, -1, -1)}
 
 
 def _read_field(model: Any, inputs: Mapping[str, torch.Tensor], name: str) -> torch.Tensor:

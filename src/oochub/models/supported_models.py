@@ -30,7 +30,6 @@ _NOT_SERVED = {
     ("zero_shot", "videoprism"): "it reads films",
     ("linear_probe", "dinat"): "it needs the package natten",
     ("linear_probe", "mllama"): "it reads words beside the image",
-    ("linear_probe", "videoprism_vision_model"): "it reads films, and has no image processor",
     ("linear_probe", "cohere2_vision"): "it reads words beside the image",
     ("linear_probe", "llama4"): "it reads words beside the image",
 }
