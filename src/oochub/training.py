@@ -45,6 +45,7 @@ def train(
     label: str | None = None,
     context: str | None = None,
     group: str | None = None,
+    cluster: str | None = None,
     image: str | None = None,
     usual: Mapping[str, Sequence[str]] | None = None,
     data_dir: str | None = None,
@@ -77,6 +78,8 @@ def train(
         context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
             column to use as its context.
         group: Own data: column of groups; default group, or label/context.
+        cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
+            Intervals then count clusters in place of rows, and a repair never divides one.
         image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
         usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.

@@ -32,6 +32,7 @@ def load(
     label: str | None = None,
     context: str | None = None,
     group: str | None = None,
+    cluster: str | None = None,
     split: str | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -63,6 +64,8 @@ def load(
         context: Column of contexts, from which groups and challenges follow; default context. For a benchmark: the
             column to use as its context.
         group: Own data: column of groups; default group, or label/context.
+        cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
+            Intervals then count clusters in place of rows, and a repair never divides one.
         split: The one split to keep.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.

@@ -155,6 +155,9 @@ def make_user_data(
     record = before or BuildRecord(benchmark=OWN, config=name, version=str(info.version or "0.0.0"))
     if is_own:
         facts = replace(facts, rows=dict(data.num_rows))
+    if columns.cluster is not None:
+        _check_cluster(data, columns, is_own=is_own)
+        facts = replace(facts, cluster=columns.cluster)
     notes = (*notes, *(note_guess(role, column) for role, column in guessed.items()))
     used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
     used |= set(asked.made) if asked is not None else set()
@@ -262,6 +265,21 @@ def _check_inside(column: ClassColumn, role: str) -> None:
                 f"split {split}, first row {int(np.argmax(codes < 0))}: such a row is neither easy nor hard. Leave "
                 "these rows out."
             )
+
+
+def _check_cluster(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> None:
+    """Checks that a column can tell which rows belong together, and has no other role."""
+    named = choose_wording("cluster=", "--cluster-column")
+    if not is_own:
+        raise OochubError(f"{named} is for own data, and a benchmark declares its own clusters. Leave it out.")
+    roles = [role for role, column in columns.named.items() if column == columns.cluster and role != "cluster"]
+    roles += [name for name in ("example_id", "image", "label", "context", "challenge") if name == columns.cluster]
+    if roles:
+        raise OochubError(
+            f"{named} names the column {columns.cluster!r}, which holds the {roles[0]}. Name a column of what rows "
+            "share, such as a patient or a video."
+        )
+    read_class_column(data, str(columns.cluster), role="cluster")
 
 
 def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> _Made:

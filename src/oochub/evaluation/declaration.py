@@ -65,6 +65,7 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         chance=0.5 if binary else output.chance(predictions),
         output=predictions.metadata.kind,
         group_column=column or "group",
+        cluster=facts.cluster if facts.cluster in columns else None,
         words=words,
         images_license="",
         annotations_license="",

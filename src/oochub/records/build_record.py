@@ -118,6 +118,7 @@ class BuildFacts:
         context_surplus: For `nooch/all`: class to other classes, and how much more of the image each takes on average.
         published_contexts: For `nooch/all`: the contexts of the paper's tasks, if these were asked for.
         usual_contexts: For own data: class to its usual contexts, none or more.
+        cluster: For own data: the column of what rows share.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
         other: What else the builder notes, for readers; JSON types.
 
@@ -140,6 +141,7 @@ class BuildFacts:
     context_surplus: Mapping[str, Mapping[str, float]] | None = optional()
     published_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
+    cluster: str | None = optional()
     found_contexts: FoundContexts | None = optional()
     other: Mapping[str, Any] = remainder()
 

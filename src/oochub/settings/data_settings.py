@@ -7,7 +7,7 @@ from typing import Any
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.settings.option import Settings, option, parse_pairs
 
-_ROLES = ("image", "label", "context", "group")
+_ROLES = ("image", "label", "context", "group", "cluster")
 
 
 def parse_usual(texts: Iterable[str] | None, flag: str = "--usual") -> dict[str, tuple[str, ...]] | None:
@@ -61,6 +61,13 @@ class DataSettings(Settings):
     )
     group: str | None = option(
         None, help="Own data: column of groups; default group, or label/context.", panel="Data", flag="--group-column"
+    )
+    cluster: str | None = option(
+        None,
+        help="Own data: column of what rows share, such as a patient, a video or the image that they are cut from.",
+        more="Intervals then count clusters in place of rows, and a repair never divides one.",
+        panel="Data",
+        flag="--cluster-column",
     )
     image: str | None = option(
         None,
