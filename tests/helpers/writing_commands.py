@@ -160,6 +160,7 @@ INPUTS: dict[str, Callable[[Inputs, Path], Words]] = {
     "raw/imagenet_ood": _world("toy_imagenet", size=1),
     "encoder": _encoder,
     "own_pictures": _own_pictures,
+    "dogs": lambda inputs, path: ["example", str(path), "--size", "60"],
     "found": lambda inputs, path: [
         *("contexts", _TASK, "--contexts", "properties", *_data(inputs, "spawrious", str(path))),
     ],

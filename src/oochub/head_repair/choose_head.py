@@ -34,6 +34,11 @@ class ChosenHead(NamedTuple):
     temperature: float | None
     tried: tuple[TriedHead, ...]
 
+    @property
+    def chosen(self) -> TriedHead:
+        """The record of the chosen head; the model's own where no other is better."""
+        return next((each for each in self.tried if each.is_chosen), self.tried[0])
+
 
 class _Candidate(NamedTuple):
     method: str
@@ -53,9 +58,7 @@ class _Score(NamedTuple):
         return min(self.inside, self.outside), -self.loss
 
 
-def choose_head(
-    rows: RepairRows, parts: RowParts, *, head: StoredHead | None, at_most_lost: float, seed: int
-) -> ChosenHead:
+def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed: int) -> ChosenHead:
     """Chooses the head with the best worse side among those that lose no more than is allowed in context.
 
     Every head is fitted on the rows that fit and scored on those that choose; no row that proves is looked at. The
@@ -65,11 +68,10 @@ def choose_head(
     Args:
         rows: All rows.
         parts: Division of the rows.
-        head: The model's own head; None if it has none for these classes.
         at_most_lost: Accuracy that may be lost in context, a share.
         seed: Random seed of the fits.
     """
-    own = rows.predictions.logits[parts.choose]
+    own, head = rows.predictions.logits[parts.choose], rows.predictions.head
     before = _score(own, rows, parts.choose)
     scores: list[tuple[_Candidate, _Score, StoredHead | None]] = [(_Candidate(NONE, {}, "", ""), before, None)]
     candidates = list(_list_candidates(rows, parts, head))
@@ -80,7 +82,11 @@ def choose_head(
     best = max((k for k, is_allowed in enumerate(allowed) if is_allowed), key=lambda k: scores[k][1].rank)
     tried = tuple(
         TriedHead(
-            **each._asdict(), **score._asdict(), is_allowed=is_allowed, is_chosen=place == best and each.method != NONE
+            **each._asdict(),
+            **score._asdict(),
+            title=_title(each),
+            is_allowed=is_allowed,
+            is_chosen=place == best and each.method != NONE,
         )
         for place, ((each, score, _), is_allowed) in enumerate(zip(scores, allowed, strict=True))
     )
@@ -92,6 +98,11 @@ def choose_head(
     last = _fit(candidate, rows, both, parts, head, seed)
     cooled = StoredHead(weight=last.weight / temperature, bias=last.bias / temperature)
     return ChosenHead(cooled, temperature, tried)
+
+
+def _title(candidate: _Candidate) -> str:
+    title: str = "the model's own" if candidate.method == NONE else catalog.get("repair", candidate.method).title
+    return title
 
 
 def _list_candidates(rows: RepairRows, parts: RowParts, head: StoredHead | None) -> Iterator[_Candidate]:

@@ -1,113 +1,169 @@
 """Writes a model with a new last layer, in the folder form that transformers opens by itself."""
 
 import copy
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from oochub.errors import OochubError
 from oochub.input import Input
-from oochub.models.extraction import find_head
+from oochub.models.encoder import Encoder
+from oochub.models.encoder_classifier import EncoderClassifier, EncoderClassifierConfig
+from oochub.models.extraction import find_head, record_calls, take_features
 from oochub.models.model_source import ModelSource
+from oochub.models.open_model import open_pretrained
 from oochub.prediction.predictions_file import StoredHead
 from oochub.storage.files import write_whole_folder
 
-_CLOSE = 1e-3  # of the largest logit: the features were read in another batch
+_CLOSE = 1e-3  # of the largest logit
+
+
+class RepairedNetwork(NamedTuple):
+    """A model in memory with its new last layer.
+
+    Attributes:
+        model: Model of transformers; the given one stays as it was.
+        is_wrapper: Whether it is an `EncoderClassifier`, which transformers opens after `import oochub` alone.
+    """
+
+    model: Any
+    is_wrapper: bool
+
+
+def make_repaired_network(
+    source: ModelSource, inputs: Input, head: StoredHead, *, class_names: Sequence[str], pooling: str | None
+) -> RepairedNetwork:
+    """The model with one output for each class, by the new head.
+
+    A classifier keeps its architecture. An encoder becomes the classifier of its type if that has the same vectors
+    before its last layer; else a linear layer is put on the encoder, see `EncoderClassifier`.
+
+    Args:
+        source: The model.
+        inputs: How its rows are read.
+        head: The new head.
+        class_names: Names of its outputs.
+        pooling: For the features of an encoder, the pooling that they are of; None for a classifier's own head.
+
+    Raises:
+        OochubError: A last layer that cannot be replaced.
+    """
+    if pooling is None:
+        return RepairedNetwork(_renew_classifier(_open_copy(source, inputs), inputs.probe(), head, class_names), False)
+    encoder = Encoder.open(source, inputs, pooling=pooling)
+    if encoder.way == "head":
+        model = copy.deepcopy(encoder.model) if source.path is None else encoder.model
+        return RepairedNetwork(_renew_classifier(model, inputs.probe(), head, class_names), False)
+    classifier = _open_as_classifier(source, inputs, encoder, class_names)
+    if classifier is not None:
+        return RepairedNetwork(_renew_classifier(classifier, inputs.probe(), head, class_names), False)
+    config = EncoderClassifierConfig(
+        encoder=encoder.model.config.to_dict(),
+        pooling=encoder.way,
+        width=head.weight.shape[1],
+        id2label=dict(enumerate(class_names)),
+        label2id={name: number for number, name in enumerate(class_names)},
+    )
+    wrapper: Any = EncoderClassifier(config)
+    wrapper.encoder.load_state_dict(encoder.model.state_dict())
+    wrapper.head = _make_layer(wrapper.head, head.weight, head.bias)
+    return RepairedNetwork(wrapper.eval(), True)
 
 
 def write_repaired_model(
-    folder: Path, source: ModelSource, inputs: Input, head: StoredHead, *, class_names: Sequence[str], card: str
+    folder: Path, network: RepairedNetwork, inputs: Input, *, card: str, check: Callable[[Path], None]
 ) -> Path:
-    """Writes the model with its new last layer, its processor and its card; the given model stays as it is.
-
-    The new layer has one output for each class of the data. The folder is opened again by transformers, and its logits
-    are compared with those of the head on the model's features, before it takes its place.
+    """Writes the model, its processor and its card, and opens the folder again before it takes its place.
 
     Args:
         folder: Folder to write, whole or not at all.
-        source: The model.
+        network: The model with its new last layer.
         inputs: How its rows are read; its processor is written beside the weights.
-        head: The new head.
-        class_names: Names of its outputs.
         card: Text of its README.md.
+        check: Function of the folder that raises an error if what it holds is not what was proven.
 
     Raises:
-        OochubError: A last layer that cannot be replaced, or a folder that does not say the same when opened again.
+        OochubError: The folder cannot be written, or does not say the same when it is opened again.
     """
-    model = source.open(inputs.auto_model, inputs).model
-    if source.path is None:
-        model = copy.deepcopy(model)
-    probe = inputs.probe()
-    wanted = _replace_head(model, probe, head, class_names)
+    model, probe = network.model, inputs.probe()
+    with torch.inference_mode():
+        wanted = model(**probe).logits
     with write_whole_folder(folder) as draft:
         model.save_pretrained(draft)
         inputs.processor.save_pretrained(draft)
         (draft / "README.md").write_text(card, "utf-8")
-        _check_config(draft, len(class_names))
         opened = ModelSource(draft).open(inputs.auto_model, inputs).model
         with torch.inference_mode():
             said = opened(**probe).logits
-        error = float((said - wanted).abs().max())
-        if said.shape != wanted.shape or error > _CLOSE * max(1.0, float(wanted.abs().max())):
+        most = _CLOSE * max(1.0, float(wanted.abs().max()))
+        if said.shape != wanted.shape or float((said - wanted).abs().max()) > most:
             raise OochubError(
-                f"{type(model).__name__} does not give the logits of its new last layer when it is opened again, so "
-                "nothing was written. Its last layer cannot be replaced."
+                f"{type(model).__name__} does not give the logits of its new last layer when it is opened again, so no "
+                "model was written. Use another architecture."
             )
+        check(draft)
     return folder
 
 
-def _replace_head(model: Any, probe: Mapping[str, Tensor], head: StoredHead, class_names: Sequence[str]) -> Tensor:
-    """Puts the new layer in place of the last one, or of the last ones whose mean is the logits; its logits."""
+def _open_copy(source: ModelSource, inputs: Input) -> Any:
+    model = source.open(inputs.auto_model, inputs).model
+    return copy.deepcopy(model) if source.path is None else model
+
+
+def _open_as_classifier(source: ModelSource, inputs: Input, encoder: Encoder, class_names: Sequence[str]) -> Any | None:
+    """The classifier of the encoder's type, with a last layer of its own; None if it sees other vectors."""
+    import transformers
+
+    auto = getattr(transformers, inputs.auto_model)
+    if source.path is None or type(source.config) not in auto._model_mapping:
+        return None
+    probe = inputs.probe()
+    changes = {"id2label": dict(enumerate(class_names)), "label2id": {name: k for k, name in enumerate(class_names)}}
+    try:
+        model = open_pretrained(auto, source.path, probe=inputs.probe, changes=changes).model.eval()
+        found = find_head(model, probe)
+    except OochubError:  # a head of more than one layer, or one without weights for what stands before it
+        return None
+    with torch.inference_mode(), record_calls(model, found.layers) as calls:
+        model(**probe)
+        wanted, seen = encoder(**probe), take_features(calls, found.layers)
+    return model if seen.shape == wanted.shape and torch.allclose(seen, wanted, atol=1e-4, rtol=1e-4) else None
+
+
+def _renew_classifier(model: Any, probe: Mapping[str, Tensor], head: StoredHead, class_names: Sequence[str]) -> Any:
+    """The model with the new layer in place of the last one, or of the last ones whose mean is the logits."""
     found = find_head(model, probe)
-    widths = [_count_inputs(layer) for layer in found.layers]
+    layers: tuple[Any, ...] = found.layers
+    widths = [int(layer.weight.shape[1]) for layer in layers]
     weights = np.split(np.asarray(head.weight) * len(found.layers), np.cumsum(widths)[:-1], axis=1)
     names = {module: name for name, module in model.named_modules()}
-    for layer, weight in zip(found.layers, weights, strict=True):
+    for layer, weight in zip(layers, weights, strict=True):
         if layer.bias is None:
             raise OochubError(
                 f"The last layer of {type(model).__name__} has no bias, which the new one needs, so it cannot be "
-                "replaced. Train another head with `oochub train --model MODEL`."
+                "replaced. Use the mode linear_probe, or train another head with `oochub train --model MODEL`."
             )
-        _put_module(model, names[layer], _make_layer(layer, weight, head.bias))
-    model.config.num_labels = len(class_names)
-    model.config.id2label = dict(enumerate(class_names))
+        parent, _, own = names[layer].rpartition(".")
+        setattr(model.get_submodule(parent), own, _make_layer(layer, weight, head.bias))
+    model.config.id2label = dict(enumerate(class_names))  # sets num_labels too
     model.config.label2id = {name: number for number, name in enumerate(class_names)}
     model.config.problem_type = "single_label_classification"
     if hasattr(model, "num_labels"):
         model.num_labels = len(class_names)
-    with torch.inference_mode():
-        logits: Tensor = model(**probe).logits
-    return logits
+    return model
 
 
-def _count_inputs(layer: Any) -> int:
-    return int(layer.weight.shape[1])
-
-
-def _make_layer(layer: Any, weight: np.ndarray, bias: np.ndarray) -> nn.Module:
+def _make_layer(layer: Any, weight: NDArray[np.floating], bias: NDArray[np.floating]) -> nn.Module:
     """A layer of the same kind with this weight and bias."""
-    if isinstance(layer, nn.Conv2d):
-        new: Any = nn.Conv2d(weight.shape[1], len(weight), 1)
-    else:
-        new = nn.Linear(weight.shape[1], len(weight))
+    sizes = weight.shape[1], len(weight)
+    new: Any = nn.Conv2d(*sizes, 1) if isinstance(layer, nn.Conv2d) else nn.Linear(*sizes)
     with torch.no_grad():
         new.weight.copy_(torch.from_numpy(np.ascontiguousarray(weight)).view_as(new.weight))
-        new.bias.copy_(torch.from_numpy(np.asarray(bias)))
+        new.bias.copy_(torch.from_numpy(np.ascontiguousarray(bias)))
     made: nn.Module = new.to(layer.weight.device).eval()
     return made
-
-
-def _put_module(model: nn.Module, name: str, module: nn.Module) -> None:
-    parent, _, own = name.rpartition(".")
-    setattr(model.get_submodule(parent), own, module)
-
-
-def _check_config(folder: Path, classes: int) -> None:
-    content = json.loads((folder / "config.json").read_text("utf-8"))
-    if len(content.get("id2label", {})) not in (0, classes):
-        raise OochubError("The config of the repaired model does not name its classes, so nothing was written.")

@@ -8,6 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub import catalog
+from oochub.evaluation.compare import compare
 from oochub.evaluation.paired_difference import Pair, measure_difference
 from oochub.evaluation.paired_rows import pair_rows
 from oochub.head_repair.repair_rows import RepairRows
@@ -16,6 +17,7 @@ from oochub.prediction.predictions_file import StoredHead
 from oochub.records.metadata import VECTORS, PredictedBy
 from oochub.records.output_columns import make_vectors
 from oochub.records.report_records import ComparedNumber
+from oochub.report.paired_report import PairedReport
 
 
 class Proof(NamedTuple):
@@ -54,6 +56,16 @@ def prove_head(rows: RepairRows, numbers: NDArray[np.int64], head: StoredHead, *
     after = Predictions(table, replace(said, model=model))
     pair, is_out = pair_rows(before, after, seed=seed), rows.is_out[numbers]
     return Proof(before, after, _compare(pair, ~is_out), _compare(pair, is_out))
+
+
+def compare_proof(proof: Proof) -> PairedReport:
+    """The model (A) and the repaired one (B) by accuracy, on every slice and group of the rows that prove.
+
+    Args:
+        proof: What `prove_head` gives.
+    """
+    report: PairedReport = compare(proof.before, proof.after, metric="accuracy")
+    return report
 
 
 def _compare(pair: Pair, side: NDArray[np.bool_]) -> ComparedNumber:

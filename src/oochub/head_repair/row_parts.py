@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
+from oochub.head_repair.repair_rows import RepairRows
+from oochub.records.metadata import Metadata
+from oochub.report.repair import PartName, PartOfSplit
 
 _TEST = "test"
 _SHARES = (0.3, 0.3, 0.4)  # fit, choose, prove, of rows without a test split
@@ -31,42 +34,41 @@ class RowParts:
     prove: NDArray[np.int64]
     seen: NDArray[np.bool_]
 
+    @property
+    def named(self) -> tuple[tuple[PartName, NDArray[np.int64]], ...]:
+        """The parts by name."""
+        return (("fit", self.fit), ("choose", self.choose), ("prove", self.prove))
 
-def divide_rows(
-    split: NDArray[np.str_],
-    cell: NDArray[np.int64],
-    units: Sequence[object],
-    *,
-    trained: Collection[str],
-    is_clustered: bool = False,
-    seed: int = 0,
-) -> RowParts:
+
+def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) -> RowParts:
     """Divides rows into fit, choose and prove.
 
     If there is a split "test", it proves. Else two fifths of the rows that the model was not trained on prove, by a
     hash. The others fit and choose, one half each, by the hash too. If the rows that the model was not trained on
     suffice for choosing (`FEWEST` in each cell), only they choose, and rows that it was trained on only fit.
 
-    The hash is SHA-256 of the seed and the row's unit: its id, or its cluster, so that a cluster is never divided. Rows
-    of their own are ranked by it within their cell, so that each part has its share of each cell.
+    The hash is SHA-256 of the seed and the row's unit: its id, or its cluster, so that a cluster is never divided.
+    Independent rows are ranked by it within their cell, a class on one side, so that each part has its share of each
+    cell.
 
     Args:
-        split: Name of each row's split (n,).
-        cell: Number of each row's cell (n,): its class and the side of its context.
-        units: What is hashed (n,).
+        rows: All rows.
         trained: Splits that the model was trained on.
-        is_clustered: Whether several rows share a unit.
         seed: Another seed is another division.
 
     Raises:
         OochubError: No row is left to prove, or too few for three parts.
 
-    >>> split = np.array(["train"] * 4 + ["test"] * 2)
-    >>> parts = divide_rows(split, np.zeros(6, np.int64), list("abcdef"), trained=["train"])
+    >>> from oochub import Predictions
+    >>> arrays = {"label": [0, 1] * 3, "logits": np.zeros((6, 2)), "features": np.zeros((6, 3), np.float32)}
+    >>> split = ["train"] * 4 + ["test"] * 2
+    >>> rows = RepairRows.of(Predictions.from_arrays(**arrays, split=split, challenge=["easy"] * 6))
+    >>> parts = divide_rows(rows, trained=["train"])
     >>> len(parts.fit), len(parts.choose), parts.prove.tolist()
     (2, 2, [4, 5])
     """
-    seen, rank = np.isin(split, sorted(trained)), _rank_units(units, seed)
+    split, cell, is_clustered = rows.split, rows.groups["side"], rows.cluster is not None
+    seen, rank = np.isin(split, sorted(trained)), _rank_units(rows.units, seed)
     if (split == _TEST).any():
         proves = split == _TEST
     else:
@@ -89,6 +91,58 @@ def divide_rows(
         )
     fit, choose, prove = map(np.flatnonzero, parts)
     return RowParts(fit=fit, choose=choose, prove=prove, seen=seen)
+
+
+def find_trained_splits(known: Metadata) -> tuple[str, ...]:
+    """The splits that the model was trained on, as its recipe or card says.
+
+    The split "train" counts as such unless it is the only one, and neither recipe nor card names these data: models are
+    trained on the split of that name, and few say so.
+
+    Args:
+        known: What the model's predictions say of it and of the data.
+    """
+    if "train" not in known.rows:
+        return ()
+    said = (known.training.data if known.training else None) or {}
+    is_same = known.training is not None and (said.get("benchmark"), said.get("config")) == (
+        known.benchmark,
+        known.config,
+    )
+    named = known.model.trained_on or ()
+    is_named = any(name in named for name in (known.benchmark, known.config, known.data_set and known.data_set.id))
+    return ("train",) if len(known.rows) > 1 or is_same or is_named else ()
+
+
+def count_parts(rows: RepairRows, parts: RowParts) -> tuple[PartOfSplit, ...]:
+    """How many rows of each split went to each part."""
+    counted = []
+    for part, numbers in parts.named:
+        for split in dict.fromkeys(rows.split[numbers].tolist()):
+            own = numbers[rows.split[numbers] == split]
+            out, is_seen = int(rows.is_out[own].sum()), bool(parts.seen[own[0]])
+            counted.append(PartOfSplit(part=part, split=str(split), rows=len(own), out=out, is_seen=is_seen))
+    return tuple(counted)
+
+
+def check_sides(rows: RepairRows, parts: RowParts) -> None:
+    """Checks that each part has rows on both sides, and that heads are fitted on rows of each class.
+
+    Raises:
+        OochubError: A part without usual or without unusual contexts; a class without a row that fits.
+    """
+    for name, numbers in parts.named:
+        out = rows.is_out[numbers]
+        for side, has_some in (("usual", (~out).any()), ("unusual", out.any())):
+            if not has_some:
+                raise OochubError(
+                    f"None of the {len(numbers):,} rows that {name} has a context that is {side} for its class. Add "
+                    f"such rows; {FEWEST} of each class are a start."
+                )
+    missing = np.setdiff1d(np.arange(rows.classes), rows.label[parts.fit])
+    if len(missing):
+        names = ", ".join(rows.predictions.class_names[number] for number in missing[:5])
+        raise OochubError(f"No row that fits is of the class {names}. Add some, or leave the class out of the data.")
 
 
 def _rank_units(units: Sequence[object], seed: int) -> NDArray[np.float64]:

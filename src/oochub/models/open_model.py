@@ -261,6 +261,7 @@ def read_model_config(
 
     import oochub.models.affine_resnet  # makes its type known to the Auto classes
     import oochub.models.densenet
+    import oochub.models.encoder_classifier
     import oochub.models.gin  # noqa: F401
 
     folder = Path(source)

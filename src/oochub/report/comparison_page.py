@@ -118,7 +118,7 @@ def comparison_page(
         matrix=_draw_matrix(matrix),
         charts=[_draw_chart(line, drawing) for line, drawing in charts],
         left_out=max(len(lines) - _CHARTS, 0),
-        tables=[_build_table(table, notes) for table, notes in tables],
+        tables=[lay_out_table(table, notes) for table, notes in tables],
         oochub=wording.name(reports[0].provenance.oochub, 40),
         files=len(reports),
     )
@@ -178,7 +178,13 @@ def _draw_chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
     }
 
 
-def _build_table(table: Table, notes: Sequence[str]) -> dict[str, Any]:
+def lay_out_table(table: Table, notes: Sequence[str] = ()) -> dict[str, Any]:
+    """A table as the template of tables prints it.
+
+    Args:
+        table: Any table.
+        notes: Sentences below it, after its footnotes.
+    """
     rows = [
         [(*cell.partition("\n")[::2], (i, k) in table.bold) for k, cell in enumerate(row)]
         for i, row in enumerate(table.rows)
@@ -201,7 +207,7 @@ def make_tables_page(headline: str, reports: Sequence[Report], tables: Sequence[
         "tables.html.jinja",
         advice="Take fewer tables at once.",
         headline=headline,
-        tables=[_build_table(table, notes) for table, notes in tables],
+        tables=[lay_out_table(table, notes) for table, notes in tables],
         oochub=wording.name(reports[0].provenance.oochub, 40),
         files=len(reports),
     )

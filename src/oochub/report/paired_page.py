@@ -27,7 +27,7 @@ def paired_page(report: "PairedReport", *, images: bool = True) -> str:
     Raises:
         OochubError: An image that is not a JPEG, or so many slices that the page would exceed its limits.
     """
-    shown = _make_sections(report, images=images)
+    shown = make_paired_sections(report, images=images)
     pictures = sum(len(card["picture"] or "") for part in shown["flips"] for card in part["cards"])
     return self_contained_page(
         "paired.html.jinja",
@@ -38,7 +38,13 @@ def paired_page(report: "PairedReport", *, images: bool = True) -> str:
     )
 
 
-def _make_sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
+def make_paired_sections(report: "PairedReport", *, images: bool) -> dict[str, Any]:
+    """What the templates print of a comparison.
+
+    Args:
+        report: Any comparison.
+        images: Whether the flips keep their images.
+    """
     first, second = paired_tables.title_models(report)
     sides = {side: wording.title_side(report.benchmark, side) for side in ("in", "out")}
     metrics = paired_tables.metrics(report)
@@ -94,6 +100,7 @@ def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRo
         "unit": unit,
         "rows": rows,
         "axis": svg.tick_labels(scale, lambda tick: _format_tick(format_numbers.SCALES.get(unit, 1) * tick)),
+        "names": ("A", "B", "B \u2212 A"),
         "has_flips": any(part.only_first is not None for part in having),
     }
 

@@ -44,9 +44,11 @@ class TriedHead:
 
     Attributes:
         method: Name of the method; "none" is the model's own head.
+        title: What it is, in words.
         settings: Its hyperparameters.
         groups: Kind of group that it was fitted on: "context" or "side"; "" if it does not depend on them.
-        rows: Rows that it was fitted on: "all" of the part, or those that the model was not trained on, "unseen".
+        rows: Rows that it was fitted on: "all" of the part, or those that the model was not trained on, "unseen"; ""
+            for the model's own.
         inside: Accuracy in context on the rows that choose.
         outside: Accuracy out of context.
         loss: The larger of the two sides' mean losses in nats; settles ties.
@@ -55,6 +57,7 @@ class TriedHead:
     """
 
     method: str
+    title: str
     settings: Mapping[str, float]
     groups: str
     rows: str
@@ -72,6 +75,7 @@ class RepairDraw:
     Attributes:
         seed: Seed of the division.
         method: Name of the method that was chosen; "none" if no head beats the model's own.
+        title: What it is, in words.
         settings: Its hyperparameters.
         inside: Accuracy in context: of the model, of the repaired one, and the paired difference; None without a head.
         outside: The same out of context.
@@ -79,6 +83,7 @@ class RepairDraw:
 
     seed: int
     method: str
+    title: str
     settings: Mapping[str, float]
     inside: ComparedNumber | None
     outside: ComparedNumber | None
@@ -101,9 +106,11 @@ class Repair:
         draws: The divisions, the first one first: it decides.
         comparison: The model (A) and the repaired one (B) on the rows that prove; None if no head was chosen.
         temperature: What the logits of the new head are divided by.
-        model: Folder of the repaired model; None if none was written.
+        model: Folder of the repaired model, in that of the record; None if none was written.
         notes: Caveats.
-        provenance: Versions, settings, and the model and data that it is of.
+        command: The command that makes it again; "" if a model or data in memory was given.
+        key: What it was made of: model, data and settings; None for a model in memory.
+        provenance: Versions and seed, and the model and data that it is of.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -119,6 +126,8 @@ class Repair:
     temperature: float | None = optional()
     model: str | None = optional()
     notes: tuple[str, ...] = ()
+    command: str = ""
+    key: str | None = optional()
     provenance: Mapping[str, Any]
 
     @property

@@ -43,6 +43,7 @@ class PredictionSettings(Settings):
         panel="Data",
         common=True,
         flag="--split",
+        commands=("predict", "audit"),
         is_keyed=False,
     )
     limit: int | None = option(

@@ -136,6 +136,8 @@ DETECTOR = FileKind("a detector", (), holds("detector.json"), is_folder=True)
 """What `Detector.save` writes."""
 AUDIT = FileKind("an audit", (), holds("predictions.parquet"), is_folder=True)
 """What `oochub audit` writes: predictions, report and page."""
+REPAIR = FileKind("a repair", (), holds("repair.json", "features.parquet"), is_folder=True)
+"""What `oochub repair` writes: the record, the page, predictions, and the repaired model."""
 SITE = FileKind(
     "a leaderboard's site",
     (),

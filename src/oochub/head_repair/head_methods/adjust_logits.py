@@ -38,6 +38,6 @@ class AdjustLogits(HeadMethod):
     def fit(self, rows: HeadRows, *, seed: int) -> StoredHead:
         """See `HeadMethod.fit`; nothing is drawn."""
         assert rows.head is not None  # noqa: S101  serves
-        share = np.bincount(rows.label, minlength=rows.classes) / len(rows.label)
-        share = np.maximum(share, 1 / (len(rows.label) + 1))
+        counts = np.bincount(rows.label, minlength=rows.classes)
+        share = np.where(counts > 0, counts, len(rows.label)) / len(rows.label)  # a class without rows stays
         return StoredHead(weight=rows.head.weight, bias=rows.head.bias - self.tau * np.log(share))

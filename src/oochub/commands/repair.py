@@ -1,0 +1,69 @@
+"""The command `oochub repair`."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from oochub.commands._options import (
+    AsJson,
+    Model,
+    Source,
+    check_models,
+    out_console,
+    print_result,
+    without_weight_bars,
+    writes,
+)
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
+from oochub.settings.repair_settings import RepairSettings
+from oochub.storage.artifacts import REPAIR
+
+PANEL = "Audit a model"
+_UNDECIDED = 3
+
+
+def repair(
+    model: Model,
+    source: Source,
+    data: DataSettings,
+    how: ModelSettings,
+    asked: PredictionSettings,
+    settings: RepairSettings,
+    out: Annotated[
+        Path,
+        typer.Option(
+            callback=writes(REPAIR),
+            help="Folder for the repaired model, the record, the page, and predictions before and after.",
+            rich_help_panel="Output",
+        ),
+    ] = Path("repair"),
+    as_json: AsJson = False,
+) -> None:
+    """Fits a model's last layer anew so that it relies less on context, and proves what that changes.
+
+    The exit code is 0 if the repaired model is better or there is nothing to repair, and 3 if neither is shown.
+    """
+    check_models(model, how=how, device=asked.device)
+    from oochub.records.schema import to_json
+    from oochub.repairing import repair_source
+    from oochub.report.repair_words import terminal, write_verdict
+
+    without_weight_bars()
+    made = repair_source(model, source, data, how, asked, settings=settings, out=out)
+    result: dict[str, Any] = {"page": str(out / "repair.html"), "record": str(out / "repair.json")}
+    if made.model is not None:
+        result["model"] = str(out / made.model)
+    if as_json:
+        numbers = {"inside": made.inside, "outside": made.outside, "gap": made.gap}
+        answer = {"outcome": made.outcome, "verdict": write_verdict(made), "reason": made.reason, "needed": made.needed}
+        print_result(answer | {name: to_json(number) for name, number in numbers.items()} | result, as_json)
+    else:
+        out_console.print(terminal(made, out_console.width))
+        out_console.print()
+        print_result({name: path for name, path in result.items() if name != "record"}, as_json)
+        out_console.print(write_verdict(made), markup=False)
+    if made.outcome not in ("better", "nothing_to_repair"):
+        raise typer.Exit(_UNDECIDED)

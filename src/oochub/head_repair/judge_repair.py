@@ -1,0 +1,103 @@
+"""Whether there is something to repair, whether a repair is better, and how many rows would show it."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from oochub.head_repair.repair_rows import RepairRows
+from oochub.head_repair.row_parts import RowParts
+from oochub.records.report_records import ComparedNumber
+from oochub.report.repair import Outcome
+from oochub.stats.estimate import Estimate
+from oochub.stats.stratified_gap import stratified_gap
+
+_POWER = ((1.960 + 0.842) / 1.960) ** 2  # more rows for 80% power than for an interval that just excludes 0
+_MATTERS = 0.02  # a gap below this does not matter in practice, see `Benchmark.practical_gap`
+
+
+class Judgment(NamedTuple):
+    """What comes of a repair, and why.
+
+    Attributes:
+        outcome: See `Repair`.
+        reason: One sentence; "" if the outcome says it all.
+        needed: Rows out of context that would show it, if the difference is what it seems; None if unknown.
+    """
+
+    outcome: Outcome
+    reason: str = ""
+    needed: int | None = None
+
+
+def measure_gap(rows: RepairRows, parts: RowParts) -> Estimate:
+    """Accuracy out of context minus in context, at equal shares of the classes, on rows that fit or choose.
+
+    A model may know the rows that it was trained on by heart, so the gap is looked for on the others first, then on
+    all of them. No row that proves is looked at.
+
+    Args:
+        rows: All rows.
+        parts: Their division.
+    """
+    every = np.union1d(parts.fit, parts.choose)
+    right, found = rows.predictions.prediction == rows.label, []
+    for some in (every[~parts.seen[every]], every):
+        cluster = None if rows.cluster is None else rows.cluster[some]
+        found.append(stratified_gap(right[some], rows.is_out[some], rows.label[some], cluster=cluster).estimate)
+    return next((gap for gap in found if gap.high < 0), found[-1])
+
+
+def judge_gap_to_repair(gap: Estimate, *, out: int, at_most_lost: float) -> Judgment | None:
+    """Why nothing is repaired; None if the gap is shown.
+
+    Args:
+        gap: Gap of the model, see `measure_gap`.
+        out: Rows out of context that it is made of.
+        at_most_lost: What may be lost in context, a share; a gap smaller than this needs no repair.
+    """
+    margin = max(at_most_lost, _MATTERS)
+    if gap.high < 0:
+        return None
+    if gap.low > -margin:
+        return Judgment("nothing_to_repair", f"Any gap is smaller than {100 * margin:g} points.")
+    half = (gap.high - gap.low) / 2
+    needed = math.ceil(out * _POWER * (half / margin) ** 2) if math.isfinite(half) else None
+    return Judgment(
+        "not_shown", "The rows that fit and choose do not show that the model does worse in unusual contexts.", needed
+    )
+
+
+def judge_proof(inside: ComparedNumber, outside: ComparedNumber, *, at_most_lost: float) -> Judgment:
+    """What the rows that prove say of a new head.
+
+    Better: the 95% interval of the paired difference out of context lies above 0, and the estimate in context is lower
+    by no more than `at_most_lost`. No worse: both intervals lie above minus that margin.
+
+    Args:
+        inside: Accuracy in context: before, after, and the paired difference.
+        outside: The same out of context.
+        at_most_lost: What may be lost in context, a share.
+
+    >>> def compared(value, low, high):
+    ...     change = Estimate(value, low=low, high=high, n=100, method="")
+    ...     return ComparedNumber(first=change, second=change, difference=change, p_value=1.0, test="")
+    >>> judge_proof(compared(-0.02, -0.05, 0.01), compared(0.2, 0.1, 0.3), at_most_lost=0.05).outcome
+    'better'
+    >>> judge_proof(compared(-0.06, -0.09, -0.03), compared(0.2, 0.1, 0.3), at_most_lost=0.05).outcome
+    'not_shown'
+    """
+    there, here = outside.difference, inside.difference
+    if here < -at_most_lost:
+        lost, allowed = f"{-100 * here:.1f}", f"{100 * at_most_lost:g}"
+        return Judgment("not_shown", f"It loses {lost} points in usual contexts, and {allowed} are allowed.")
+    if there.low > 0:
+        return Judgment("better")
+    needed = None
+    half = (there.high - there.low) / 2
+    if there > 0 and math.isfinite(half):
+        needed = math.ceil(there.n * _POWER * (half / there) ** 2)
+    if there.low > -at_most_lost and here.low > -at_most_lost:
+        margin = f"{100 * at_most_lost:g}"
+        return Judgment("no_worse", f"It is worse by less than {margin} points on either side.", needed)
+    return Judgment("not_shown", "The interval of the difference in unusual contexts includes 0.", needed)

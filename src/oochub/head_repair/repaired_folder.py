@@ -1,0 +1,208 @@
+"""The folder that a repair leaves: the model, the record, the page, and the predictions before and after."""
+
+import base64
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from oochub.errors import OochubError
+from oochub.head_repair.model_folder import make_repaired_network, write_repaired_model
+from oochub.head_repair.prove_head import Proof
+from oochub.input import Input
+from oochub.models.model_source import ModelSource
+from oochub.prediction.predict import predict_splits
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import StoredHead
+from oochub.report.repair import Repair
+from oochub.report.repair_card import write_repair_card
+from oochub.report.repair_page import repair_page
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
+from oochub.storage.artifacts import REPAIR
+from oochub.storage.files import check_writable, write_whole
+
+_MODEL, _RECORD, _PAGE = "model", "repair.json", "repair.html"
+_LOOKED_AT = 16  # rows that the written model is asked again
+_CLOSE = 0.02  # of the range of the logits
+
+
+@dataclass(frozen=True)
+class RepairedFolder:
+    """A folder with `features.parquet`, `before.parquet`, `after.parquet`, `repair.json`, `repair.html` and `model/`.
+
+    The features of all rows stand in it, so that what was killed goes on from there.
+
+    Args:
+        path: The folder.
+    """
+
+    path: Path
+
+    @classmethod
+    def at(cls, out: str | Path, *, given: Any) -> "RepairedFolder":
+        """The folder, if it can be written and the given model does not stand where the repaired one would.
+
+        Args:
+            out: Path of the folder.
+            given: Model that is repaired.
+
+        Raises:
+            OochubError: It cannot be written, holds something else, or holds the given model.
+        """
+        path = check_writable(out, kind=REPAIR)
+        if isinstance(given, str | Path) and Path(given).exists():
+            real = Path(given).expanduser().resolve()
+            if real in (path.resolve(), (path / _MODEL).resolve()):
+                raise OochubError(
+                    f"{out} holds the model that is to be repaired, and a repair never changes it. Choose another "
+                    "output folder."
+                )
+        return cls(path)
+
+    @property
+    def features(self) -> Path:
+        """Predictions of all rows, with features."""
+        return self.path / "features.parquet"
+
+    def prepare(self) -> Path:
+        """Makes the folder."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        return self.path
+
+    def read(self, key: str | None) -> Repair | None:
+        """The record that stands there, if it is of this model, data and settings, and whole; else None."""
+        file = self.path / _RECORD
+        if key is None or not file.is_file():
+            return None
+        try:
+            made = Repair.load(file)
+        except OochubError:  # damaged, or of another version: it is made again
+            return None
+        is_whole = made.model is None or (self.path / made.model / "config.json").is_file()
+        return made if made.key == key and is_whole else None
+
+    def write_page(self, made: Repair) -> None:
+        """Writes the page of a record."""
+        with write_whole(self.path / _PAGE) as draft:
+            draft.write_text(repair_page(made), "utf-8")
+
+    def write(
+        self,
+        made: Repair,
+        proof: Proof | None,
+        head: StoredHead | None,
+        *,
+        source: ModelSource,
+        how: ModelSettings,
+        asked: PredictionSettings,
+        data: Mapping[str, Any],
+    ) -> Repair:
+        """Writes all that belongs to a repair, the record last; a model only if it is better.
+
+        Args:
+            made: Record of the repair.
+            proof: Predictions before and after; None if no head was proven.
+            head: The new head.
+            source: The model.
+            how: How it answers.
+            asked: How it predicts.
+            data: The splits.
+
+        Returns:
+            The record as it was written, with the images that changed.
+
+        Raises:
+            OochubError: A file that cannot be written, or a model that cannot be opened again.
+        """
+        (self.path / _RECORD).unlink(missing_ok=True)
+        shutil.rmtree(self.path / _MODEL, ignore_errors=True)
+        if proof is not None and head is not None:
+            inputs = _open_inputs(source, how, asked, data)
+            made = _add_images(made, inputs, data)
+            proof.before.save(self.path / "before.parquet")
+            proof.after.save(self.path / "after.parquet")
+            if made.outcome == "better":
+                self._write_model(made, proof, head, inputs, source, how, asked, data)
+                made = replace(made, model=_MODEL)
+        self.write_page(made)
+        made.save(self.path / _RECORD)
+        return made
+
+    def _write_model(
+        self,
+        made: Repair,
+        proof: Proof,
+        head: StoredHead,
+        inputs: Input,
+        source: ModelSource,
+        how: ModelSettings,
+        asked: PredictionSettings,
+        data: Mapping[str, Any],
+    ) -> None:
+        is_probe = proof.before.metadata.model.mode == "linear_probe"
+        pooling = str(how.of_mode.get("pooling", "auto")) if is_probe else None
+        names = proof.before.class_names
+        network = make_repaired_network(source, inputs, head, class_names=names, pooling=pooling)
+        card = write_repair_card(made, class_names=names, is_wrapper=network.is_wrapper)
+
+        def check(folder: Path) -> None:
+            _check_answers(folder, proof.after, inputs, asked, data)
+
+        write_repaired_model(self.path / _MODEL, network, inputs, card=card, check=check)
+
+
+def _open_inputs(source: ModelSource, how: ModelSettings, asked: PredictionSettings, data: Mapping[str, Any]) -> Input:
+    processor = how.image_processor if how.processor is None else how.processor
+    return source.inputs(next(iter(data.values())), processor=processor, preprocessing=asked.preprocessing)
+
+
+def _find_rows(data: Mapping[str, Any], split: str, ids: list[str]) -> list[int]:
+    """Numbers of the rows of a split with these ids; none if the data have no ids."""
+    part = data.get(split)
+    if part is None or "example_id" not in part.column_names:
+        return []
+    place = {str(name): number for number, name in enumerate(part["example_id"][:])}
+    return [place[name] for name in ids] if all(name in place for name in ids) else []
+
+
+def _check_answers(
+    folder: Path, after: Predictions, inputs: Input, asked: PredictionSettings, data: Mapping[str, Any]
+) -> None:
+    """Asks the written model a few rows that prove.
+
+    Raises:
+        OochubError: Its answers are not those of the head on the model's features.
+    """
+    split = str(after.split[0])
+    few = np.flatnonzero(after.split == split)[:_LOOKED_AT]
+    rows = _find_rows(data, split, list(map(str, after.column("example_id")[few].tolist())))
+    if not rows:
+        return
+    own = replace(asked, features=False, splits=None, images=False, cache=False, limit=None, odin=None, zoom=None)
+    said = predict_splits(folder, data[split].select(rows), ModelSettings(mode="head"), own)
+    wanted = after.logits[few]
+    if float(np.abs(said.logits - wanted).max()) > _CLOSE * max(1.0, float(np.ptp(wanted))):
+        raise OochubError(
+            "The repaired model, opened again, does not give the answers with which it was proven, so it was "
+            "not written. Predict with preprocessing=processor, or report this."
+        )
+
+
+def _add_images(made: Repair, inputs: Input, data: Mapping[str, Any]) -> Repair:
+    """The record with a small image of each example that flips."""
+    report = made.comparison
+    if report is None:
+        return made
+    flips = []
+    for flip in report.flips:
+        mistake = flip.mistake
+        rows = [] if mistake.image is not None else _find_rows(data, mistake.split, [mistake.example_id])
+        small = inputs.thumbnails(data[mistake.split], rows)[0] if rows else None
+        if small is not None:
+            mistake = replace(mistake, image=base64.b64encode(small).decode())
+        flips.append(replace(flip, mistake=mistake))
+    return replace(made, comparison=replace(report, flips=tuple(flips)))

@@ -1,0 +1,45 @@
+"""The proof on rows never used: paired, with an interval that an independent bootstrap gives too."""
+
+import numpy as np
+import pytest
+from repair_rows_by_hand import OWN, rows_by_hand
+
+from oochub.head_repair.prove_head import compare_proof, prove_head
+from oochub.head_repair.row_parts import divide_rows
+from oochub.prediction.predictions_file import StoredHead
+
+BETTER = StoredHead(weight=np.array([[-1.0, -0.2], [1.0, 0.2]]), bias=np.array([0.1, 0.0]))
+
+
+@pytest.fixture(scope="module")
+def proof():
+    rows = rows_by_hand({"train": (20, 5), "test": (200, 150)}, seed=2)
+    return rows, prove_head(rows, divide_rows(rows, trained=["train"]).prove, BETTER)
+
+
+@pytest.mark.parametrize("side", ["inside", "outside"])
+def test_the_interval_is_that_of_a_paired_bootstrap(proof, side):
+    """20,000 resamples of the rows' differences, made here. Planted fault seen: the rows of the other side."""
+    rows, made = proof
+    test = np.flatnonzero((rows.split == "test") & (rows.is_out == (side == "outside")))
+    before, after = (rows.is_right(head, test).astype(float) for head in (OWN, BETTER))
+    change, rng = after - before, np.random.default_rng(0)
+    drawn = np.array([rng.choice(change, len(change)).mean() for _ in range(20_000)])
+    number = getattr(made, side)
+    assert number.first == before.mean() and number.second == after.mean()
+    assert number.difference == pytest.approx(change.mean()) and number.difference.n == len(test)
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    assert number.difference.low == pytest.approx(low, abs=0.012)
+    assert number.difference.high == pytest.approx(high, abs=0.012)
+
+
+def test_the_comparison_is_of_the_same_rows(proof):
+    """`oochub.compare` of both predictions gives the same numbers; features are not stored again."""
+    _, made = proof
+    report = compare_proof(made)
+    assert made.before.features is None and made.before.head is None
+    for role, number in (("in", made.inside), ("out", made.outside)):
+        part = next(each for each in report.slices if each.role == role)
+        assert part.numbers["accuracy"].difference == number.difference
+        assert part.numbers["accuracy"].difference.low == number.difference.low
+    assert made.after.metadata.model.id == "by hand, repaired"

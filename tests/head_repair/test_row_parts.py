@@ -1,0 +1,136 @@
+"""The three parts of the rows: no row in two, prove is test, clusters stay whole, trained rows never prove."""
+
+import hashlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from repair_rows_by_hand import predictions_by_hand, rows_by_hand
+
+from oochub.errors import OochubError
+from oochub.head_repair.row_parts import check_sides, count_parts, divide_rows, find_trained_splits
+from oochub.records.metadata import PredictedBy, Training
+
+
+def everything(parts):
+    return np.concatenate([parts.fit, parts.choose, parts.prove])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"train": (90, 10), "validation": (20, 4), "test": (30, 30)},
+        {"train": (90, 10), "test": (30, 30)},
+        {"train": (90, 10), "validation": (60, 60)},
+        {"all": (90, 30)},
+    ],
+    ids=lambda sizes: "+".join(sizes),
+)
+def test_no_row_is_in_two_parts(sizes, seed):
+    """Planted fault seen: rows that choose were left in the part that proves."""
+    rows = rows_by_hand(sizes)
+    parts = divide_rows(rows, trained=["train"] if len(sizes) > 1 else [], seed=seed)
+    assert sorted(everything(parts)) == list(range(len(rows.label)))
+    assert not parts.seen[parts.prove].any()
+    if "test" in sizes:
+        assert set(rows.split[parts.prove]) == {"test"} and "test" not in rows.split[parts.fit]
+    for numbers in (parts.fit, parts.choose, parts.prove):  # its share of every class on every side
+        assert len(np.unique(rows.groups["side"][numbers])) == 4
+
+
+def test_halves_of_each_class_on_each_side():
+    """By hand: 90 + 20 usual and 10 + 4 unusual rows of a class fit or choose, one half each."""
+    rows = rows_by_hand({"train": (90, 10), "validation": (20, 4), "test": (5, 5)})
+    parts = divide_rows(rows, trained=["train"])
+    for cell in range(4):
+        counts = [int((rows.groups["side"][numbers] == cell).sum()) for numbers in (parts.fit, parts.choose)]
+        assert counts == ([55, 55] if cell % 2 == 0 else [7, 7])
+
+
+def test_many_unseen_rows_choose_alone():
+    """With 40 rows of each cell in validation, half of these choose, and every row of train fits."""
+    rows = rows_by_hand({"train": (90, 10), "validation": (50, 40), "test": (5, 5)})
+    parts = divide_rows(rows, trained=["train"])
+    assert set(rows.split[parts.choose]) == {"validation"} and len(parts.choose) == 90
+    few = rows_by_hand({"train": (90, 10), "validation": (50, 39), "test": (5, 5)})
+    assert set(few.split[divide_rows(few, trained=["train"]).choose]) == {"train", "validation"}
+
+
+def test_the_division_is_by_a_hash_of_the_ids():
+    """The rank of a row is SHA-256 of seed and id: other rows, or another order of them, move it little or not.
+
+    Planted fault seen: the rank by row number.
+    """
+    rows = rows_by_hand({"train": (40, 10), "test": (5, 5)})
+    parts = divide_rows(rows, trained=["train"], seed=3)
+    expected = [int.from_bytes(hashlib.sha256(f"repair/3/{unit}".encode()).digest()[:6], "big") for unit in rows.units]
+    for cell in range(4):
+        mine = [number for number in np.flatnonzero(rows.groups["side"] == cell) if rows.split[number] == "train"]
+        chosen = [number for number in mine if number in parts.choose]
+        assert chosen == sorted(sorted(mine, key=lambda number: expected[number])[: len(mine) // 2])
+    turned = np.arange(len(rows.label))[::-1]
+    backwards = type(rows).of(rows.predictions.take(turned))
+    again = divide_rows(backwards, trained=["train"], seed=3)
+    assert sorted(backwards.units[number] for number in again.choose) == sorted(
+        rows.units[number] for number in parts.choose
+    )
+
+
+def test_a_cluster_is_never_divided():
+    """Planted fault seen: the hash of the ids in place of the clusters'."""
+    rows = rows_by_hand({"all": (120, 40)})
+    cluster = np.array([f"c{number // 4}" for number in range(len(rows.label))])
+    rows = replace(rows, cluster=cluster, units=cluster.tolist())
+    parts = divide_rows(rows, trained=[])
+    members = [set(cluster[numbers]) for numbers in (parts.fit, parts.choose, parts.prove)]
+    assert all(members) and not (members[0] & members[1] or members[0] & members[2] or members[1] & members[2])
+
+
+def test_rows_that_the_model_was_trained_on_never_prove():
+    """Of train and validation only the second may prove; of train alone nothing is left."""
+    rows = rows_by_hand({"train": (90, 10), "validation": (30, 30)})
+    parts = divide_rows(rows, trained=["train"])
+    assert set(rows.split[parts.prove]) == {"validation"} and len(parts.prove) == 48
+    with pytest.raises(OochubError, match="no other rows are there to prove"):
+        divide_rows(rows_by_hand({"train": (90, 10)}), trained=["train"])
+
+
+@pytest.mark.parametrize(
+    ("splits", "training", "card", "trained"),
+    [
+        (("train", "test"), None, (), ("train",)),
+        (("train",), None, (), ()),
+        (("train",), {"benchmark": "custom", "config": "birds"}, (), ("train",)),
+        (("train",), {"benchmark": "custom", "config": "fish"}, (), ()),
+        (("train",), None, ("birds",), ("train",)),
+        (("validation", "test"), {"benchmark": "custom", "config": "birds"}, (), ()),
+    ],
+)
+def test_what_the_model_was_trained_on(splits, training, card, trained):
+    """By its recipe, its card, or the name of the split. Planted fault seen: the card not read."""
+    known = replace(
+        predictions_by_hand({split: (2, 2) for split in splits}).metadata,
+        benchmark="custom",
+        config="birds",
+        training=None if training is None else Training(data=training),
+        model=PredictedBy(id="m", trained_on=card or None),
+    )
+    assert find_trained_splits(known) == trained
+
+
+def test_where_the_rows_went_is_counted():
+    rows = rows_by_hand({"train": (8, 2), "test": (3, 3)})
+    counted = count_parts(rows, divide_rows(rows, trained=["train"]))
+    assert [(each.part, each.split, each.rows, each.out, each.is_seen) for each in counted] == [
+        ("fit", "train", 10, 2, True),
+        ("choose", "train", 10, 2, True),
+        ("prove", "test", 12, 6, False),
+    ]
+
+
+def test_a_part_without_a_side_is_refused():
+    rows = rows_by_hand({"train": (20, 1), "test": (3, 3)})
+    parts = divide_rows(rows, trained=["train"])
+    with pytest.raises(OochubError, match="has a context that is unusual for its class"):
+        check_sides(rows, parts)
