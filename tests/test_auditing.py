@@ -6,13 +6,10 @@ from planted_pictures import PROCESSOR, Onlooker, planted_folder
 from transformers import ResNetConfig, ResNetForImageClassification
 
 import oochub
-from oochub import auditing
 from oochub.errors import OochubError, OochubWarning
 from oochub.records.schema import to_json
 from oochub.report.report import Report
 from oochub.report.verdict import verdict
-from oochub.settings.context_settings import ContextSettings
-from oochub.settings.model_settings import ModelSettings
 
 COLUMNS = {"label": "tone", "context": "ground"}
 
@@ -194,16 +191,3 @@ def test_a_model_or_a_place_that_cannot_be_is_said_first(model, few, tmp_path, m
         oochub.audit("nowhere/at/all", few, **COLUMNS)
     with pytest.raises(OochubError, match="is not an audit"):
         oochub.audit(model, few, out=few, **COLUMNS)
-
-
-def test_clusters_look_with_the_audited_model():
-    """If no other is named. Planted faults: the audited model over a named one; a function that has no features."""
-    named = ContextSettings(contexts="clusters", context_model="models/other")
-    assert (
-        auditing._make_way(ContextSettings(contexts="clusters"), "runs/erm", ModelSettings())._source.path == "runs/erm"
-    )
-    assert auditing._make_way(named, "runs/erm", ModelSettings())._source.path == "models/other"
-    with pytest.raises(OochubError, match=r"a function, has none that can be found.*context_settings="):
-        auditing._make_way(ContextSettings(contexts="clusters"), lambda pictures: pictures, ModelSettings())
-    with pytest.raises(OochubError, match="segments needs model="):
-        auditing._make_way(ContextSettings(contexts="segments"), "runs/erm", ModelSettings())

@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 from oochub import catalog
 from oochub.context_finder import ContextWay
-from oochub.context_finding.context_columns import find_contexts, make_way
+from oochub.context_finding.context_columns import find_contexts
+from oochub.context_finding.way_for_model import make_way_for_model
 from oochub.data.load import find_data_declaration, load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
-from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
+from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
@@ -152,7 +153,7 @@ def audit_source(
         OochubError: See `audit`.
     """
     model = wrap_callable(model, how, asked)
-    way = None if found.contexts is None else _make_way(found, model, how)
+    way = None if found.contexts is None else make_way_for_model(found, model, how)
     altered = None if probe.probe is None else _make_probe(probe, seed=intervals.seed)
     folder = None if out is None else check_writable(out, kind=AUDIT)
     if isinstance(model, str | Path):
@@ -193,22 +194,6 @@ def audit_source(
                 report.save(folder / "report.json")
             report.to_html(folder / "report.html")
     return report
-
-
-def _make_way(found: ContextSettings, model: Any, how: ModelSettings) -> ContextWay:
-    """The way with its settings; one that can look with the audited model does so if no other is named."""
-    settings = found.of_way
-    kind = catalog.get("context", found.contexts) if found.contexts in catalog.names("context") else None
-    if kind is None or not kind.looks_with_audited_model or "model" in settings:
-        return make_way(found.contexts, settings)
-    if isinstance(model, CallableModel) or (not isinstance(model, str | Path) and not hasattr(model, "config")):
-        option = choose_wording('context_settings={"model": ...}', "--context-model")
-        raise OochubError(
-            f"The way {found.contexts} looks with the features of a model, and this one, a {type(model).__name__}, has "
-            f"none that can be found. Name another one: {option}."
-        )
-    processor = {} if how.image_processor is None else {"image_processor": how.image_processor}
-    return make_way(found.contexts, {"model": model, **processor, **settings})
 
 
 def _make_probe(asked: ProbeSettings, *, seed: int) -> Any:

@@ -12,26 +12,41 @@ from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
+
+from oochub.context_finder import ContextWay
+from oochub.context_finding.context_columns import find_contexts
+from oochub.context_finding.way_for_model import make_way_for_model
 from oochub.data.load import load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
 from oochub.head_repair.choose_head import choose_head
-from oochub.head_repair.judge_repair import Judgment, judge_gap_to_repair, judge_proof, measure_gap
+from oochub.head_repair.found_sides import add_found_sides
+from oochub.head_repair.judge_repair import NO_GAP, Judgment, judge_gap_to_repair, judge_proof, measure_gap
 from oochub.head_repair.prove_head import Proof, compare_proof, prove_head
-from oochub.head_repair.repair_rows import RepairRows, check_columns
+from oochub.head_repair.repair_rows import RepairRows, check_challenge, check_kind, read_cluster, read_looked_at
 from oochub.head_repair.repaired_folder import RepairedFolder
-from oochub.head_repair.row_parts import check_sides, count_parts, divide_rows, find_trained_splits
+from oochub.head_repair.row_parts import (
+    check_sides,
+    count_parts,
+    divide_rows,
+    find_proving_rows,
+    find_trained_splits,
+)
 from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
 from oochub.models.mode import choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.output import find_output_of_features
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
+from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import StoredHead
 from oochub.records.provenance import provenance
 from oochub.remote.check_source import check_source
 from oochub.report.repair import Repair, RepairDraw
+from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -52,6 +67,9 @@ def repair(
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
+    contexts: str | ContextWay | None = None,
+    context_settings: Mapping[str, Any] | None = None,
+    choose_on: Literal["auto", "train", "half"] = "auto",
     at_most_lost: float = 5.0,
     draws: int = 3,
     seed: int = 0,
@@ -75,6 +93,12 @@ def repair(
         options: Option of the benchmark. By name, as `load_dataset` takes them.
         out: A folder for the repaired model, the record, the page, and the predictions before and after. What stands
             there and is of the same model, data and settings is not made again. None writes nothing.
+        contexts: Find contexts in the images first, by one of `oochub list context`: properties, ... Or the method
+            itself. For data without a context column; see `oochub.contexts`. What it measures is cached.
+        context_settings: Another option of the method. By name, such as {"model": "my-encoder"}.
+        choose_on: Rows that contexts are chosen on: train, half of the other splits, auto (train, else half). These
+            rows also decide what is usual, see `mark_selection_rows`. Use "half" if each class of train has its context
+            and no other.
         at_most_lost: Points of accuracy that the repaired model may lose in usual contexts. Percentage points, of the
             estimate. A new head that loses more is neither chosen nor called better.
         draws: Ways to divide the rows: the first one decides, the others show how much the result depends on it.
@@ -99,7 +123,14 @@ def repair(
     how, asked = prediction_records(prediction)
     with leave_as_it_was(model):
         return repair_source(
-            model, source, DataSettings.of(given), how, asked, settings=RepairSettings.of(given), out=out
+            model,
+            source,
+            DataSettings.of(given),
+            how,
+            asked,
+            found=ContextSettings.of(given),
+            settings=RepairSettings.of(given),
+            out=out,
         )
 
 
@@ -110,6 +141,7 @@ def repair_source(
     how: ModelSettings,
     asked: PredictionSettings,
     *,
+    found: ContextSettings,
     settings: RepairSettings,
     out: str | Path | None = None,
 ) -> Repair:
@@ -121,6 +153,7 @@ def repair_source(
         data: Configuration of the source, and which of its columns are what.
         how: How the model answers.
         asked: How it predicts.
+        found: How contexts are found.
         settings: How it is repaired.
         out: The folder.
 
@@ -132,51 +165,70 @@ def repair_source(
     if isinstance(model, str | Path):
         check_source(model, kind="model", hint="`oochub train` makes one.")
     _refuse_callable(model)
+    way = None if found.contexts is None else make_way_for_model(found, model, how)
     if isinstance(source, str | Path):
-        loaded = load_columns(str(source), data, in_place=True, guess=("label", "context"))
+        guess = ("label", "context") if way is None else ("label",)
+        loaded = load_columns(str(source), data, in_place=True, guess=guess)
     else:
         unread = next(iter(data.given()), None)
         if unread is not None:
             raise OochubError(f"{unread}= applies only if source is a path or a name; this data set is already loaded.")
         loaded = check_data_set(source)
-    check_context(loaded)
+    if way is None:
+        check_context(loaded)
     splits = loaded if isinstance(loaded, Mapping) else {str(loaded.split or "train"): loaded}
     first = next(iter(splits.values()))
-    check_columns(find_output_of_features(first.features or {}) or "no label", first.column_names or ())
+    check_kind(find_output_of_features(first.features or {}) or "no label")
+    if way is None:
+        check_challenge(first.column_names or ())
     opened = ModelSource(model)
     _check_mode(opened, how, first)
-    command = _write_command(model, source, (data, how, asked, settings), out)
+    if way is not None:
+        measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=settings.seed)
+        loaded = splits = find_contexts(loaded, way, choose_on=found.choose_on, asked=measurement)
+    command = _write_command(model, source, (data, how, asked, found, settings), out)
     asked = replace(asked, features=True, splits=tuple(asked.splits or splits))
     with nullcontext() if folder is None else lock_target(folder.prepare()):
         predictions = predict_splits(model, loaded, how, asked, out=None if folder is None else folder.features)
-        key = _make_key(predictions.metadata.provenance.get("key"), predictions.digest, data, settings)
+        key = _make_key(predictions, found, settings)
         kept = None if folder is None else folder.read(key)
         if kept is not None and folder is not None:
             folder.write_page(kept)
             return kept
-        rows = RepairRows.of(predictions)
-        made, proof, head = _repair_rows(rows, settings)
+        made, proof, head = _repair_rows(predictions, settings)
         made = replace(made, command=command, key=key)
         if folder is not None:
             made = folder.write(made, proof, head, source=opened, how=how, asked=asked, data=splits)
         return made
 
 
-def _repair_rows(rows: RepairRows, settings: RepairSettings) -> tuple[Repair, Proof | None, Any]:
+def _repair_rows(predictions: Predictions, settings: RepairSettings) -> tuple[Repair, Proof | None, StoredHead | None]:
     """The record of a repair, the proof of the first division, and its head."""
-    known, lost = rows.predictions.metadata, settings.at_most_lost / 100
+    known, lost = predictions.metadata, settings.at_most_lost / 100
     trained = find_trained_splits(known)
+    shared: dict[str, Any] = {
+        "at_most_lost": lost,
+        "notes": known.notes,
+        "provenance": {**provenance(seed=settings.seed), "model": known.model.id, "data": known.config},
+    }
+    looked_at = read_looked_at(predictions)
+    if looked_at is not None:
+        seen = np.isin(predictions.split, sorted(trained))
+        proves = find_proving_rows(predictions.split, seen, looked_at)
+        sides = add_found_sides(predictions, proves, seen=seen, cluster=read_cluster(predictions))
+        if not sides.contexts:
+            reason = (
+                f"None of the {sides.tested} contexts that could be tested is shown to matter to the model on the rows "
+                "that do not prove."
+            )
+            return Repair(outcome="not_shown", reason=reason, gap=NO_GAP, parts=(), **shared), None, None
+        predictions, shared = sides.predictions, shared | {"contexts": sides.contexts}
+    rows = RepairRows.of(predictions)
     seeds = range(settings.seed, settings.seed + settings.draws)
     divisions = [divide_rows(rows, trained=trained, seed=each) for each in seeds]
     main = divisions[0]
     gap = measure_gap(rows, main)
-    shared: dict[str, Any] = {
-        "gap": gap,
-        "at_most_lost": lost,
-        "parts": count_parts(rows, main),
-        "notes": known.notes,
-        "provenance": {**provenance(seed=settings.seed), "model": known.model.id, "data": known.config},
-    }
+    shared |= {"gap": gap, "parts": count_parts(rows, main)}
     out = int(rows.is_out[main.fit].sum() + rows.is_out[main.choose].sum())
     judged = judge_gap_to_repair(gap, out=out, at_most_lost=lost)
     if judged is not None:
@@ -210,12 +262,13 @@ def _repair_rows(rows: RepairRows, settings: RepairSettings) -> tuple[Repair, Pr
     return Repair(**judged._asdict(), comparison=compare_proof(proof), **shared), proof, heads[0].head
 
 
-def _make_key(predicted: Any, digest: str, data: DataSettings, settings: RepairSettings) -> str | None:
+def _make_key(predictions: Predictions, found: ContextSettings, settings: RepairSettings) -> str | None:
     """What a repair depends on; None for a model or data that nothing stands for."""
+    predicted = predictions.metadata.provenance.get("key")
     if predicted is None:
         return None
-    content = [predicted, digest, data.record(), settings.record(), version("oochub")]
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()[:40]
+    content = [predicted, predictions.digest, found.words(), settings.record(), version("oochub")]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:40]
 
 
 def _write_command(model: Any, source: Any, records: Sequence[Any], out: str | Path | None) -> str:

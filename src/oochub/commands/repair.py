@@ -15,6 +15,7 @@ from oochub.commands._options import (
     without_weight_bars,
     writes,
 )
+from oochub.settings.context_settings import ContextSettings
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -31,6 +32,7 @@ def repair(
     data: DataSettings,
     how: ModelSettings,
     asked: PredictionSettings,
+    contexts: ContextSettings,
     settings: RepairSettings,
     out: Annotated[
         Path,
@@ -52,7 +54,7 @@ def repair(
     from oochub.report.repair_words import terminal, write_verdict
 
     without_weight_bars()
-    made = repair_source(model, source, data, how, asked, settings=settings, out=out)
+    made = repair_source(model, source, data, how, asked, found=contexts, settings=settings, out=out)
     result: dict[str, Any] = {"page": str(out / "repair.html"), "record": str(out / "repair.json")}
     if made.model is not None:
         result["model"] = str(out / made.model)

@@ -68,7 +68,7 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
         return None
     facts, answered = tested.facts, evaluated.columns["prediction"][tested.rows]
     right, sampling = tested.label == answered, Sampling(cluster=evaluated.cluster(tested.rows), **evaluated.sampling)
-    tests = [_test_contexts(tested, number, right, sampling) for number in range(len(facts.names))]
+    tests = [measure_context(tested, number, right, sampling) for number in range(len(facts.names))]
     untold = _explain_untold(tested, answered)
     if untold is not None:
         tests = [_report_untold(each, untold) for each in tests]
@@ -98,7 +98,7 @@ def find_context_effects(evaluated: EvaluationRows, correction: Correction = "ho
     )
 
 
-class _Tests(NamedTuple):
+class ContextTests(NamedTuple):
     """What is tested of one context.
 
     Attributes:
@@ -114,7 +114,17 @@ class _Tests(NamedTuple):
     p_value: float
 
 
-def _test_contexts(tested: RowsWithContexts, number: int, right: NDArray[np.bool_], sampling: Sampling) -> _Tests:
+def measure_context(
+    tested: RowsWithContexts, number: int, right: NDArray[np.bool_], sampling: Sampling
+) -> ContextTests:
+    """The gap of one context on some rows, and what says that it matters by its role for the class.
+
+    Args:
+        tested: The rows.
+        number: Number of the context.
+        right: Whether the answer to each row is right (t,).
+        sampling: Clusters of the rows.
+    """
     sides, label, has = tested.sides(number), tested.label, tested.has[:, number]
     rows = np.flatnonzero(sides)
     gap = stratified_gap(right[rows], sides[rows] < 0, label[rows], cluster=sampling.of_rows(rows).cluster)
@@ -122,7 +132,7 @@ def _test_contexts(tested: RowsWithContexts, number: int, right: NDArray[np.bool
     having = stratified_gap(right, has, label, cluster=sampling.cluster)
     is_one = effect.trend * gap.estimate < 0  # having it helps where it is usual, and rows against are worse
     p_value = max(gap.p_value, effect.p_value if is_one else 1.0)
-    return _Tests(gap, effect, having, math.nan if math.isnan(effect.p_value) else p_value)
+    return ContextTests(gap, effect, having, math.nan if math.isnan(effect.p_value) else p_value)
 
 
 def _explain_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | None:
@@ -147,7 +157,7 @@ def _explain_untold(tested: RowsWithContexts, answered: NDArray[Any]) -> str | N
     return f"{whose}, so rows against the usual context may be its mistakes: look at the rim, or use another encoder"
 
 
-def _report_untold(tests: _Tests, reason: str) -> _Tests:
+def _report_untold(tests: ContextTests, reason: str) -> ContextTests:
     nothing = replace(
         tests.gap,
         estimate=Estimate(math.nan, n=0, method="none", reason=reason),
@@ -156,14 +166,14 @@ def _report_untold(tests: _Tests, reason: str) -> _Tests:
         mean_against=math.nan,
         reason=reason,
     )
-    return _Tests(nothing, replace(tests.effect, alike=math.nan, p_value=math.nan), tests.having, math.nan)
+    return ContextTests(nothing, replace(tests.effect, alike=math.nan, p_value=math.nan), tests.having, math.nan)
 
 
 def _make_finding(
     tested: RowsWithContexts,
     number: int,
     right: NDArray[np.bool_],
-    tests: _Tests,
+    tests: ContextTests,
     adjusted: tuple[float, float],
     sampling: Sampling,
 ) -> ContextFinding:

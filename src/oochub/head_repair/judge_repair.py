@@ -16,6 +16,9 @@ _POWER = ((1.960 + 0.842) / 1.960) ** 2  # more rows for 80% power than for an i
 _MATTERS = 0.02  # a gap below this does not matter in practice, see `Benchmark.practical_gap`
 
 
+NO_GAP = Estimate(math.nan, n=0, method="none", reason="no context is shown to matter")
+
+
 class Judgment(NamedTuple):
     """What comes of a repair, and why.
 

@@ -10,6 +10,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.declaration import find_declaration
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import StoredHead
+from oochub.records.build_record import CHOSEN_ON
 
 EASY = "easy"
 
@@ -27,6 +28,7 @@ class RepairRows:
             the side of its context.
         cluster: What the rows (n,) share, as the benchmark declares it; None if they are independent.
         units: What is hashed to divide the rows (n,): the cluster, else the id.
+        looked_at: Rows (n,) on which contexts were chosen, so that they prove nothing; None if the data name contexts.
     """
 
     predictions: Predictions
@@ -36,6 +38,7 @@ class RepairRows:
     groups: Mapping[str, NDArray[np.int64]]
     cluster: NDArray[np.str_] | None
     units: list[object]
+    looked_at: NDArray[np.bool_] | None = None
 
     @classmethod
     def of(cls, predictions: Predictions) -> "RepairRows":
@@ -44,8 +47,8 @@ class RepairRows:
         Raises:
             OochubError: Another kind of output than one class per row, or no column of challenges.
         """
-        check_columns(predictions.metadata.kind, predictions.column_names)
-        declared = find_declaration(predictions)
+        check_kind(predictions.metadata.kind)
+        check_challenge(predictions.column_names)
         challenge = predictions.rows.column("challenge").to_pylist()
         known = np.array([bool(each) for each in challenge]) & (predictions.label >= 0)
         if not known.all():
@@ -54,12 +57,12 @@ class RepairRows:
         is_out = np.array([each != EASY for each in predictions.column("challenge").tolist()])
         cell = 2 * label + is_out
         groups = {"side": cell}
+        declared = find_declaration(predictions)
         column = declared.group_column
         if column in predictions.column_names:
             names = [f"{one}/{name}" for one, name in zip(label, predictions.column(column).tolist(), strict=True)]
             groups["context"] = np.unique(names, return_inverse=True)[1].astype(np.int64)
-        has_cluster = declared.cluster is not None and declared.cluster in predictions.column_names
-        cluster = predictions.column(str(declared.cluster)) if has_cluster else None
+        cluster = read_cluster(predictions)
         units = predictions.column("example_id") if cluster is None else cluster
         features = predictions.features
         assert features is not None  # noqa: S101  predict stores them
@@ -71,6 +74,7 @@ class RepairRows:
             groups=groups,
             cluster=cluster,
             units=list(map(str, units.tolist())),
+            looked_at=read_looked_at(predictions),
         )
 
     @property
@@ -95,19 +99,48 @@ class RepairRows:
         return logits
 
 
-def check_columns(kind: str, columns: Iterable[str]) -> None:
-    """Checks that rows say what a repair needs.
+def read_cluster(predictions: Predictions) -> NDArray[np.str_] | None:
+    """What rows (n,) share, as the benchmark declares it; None if they are independent."""
+    column = find_declaration(predictions).cluster
+    has_some = column is not None and column in predictions.column_names
+    return predictions.column(str(column)).astype(str) if has_some else None
+
+
+def read_looked_at(predictions: Predictions) -> NDArray[np.bool_] | None:
+    """Whether contexts were chosen on each row (n,), or it may not be tested on; None if no contexts were found."""
+    if CHOSEN_ON not in predictions.column_names or predictions.metadata.facts.found_contexts is None:
+        return None
+    chosen = predictions.rows.column(CHOSEN_ON).combine_chunks().fill_null(True)
+    looked_at: NDArray[np.bool_] = chosen.to_numpy(zero_copy_only=False)
+    return looked_at
+
+
+def check_kind(kind: str) -> None:
+    """Checks that rows have one class each.
 
     Raises:
-        OochubError: Another kind of output, or no column of challenges.
+        OochubError: Another kind of output.
 
-    >>> check_columns("classes", ["label", "challenge"])
+    >>> check_kind("classes")
     """
     if kind != "classes":
-        raise OochubError(f"A repair needs one class per row, but these rows have the kind {kind}.")
+        raise OochubError(f"A repair needs one class per row, but these rows have the kind {kind}. Give such a label.")
+
+
+def check_challenge(columns: Iterable[str]) -> None:
+    """Checks that rows say whether their context is usual.
+
+    Raises:
+        OochubError: No column of challenges.
+
+    >>> check_challenge(["label", "challenge"])
+    """
     if "challenge" not in columns:
-        context = choose_wording("context=", "--context-column")
+        context, way = (
+            choose_wording("context=", "--context-column"),
+            choose_wording('contexts="properties"', "--contexts properties"),
+        )
         raise OochubError(
             "A repair needs to know which contexts are usual for a class, but the data have no column challenge, only "
-            f"{', '.join(columns)}. Name the column of contexts with {context}."
+            f"{', '.join(columns)}. Name the column of contexts with {context}, or find contexts with {way}."
         )

@@ -13,7 +13,7 @@ from oochub.records.metadata import Metadata
 from oochub.report.repair import PartName, PartOfSplit
 
 _TEST = "test"
-_SHARES = (0.3, 0.3, 0.4)  # fit, choose, prove, of rows without a test split
+_PROVE = 0.4  # of rows without a test split
 FEWEST = 20
 """Rows of each class out of context that a part should have, before rows that the model has seen are asked."""
 
@@ -44,8 +44,9 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
     """Divides rows into fit, choose and prove.
 
     If there is a split "test", it proves. Else two fifths of the rows that the model was not trained on prove, by a
-    hash. The others fit and choose, one half each, by the hash too. If the rows that the model was not trained on
-    suffice for choosing (`FEWEST` in each cell), only they choose, and rows that it was trained on only fit.
+    hash; if contexts were found in the images, those of these rows on which nothing was chosen. The others fit and
+    choose, one half each, by the hash too. If the rows that the model was not trained on suffice for choosing
+    (`FEWEST` in each cell), only they choose, and rows that it was trained on only fit.
 
     The hash is SHA-256 of the seed and the row's unit: its id, or its cluster, so that a cluster is never divided.
     Independent rows are ranked by it within their cell, a class on one side, so that each part has its share of each
@@ -69,10 +70,9 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
     """
     split, cell, is_clustered = rows.split, rows.groups["side"], rows.cluster is not None
     seen, rank = np.isin(split, sorted(trained)), _rank_units(rows.units, seed)
-    if (split == _TEST).any():
-        proves = split == _TEST
-    else:
-        proves = _take_share(~seen, cell, rank, _SHARES[2], is_clustered=is_clustered)
+    proves = find_proving_rows(split, seen, rows.looked_at)
+    if rows.looked_at is None and not (split == _TEST).any():
+        proves = _take_share(proves, cell, rank, _PROVE, is_clustered=is_clustered)
     if not (proves & ~seen).any():
         raise OochubError(
             f"The model was trained on the rows of {', '.join(sorted(trained))}, and no other rows are there to prove "
@@ -91,6 +91,21 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
         )
     fit, choose, prove = map(np.flatnonzero, parts)
     return RowParts(fit=fit, choose=choose, prove=prove, seen=seen)
+
+
+def find_proving_rows(
+    split: NDArray[np.str_], seen: NDArray[np.bool_], looked_at: NDArray[np.bool_] | None
+) -> NDArray[np.bool_]:
+    """The rows (n,) that may prove: those of the split "test", else those that the model was not trained on.
+
+    Args:
+        split: Name of each row's split (n,).
+        seen: Rows (n,) that the model was trained on.
+        looked_at: Rows (n,) on which contexts were chosen; None if the data name contexts.
+    """
+    may = split == _TEST if (split == _TEST).any() else ~seen
+    proves: NDArray[np.bool_] = may if looked_at is None else may & ~looked_at
+    return proves
 
 
 def find_trained_splits(known: Metadata) -> tuple[str, ...]:

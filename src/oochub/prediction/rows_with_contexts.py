@@ -1,7 +1,7 @@
 """The rows on which contexts that nobody labelled are tested, and what each context is to them."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,8 +44,12 @@ class RowsWithContexts:
     signs: NDArray[np.int8]
 
     @classmethod
-    def of(cls, predictions: Predictions) -> "RowsWithContexts | None":
+    def of(cls, predictions: Predictions, *, every: bool = False) -> "RowsWithContexts | None":
         """None for rows without found contexts, with questions of their own, or of a kind without one class per row.
+
+        Args:
+            predictions: Any predictions.
+            every: Take the rows on which something was chosen too, for a test that has rows of its own.
 
         Raises:
             OochubError: Contexts that the record of the data does not know, or columns of other types.
@@ -64,7 +68,8 @@ class RowsWithContexts:
                 f"{_AGAIN}"
             )
         chosen = chosen.fill_null(True)
-        tested = pc.and_(lists.is_valid(), pc.invert(chosen)).to_numpy(zero_copy_only=False)
+        known = lists.is_valid()
+        tested = (known if every else pc.and_(known, pc.invert(chosen))).to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(tested & predictions.output.known(predictions.label))
         return cls(
             predictions=predictions,
@@ -74,6 +79,10 @@ class RowsWithContexts:
             has=_has(lists.take(pa.array(rows)), facts.names),
             signs=_compute_signs(facts, predictions.class_names),
         )
+
+    def take(self, mask: NDArray[np.bool_]) -> "RowsWithContexts":
+        """The tested rows where a mask (t,) is true."""
+        return replace(self, rows=self.rows[mask], label=self.label[mask], has=self.has[mask])
 
     def sides(self, number: int) -> NDArray[np.int8]:
         """1 for the rows (t,) that are as usual with this context, -1 for those against it, 0 for those of no side."""

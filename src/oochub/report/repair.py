@@ -105,6 +105,8 @@ class Repair:
         tried: Heads that were tried in the first division.
         draws: The divisions, the first one first: it decides.
         comparison: The model (A) and the repaired one (B) on the rows that prove; None if no head was chosen.
+        contexts: Contexts that were found in the images, and by which rows are in or out of context; () if the data
+            name the contexts.
         temperature: What the logits of the new head are divided by.
         model: Folder of the repaired model, in that of the record; None if none was written.
         notes: Caveats.
@@ -123,6 +125,7 @@ class Repair:
     tried: tuple[TriedHead, ...] = ()
     draws: tuple[RepairDraw, ...] = ()
     comparison: PairedReport | None = optional()
+    contexts: tuple[str, ...] = ()
     temperature: float | None = optional()
     model: str | None = optional()
     notes: tuple[str, ...] = ()

@@ -44,7 +44,12 @@ def write_sentences(repair: Repair) -> list[str]:
         )
     if repair.reason:
         said.append(wording.clean(repair.reason))
-    if repair.outside is None:
+    if repair.contexts:
+        said.append(
+            "Contexts were found in the images. Those that matter to the model on rows that do not prove: "
+            f"{wording.join_names([wording.name(each, 60) for each in repair.contexts])}."
+        )
+    if repair.outside is None and not format_numbers.is_undefined(repair.gap):
         said.append(
             f"On the rows that fit and choose, accuracy in unusual contexts is "
             f"{_points(repair.gap)} compared with usual ones, at equal shares of the classes."
