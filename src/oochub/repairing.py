@@ -62,6 +62,7 @@ def repair(
     context: str | None = None,
     group: str | None = None,
     image: str | None = None,
+    cluster: str | None = None,
     usual: Mapping[str, Sequence[str]] | None = None,
     config: str | None = None,
     data_dir: str | None = None,
@@ -87,6 +88,8 @@ def repair(
             column to use as its context.
         group: Own data: column of groups; default group, or label/context.
         image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
+        cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
+            Intervals then count clusters in place of rows, and a repair never divides one.
         usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
         config: Configuration, if the source has several.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
