@@ -26,7 +26,7 @@ from oochub.stats.proportion import wilson
 DOCS = Path(__file__).parents[1]
 PAGE, CELLS = DOCS / "check.md", DOCS / "check" / "releases.jsonl"
 BEGIN, END = "<!-- made by docs/make/check_page.py -->", "<!-- end of what is made -->"
-RELEASES = 2_000
+RELEASES = 1_000
 AT_MOST = 0.025
 SURE = 0.01  # a rate is above 2.5% where a binomial test at this level says so
 _GROUPS = 8
