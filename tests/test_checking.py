@@ -66,7 +66,7 @@ def test_three_states(bound, interval, state):
     ],
 )
 def test_a_number_without_interval_never_passes(numbers, reason):
-    """Fault planted: a missing lower end taken as the value."""
+    """Fault planted: no look whether there is an interval."""
     (outcome,) = oochub.check(
         report_of(*numbers, reason="one class"), one_rule(metric="accuracy", at_least=0.5)
     ).outcomes
@@ -156,6 +156,17 @@ def test_groups_by_name_and_star():
     expected = [row for row in report.group_rows if row.group.startswith("car/")]
     assert [each.rule.group for each in found.outcomes] == [row.group for row in expected] and len(expected) == 2
     assert [each.number for each in found.outcomes] == [row.error_rate for row in expected]
+
+
+def test_a_group_on_both_sides_is_two_numbers():
+    """Each says its side, also in JUnit. Fault planted: the place without the side."""
+    report = reports.read(reports.nooch_report())
+    first, *others = report.group_rows
+    twice = replace(report, groups=replace(report.groups, rows=(first, replace(first, role="out"), *others)))
+    found = oochub.check(twice, one_rule(metric="accuracy", group=first.group, at_least=0.5))
+    places = [f"{first.group} (test, in context)", f"{first.group} (test, out of context)"]
+    assert [each.place for each in found.outcomes] == places
+    assert all(f'at_least 0.5, {place}"' in found.to_junit() for place in places)
 
 
 def test_gap_and_worst_group():
@@ -324,7 +335,7 @@ def test_a_paired_change_by_hand(models):
 
 
 def test_every_kind_of_change_is_that_of_compare(models):
-    """`oochub compare` gives the same differences. Fault planted: a group of all rows."""
+    """`oochub compare` gives the same differences."""
     old, new = models
     asked = [
         {"metric": "nll", "slice": "out_of_context"},
@@ -347,6 +358,7 @@ def test_every_kind_of_change_is_that_of_compare(models):
 
 
 def test_groups_are_paired_too(tmp_path):
+    """The rows of a group are its own. Fault planted: those of all groups."""
     label = np.arange(400) % 2
     group = np.array(["a/x", "b/x", "a/y", "b/y"])[np.arange(400) % 4]
     rng = np.random.default_rng(0)

@@ -27,9 +27,8 @@ READ_PATHS = {
 def _typed(inputs, out):
     rules = Path(inputs("report.json")).with_name("rules.toml")
     rules.write_text('[[rule]]\nmetric = "accuracy"\nat_least = 0.001\n')
-    files = [word for kind in ("junit.xml", "summary.md", "badge.svg") for word in (f"--{kind[:-4].rstrip('.')}", kind)]
-    words = [word if word.startswith("--") else f"{out}/{word}" for word in files]
-    return ["check", inputs("report.json"), "--rules", str(rules), *words]
+    outputs = ("--junit", f"{out}/junit.xml", "--summary", f"{out}/summary.md", "--badge", f"{out}/badge.svg")
+    return ["check", inputs("report.json"), "--rules", str(rules), *outputs]
 
 
 TYPED = {"check": _typed}

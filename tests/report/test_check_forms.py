@@ -101,7 +101,7 @@ def test_the_sentence(numbers, options, words):
 def check_junit(text: str) -> ElementTree.Element:
     """The root of JUnit XML that keeps the rules of the schema.
 
-    Fault planted: a `testcase` with an attribute `status`; a `skipped` right below the suite.
+    Fault planted: a `testcase` with an attribute `status`.
     """
     root = ElementTree.fromstring(text)  # noqa: S314  made here
     assert root.tag == "testsuites"
@@ -114,7 +114,7 @@ def check_junit(text: str) -> ElementTree.Element:
 
 @pytest.mark.parametrize("counted", [None, "pass", "fail"])
 def test_junit_has_a_case_for_each_outcome(counted):
-    """Faults planted: an undecided rule without an element; counts of the whole check in each suite."""
+    """Fault planted: an undecided rule without an element."""
     check = check_of(PASS, FAIL, UNDECIDED, ABSENT, undecided=counted)
     root = check_junit(check.to_junit())
     (suite,) = root
@@ -130,9 +130,11 @@ def test_junit_has_a_case_for_each_outcome(counted):
 
 
 def test_each_report_is_a_suite_and_a_table():
+    """Fault planted: counts of the whole check in each suite."""
     report = reports.read(reports.nooch_report())
     check = oochub.check([report, report], {"rule": [{"metric": "accuracy", "at_least": 0.5}]})
-    assert [suite.attrib["name"] for suite in check_junit(check.to_junit())] == ["report 1", "report 2"]
+    suites = [suite.attrib for suite in check_junit(check.to_junit())]
+    assert [(each["name"], each["tests"]) for each in suites] == [("report 1", "1"), ("report 2", "1")]
     assert check.to_markdown().count("| Rule |") == 2 and terminal(check).count("Rule") == 2
 
 

@@ -43,7 +43,8 @@ def format_junit(check: "Check") -> str:
             cells = describe_outcome(outcome)
             message = wording.clean(f"{cells[1]} (95% interval {cells[2]}), bound {cells[3]}, n = {cells[4]}")
             reasons = "\n".join(describe_limits([outcome]))
-            case = {"name": outcome.rule.text, "classname": f"oochub.{outcome.rule.metric}"}
+            place = "" if outcome.place in ("", outcome.rule.slice, outcome.rule.group) else f", {outcome.place}"
+            case = {"name": f"{outcome.rule.text}{place}", "classname": f"oochub.{outcome.rule.metric}"}
             case = {key: wording.clean(text) for key, text in case.items()}
             element = ElementTree.SubElement(suite, "testcase", case)
             state = check.count_as(outcome)

@@ -1,6 +1,7 @@
 """The numbers of a report that a rule of `oochub check` is about, found by the names that the rule gives."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,6 +19,7 @@ GAPS = ("gap", "matched_gap")
 """The numbers that are of both sides."""
 _WORST = "worst_group"
 _CONTEXT = "context/"
+_SIDES = {"in": "in context", "out": "out of context"}
 
 
 class RuleNumber(NamedTuple):
@@ -104,12 +106,12 @@ def _find_in_groups(report: Report, rule: Rule, pattern: str, name: str) -> Iter
     known = dict.fromkeys(metric for row in rows for metric in _numbers_of_group(row))
     if rule.metric not in known:
         raise unknown_name(f"metric of groups in {name}", rule.metric, known)
+    times = Counter(row.group for row in report.group_rows)
     for row in rows:
         absent = Estimate(np.nan, n=row.n, method="none", reason=f"{row.group} has no {rule.metric}")
         estimate = _numbers_of_group(row).get(rule.metric, absent)
-        several = sum(other.group == row.group for other in report.group_rows) > 1
-        place = f"{row.group} ({row.split}, {row.role} of context)" if several and row.role else row.group
-        place = place.replace("in of context", "in context")
+        side = f" ({row.split}, {_SIDES[row.role]})" if times[row.group] > 1 and row.role else ""
+        place = f"{row.group}{side}"
         yield RuleNumber(rule.metric, None, row, place, estimate, report.description(rule.metric))
 
 
