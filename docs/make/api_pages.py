@@ -51,6 +51,8 @@ _RETURNED = (
     "stats.estimate.Estimate",
     "stats.estimate.Sampling",
     "hub.upload.Pushed",
+    "report.check.Check",
+    "records.check_records.RuleOutcome",
     "trainers.robust_trainer.TrainResult",
 )
 _INTERVALS = (
