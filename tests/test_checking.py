@@ -13,10 +13,11 @@ from scipy import stats
 
 import oochub
 from oochub.errors import OochubError
+from oochub.evaluation.paired_change import join_exact_shares
 from oochub.report.check_rules import read_rules, suggest_rules
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
-from oochub.stats.proportion import wilson
+from oochub.stats.proportion import adjusted_wald, wilson
 
 
 def report_of(
@@ -314,7 +315,7 @@ def _discordant(old: Path, new: Path) -> tuple[int, int, int]:
 
 
 def test_a_paired_change_by_hand(models):
-    """Bonett and Price 2012, worked from the rows that one model alone answers right.
+    """The wider of Bonett and Price 2012 and of two exact shares, from the rows that one model alone answers right.
 
     Faults planted: new and old exchanged; the unpaired difference.
     """
@@ -325,7 +326,12 @@ def test_a_paired_change_by_hand(models):
     p, q = (won + 1) / (n + 2), (lost + 1) / (n + 2)
     half = stats.norm.isf(0.025) * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
     assert outcome.paired == "paired" and outcome.change.value == pytest.approx((won - lost) / n)
-    assert (outcome.change.low, outcome.change.high) == pytest.approx((p - q - half, p - q + half))
+    shares = [stats.binomtest(k, n).proportion_ci(method="exact") for k in (won, lost)]
+    more, less = won / n, lost / n
+    low = more - less - math.hypot(more - shares[0].low, shares[1].high - less)
+    high = more - less + math.hypot(shares[0].high - more, less - shares[1].low)
+    expected = (min(low, p - q - half), max(high, p - q + half))
+    assert (outcome.change.low, outcome.change.high) == pytest.approx(expected)
     assert outcome.state == "pass"
     (mirrored,) = oochub.check(new, one_rule(metric="error_rate", at_most_worse=0.02), baseline=old).outcomes
     assert mirrored.state == "pass" and mirrored.change.value == pytest.approx(-outcome.change.value)
@@ -353,8 +359,34 @@ def test_every_kind_of_change_is_that_of_compare(models):
         pair.slice("hard_negative").numbers["accuracy"].difference,
     ]
     for outcome, each in zip(found.outcomes, expected, strict=True):
-        assert outcome.paired == "paired"
-        assert (outcome.change, outcome.change.low, outcome.change.high) == (each, each.low, each.high)
+        assert outcome.paired == "paired" and outcome.change == each
+        ends = (outcome.change.low, outcome.change.high)
+        if outcome.rule.metric in ("accuracy", "gap"):  # joined with that of exact shares
+            assert (
+                ends == pytest.approx((each.low, each.high), abs=0.01) and ends[0] <= each.low and ends[1] >= each.high
+            )
+        else:
+            assert ends == (each.low, each.high)
+
+
+@pytest.mark.parametrize("n", [200, 1000])
+@pytest.mark.parametrize(("lost", "won"), [(0.025, 0.005), (0.02, 0.0001), (0.06, 0.04), (0.05, 0.03), (0.12, 0.10)])
+def test_a_paired_share_at_the_bound_passes_and_fails_in_at_most_2_5_percent(n, lost, won):
+    """Every pair of counts with its probability; 2.5 is rounded to one decimal.
+
+    Fault planted: the adjusted Wald interval alone, which passes in 4.0% of 1,000 rows.
+    """
+    most = int(n * lost + 9 * math.sqrt(n * lost) + 9)
+    broken, fixed = (each.ravel() for each in np.meshgrid(np.arange(most), np.arange(most)))
+    chance = stats.binom.pmf(broken, n, lost) * stats.binom.pmf(fixed, np.maximum(n - broken, 0), won / (1 - lost))
+    passed = failed = 0.0
+    for less, more, p in zip(broken.tolist(), fixed.tolist(), chance.tolist(), strict=True):
+        if p > 1e-7:
+            low, high = adjusted_wald(more, less, n, 0.025)
+            joined = join_exact_shares(Estimate((more - less) / n, low=low, high=high, n=n, method=""), more, less)
+            passed += p * (joined.low > won - lost + 1e-9)
+            failed += p * (joined.high < won - lost - 1e-9)
+    assert 0 < passed < 0.0255 and 0 < failed < 0.0255, (passed, failed)
 
 
 def test_groups_are_paired_too(tmp_path):
@@ -379,7 +411,8 @@ def test_groups_are_paired_too(tmp_path):
     expected = {part.name: part.numbers[pair.group_metric].difference for part in pair.groups}
     assert [each.rule.group for each in found.outcomes] == ["a/x", "a/y"]
     for each in found.outcomes:
-        assert each.paired == "paired" and each.change.to_dict() == expected[each.rule.group].to_dict()
+        assert each.paired == "paired" and each.change == expected[each.rule.group]
+        assert each.change.low == pytest.approx(expected[each.rule.group].low, abs=0.01)
     (worst,) = oochub.check(folders[1], one_rule(metric="worst_group", at_most_worse=0.1), baseline=folders[0]).outcomes
     assert worst.paired == "not paired: the worst groups of both may be two groups"
 

@@ -22,6 +22,7 @@ from oochub.report.report import Report
 from oochub.report.rule_numbers import RuleNumber
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
+from oochub.stats.proportion import clopper_pearson
 
 _BESIDE = "predictions.parquet"
 
@@ -95,7 +96,12 @@ class PairedChange:
     def _measure_rows(self, base: str, metric: str, rows: Rows) -> Estimate | None:
         assert self._pair is not None  # noqa: S101  for the type checker
         found = compute_numbers(base, catalog.get("metric", base), rows, self._pair).get(metric)
-        return None if found is None else found.difference
+        if found is None or found.test != "exact McNemar":
+            return None if found is None else found.difference
+        old, new = (each.predictions.output.wrong(each.columns)[rows] for each in self._pair)
+        fixed, broken = int((old & ~new).sum()), int((~old & new).sum())
+        more, less = (fixed, broken) if base == "accuracy" else (broken, fixed)
+        return join_exact_shares(found.difference, more, less)
 
     def _measure_set(self, rows: RowSet, metric: str) -> Estimate | None:
         assert self._pair is not None  # noqa: S101
@@ -119,6 +125,28 @@ class PairedChange:
         row, evaluated = number.row, self._pair[0]
         rows = next((each for each in self._sets.values() if each.role == (row.role or "all")), None)
         return None if rows is None else evaluated.members(rows.mask).get(row.group)
+
+
+def join_exact_shares(change: Estimate, more: int, less: int) -> Estimate:
+    """The change of a share of paired rows, with the hull of its interval and of that of two exact shares.
+
+    The adjusted Wald interval lies above the truth in 3 to 4% where nearly all rows that differ are lost ones, and the
+    square-and-add of two Clopper-Pearson intervals in up to 3% where they are balanced; the hull in 2.5% at most, of
+    either (docs/check.md).
+
+    Args:
+        change: The change with its adjusted Wald interval.
+        more: Rows that only the new model counts.
+        less: Rows that only the old model counts.
+
+    >>> from oochub.stats.proportion import adjusted_wald
+    >>> low, high = adjusted_wald(0, 5, 200, 0.025)
+    >>> join_exact_shares(Estimate(-0.025, low=low, high=high, n=200, method="adjusted wald"), 0, 5)
+    -0.025 [-0.057, 0.001] n=200
+    """
+    exact = difference(clopper_pearson(more, change.n), clopper_pearson(less, change.n))
+    ends = {"low": min(change.low, exact.low), "high": max(change.high, exact.high)}
+    return Estimate.from_dict({**change.to_dict(), **ends, "method": f"{change.method}, joined with exact shares"})
 
 
 def _find_predictions(report: Report, path: Path | None) -> Predictions:
