@@ -55,6 +55,7 @@ FUZZED = {
     "probing/object_area.py": "object_areas",
     "src/oochub/storage/reading.py": "coco",
     "src/oochub/report/check_rules.py": "check_rules",
+    "src/oochub/report/repair.py": "repairs",
     "src/oochub/report/report.py": "reports",
     "reviewing/decisions.py": "decisions",
     "src/oochub/detector.py": "detectors",

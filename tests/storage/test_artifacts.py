@@ -28,6 +28,8 @@ FOREIGN = {  # suffix: what somebody else's file of that suffix holds
     ".png": b"GIF89a",
     ".pdf": b"<html>",
     ".svg": b"\x89PNG\r\n",
+    ".xml": b"<html></html>",
+    ".toml": b"\0",
 }
 
 

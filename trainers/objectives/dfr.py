@@ -41,6 +41,7 @@ class Dfr(Objective):
 
     Source: Kirichenko, Izmailov, Wilson 2023 (arXiv 2204.02937), section 5; its code dfr_evaluate_spurious.py.
 
+    >>> import torch
     >>> loss = Dfr()(torch.zeros(2, 2), torch.tensor([0, 1]), environment=torch.zeros(2), features=torch.zeros(2, 4))
     >>> round(loss.item(), 4)  # log 2, as ERM
     0.6931

@@ -56,9 +56,8 @@ DTYPES: Mapping[str, torch.dtype] = {
     "float32": torch.float32,
     "bfloat16": torch.bfloat16,
     "float16": torch.float16,
-    "int8": torch.float32,  # in a runtime alone, see oochub.models.quantization
 }
-"""What torch computes in, by the name of what a network may compute in; "auto" is float32."""
+"""What a network may compute in with torch, by name; "auto" is float32."""
 
 
 class Autocast(nn.Module):  # type: ignore[misc]

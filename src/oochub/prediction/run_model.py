@@ -92,7 +92,7 @@ def run_model(
     if asked.features is not False or is_short or asked.compile or asked.runtime != "torch":
         first = next(read(_take_few(some), broken=[] if asked.skip_broken else None), None)
         few = {name: values.to(device) for name, values in inputs.probe().items()} if first is None else first.inputs
-    features = choose_features(asked.features, mode, few, device=device, dtype=DTYPES[asked.dtype])
+    features = choose_features(asked.features, mode, few, device=device, dtype=DTYPES.get(asked.dtype, torch.float32))
     head = None if features is None else features.head
     network, computed = mode.network, {"device": asked.device.type, "dtype": "float32", **computed}
     computed |= {} if features is None else features.details

@@ -1,0 +1,86 @@
+"""repair.json with one thing wrong, read and shown: refused, or the same numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzz_case import CHANGED, SAFE, Format, Used
+from mutations import json_cases, json_text_cases, place_cases
+
+from oochub.records.report_records import ComparedNumber
+from oochub.records.schema import to_json
+from oochub.report.repair import PartOfSplit, Repair, RepairDraw, TriedHead
+from oochub.report.repair_page import repair_page
+from oochub.report.repair_words import terminal, write_verdict
+from oochub.stats.estimate import Estimate
+
+_FILE = "repair.json"
+
+
+def _estimate(value: float) -> Estimate:
+    return Estimate(value, low=value - 0.1, high=value + 0.1, n=80, method="wilson")
+
+
+def _repair() -> Repair:
+    """One that shows nothing, with two heads that were tried and one division."""
+    change = ComparedNumber(
+        first=_estimate(0.4), second=_estimate(0.5), difference=_estimate(0.1), p_value=0.2, test="exact McNemar"
+    )
+    own = {"groups": "", "rows": "", "inside": 0.9, "outside": 0.4, "loss": 1.0, "is_allowed": True}
+    return Repair(
+        outcome="not_shown",
+        reason="The interval of the difference in unusual contexts includes 0.",
+        needed=320,
+        gap=_estimate(-0.5),
+        at_most_lost=0.05,
+        parts=tuple(
+            PartOfSplit(part=part, split="all", rows=160, out=80, is_seen=False) for part in ("fit", "choose", "prove")
+        ),
+        tried=(
+            TriedHead(method="none", title="the model's own", settings={}, is_chosen=False, **own),
+            TriedHead(method="adjust_logits", title="logits adjusted", settings={"tau": 1.0}, is_chosen=True, **own),
+        ),
+        draws=(
+            RepairDraw(
+                seed=0,
+                method="adjust_logits",
+                title="logits adjusted",
+                settings={"tau": 1.0},
+                inside=change,
+                outside=change,
+            ),
+        ),
+        command="oochub repair model images --out repaired",
+        key="0" * 40,
+        provenance={"model": "net", "data": "own", "seed": 0},
+    )
+
+
+def _use(folder: Path, out: Path) -> Used:
+    repair = Repair.load(folder / _FILE)
+    (out / "page.html").write_text(repair_page(repair), "utf-8")
+    terminal(repair, 100)
+    both = [
+        each and [*map(float, (each.first, each.second, each.difference))] for each in (repair.inside, repair.outside)
+    ]
+    return Used(numbers={"outcome": [write_verdict(repair)], "both": both}, notes=repair.notes)
+
+
+REPAIRS = Format(name="repairs", make=lambda folder: _repair().save(folder / _FILE), use=_use)
+
+
+def _expected(place: str, change: str) -> frozenset[str]:
+    return SAFE | {CHANGED}  # a record holds what it holds: only that it is one can be checked
+
+
+def _content() -> Any:
+    return to_json(_repair())
+
+
+CASES = [*json_cases(_FILE, _content(), _expected), *json_text_cases(_FILE), *place_cases(_FILE)]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_repairs(campaign, case):
+    campaign.run(REPAIRS, case)
