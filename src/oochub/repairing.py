@@ -24,7 +24,14 @@ from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
 from oochub.head_repair.choose_head import choose_head
 from oochub.head_repair.found_sides import add_found_sides
-from oochub.head_repair.judge_repair import NO_GAP, Judgment, judge_gap_to_repair, judge_proof, measure_gap
+from oochub.head_repair.judge_repair import (
+    NO_GAP,
+    Judgment,
+    judge_proof,
+    judge_without_gap,
+    measure_gap,
+    measure_gap_on_unseen,
+)
 from oochub.head_repair.prove_head import Proof, compare_proof, prove_head
 from oochub.head_repair.repair_rows import RepairRows, check_challenge, check_kind, read_cluster, read_looked_at
 from oochub.head_repair.repaired_folder import RepairedFolder
@@ -232,10 +239,10 @@ def _repair_rows(predictions: Predictions, settings: RepairSettings) -> tuple[Re
     main = divisions[0]
     gap = measure_gap(rows, main)
     shared |= {"gap": gap, "parts": count_parts(rows, main)}
-    out = int(rows.is_out[main.fit].sum() + rows.is_out[main.choose].sum())
-    judged = judge_gap_to_repair(gap, out=out, at_most_lost=lost)
-    if judged is not None:
-        return Repair(**judged._asdict(), **shared), None, None
+    if not gap.high < 0:
+        gap = measure_gap_on_unseen(rows, main)
+        judged = judge_without_gap(gap, out=int(rows.is_out[~main.seen].sum()), at_most_lost=lost)
+        return Repair(**judged._asdict(), **(shared | {"gap": gap})), None, None
     check_sides(rows, main)
     heads = [choose_head(rows, each, at_most_lost=lost, seed=settings.seed) for each in divisions]
     proofs = [

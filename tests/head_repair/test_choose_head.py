@@ -10,7 +10,7 @@ from oochub.head_repair.choose_head import choose_head
 from oochub.head_repair.row_parts import divide_rows
 from oochub.prediction.predictions_file import StoredHead
 
-SIZES = {"train": (200, 30), "test": (100, 100)}
+SIZES = {"train": (100, 20), "validation": (100, 45), "test": (100, 100)}
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +68,7 @@ def test_it_is_fitted_again_on_both_parts(rows, made):
 
     parts = divide_rows(rows, trained=["train"])
     both = np.sort(np.concatenate([parts.fit, parts.choose]))
+    both = both[~parts.seen[both]] if made.chosen.rows == "unseen" else both
     own = HeadRows(
         rows.features[both], rows.label[both], rows.groups[made.chosen.groups or "side"][both], 2, rows.predictions.head
     )

@@ -10,6 +10,7 @@ from scipy.special import log_softmax
 from tqdm import tqdm
 
 from oochub import catalog
+from oochub.head_repair.fresh_answers import answer_freshly
 from oochub.head_repair.head_method import HeadMethod, HeadRows
 from oochub.head_repair.repair_rows import RepairRows
 from oochub.head_repair.row_parts import FEWEST, RowParts
@@ -61,9 +62,9 @@ class _Score(NamedTuple):
 def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed: int) -> ChosenHead:
     """Chooses the head with the best worse side among those that lose no more than is allowed in context.
 
-    Every head is fitted on the rows that fit and scored on those that choose; no row that proves is looked at. The
-    chosen method is then fitted once more on both together, and its temperature is that which fits the rows that choose
-    best before that.
+    Every head is fitted on the rows that fit and scored on those that choose; no row that proves is looked at. On rows
+    that the model was trained on, a plain refit answers in its place (`answer_freshly`). The chosen method is
+    then fitted once more on both together; its temperature is that which fits the rows that choose best before that.
 
     Args:
         rows: All rows.
@@ -71,20 +72,24 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
         at_most_lost: Accuracy that may be lost in context, a share.
         seed: Random seed of the fits.
     """
-    own, head = rows.predictions.logits[parts.choose], rows.predictions.head
+    head = rows.predictions.head
+    own = answer_freshly(rows, parts.fit, parts.choose, seen=parts.seen)
     before = _score(own, rows, parts.choose)
     scores: list[tuple[_Candidate, _Score, StoredHead | None]] = [(_Candidate(NONE, {}, "", ""), before, None)]
     candidates = list(_list_candidates(rows, parts, head))
     for each in tqdm(candidates, desc="Fitting heads", disable=None):
         fitted = _fit(each, rows, parts.fit, parts, head, seed)
-        scores.append((each, _score(rows.logits(fitted, parts.choose), rows, parts.choose), fitted))
+        logits = rows.logits(fitted, parts.choose)
+        if head is not None and catalog.get("repair", each.method).keeps_weight:
+            logits = own + np.asarray(fitted.bias - head.bias, np.float32)
+        scores.append((each, _score(logits, rows, parts.choose), fitted))
     allowed = [score.inside >= before.inside - at_most_lost for _, score, _ in scores]
     best = max((k for k, is_allowed in enumerate(allowed) if is_allowed), key=lambda k: scores[k][1].rank)
     tried = tuple(
         TriedHead(
             **each._asdict(),
             **score._asdict(),
-            title=_title(each),
+            title=_title(each, is_refit=bool(parts.seen[parts.choose].any())),
             is_allowed=is_allowed,
             is_chosen=place == best and each.method != NONE,
         )
@@ -100,8 +105,9 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     return ChosenHead(cooled, temperature, tried)
 
 
-def _title(candidate: _Candidate) -> str:
-    title: str = "the model's own" if candidate.method == NONE else catalog.get("repair", candidate.method).title
+def _title(candidate: _Candidate, *, is_refit: bool) -> str:
+    own = "the model's own, or a plain refit on rows that it was trained on" if is_refit else "the model's own"
+    title: str = own if candidate.method == NONE else catalog.get("repair", candidate.method).title
     return title
 
 

@@ -67,12 +67,14 @@ class HeadMethod(ABC):
         title: What a page calls it.
         settings: The hyperparameters that are tried, each a mapping of keywords.
         uses_groups: Whether the result depends on the groups, so that it is tried with each kind of group.
+        keeps_weight: Whether the weight stays the model's own, and only the bias is new.
         citation: Its source.
     """
 
     title: ClassVar[str]
     settings: ClassVar[tuple[Mapping[str, float], ...]] = ({},)
     uses_groups: ClassVar[bool] = True
+    keeps_weight: ClassVar[bool] = False
     citation: ClassVar[str] = ""
 
     def serves(self, rows: HeadRows) -> bool:

@@ -4,9 +4,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from oochub.head_repair.fresh_answers import answer_freshly
 from oochub.head_repair.repair_rows import RepairRows
-from oochub.head_repair.row_parts import RowParts
+from oochub.head_repair.row_parts import FEWEST, RowParts
 from oochub.records.report_records import ComparedNumber
 from oochub.report.repair import Outcome
 from oochub.stats.estimate import Estimate
@@ -36,39 +38,63 @@ class Judgment(NamedTuple):
 def measure_gap(rows: RepairRows, parts: RowParts) -> Estimate:
     """Accuracy out of context minus in context, at equal shares of the classes, on rows that fit or choose.
 
-    A model may know the rows that it was trained on by heart, so the gap is looked for on the others first, then on
-    all of them. No row that proves is looked at.
+    A model may know the rows that it was trained on by heart, so the gap is looked for on the others first, then on all
+    of them. If the others have fewer than `FEWEST` rows out of context, it is then looked for on all of them with a
+    plain refit of the last layer where the model was trained (`answer_freshly`): each half is answered by a fit on the
+    other one. No row that proves is looked at.
+
+    Args:
+        rows: All rows.
+        parts: Their division.
+
+    Returns:
+        The first of these whose interval lies below 0, else the last.
+    """
+    every = np.union1d(parts.fit, parts.choose)
+    right = rows.predictions.prediction == rows.label
+    unseen = every[~parts.seen[every]]
+    found = [_measure(rows, right, some) for some in (unseen, every)]
+    if rows.is_out[unseen].sum() < FEWEST:
+        fresh = np.array(right)
+        for own, other in ((parts.choose, parts.fit), (parts.fit, parts.choose)):
+            fresh[own] = answer_freshly(rows, other, own, seen=parts.seen).argmax(axis=1) == rows.label[own]
+        found.append(_measure(rows, fresh, every))
+    return next((gap for gap in found if gap.high < 0), found[-1])
+
+
+def measure_gap_on_unseen(rows: RepairRows, parts: RowParts) -> Estimate:
+    """The same gap on all rows that the model was not trained on, for a model that is left as it is.
 
     Args:
         rows: All rows.
         parts: Their division.
     """
-    every = np.union1d(parts.fit, parts.choose)
-    right, found = rows.predictions.prediction == rows.label, []
-    for some in (every[~parts.seen[every]], every):
-        cluster = None if rows.cluster is None else rows.cluster[some]
-        found.append(stratified_gap(right[some], rows.is_out[some], rows.label[some], cluster=cluster).estimate)
-    return next((gap for gap in found if gap.high < 0), found[-1])
+    return _measure(rows, rows.predictions.prediction == rows.label, np.flatnonzero(~parts.seen))
 
 
-def judge_gap_to_repair(gap: Estimate, *, out: int, at_most_lost: float) -> Judgment | None:
-    """Why nothing is repaired; None if the gap is shown.
+def _measure(rows: RepairRows, right: NDArray[np.bool_], some: NDArray[np.int64]) -> Estimate:
+    cluster = None if rows.cluster is None or not len(some) else rows.cluster[some]
+    gap: Estimate = stratified_gap(right[some], rows.is_out[some], rows.label[some], cluster=cluster).estimate
+    return gap
+
+
+def judge_without_gap(gap: Estimate, *, out: int, at_most_lost: float) -> Judgment:
+    """Why a model is left as it is whose gap is not shown on the rows that fit or choose.
 
     Args:
-        gap: Gap of the model, see `measure_gap`.
+        gap: Gap on all rows that the model was not trained on, those that prove too: nothing else is asked of them.
         out: Rows out of context that it is made of.
         at_most_lost: What may be lost in context, a share; a gap smaller than this needs no repair.
     """
     margin = max(at_most_lost, _MATTERS)
-    if gap.high < 0:
-        return None
     if gap.low > -margin:
         return Judgment("nothing_to_repair", f"Any gap is smaller than {100 * margin:g} points.")
+    if gap.high < 0:
+        reason = "The gap is shown on the rows that prove, but those that fit and choose are too few to show it."
+        return Judgment("not_shown", reason)
     half = (gap.high - gap.low) / 2
     needed = math.ceil(out * _POWER * (half / margin) ** 2) if math.isfinite(half) else None
-    return Judgment(
-        "not_shown", "The rows that fit and choose do not show that the model does worse in unusual contexts.", needed
-    )
+    return Judgment("not_shown", "It is not shown that the model does worse in unusual contexts.", needed)
 
 
 def judge_proof(inside: ComparedNumber, outside: ComparedNumber, *, at_most_lost: float) -> Judgment:

@@ -1,7 +1,9 @@
 """Writes a model with a new last layer, in the folder form that transformers opens by itself."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, OochubWarning
 from oochub.input import Input
 from oochub.models.encoder import Encoder
 from oochub.models.encoder_classifier import EncoderClassifier, EncoderClassifierConfig
@@ -125,7 +127,9 @@ def _open_as_classifier(source: ModelSource, inputs: Input, encoder: Encoder, cl
     probe = inputs.probe()
     changes = {"id2label": dict(enumerate(class_names)), "label2id": {name: k for k, name in enumerate(class_names)}}
     try:
-        model = open_pretrained(auto, source.path, probe=inputs.probe, changes=changes).model.eval()
+        with warnings.catch_warnings(), _silence_report():  # on weights that stand behind the vectors
+            warnings.simplefilter("ignore", OochubWarning)
+            model = open_pretrained(auto, source.path, probe=inputs.probe, changes=changes).model.eval()
         found = find_head(model, probe)
     except OochubError:  # a head of more than one layer, or one without weights for what stands before it
         return None
@@ -133,6 +137,19 @@ def _open_as_classifier(source: ModelSource, inputs: Input, encoder: Encoder, cl
         model(**probe)
         wanted, seen = encoder(**probe), take_features(calls, found.layers)
     return model if seen.shape == wanted.shape and torch.allclose(seen, wanted, atol=1e-4, rtol=1e-4) else None
+
+
+@contextmanager
+def _silence_report() -> Iterator[None]:
+    """A block in which transformers does not report that the new last layer has no weights yet."""
+    from transformers.utils import logging
+
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
 
 
 def _renew_classifier(model: Any, probe: Mapping[str, Tensor], head: StoredHead, class_names: Sequence[str]) -> Any:

@@ -98,8 +98,8 @@ class Repair:
         outcome: "better", "no_worse" (by the margin), "not_shown", or "nothing_to_repair".
         reason: One sentence that says why.
         needed: Rows out of context that would show it, if the difference is what it seems; None if unknown.
-        gap: Accuracy of the model out of context minus in context, at equal shares of the classes, on rows that do
-            not prove.
+        gap: Accuracy of the model out of context minus in context, at equal shares of the classes: on the rows that fit
+            or choose, if these show one, else on all rows that it was not trained on.
         at_most_lost: What may be lost in context, a share.
         parts: Where the rows of each split went.
         tried: Heads that were tried in the first division.

@@ -50,17 +50,17 @@ def write_sentences(repair: Repair) -> list[str]:
             f"{wording.join_names([wording.name(each, 60) for each in repair.contexts])}."
         )
     if repair.outside is None and not format_numbers.is_undefined(repair.gap):
+        where = "On the rows that fit and choose" if repair.tried else "On rows that the model was not trained on"
         said.append(
-            f"On the rows that fit and choose, accuracy in unusual contexts is "
-            f"{_points(repair.gap)} compared with usual ones, at equal shares of the classes."
+            f"{where}, accuracy in unusual contexts is {_points(repair.gap)} compared with usual ones, at equal shares "
+            "of the classes."
         )
     if repair.needed is not None:
         said.append(
             f"About {format_numbers.count(repair.needed)} rows in unusual contexts would be needed to show it, in four "
             "of five samples, if it is as large as it seems."
             if repair.outside is not None
-            else f"About {format_numbers.count(repair.needed)} rows in unusual contexts besides those that prove would "
-            "be needed to tell."
+            else f"About {format_numbers.count(repair.needed)} such rows in unusual contexts would be needed to tell."
         )
     if repair.outcome != "better":
         said.append("No model was written.")
@@ -75,7 +75,8 @@ def describe_choice(repair: Repair) -> str:
     rule = (
         f"{len(repair.tried) - 1} new last layers were fitted on the features of the rows that fit. The one with the "
         "best accuracy on its worse side was chosen on the rows that choose, among those that lose at most "
-        f"{allowed} points in usual contexts there."
+        f"{allowed} points in usual contexts there. On rows that the model was trained on, a plain refit of its last "
+        "layer stood in its place."
     )
     chosen = repair.chosen
     if chosen is None:

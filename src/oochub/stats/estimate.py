@@ -133,12 +133,13 @@ class Sampling:
             )
 
     def of_rows(self, rows: Array) -> "Sampling":
-        """How some of the rows, a mask or their numbers, are drawn: their clusters alone count.
+        """How some of the rows, a mask or their numbers, are drawn: their clusters alone count, and none of no row.
 
         >>> Sampling(cluster=np.array(["a", "b", "c"])).of_rows(np.array([0, 2])).cluster
         array([0, 1])
         """
-        return self if self.cluster is None else replace(self, cluster=self.cluster[rows])
+        own = None if self.cluster is None else self.cluster[rows]
+        return replace(self, cluster=own) if own is not None and len(own) else replace(self, cluster=None)
 
     def of_groups(self, group: Array) -> "Sampling":
         """How whole groups of rows are drawn: by cluster where each group lies in one, else each by itself.

@@ -23,6 +23,7 @@ class AdjustLogits(HeadMethod):
     title = "logits adjusted for the classes' shares"
     settings = tuple({"tau": tau} for tau in (0.5, 1.0))
     uses_groups = False
+    keeps_weight = True
     citation: ClassVar[str] = (
         "Menon, Jayasumana, Rawat, Jain, Veit, Kumar. Long-tail learning via logit adjustment. ICLR 2021. "
         "arXiv:2007.07314"

@@ -1,0 +1,46 @@
+"""A network that has seen the world, on crops of real images: a planted border color is repaired, a control is not."""
+
+from pathlib import Path
+
+import pytest
+from bordered_crops import bordered_crops
+
+import oochub
+
+pytestmark = pytest.mark.slow
+OPTIONS = {"label": "pose", "cluster": "image_id", "mode": "linear_probe", "draws": 1}
+
+
+@pytest.fixture(scope="module")
+def planted(real_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("planted") / "crops"
+    return bordered_crops(real_data / "coco" / "permissive_subset", folder, correlation=0.9)
+
+
+def test_a_planted_border_is_repaired(planted: Path, real_classifier: Path, tmp_path: Path) -> None:
+    """EfficientNet-Lite0 with a linear probe; half of the gap goes, and the folder opens as the same architecture."""
+    made = oochub.repair(real_classifier, planted, context="border", out=tmp_path / "out", **OPTIONS)
+    assert made.outcome == "better" and made.inside is not None and made.outside is not None
+    gaps = [made.outside.first - made.inside.first, made.outside.second - made.inside.second]
+    assert gaps[0] < -0.3 and gaps[1] > 0.6 * gaps[0]
+    assert made.inside.difference >= -0.05 and made.outside.difference.low > 0.05
+    data = oochub.load(planted, label="pose", context="border", cluster="image_id")
+    after = oochub.Predictions.load(tmp_path / "out" / "after.parquet")
+    again = oochub.predict(tmp_path / "out" / "model", data, splits=["test"], images=False, cache=False)
+    assert (again.prediction == after.prediction).mean() > 0.995
+    assert "EfficientNetLiteForImageClassification" in (tmp_path / "out" / "model" / "config.json").read_text()
+
+
+def test_the_border_is_found_without_being_named(planted: Path, real_classifier: Path, tmp_path: Path) -> None:
+    """By the colors of the images alone, on rows that fit and choose; nothing says where the border is."""
+    made = oochub.repair(real_classifier, planted, contexts="properties", **OPTIONS)
+    assert set(made.contexts) & {"red", "blue"} and made.outcome == "better"
+
+
+def test_nothing_is_claimed_without_it(real_data: Path, real_classifier: Path, tmp_path: Path) -> None:
+    """The same crops in a border of either color alike, with the context named and with contexts found."""
+    control = bordered_crops(real_data / "coco" / "permissive_subset", tmp_path / "crops", correlation=None)
+    named = oochub.repair(real_classifier, control, context="border", out=tmp_path / "out", **OPTIONS)
+    found = oochub.repair(real_classifier, control, contexts="properties", **OPTIONS)
+    assert named.outcome in ("nothing_to_repair", "not_shown") and not (tmp_path / "out" / "model").exists()
+    assert found.outcome == "not_shown" and not found.contexts
