@@ -325,8 +325,8 @@ def test_what_is_typed_comes_back(kind):
     command.__annotations__["record"] = kind
     tried = {name: about for name, about in list_options(kind).items() if about.commands != ()}
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    shown_by = {each for about in tried.values() for each in about.commands or ()}
-    name_of = next(iter(shown_by), "any")
+    shown_by = [set(about.commands) for about in tried.values() if about.commands]
+    name_of = min(set.intersection(*shown_by), default="any") if shown_by else "any"  # a command that shows all
     one.command()(with_options(command, name_of))
     run = typer.main.get_command(one)
     for name in tried:
