@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 from tqdm import tqdm
 
 from oochub import catalog
-from oochub.head_repair.fresh_answers import answer_freshly
+from oochub.head_repair.fresh_answers import answer_freshly, refit_plainly
 from oochub.head_repair.head_method import HeadMethod, HeadRows
 from oochub.head_repair.repair_rows import RepairRows
 from oochub.head_repair.row_parts import FEWEST, RowParts
@@ -63,8 +63,9 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     """Chooses the head with the best worse side among those that lose no more than is allowed in context.
 
     Every head is fitted on the rows that fit and scored on those that choose; no row that proves is looked at. On rows
-    that the model was trained on, a plain refit answers in its place (`answer_freshly`). The chosen method is
-    then fitted once more on both together; its temperature is that which fits the rows that choose best before that.
+    that the model was trained on, a plain refit stands in its place (`answer_freshly`), also where a method uses the
+    model's own head. The chosen method is then fitted once more on both together; its temperature is that which fits
+    the rows that choose best before that.
 
     Args:
         rows: All rows.
@@ -74,35 +75,48 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     """
     head = rows.predictions.head
     own = answer_freshly(rows, parts.fit, parts.choose, seen=parts.seen)
+    is_refit = bool(parts.seen[parts.choose].any())
+    refit = refit_plainly(rows, parts.fit) if head is not None and is_refit else None
     before = _score(own, rows, parts.choose)
-    scores: list[tuple[_Candidate, _Score, StoredHead | None]] = [(_Candidate(NONE, {}, "", ""), before, None)]
-    candidates = list(_list_candidates(rows, parts, head))
-    for each in tqdm(candidates, desc="Fitting heads", disable=None):
-        fitted = _fit(each, rows, parts.fit, parts, head, seed)
-        logits = rows.logits(fitted, parts.choose)
-        if head is not None and catalog.get("repair", each.method).keeps_weight:
-            logits = own + np.asarray(fitted.bias - head.bias, np.float32)
-        scores.append((each, _score(logits, rows, parts.choose), fitted))
-    allowed = [score.inside >= before.inside - at_most_lost for _, score, _ in scores]
+    scores = [(_Candidate(NONE, {}, "", ""), before)]
+    for each in tqdm(list(_list_candidates(rows, parts, head)), desc="Fitting heads", disable=None):
+        scores.append((each, _score(_answer(each, rows, parts, head, refit, seed), rows, parts.choose)))
+    allowed = [score.inside >= before.inside - at_most_lost for _, score in scores]
     best = max((k for k, is_allowed in enumerate(allowed) if is_allowed), key=lambda k: scores[k][1].rank)
     tried = tuple(
         TriedHead(
             **each._asdict(),
             **score._asdict(),
-            title=_title(each, is_refit=bool(parts.seen[parts.choose].any())),
+            title=_title(each, is_refit=is_refit),
             is_allowed=is_allowed,
             is_chosen=place == best and each.method != NONE,
         )
-        for place, ((each, score, _), is_allowed) in enumerate(zip(scores, allowed, strict=True))
+        for place, ((each, score), is_allowed) in enumerate(zip(scores, allowed, strict=True))
     )
-    candidate, _, fitted_once = scores[best]
-    if fitted_once is None:
+    candidate = scores[best][0]
+    if candidate.method == NONE:
         return ChosenHead(None, None, tried)
-    both = np.union1d(parts.fit, parts.choose)
-    temperature = _fit_temperature(rows.logits(fitted_once, parts.choose), rows.label[parts.choose])
-    last = _fit(candidate, rows, both, parts, head, seed)
+    logits = _answer(candidate, rows, parts, head, refit, seed)
+    temperature = _fit_temperature(logits, rows.label[parts.choose])
+    last = _fit(candidate, rows, np.union1d(parts.fit, parts.choose), parts, head, seed)
     cooled = StoredHead(weight=last.weight / temperature, bias=last.bias / temperature)
     return ChosenHead(cooled, temperature, tried)
+
+
+def _answer(
+    candidate: _Candidate,
+    rows: RepairRows,
+    parts: RowParts,
+    head: StoredHead | None,
+    refit: StoredHead | None,
+    seed: int,
+) -> NDArray[np.float32]:
+    """What a head that is fitted on the rows that fit says of those that choose, (k, c)."""
+    logits = rows.logits(_fit(candidate, rows, parts.fit, parts, head, seed), parts.choose)
+    if refit is not None and catalog.get("repair", candidate.method).uses_own:
+        known = parts.seen[parts.choose]
+        logits[known] = rows.logits(_fit(candidate, rows, parts.fit, parts, refit, seed), parts.choose[known])
+    return logits
 
 
 def _title(candidate: _Candidate, *, is_refit: bool) -> str:
@@ -122,9 +136,8 @@ def _list_candidates(rows: RepairRows, parts: RowParts, head: StoredHead | None)
         for settings in method.settings:
             for groups in tuple(rows.groups) if method.uses_groups else ("",):
                 for kind in ("all", "unseen") if has_both else ("all",):
-                    candidate = _Candidate(name, settings, groups, kind)
-                    if method(**settings).serves(_head_rows(candidate, rows, parts.fit[:1], parts, head)):
-                        yield candidate
+                    if head is not None or not method.uses_own:
+                        yield _Candidate(name, settings, groups, kind)
 
 
 def _head_rows(

@@ -28,11 +28,17 @@ def answer_freshly(
     logits: NDArray[np.float32] = np.array(rows.predictions.logits[numbers], np.float32)
     known = seen[numbers]
     if known.any() and len(np.unique(rows.label[fit])) > 1:
-        logits[known] = rows.logits(_refit(rows, fit), numbers[known])
+        logits[known] = rows.logits(refit_plainly(rows, fit), numbers[known])
     return logits
 
 
-def _refit(rows: RepairRows, fit: NDArray[np.int64]) -> StoredHead:
+def refit_plainly(rows: RepairRows, fit: NDArray[np.int64]) -> StoredHead:
+    """A plain logistic regression on the features of some rows, all of them alike.
+
+    Args:
+        rows: All rows.
+        fit: Rows that it is fitted on, of two classes or more.
+    """
     own = HeadRows(rows.features[fit], rows.label[fit], rows.groups["side"][fit], rows.classes)
     features, scale = own.standardized()
     return scale.fold(*fit_logistic(features, own.label, np.ones(len(fit)), classes=own.classes, c=_C))

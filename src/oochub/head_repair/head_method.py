@@ -67,19 +67,15 @@ class HeadMethod(ABC):
         title: What a page calls it.
         settings: The hyperparameters that are tried, each a mapping of keywords.
         uses_groups: Whether the result depends on the groups, so that it is tried with each kind of group.
-        keeps_weight: Whether the weight stays the model's own, and only the bias is new.
+        uses_own: Whether the result depends on the model's own head, so that it serves no model without one.
         citation: Its source.
     """
 
     title: ClassVar[str]
     settings: ClassVar[tuple[Mapping[str, float], ...]] = ({},)
     uses_groups: ClassVar[bool] = True
-    keeps_weight: ClassVar[bool] = False
+    uses_own: ClassVar[bool] = False
     citation: ClassVar[str] = ""
-
-    def serves(self, rows: HeadRows) -> bool:
-        """Whether the method can use these rows."""
-        return True
 
     @abstractmethod
     def fit(self, rows: HeadRows, *, seed: int) -> StoredHead:

@@ -23,7 +23,7 @@ class AdjustLogits(HeadMethod):
     title = "logits adjusted for the classes' shares"
     settings = tuple({"tau": tau} for tau in (0.5, 1.0))
     uses_groups = False
-    keeps_weight = True
+    uses_own = True
     citation: ClassVar[str] = (
         "Menon, Jayasumana, Rawat, Jain, Veit, Kumar. Long-tail learning via logit adjustment. ICLR 2021. "
         "arXiv:2007.07314"
@@ -32,13 +32,9 @@ class AdjustLogits(HeadMethod):
     def __init__(self, *, tau: float = 1.0) -> None:
         self.tau = tau
 
-    def serves(self, rows: HeadRows) -> bool:
-        """See `HeadMethod.serves`; needs a head of the model's own."""
-        return rows.head is not None
-
     def fit(self, rows: HeadRows, *, seed: int) -> StoredHead:
         """See `HeadMethod.fit`; nothing is drawn."""
-        assert rows.head is not None  # noqa: S101  serves
+        assert rows.head is not None  # noqa: S101  uses_own
         counts = np.bincount(rows.label, minlength=rows.classes)
         share = np.where(counts > 0, counts, len(rows.label)) / len(rows.label)  # a class without rows stays
         return StoredHead(weight=rows.head.weight, bias=rows.head.bias - self.tau * np.log(share))

@@ -30,6 +30,7 @@ class MixWithOwn(HeadMethod):
 
     title = "between the model's own and one retrained on weighted groups"
     settings = tuple({"share": share} for share in (0.25, 0.5, 0.75))
+    uses_own = True
     citation: ClassVar[str] = (
         "Wortsman, Ilharco, Kim, Li, Kornblith, et al. Robust fine-tuning of zero-shot models. CVPR 2022. "
         "arXiv:2109.01903"
@@ -38,14 +39,10 @@ class MixWithOwn(HeadMethod):
     def __init__(self, *, share: float = 0.5, c: float = 0.01) -> None:
         self.share, self.c = share, c
 
-    def serves(self, rows: HeadRows) -> bool:
-        """See `HeadMethod.serves`; needs a head of the model's own."""
-        return rows.head is not None
-
     def fit(self, rows: HeadRows, *, seed: int) -> StoredHead:
         """See `HeadMethod.fit`; nothing is drawn."""
         own = rows.head
-        assert own is not None  # noqa: S101  serves
+        assert own is not None  # noqa: S101  uses_own
         features, scale = rows.standardized()
         weights = balance_groups(rows.group)
         new = scale.fold(*fit_logistic(features, rows.label, weights, classes=rows.classes, c=self.c))
