@@ -26,6 +26,7 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Settings, list_options
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.settings.probe_settings import ProbeSettings
+from oochub.settings.repair_settings import RepairSettings
 from oochub.settings.training_settings import TrainingSettings
 
 
@@ -56,6 +57,7 @@ FUNCTIONS: Mapping[str, Keywords] = {
         },
         ("out",),
     ),
+    "repair": Keywords("oochub.repairing", {DataSettings: (), ContextSettings: (), RepairSettings: ()}, ("out",)),
     "evaluate": Keywords(
         "oochub.evaluation.evaluate",
         {EvaluationSettings: (), IntervalSettings: (), DataSettings: ("data_dir",)},
