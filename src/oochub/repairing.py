@@ -205,15 +205,25 @@ def repair_source(
         if kept is not None and folder is not None:
             folder.write_page(kept)
             return kept
-        made, proof, head = _repair_rows(predictions, settings)
+        made, proof, head = repair_predictions(predictions, settings)
         made = replace(made, command=command, key=key)
         if folder is not None:
             made = folder.write(made, proof, head, source=opened, how=how, asked=asked, data=splits)
         return made
 
 
-def _repair_rows(predictions: Predictions, settings: RepairSettings) -> tuple[Repair, Proof | None, StoredHead | None]:
-    """The record of a repair, the proof of the first division, and its head."""
+def repair_predictions(
+    predictions: Predictions, settings: RepairSettings
+) -> tuple[Repair, Proof | None, StoredHead | None]:
+    """The record of a repair, the proof of the first division, and its head; nothing is written.
+
+    Args:
+        predictions: Predictions of all rows, with features.
+        settings: How the model is repaired.
+
+    Raises:
+        OochubError: Rows that say nothing of context, or too few of them.
+    """
     known, lost = predictions.metadata, settings.at_most_lost / 100
     trained = find_trained_splits(known)
     shared: dict[str, Any] = {
