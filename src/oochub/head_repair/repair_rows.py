@@ -24,8 +24,8 @@ class RepairRows:
         features: float32 (n, d).
         label: Class numbers (n,).
         is_out: Whether the context of each row (n,) is not usual for its class.
-        groups: Groups of each row (n,) by their kind: "context" is the class with its context, "side" the class with
-            the side of its context.
+        groups: Groups of each row (n,) by their kind: "side" is the class with the side of its context, "context" the
+            class with its context, if that tells more rows apart.
         cluster: What the rows (n,) share, as the benchmark declares it; None if they are independent.
         units: What is hashed to divide the rows (n,): the cluster, else the id.
         looked_at: Rows (n,) on which contexts were chosen, so that they prove nothing; None if the data name contexts.
@@ -61,7 +61,9 @@ class RepairRows:
         column = declared.group_column
         if column in predictions.column_names:
             names = [f"{one}/{name}" for one, name in zip(label, predictions.column(column).tolist(), strict=True)]
-            groups["context"] = np.unique(names, return_inverse=True)[1].astype(np.int64)
+            context = np.unique(names, return_inverse=True)[1].astype(np.int64)
+            if len(np.unique(np.stack([cell, context]), axis=1)[0]) > len(np.unique(cell)):  # else it says the same
+                groups["context"] = context
         cluster = read_cluster(predictions)
         units = predictions.column("example_id") if cluster is None else cluster
         features = predictions.features
