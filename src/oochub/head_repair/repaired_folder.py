@@ -26,6 +26,7 @@ from oochub.storage.artifacts import REPAIR
 from oochub.storage.files import check_writable, write_whole
 
 _MODEL, _RECORD, _PAGE = "model", "repair.json", "repair.html"
+_PROOF = ("before.parquet", "after.parquet")
 _LOOKED_AT = 16  # rows that the written model is asked again
 _CLOSE = 0.02  # of the range of the logits
 
@@ -118,13 +119,14 @@ class RepairedFolder:
         Raises:
             OochubError: A file that cannot be written, or a model that cannot be opened again.
         """
-        (self.path / _RECORD).unlink(missing_ok=True)
+        for name in (_RECORD, _PAGE, *_PROOF):  # of other settings
+            (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.path / _MODEL, ignore_errors=True)
         if proof is not None and head is not None:
             inputs = _open_inputs(source, how, asked, data)
             made = _add_images(made, inputs, data)
-            proof.before.save(self.path / "before.parquet")
-            proof.after.save(self.path / "after.parquet")
+            for name, predictions in zip(_PROOF, (proof.before, proof.after), strict=True):
+                predictions.save(self.path / name)
             if made.outcome == "better":
                 self._write_model(made, proof, head, inputs, source, how, asked, data)
                 made = replace(made, model=_MODEL)

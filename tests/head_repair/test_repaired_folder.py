@@ -1,0 +1,93 @@
+"""The folder of a repair: never that of the given model, taken again if it is whole, and nothing of other settings."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from repair_rows_by_hand import rows_by_hand
+
+import oochub
+from oochub.errors import OochubError
+from oochub.head_repair.judge_repair import Judgment, measure_gap
+from oochub.head_repair.repaired_folder import RepairedFolder
+from oochub.head_repair.row_parts import count_parts, divide_rows
+from oochub.records.provenance import provenance
+from oochub.records.schema import to_json
+from oochub.report.repair import Repair
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
+
+
+@pytest.fixture
+def made() -> Repair:
+    """A repair by which nothing is shown."""
+    rows = rows_by_hand({"train": (20, 6), "test": (10, 10)})
+    parts = divide_rows(rows, trained=["train"])
+    return Repair(
+        **Judgment("not_shown", "Too few rows.", 90)._asdict(),
+        gap=measure_gap(rows, parts),
+        at_most_lost=0.05,
+        parts=count_parts(rows, parts),
+        key="k" * 40,
+        provenance=provenance(seed=0),
+    )
+
+
+def write(folder, made):
+    nothing = {"source": None, "how": ModelSettings(), "asked": PredictionSettings(), "data": {}}
+    return folder.write(made, None, None, **nothing)
+
+
+@pytest.mark.parametrize("given", ["out", "out/model"])
+def test_the_given_model_is_never_replaced(given, tmp_path):
+    """Also by another way to the same folder. Planted fault seen: the paths compared as they are typed."""
+    model = tmp_path / given
+    model.mkdir(parents=True)
+    (model / "config.json").write_text("{}")
+    (tmp_path / "out" / "repair.json").write_text("{}")
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+    for out in (tmp_path / "out", tmp_path / "link", tmp_path / "out" / ".." / "out"):
+        with pytest.raises(OochubError, match="a repair never changes it"):
+            RepairedFolder.at(out, given=model)
+    RepairedFolder.at(tmp_path / "other", given=model)
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(OochubError, match="is not a repair"):
+        RepairedFolder.at(tmp_path, given="model")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_what_stands_there_is_taken_if_it_is_the_same_and_whole(made, tmp_path):
+    """By its key. Planted faults seen: the key not compared; a model that is gone not missed."""
+    folder = RepairedFolder.at(tmp_path / "out", given="model")
+    folder.prepare()
+    write(folder, made)
+    assert to_json(folder.read(made.key)) == to_json(made)
+    assert folder.read("other") is None and folder.read(None) is None
+    replace(made, model="model").save(tmp_path / "out" / "repair.json")
+    assert folder.read(made.key) is None
+    record = json.loads((tmp_path / "out" / "repair.json").read_text())
+    (tmp_path / "out" / "repair.json").write_text(json.dumps({**record, "outcome": "wonderful"}))
+    assert folder.read(made.key) is None
+    with pytest.raises(OochubError, match="outcome"):
+        Repair.load(tmp_path / "out" / "repair.json")
+
+
+def test_nothing_of_other_settings_is_left(made, tmp_path):
+    """Planted fault seen: the model of the run before left beside a record that says none was written."""
+    folder = RepairedFolder.at(tmp_path / "out", given="model")
+    folder.prepare()
+    (tmp_path / "out" / "model").mkdir()
+    for name in ("model/config.json", "before.parquet", "after.parquet", "features.parquet"):
+        (tmp_path / "out" / name).write_text("{}")
+    write(folder, made)
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        "features.parquet",
+        "repair.html",
+        "repair.json",
+    ]
+    page = (tmp_path / "out" / "repair.html").read_text("utf-8")
+    assert "It is not shown that there is anything to repair." in page and "No model was written." in page
+    assert isinstance(oochub.Repair.load(tmp_path / "out" / "repair.json"), oochub.Repair)
