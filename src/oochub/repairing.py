@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import datasets
 import numpy as np
 
 from oochub.context_finder import ContextWay
@@ -170,6 +171,7 @@ def repair_source(
     Raises:
         OochubError: See `repair`.
     """
+    _check_asked(asked)
     model = wrap_callable(model, how, asked)
     folder = None if out is None else RepairedFolder.at(out, given=model)
     if isinstance(model, str | Path):
@@ -186,7 +188,7 @@ def repair_source(
         loaded = check_data_set(source)
     if way is None:
         check_context(loaded)
-    splits = loaded if isinstance(loaded, Mapping) else {str(loaded.split or "train"): loaded}
+    splits = _make_splits(loaded)
     first = next(iter(splits.values()))
     check_kind(find_output_of_features(first.features or {}) or "no label")
     if way is None:
@@ -195,11 +197,11 @@ def repair_source(
     _check_mode(opened, how, first)
     if way is not None:
         measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=settings.seed)
-        loaded = splits = find_contexts(loaded, way, choose_on=found.choose_on, asked=measurement)
+        splits = find_contexts(splits, way, choose_on=found.choose_on, asked=measurement)
     command = _write_command(model, source, (data, how, asked, found, settings), out)
     asked = replace(asked, features=True, splits=tuple(asked.splits or splits))
     with nullcontext() if folder is None else lock_target(folder.prepare()):
-        predictions = predict_splits(model, loaded, how, asked, out=None if folder is None else folder.features)
+        predictions = predict_splits(model, splits, how, asked, out=None if folder is None else folder.features)
         key = _make_key(predictions, found, settings)
         kept = None if folder is None else folder.read(key)
         if kept is not None and folder is not None:
@@ -298,6 +300,25 @@ def _write_command(model: Any, source: Any, records: Sequence[Any], out: str | P
     places = [Path(each).name if Path(each).is_absolute() else str(each) for each in (model, source, out or "repaired")]
     words = [word for record in records for word in record.words()]
     return shlex.join(["oochub", "repair", *places[:2], *words, "--out", places[2]])
+
+
+def _check_asked(asked: PredictionSettings) -> None:
+    """Refuses what has no features, or features that are not those of the network that is written."""
+    for name in ("features", "compile", "odin", "zoom", "calibrate_on"):
+        if name in asked.given():
+            flag = f"--{name.replace('_', '-')}"
+            raise OochubError(
+                f"A repair needs the features before the last layer, and nothing else: leave out "
+                f"{choose_wording(f'{name}=', flag)}."
+            )
+
+
+def _make_splits(data: Any) -> datasets.DatasetDict:
+    """The splits by name; rows are read again by their number."""
+    splits = data if isinstance(data, Mapping) else {str(data.split or "train"): data}
+    if not all(isinstance(part, datasets.Dataset) for part in splits.values()):
+        raise OochubError("A repair reads some rows twice, and a stream has each once: load without streaming=True.")
+    return datasets.DatasetDict(splits)
 
 
 _WAY_OUT = (

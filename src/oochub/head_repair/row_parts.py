@@ -43,9 +43,9 @@ class RowParts:
 def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) -> RowParts:
     """Divides rows into fit, choose and prove.
 
-    If there is a split "test", it proves. Else two fifths of the rows that the model was not trained on prove, by a
-    hash; if contexts were found in the images, those of these rows on which nothing was chosen. The others fit and
-    choose, one half each, by the hash too. If the rows that the model was not trained on suffice for choosing
+    If there is a split "test" beside others, it proves. Else two fifths of the rows that the model was not trained on
+    prove, by a hash; if contexts were found in the images, those of these rows on which nothing was chosen. The others
+    fit and choose, one half each, by the hash too. If the rows that the model was not trained on suffice for choosing
     (`FEWEST` in each cell), only they choose, and rows that it was trained on only fit.
 
     The hash is SHA-256 of the seed and the row's unit: its id, or its cluster, so that a cluster is never divided.
@@ -71,7 +71,7 @@ def divide_rows(rows: RepairRows, *, trained: Collection[str], seed: int = 0) ->
     split, cell, is_clustered = rows.split, rows.groups["side"], rows.cluster is not None
     seen, rank = np.isin(split, sorted(trained)), _rank_units(rows.units, seed)
     proves = find_proving_rows(split, seen, rows.looked_at)
-    if rows.looked_at is None and not (split == _TEST).any():
+    if rows.looked_at is None and not _has_test(split):
         proves = _take_share(proves, cell, rank, _PROVE, is_clustered=is_clustered)
     if not (proves & ~seen).any():
         raise OochubError(
@@ -103,9 +103,15 @@ def find_proving_rows(
         seen: Rows (n,) that the model was trained on.
         looked_at: Rows (n,) on which contexts were chosen; None if the data name contexts.
     """
-    may = split == _TEST if (split == _TEST).any() else ~seen
+    may = split == _TEST if _has_test(split) else ~seen
     proves: NDArray[np.bool_] = may if looked_at is None else may & ~looked_at
     return proves
+
+
+def _has_test(split: NDArray[np.str_]) -> bool:
+    """Whether there is a split "test" beside others."""
+    is_test = split == _TEST
+    return bool(is_test.any() and not is_test.all())
 
 
 def find_trained_splits(known: Metadata) -> tuple[str, ...]:
