@@ -16,17 +16,22 @@ from found_rows import found_report
 from leaderboard_entries import sent_entry
 from PIL import Image, ImageDraw
 from probed_report import probe
+from repair_rows_by_hand import OWN, predictions_by_hand
 
 import oochub
 from oochub.evaluation.compare import _compare_predictions as paired_comparison
 from oochub.hub.push_metric import _make_space
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.predictions_file import StoredHead
 from oochub.records.build_record import BuildFacts
 from oochub.records.finding_records import ProbedPicture, ShownRow, Variant
 from oochub.records.schema import to_json
+from oochub.repairing import repair_predictions
 from oochub.report.comparison import comparison
+from oochub.report.repair_page import repair_page
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
+from oochub.settings.repair_settings import RepairSettings
 
 N = 240
 _HARD = np.arange(N) % 3 == 0
@@ -149,6 +154,24 @@ def paired_page() -> str:
     return paired_comparison(*pair).to_html()
 
 
+def repair() -> str:
+    """A model that is better after its repair, with images that change each way."""
+    return _repair(OWN)
+
+
+def nothing_repaired() -> str:
+    """A model that does not rely on context."""
+    return _repair(StoredHead(weight=OWN.weight * [1, 0], bias=OWN.bias))
+
+
+def _repair(head: StoredHead) -> str:
+    sizes = {"train": (60, 15), "validation": (40, 20), "test": (60, 60)}
+    pictures = [_picture(k) for k in range(2 * sum(map(sum, sizes.values())))]
+    made = predictions_by_hand(sizes, head=head, thumbnail=pictures)
+    object.__setattr__(made, "stored_head", head)
+    return repair_page(repair_predictions(made, RepairSettings())[0])
+
+
 def review() -> str:
     """Cards of two images that a person judges."""
     question = Question(
@@ -198,6 +221,8 @@ PAGES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "background": background_page,
         "comparison": comparison_page,
         "paired": paired_page,
+        "repair": repair,
+        "nothing_repaired": nothing_repaired,
         "review": review,
         "metric": metric,
     }

@@ -90,7 +90,10 @@ def judge_without_gap(gap: Estimate, *, out: int, at_most_lost: float) -> Judgme
     if gap.low > -margin:
         return Judgment("nothing_to_repair", f"Any gap is smaller than {100 * margin:g} points.")
     if gap.high < 0:
-        reason = "The gap is shown on the rows that prove, but those that fit and choose are too few to show it."
+        reason = (
+            "The gap is shown on the rows that prove, but those that fit and choose are too few to show it. Add rows in "
+            "unusual contexts to train or validation."
+        )
         return Judgment("not_shown", reason)
     half = (gap.high - gap.low) / 2
     needed = math.ceil(out * _POWER * (half / margin) ** 2) if math.isfinite(half) else None
