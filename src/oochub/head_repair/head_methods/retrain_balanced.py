@@ -10,7 +10,7 @@ from oochub.prediction.predictions_file import StoredHead
 from oochub.trainers.heads.balanced_refits import fit_balanced_heads
 
 _FEWEST, _MOST = 3, 10  # regressions
-_ROWS = 3000  # that all regressions together should have
+_NUMBERS = 4_000_000  # features that all regressions together should see
 
 
 class RetrainBalanced(HeadMethod):
@@ -18,7 +18,7 @@ class RetrainBalanced(HeadMethod):
 
     Args:
         c: Inverse strength of the L1 penalty, on standardized features.
-        refits: Number of regressions; None takes 10, as the authors, or as few as 3 where each has thousands of rows.
+        refits: Number of regressions; None takes 10, as the authors, or as few as 3 where each sees a million features.
 
     >>> rows = HeadRows(np.eye(2, dtype=np.float32), np.array([0, 1]), np.array([0, 1]), 2)
     >>> head = RetrainBalanced(c=10.0).fit(rows, seed=0)
@@ -39,7 +39,7 @@ class RetrainBalanced(HeadMethod):
     def fit(self, rows: HeadRows, *, seed: int) -> StoredHead:
         """See `HeadMethod.fit`; the rows of each refit are drawn."""
         counts = np.unique(rows.group, return_counts=True)[1]
-        few = int(np.clip(_ROWS // (counts.min() * len(counts)), _FEWEST, _MOST))
+        few = int(np.clip(_NUMBERS // (counts.min() * len(counts) * rows.features.shape[1]), _FEWEST, _MOST))
         weight, bias = fit_balanced_heads(
             torch.from_numpy(rows.features),
             torch.from_numpy(rows.label),
