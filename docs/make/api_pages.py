@@ -119,7 +119,13 @@ def api_pages() -> list[ApiPage]:
     `oochub` itself, the hub's own things of each kind of the catalog, the toy worlds, what another package subclasses
     or declares to add its own, estimates and their intervals, what functions return, and the catalog.
     """
-    pages = [ApiPage("oochub", f"oochub.{name}", f"api/oochub/{name}.md", f"oochub.{name}") for name in oochub.__all__]
+    names = {name: name for name in oochub.__all__}
+    for name in names:
+        if name != name.lower() and name.lower() in names:  # a function and its record; some disks do not tell R from r
+            names[name] = f"{name}_record"
+    pages = [
+        ApiPage("oochub", f"oochub.{name}", f"api/oochub/{file}.md", f"oochub.{name}") for name, file in names.items()
+    ]
     for kind, chapter in _KINDS.items():
         for name in catalog.names(kind):
             module = catalog.module_name(kind, name)

@@ -28,7 +28,7 @@ def result():
 
 
 def test_the_page_is_what_the_script_writes():
-    """Planted fault: a number of the page changed by hand."""
+    """As it stands in the repository, byte by byte."""
     results = numbers.read(script.NUMBERS, WORLDS)
     made = script.tables(results, numbers.read_controls(script.NUMBERS, WORLDS))
     text = script.PAGE.read_text("utf-8")
