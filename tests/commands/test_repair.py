@@ -44,6 +44,7 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Example:
     return example(tmp_path_factory.mktemp("control") / "example", correlation=None)
 
 
+@pytest.mark.slow
 def test_the_last_line_says_better(run: Run, planted: Example, tmp_path: Path) -> None:
     """The paths, then the verdict; a second run takes what stands there, and gives the same numbers as JSON."""
     words = (planted.model, planted.pictures, *COLUMNS, "--out", tmp_path / "out")
