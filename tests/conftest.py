@@ -111,6 +111,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
+KILLED = 70
+"""Exit code of a run of tests that lost one of its processes."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_handlecrashitem(crashitem: str, report: pytest.TestReport) -> None:
+    """Ends a run that lost a process, which xdist would wait for without end, and says what memory was left."""
+    memory = Path("/proc/meminfo")
+    left = " ".join(memory.read_text().split()[:9]) if memory.is_file() else "memory unknown"
+    pytest.exit(f"{report.longrepr} ({left})", returncode=KILLED)
+
+
 _SIGNALS = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
 
 
@@ -118,6 +130,7 @@ _SIGNALS = {number: signal.getsignal(number) for number in (signal.SIGINT, signa
 def signals_of_pytest() -> Iterator[None]:
     """`oochub.cli.main` takes the signals of its process for good; here that is pytest's."""
     yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
     for number, handler in _SIGNALS.items():
         signal.signal(number, handler)
 
