@@ -7,7 +7,7 @@ number of the loaded data is one of its classes.
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -24,6 +24,7 @@ from yaml import YAMLError
 
 from oochub import catalog
 from oochub.data.build_file import read_record
+from oochub.data.folder_rows import FolderRows
 from oochub.data.repository_files import NOTE, RepositoryFiles, chooses_files
 from oochub.data.shards import ShardRows, find_shard_folder
 from oochub.errors import OochubError, choose_wording, unknown_name
@@ -77,8 +78,9 @@ def open_source(
         given["name"] = config
     if place.is_file():
         path, given = str(place.parent), {"data_files": place.name} | given
+    entries = list(_list_entries(place)) if place.is_dir() else []
     if place.is_dir():
-        _check_regular_files(place)
+        _check_regular_files(entries)
     elif place.exists():
         check_regular_file(place)
     mode = _choose_verification_mode(given.pop("verification_mode", "basic_checks"))
@@ -99,11 +101,14 @@ def open_source(
                 _check_card_paths(place)
             if known is not None and known.hub is None:
                 known.check(whole=mode == "all_checks")
+            rows = FolderRows.find(place, entries) if known is None and entries and not given and not data_dir else None
             if shards is not None:
                 builder = ShardRows(shards, in_place=in_place)
+            elif rows is not None:
+                builder = rows
             elif known is None or chooses_files(given, data_dir):
                 if place.is_dir() and not given.keys() - {"name"} and not (place / "README.md").is_file():
-                    state = _digest_metadata(place)
+                    state = _digest_metadata(entries)
                     given |= {} if state is None else {"name": config or "default", "description": state}
                 builder = retry(lambda: datasets.load_dataset_builder(path, data_dir=data_dir, **given))
                 if not is_named:
@@ -250,13 +255,13 @@ def _check_data_files(builder: Any, folder: Path) -> None:
     Raises:
         OochubError: A file is outside the folder, or outside the repository on the Hub.
     """
-    place = Path(os.path.normpath(folder))  # as `datasets` writes it: without "..", and links as they are
+    places = (os.path.normpath(folder), os.path.realpath(folder))  # a folder that is a link itself is followed
     for files in (builder.config.data_files or {}).values():
         for file in map(str, files):
             if builder.repo_id:
                 is_own = file.startswith(f"hf://datasets/{builder.repo_id}@")
             else:
-                is_own = not folder.is_dir() or Path(file).is_relative_to(place)
+                is_own = not folder.is_dir() or any(Path(file).is_relative_to(place) for place in places)
             if not is_own or ".." in file.split("/"):
                 raise _points_elsewhere(builder.repo_id or str(folder), file)
 
@@ -346,31 +351,31 @@ def _find_row(column: pa.ChunkedArray, feature: Any, number: int) -> str:
 _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 
 
-def _check_regular_files(folder: Path) -> None:
+def _check_regular_files(entries: Sequence["os.DirEntry[str]"]) -> None:
     """Checks that everything in a folder is a file or a folder, because opening a pipe waits forever.
 
     Args:
-        folder: Folder to check, at every depth; hidden names are passed over, as `datasets` does.
+        entries: What lies in the folder, at every depth, without hidden names, which `datasets` passes over.
 
     Raises:
         OochubError: A pipe, a socket or a device; it is named.
     """
-    for entry in _list_entries(folder):
+    for entry in entries:
         if not (_is(entry.is_file) or _is(entry.is_dir)) and Path(entry.path).exists():
             check_regular_file(Path(entry.path))
 
 
-def _digest_metadata(folder: Path) -> str | None:
+def _digest_metadata(entries: Sequence["os.DirEntry[str]"]) -> str | None:
     """A digest of the paths, sizes and times of a folder's metadata files; None where it has none.
 
     The cache of `datasets` goes by their names and times of change, which a copy may keep.
 
     Args:
-        folder: Folder to look through, at every depth.
+        entries: What lies in the folder, at every depth.
     """
     digest, is_empty = hashlib.sha256(), True
-    for entry in sorted(_list_entries(folder), key=lambda entry: entry.path):
-        if entry.name in _METADATA and _is(entry.is_file):
+    for entry in sorted((entry for entry in entries if entry.name in _METADATA), key=lambda entry: entry.path):
+        if _is(entry.is_file):
             about, is_empty = entry.stat(), False
             said = f" {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}\n"
             digest.update(os.fsencode(entry.path) + said.encode())

@@ -7,6 +7,7 @@ name of its image's file, else its number.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import isfile  # of a name that no disk holds it says no; that of pathlib takes five times as long
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -111,6 +112,27 @@ def get_column_array(part: datasets.Dataset, column: str) -> pa.Array:
     chunks = part.select_columns([column]).with_format("arrow")[:].column(column)
     array = chunks.combine_chunks()
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def make_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> datasets.Dataset:
+    """Rows of new columns, as `datasets.Dataset.from_dict` makes them, which looks at each value of a column by itself.
+
+    Args:
+        columns: Values of each column.
+        features: Their features.
+
+    >>> make_columns({"n": np.array([1, -1])}, {"n": datasets.ClassLabel(names=["a", "b"])})["n"][:]
+    [1, -1]
+    """
+    is_simple = {
+        name: isinstance(each, datasets.ClassLabel) or each in (datasets.Value("string"), datasets.Value("int64"))
+        for name, each in features.items()
+    }
+    if not all(is_simple.values()):
+        return datasets.Dataset.from_dict(dict(columns), datasets.Features(features))
+    schema = datasets.Features(features).arrow_schema
+    arrays = [pa.array(columns[field.name], field.type) for field in schema]
+    return datasets.Dataset(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def is_class_like(feature: Any) -> bool:
@@ -292,21 +314,13 @@ def _check_files(part: datasets.Dataset, column: str, split: str) -> None:
     for chunk in part.select_columns([column]).with_format("arrow")[:].column(column).chunks:
         inside = chunk.field("bytes").is_valid().to_pylist()
         for row, (has_bytes, path) in enumerate(zip(inside, chunk.field("path").to_pylist(), strict=True), start):
-            if not has_bytes and not (path and ("://" in path or TarMember.of(path) or _is_file(path))):
+            if not has_bytes and not (path and (isfile(path) or "://" in path or TarMember.of(path))):  # noqa: PTH113
                 where = f"no file at {path[:_SHOWN]}" if path else "neither bytes nor a path"
                 raise OochubError(
                     f"The image {column!r} of row {row}, split {split}, has {where}. Correct its path or leave the "
                     f"row out; to use another column, name it with {choose_wording('image=', '--image-column')}."
                 )
         start += len(chunk)
-
-
-def _is_file(path: str) -> bool:
-    """Whether there is a file; there is none of a name that no disk holds."""
-    try:
-        return Path(path).is_file()
-    except OSError:
-        return False
 
 
 def _drop_features(info: Any) -> Any:
@@ -343,7 +357,19 @@ def find_example_ids(data: datasets.DatasetDict) -> dict[str, list[str]]:
 
 
 def _list_stems(part: datasets.Dataset) -> list[str | None]:
-    return [None if path is None else PurePosixPath(path.replace("\\", "/")).stem for path in list_picture_paths(part)]
+    return [None if path is None else _get_stem(path) for path in list_picture_paths(part)]
+
+
+def _get_stem(path: str) -> str:
+    r"""The name of a file without its suffix, as `PurePosixPath` has it, in a fifth of its time.
+
+    >>> _get_stem("a/b.c.jpg"), _get_stem("a\\.b"), _get_stem("a/b/")
+    ('b.c', '.b', 'b')
+    """
+    name = path.replace("\\", "/").rpartition("/")[2]
+    stem, _, suffix = name.rpartition(".")
+    is_usual = bool(stem.strip(".") and suffix) or (name and "." not in name)
+    return (stem or name) if is_usual else PurePosixPath(path.replace("\\", "/")).stem
 
 
 def _check_ids(array: pa.Array, split: str) -> list[str]:

@@ -25,6 +25,7 @@ from oochub.data.user_columns import (
     format_first_rows,
     is_class_like,
     list_class_folders,
+    make_columns,
     read_class_column,
     read_number_column,
 )
@@ -330,8 +331,8 @@ def _join_split(
     taken.pop("example_id", None)
     rest = part.remove_columns([name for name in (*used, *_PLACES, "example_id") if name in part.column_names])
     rest = rest.rename_columns(taken)
-    features = datasets.Features({name: each.feature for name, each in made.items()})
-    own = datasets.Dataset.from_dict({name: each.values[split] for name, each in made.items()}, features)
+    values = {name: each.values[split] for name, each in made.items()}
+    own = make_columns(values, {name: each.feature for name, each in made.items()})
     info = rest.info.copy()
     info.features = None
     joined = datasets.concatenate_datasets([rest, own], info=info, split=part.split, axis=1)
@@ -432,12 +433,12 @@ def _judge_challenge(
 ) -> dict[str, NDArray[np.int64]]:
     """The challenges by `mismatch`, to which a context is the class that it is usual for: the row's own, or none."""
     is_usual = np.array([[each in usual[name] for each in context.names] for name in label.names], bool)
-    features = datasets.Features({"label": datasets.ClassLabel(names=list(label.names)), "context": _number()})
+    features = {"label": datasets.ClassLabel(names=list(label.names)), "context": _number()}
     rows = {}
     for split, classes in label.codes.items():
         fits = is_usual[classes, context.codes[split]]
         columns = {"label": classes, "context": np.where(fits, classes, _NO_CLASS)}
-        rows[split] = datasets.Dataset.from_dict(columns, features)
+        rows[split] = make_columns(columns, features)
     judged = challenge(datasets.DatasetDict(rows), "mismatch").dataset
     return {split: np.asarray(part["challenge"][:], np.int64) for split, part in judged.items()}
 
