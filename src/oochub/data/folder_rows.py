@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import datasets
 import pyarrow as pa
@@ -106,11 +105,11 @@ class FolderRows(datasets.ArrowBasedBuilder):  # type: ignore[misc]
     def _info(self) -> datasets.DatasetInfo:
         return datasets.DatasetInfo()  # without features, which imagefolder learns when it reads
 
-    def download_and_prepare(self, *args: Any, num_proc: int | None = None, **kwargs: Any) -> None:
+    def download_and_prepare(self, *args: object, num_proc: int | None = None, **kwargs: object) -> None:
         """Writes all rows; see `datasets.DatasetBuilder.download_and_prepare`. One process is enough."""
         super().download_and_prepare(*args, **kwargs)
 
-    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+    def _split_generators(self, dl_manager: object) -> list[datasets.SplitGenerator]:
         self.info.features = datasets.Features.from_arrow_schema(next(iter(self._tables.values())).schema)
         return [datasets.SplitGenerator(name=name, gen_kwargs={"split": name}) for name in self._tables]
 

@@ -114,7 +114,7 @@ def get_column_array(part: datasets.Dataset, column: str) -> pa.Array:
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
 
-def make_columns(columns: Mapping[str, Any], features: Mapping[str, Any]) -> datasets.Dataset:
+def make_columns(columns: Mapping[str, object], features: Mapping[str, object]) -> datasets.Dataset:
     """Rows of new columns, as `datasets.Dataset.from_dict` makes them, which looks at each value of a column by itself.
 
     Args:
