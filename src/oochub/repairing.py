@@ -8,10 +8,11 @@ import hashlib
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import datasets
@@ -23,8 +24,10 @@ from oochub.context_finding.way_for_model import make_way_for_model
 from oochub.data.load import load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
-from oochub.head_repair.choose_head import choose_head
+from oochub.head_repair.choose_head import ChosenHead, choose_head, choose_network
+from oochub.head_repair.fine_tune import FineTuning
 from oochub.head_repair.found_sides import add_found_sides
+from oochub.head_repair.fresh_answers import refit_plainly
 from oochub.head_repair.judge_repair import (
     NO_GAP,
     Judgment,
@@ -33,10 +36,11 @@ from oochub.head_repair.judge_repair import (
     measure_gap,
     measure_gap_on_unseen,
 )
-from oochub.head_repair.prove_head import Proof, compare_proof, prove_head
+from oochub.head_repair.prove_repair import Proof, compare_proof, prove_repair
 from oochub.head_repair.repair_rows import RepairRows, check_challenge, check_kind, read_cluster, read_looked_at
 from oochub.head_repair.repaired_folder import RepairedFolder
 from oochub.head_repair.row_parts import (
+    RowParts,
     check_sides,
     count_parts,
     divide_rows,
@@ -50,7 +54,6 @@ from oochub.output import find_output_of_features
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import StoredHead
 from oochub.records.provenance import provenance
 from oochub.remote.check_source import check_source
 from oochub.report.repair import Repair, RepairDraw
@@ -80,6 +83,7 @@ def repair(
     context_settings: Mapping[str, Any] | None = None,
     choose_on: Literal["auto", "train", "half"] = "auto",
     at_most_lost: float = 5.0,
+    deep: bool = False,
     draws: int = 3,
     seed: int = 0,
     **prediction: Any,
@@ -112,6 +116,9 @@ def repair(
             and no other.
         at_most_lost: Points of accuracy that the repaired model may lose in usual contexts. Percentage points, of the
             estimate. A new head that loses more is neither chosen nor called better.
+        deep: Fine-tune the whole network too, where the rows suffice. By the mean loss on balanced groups and by
+            GroupDRO, at two learning rates each, from the chosen last layer on. What is best on the rows that choose is
+            proven. Each division of the rows trains four networks.
         draws: Ways to divide the rows: the first one decides, the others show how much the result depends on it.
         seed: Random seed for dividing the rows and for fitting.
         **prediction: Other arguments of `oochub.predict`: mode, batch_size, device, dtype, limit, ...
@@ -207,21 +214,25 @@ def repair_source(
         if kept is not None and folder is not None:
             folder.write_page(kept)
             return kept
-        made, proof, head = repair_predictions(predictions, settings)
-        made = replace(made, command=command, key=key)
-        if folder is not None:
-            made = folder.write(made, proof, head, source=opened, how=how, asked=asked, data=splits)
+        with TemporaryDirectory() as scratch, _open_runs(folder, key, scratch) as runs:
+            is_probe = predictions.metadata.model.mode == "linear_probe"
+            tuning = FineTuning.of(opened, how, asked, splits, runs, is_probe=is_probe) if settings.deep else None
+            made, proof, chosen = repair_predictions(predictions, settings, tuning)
+            made = replace(made, command=command, key=key)
+            if folder is not None:
+                made = folder.write(made, proof, chosen, source=opened, how=how, asked=asked, data=splits)
         return made
 
 
 def repair_predictions(
-    predictions: Predictions, settings: RepairSettings
-) -> tuple[Repair, Proof | None, StoredHead | None]:
-    """The record of a repair, the proof of the first division, and its head; nothing is written.
+    predictions: Predictions, settings: RepairSettings, tuning: FineTuning | None = None
+) -> tuple[Repair, Proof | None, ChosenHead | None]:
+    """The record of a repair, and of the first division the proof and what was chosen; no model is written.
 
     Args:
         predictions: Predictions of all rows, with features.
         settings: How the model is repaired.
+        tuning: What fine-tunes the whole network; None for last layers alone.
 
     Raises:
         OochubError: Rows that say nothing of context, or too few of them.
@@ -257,10 +268,14 @@ def repair_predictions(
         return Repair(**judged._asdict(), **(shared | {"gap": gap})), None, None
     check_sides(rows, main)
     heads = [choose_head(rows, each, at_most_lost=lost, seed=settings.seed) for each in divisions]
-    proofs = [
-        None if made.head is None else prove_head(rows, each.prove, made.head, seed=settings.seed)
-        for each, made in zip(divisions, heads, strict=True)
-    ]
+    if tuning is not None:
+        absent = tuning.explain_absence(rows, main)
+        shared |= {"notes": (*known.notes, absent)} if absent else {}
+        heads = [
+            _choose_deep(tuning, rows, each, made, at_most_lost=lost, seed=seed)
+            for seed, each, made in zip(seeds, divisions, heads, strict=True)
+        ]
+    proofs = [_prove(rows, each, made, seed=settings.seed) for each, made in zip(divisions, heads, strict=True)]
     shared |= {
         "tried": heads[0].tried,
         "temperature": heads[0].temperature,
@@ -278,10 +293,34 @@ def repair_predictions(
     }
     proof = proofs[0]
     if proof is None:
-        judged = Judgment("not_shown", "No new head is better than the model's own on the rows that choose.")
+        judged = Judgment("not_shown", "Nothing that was tried is better than the model on the rows that choose.")
         return Repair(**judged._asdict(), **shared), None, None
     judged = judge_proof(proof.inside, proof.outside, at_most_lost=lost)
-    return Repair(**judged._asdict(), comparison=compare_proof(proof), **shared), proof, heads[0].head
+    return Repair(**judged._asdict(), comparison=compare_proof(proof), **shared), proof, heads[0]
+
+
+def _choose_deep(
+    tuning: FineTuning, rows: RepairRows, parts: RowParts, made: ChosenHead, *, at_most_lost: float, seed: int
+) -> ChosenHead:
+    """Networks that go on from the chosen head beside it; where none was, they go on from the model's own."""
+    if tuning.explain_absence(rows, parts):
+        return made
+    head = made.head or rows.predictions.head or refit_plainly(rows, parts.fit)
+    networks = tuning.train(rows, parts, head, seed=seed)
+    return choose_network(made, networks, rows, parts, at_most_lost=at_most_lost)
+
+
+def _prove(rows: RepairRows, parts: RowParts, made: ChosenHead, *, seed: int) -> Proof | None:
+    """What was chosen beside the model; None if that is the model's own head."""
+    if made.network is not None:
+        return prove_repair(rows, parts.prove, made.network.prove / np.float32(made.temperature or 1), seed=seed)
+    if made.head is None:
+        return None
+    return prove_repair(rows, parts.prove, rows.logits(made.head, parts.prove), seed=seed)
+
+
+def _open_runs(folder: RepairedFolder | None, key: str | None, scratch: str) -> AbstractContextManager[Path]:
+    return nullcontext(Path(scratch)) if folder is None else folder.runs(key)
 
 
 def _make_key(predictions: Predictions, found: ContextSettings, settings: RepairSettings) -> str | None:

@@ -1,6 +1,7 @@
 """Fits every new head on the rows that fit, and chooses one on the rows that choose."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,30 +11,38 @@ from scipy.special import log_softmax
 from tqdm import tqdm
 
 from oochub import catalog
+from oochub.head_repair.fine_tune import FineTunedNetwork
 from oochub.head_repair.fresh_answers import answer_freshly, refit_plainly
 from oochub.head_repair.head_method import HeadMethod, HeadRows
 from oochub.head_repair.repair_rows import RepairRows
 from oochub.head_repair.row_parts import FEWEST, RowParts
 from oochub.prediction.predictions_file import StoredHead
-from oochub.report.repair import TriedHead
+from oochub.report.repair import FINE_TUNE, TriedHead
+from oochub.stats.estimate import Sampling
+from oochub.stats.mean_interval import t_interval
 
 NONE = "none"
 """Name of the method that keeps the model's own head."""
+_ONE_ERROR = 0.6827
+"""Level of the interval that ends one standard error below and above."""
 _COLDEST, _HOTTEST = 0.05, 20.0
 
 
 class ChosenHead(NamedTuple):
-    """A new head.
+    """A new head, or a network that was fine-tuned behind one.
 
     Attributes:
-        head: Its weight and bias, the temperature included; fitted on the rows that fit and choose.
+        head: Its weight and bias, the temperature included; fitted on the rows that fit and choose. None if the model's
+            own is best.
         temperature: What its logits were divided by.
         tried: The record of each head that was tried, the model's own first.
+        network: The network that is better than the head; None if none is.
     """
 
     head: StoredHead | None
     temperature: float | None
     tried: tuple[TriedHead, ...]
+    network: FineTunedNetwork | None = None
 
     @property
     def chosen(self) -> TriedHead:
@@ -52,6 +61,7 @@ class _Score(NamedTuple):
     inside: float
     outside: float
     loss: float
+    right: NDArray[np.bool_]  # of the rows that choose
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -61,6 +71,9 @@ class _Score(NamedTuple):
 
 def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed: int) -> ChosenHead:
     """Chooses the head with the best worse side among those that lose no more than is allowed in context.
+
+    A head that loses just what is allowed on these rows would lose more on other rows in every second case. So what it
+    loses, paired with the model's own answers, plus one standard error of that, has to be within what is allowed.
 
     Every head is fitted on the rows that fit and scored on those that choose; no row that proves is looked at. On rows
     that the model was trained on, a plain refit stands in its place (`answer_freshly`), also where a method uses the
@@ -81,12 +94,16 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     scores = [(_Candidate(NONE, {}, "", ""), before)]
     for each in tqdm(list(_list_candidates(rows, parts, head)), desc="Fitting heads", disable=None):
         scores.append((each, _score(_answer(each, rows, parts, head, refit, seed), rows, parts.choose)))
-    allowed = [score.inside >= before.inside - at_most_lost for _, score in scores]
+    allowed = [
+        _is_within(score.right, before.right, rows, parts.choose, at_most_lost=at_most_lost) for _, score in scores
+    ]
     best = max((k for k, is_allowed in enumerate(allowed) if is_allowed), key=lambda k: scores[k][1].rank)
     tried = tuple(
         TriedHead(
             **each._asdict(),
-            **score._asdict(),
+            inside=score.inside,
+            outside=score.outside,
+            loss=score.loss,
             title=_title(each, is_refit=is_refit),
             is_allowed=is_allowed,
             is_chosen=place == best and each.method != NONE,
@@ -101,6 +118,52 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     last = _fit(candidate, rows, np.union1d(parts.fit, parts.choose), parts, head, seed)
     cooled = StoredHead(weight=last.weight / temperature, bias=last.bias / temperature)
     return ChosenHead(cooled, temperature, tried)
+
+
+def choose_network(
+    chosen: ChosenHead, networks: Iterable[FineTunedNetwork], rows: RepairRows, parts: RowParts, *, at_most_lost: float
+) -> ChosenHead:
+    """Sets networks that were fine-tuned beside the chosen head, by the same rule and on the same rows.
+
+    Args:
+        chosen: What `choose_head` gives.
+        networks: The networks. The model was not trained on the rows that choose, see `FineTuning.explain_absence`.
+        rows: All rows.
+        parts: Division of the rows.
+        at_most_lost: Accuracy that may be lost in context, a share.
+
+    Returns:
+        The network with the best worse side, if it is better than the head; else the head. Both with all records.
+    """
+    own = rows.predictions.prediction[parts.choose] == rows.label[parts.choose]
+    best, rank = None, (min(chosen.chosen.inside, chosen.chosen.outside), -chosen.chosen.loss)
+    records = []
+    for network in networks:
+        score = _score(network.choose, rows, parts.choose)
+        is_allowed = _is_within(score.right, own, rows, parts.choose, at_most_lost=at_most_lost)
+        records.append(
+            TriedHead(
+                method=FINE_TUNE,
+                title=network.title,
+                settings=network.settings,
+                groups="side",
+                rows="all",
+                inside=score.inside,
+                outside=score.outside,
+                loss=score.loss,
+                is_allowed=is_allowed,
+                is_chosen=False,
+            )
+        )
+        if is_allowed and score.rank > rank:
+            best, rank = len(records) - 1, score.rank
+            kept = network
+    if best is None:
+        return chosen._replace(tried=(*chosen.tried, *records))
+    others = [replace(each, is_chosen=False) for each in chosen.tried]
+    records[best] = replace(records[best], is_chosen=True)
+    temperature = _fit_temperature(kept.choose, rows.label[parts.choose])
+    return chosen._replace(temperature=temperature, tried=(*others, *records), network=kept)
 
 
 def _answer(
@@ -166,7 +229,27 @@ def _score(logits: NDArray[np.float32], rows: RepairRows, numbers: NDArray[np.in
     loss = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(label)), label]
     sides = (~is_out, is_out)
     inside, outside = (float(right[side].mean()) for side in sides)
-    return _Score(inside, outside, max(float(loss[side].mean()) for side in sides))
+    return _Score(inside, outside, max(float(loss[side].mean()) for side in sides), right)
+
+
+def _is_within(
+    new: NDArray[np.bool_],
+    own: NDArray[np.bool_],
+    rows: RepairRows,
+    numbers: NDArray[np.int64],
+    *,
+    at_most_lost: float,
+) -> bool:
+    """Whether what is lost in context, and one standard error more, is within what is allowed."""
+    inside = ~rows.is_out[numbers]
+    change = new[inside].astype(np.float64) - own[inside]
+    if (change == change[0]).all():
+        return bool(change[0] >= -at_most_lost)
+    cluster = None if rows.cluster is None else rows.cluster[numbers][inside]
+    sampling = Sampling(cluster=cluster, confidence=_ONE_ERROR)
+    if sampling.clusters == 1:
+        return bool(change.mean() >= -at_most_lost)
+    return bool(t_interval(change, sampling).low >= -at_most_lost)
 
 
 def _fit_temperature(logits: NDArray[np.float32], label: NDArray[np.int64]) -> float:

@@ -20,6 +20,8 @@ from oochub.models.extraction import find_head, record_calls, take_features
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import open_pretrained
 from oochub.prediction.predictions_file import StoredHead
+from oochub.settings.model_settings import ModelSettings
+from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.files import write_whole_folder
 
 _CLOSE = 1e-3  # of the largest logit
@@ -35,6 +37,41 @@ class RepairedNetwork(NamedTuple):
 
     model: Any
     is_wrapper: bool
+
+
+def open_inputs(source: ModelSource, how: ModelSettings, asked: PredictionSettings, data: Mapping[str, Any]) -> Input:
+    """How the rows of the data become what the model is called with.
+
+    Args:
+        source: The model.
+        how: How it answers.
+        asked: How it predicts.
+        data: The splits.
+    """
+    processor = how.image_processor if how.processor is None else how.processor
+    return source.inputs(next(iter(data.values())), processor=processor, preprocessing=asked.preprocessing)
+
+
+def find_pooling(how: ModelSettings, *, is_probe: bool) -> str | None:
+    """The pooling that the features of an encoder are of; None for a classifier's own head."""
+    return str(how.of_mode.get("pooling", "auto")) if is_probe else None
+
+
+def open_fine_tuned_network(folder: Path, inputs: Input, *, temperature: float) -> RepairedNetwork:
+    """A network that was fine-tuned, with its logits divided by a temperature.
+
+    Args:
+        folder: Folder of its run.
+        inputs: How its rows are read.
+        temperature: What its logits are divided by.
+    """
+    model = ModelSource(folder).open(inputs.auto_model, inputs).model
+    layers: tuple[Any, ...] = find_head(model, inputs.probe()).layers
+    with torch.no_grad():
+        for layer in layers:
+            layer.weight /= temperature
+            layer.bias /= temperature
+    return RepairedNetwork(model, isinstance(model, EncoderClassifier))
 
 
 def make_repaired_network(

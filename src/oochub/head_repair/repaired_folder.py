@@ -2,7 +2,8 @@
 
 import base64
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,19 @@ from typing import Any
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.head_repair.model_folder import make_repaired_network, write_repaired_model
-from oochub.head_repair.prove_head import Proof
+from oochub.head_repair.choose_head import ChosenHead
+from oochub.head_repair.model_folder import (
+    find_pooling,
+    make_repaired_network,
+    open_fine_tuned_network,
+    open_inputs,
+    write_repaired_model,
+)
+from oochub.head_repair.prove_repair import Proof
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import StoredHead
 from oochub.report.repair import Repair
 from oochub.report.repair_card import write_repair_card
 from oochub.report.repair_page import repair_page
@@ -25,7 +32,7 @@ from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.artifacts import REPAIR
 from oochub.storage.files import check_writable, write_whole
 
-_MODEL, _RECORD, _PAGE = "model", "repair.json", "repair.html"
+_MODEL, _RECORD, _PAGE, _RUNS = "model", "repair.json", "repair.html", "fine_tuning"
 _PROOF = ("before.parquet", "after.parquet")
 _LOOKED_AT = 16  # rows that the written model is asked again
 _CLOSE = 0.02  # of the range of the logits
@@ -64,6 +71,21 @@ class RepairedFolder:
                 )
         return cls(path)
 
+    @contextmanager
+    def runs(self, key: str | None) -> Iterator[Path]:
+        """A folder for the runs of fine-tuning, gone when the block ends; what a stopped repair left there is kept.
+
+        Args:
+            key: What the repair depends on; runs of another one are removed.
+        """
+        whole = self.path / _RUNS
+        own = whole / str(key)
+        for left in whole.iterdir() if whole.is_dir() else ():
+            if key is None or left != own:
+                shutil.rmtree(left)
+        yield own
+        shutil.rmtree(whole, ignore_errors=True)
+
     @property
     def features(self) -> Path:
         """Predictions of all rows, with features."""
@@ -95,7 +117,7 @@ class RepairedFolder:
         self,
         made: Repair,
         proof: Proof | None,
-        head: StoredHead | None,
+        chosen: ChosenHead | None,
         *,
         source: ModelSource,
         how: ModelSettings,
@@ -107,7 +129,7 @@ class RepairedFolder:
         Args:
             made: Record of the repair.
             proof: Predictions before and after; None if no head was proven.
-            head: The new head.
+            chosen: What was proven.
             source: The model.
             how: How it answers.
             asked: How it predicts.
@@ -122,13 +144,13 @@ class RepairedFolder:
         for name in (_RECORD, _PAGE, *_PROOF):  # of other settings
             (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.path / _MODEL, ignore_errors=True)
-        if proof is not None and head is not None:
-            inputs = _open_inputs(source, how, asked, data)
+        if proof is not None and chosen is not None:
+            inputs = open_inputs(source, how, asked, data)
             made = _add_images(made, inputs, data)
             for name, predictions in zip(_PROOF, (proof.before, proof.after), strict=True):
                 predictions.save(self.path / name)
             if made.outcome == "better":
-                self._write_model(made, proof, head, inputs, source, how, asked, data)
+                self._write_model(made, proof, chosen, inputs, source, how, asked, data)
                 made = replace(made, model=_MODEL)
         self.write_page(made)
         made.save(self.path / _RECORD)
@@ -138,28 +160,27 @@ class RepairedFolder:
         self,
         made: Repair,
         proof: Proof,
-        head: StoredHead,
+        chosen: ChosenHead,
         inputs: Input,
         source: ModelSource,
         how: ModelSettings,
         asked: PredictionSettings,
         data: Mapping[str, Any],
     ) -> None:
-        is_probe = proof.before.metadata.model.mode == "linear_probe"
-        pooling = str(how.of_mode.get("pooling", "auto")) if is_probe else None
         names = proof.before.class_names
-        network = make_repaired_network(source, inputs, head, class_names=names, pooling=pooling)
+        if chosen.network is not None:
+            temperature = chosen.temperature or 1.0
+            network = open_fine_tuned_network(chosen.network.folder, inputs, temperature=temperature)
+        else:
+            assert chosen.head is not None  # noqa: S101  it was proven
+            pooling = find_pooling(how, is_probe=proof.before.metadata.model.mode == "linear_probe")
+            network = make_repaired_network(source, inputs, chosen.head, class_names=names, pooling=pooling)
         card = write_repair_card(made, class_names=names, is_wrapper=network.is_wrapper)
 
         def check(folder: Path) -> None:
             _check_answers(folder, proof.after, inputs, asked, data)
 
         write_repaired_model(self.path / _MODEL, network, inputs, card=card, check=check)
-
-
-def _open_inputs(source: ModelSource, how: ModelSettings, asked: PredictionSettings, data: Mapping[str, Any]) -> Input:
-    processor = how.image_processor if how.processor is None else how.processor
-    return source.inputs(next(iter(data.values())), processor=processor, preprocessing=asked.preprocessing)
 
 
 def _find_rows(data: Mapping[str, Any], split: str, ids: list[str]) -> list[int]:

@@ -15,6 +15,8 @@ from oochub.storage.reading import read_json
 
 SCHEMA_VERSION = 1
 
+FINE_TUNE = "fine_tune"
+"""Name of the method that fine-tunes a whole network."""
 Outcome = Literal["better", "no_worse", "not_shown", "nothing_to_repair"]
 PartName = Literal["fit", "choose", "prove"]
 
@@ -40,10 +42,10 @@ class PartOfSplit:
 
 @dataclass(frozen=True, kw_only=True)
 class TriedHead:
-    """A new head on the rows that choose.
+    """A new head, or a fine-tuned network, on the rows that choose.
 
     Attributes:
-        method: Name of the method; "none" is the model's own head.
+        method: Name of the method; "none" is the model's own head, "fine_tune" a fine-tuned network.
         title: What it is, in words.
         settings: Its hyperparameters.
         groups: Kind of group that it was fitted on: "context" or "side"; "" if it does not depend on them.
@@ -52,7 +54,7 @@ class TriedHead:
         inside: Accuracy in context on the rows that choose.
         outside: Accuracy out of context.
         loss: The larger of the two sides' mean losses in nats; settles ties.
-        is_allowed: Whether it loses no more in context than is allowed.
+        is_allowed: Whether it loses no more in context than is allowed, one standard error included.
         is_chosen: Whether it was chosen.
     """
 
@@ -66,6 +68,11 @@ class TriedHead:
     loss: float
     is_allowed: bool
     is_chosen: bool
+
+    @property
+    def is_fine_tuned(self) -> bool:
+        """Whether it is a whole network, and not a last layer."""
+        return self.method == FINE_TUNE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,9 @@ def write_repair_card(repair: Repair, *, class_names: Sequence[str], is_wrapper:
         "",
         f"{write_verdict(repair)} {write_sentences(repair)[0]}",
         "",
-        "All weights but those of the last layer are the given model's.",
+        "The whole network was fine-tuned from the given model on."
+        if repair.chosen is not None and repair.chosen.is_fine_tuned
+        else "All weights but those of the last layer are the given model's.",
         f"Classes: {escape_markdown(shown + more)}.",
         *(["The Auto classes of transformers open it after `import oochub.models.encoder_classifier`."] * is_wrapper),
         "",

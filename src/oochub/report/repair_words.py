@@ -31,7 +31,7 @@ def write_verdict(repair: Repair) -> str:
         return "There is nothing to repair."
     if not repair.tried:
         return "It is not shown that there is anything to repair."
-    return "It is not shown that a new last layer makes the model better."
+    return "It is not shown that a repair makes the model better."
 
 
 def write_sentences(repair: Repair) -> list[str]:
@@ -72,18 +72,21 @@ def describe_choice(repair: Repair) -> str:
     if not repair.tried:
         return "No new last layer was fitted."
     allowed = format_numbers.whole_points(repair.at_most_lost)
+    networks = sum(each.is_fine_tuned for each in repair.tried)
+    tuned = f", and {networks} whole networks were fine-tuned on the same rows" if networks else ""
     rule = (
-        f"{len(repair.tried) - 1} new last layers were fitted on the features of the rows that fit. The one with the "
-        "best accuracy on its worse side was chosen on the rows that choose, among those that lose at most "
-        f"{allowed} points in usual contexts there. On rows that the model was trained on, a plain refit of its last "
-        "layer stood in its place."
+        f"{len(repair.tried) - networks - 1} new last layers were fitted on the features of the rows that fit{tuned}. "
+        "The one with the best accuracy on its worse side was chosen on the rows that choose, among those that lose at "
+        f"most {allowed} points in usual contexts there, one standard error of that included. On rows that the model "
+        "was trained on, a plain refit of its last layer stood in its place."
     )
     chosen = repair.chosen
     if chosen is None:
         return f"{rule} None is better than the model's own."
+    again = "" if chosen.is_fine_tuned else " It was then fitted once more on both parts together."
     return (
-        f"{rule} It is: {name_head(chosen)}. It was then fitted once more on both parts together, and its logits were "
-        f"divided by a temperature of {format_numbers.significant(repair.temperature)}, fitted on the rows that choose."
+        f"{rule} It is: {name_head(chosen)}.{again} Its logits were divided by a temperature of "
+        f"{format_numbers.significant(repair.temperature)}, fitted on the rows that choose."
     )
 
 
@@ -93,7 +96,7 @@ def describe_draws(repair: Repair) -> str:
     if len(repair.draws) < 2 or not changes:
         return ""
     none = len(repair.draws) - len(changes)
-    more = f" In {none} of them no new last layer was better than the model's own." if none else ""
+    more = f" In {none} of them nothing that was tried was better than the model." if none else ""
     low, high = format_numbers.points(min(changes)), format_numbers.points(max(changes))
     return (
         f"The first of {len(repair.draws)} divisions of the rows decides. Over all of them the change in unusual "
@@ -184,8 +187,8 @@ def _make_tried(repair: Repair) -> Table:
     left_out = len(repair.tried) - len(shown)
     more = (f"{left_out} more, which are worse, are in repair.json.",) if left_out else ()
     return Table(
-        title="Last layers on the rows that choose",
-        heads=("Last layer", "settings", "unusual contexts", "usual contexts", ""),
+        title="What was tried, on the rows that choose",
+        heads=("Model", "settings", "unusual contexts", "usual contexts", ""),
         rows=tuple(rows),
         bold=frozenset((i, k) for i, each in enumerate(shown) if each.is_chosen for k in range(1, 5)),
         left=frozenset({0, 1}),

@@ -24,6 +24,13 @@ class RepairSettings(Settings):
         least=0,
         most=100,
     )
+    deep: bool = option(
+        False,
+        help="Fine-tune the whole network too, where the rows suffice.",
+        more="By the mean loss on balanced groups and by GroupDRO, at two learning rates each, from the chosen last "
+        "layer on. What is best on the rows that choose is proven. Each division of the rows trains four networks.",
+        panel=_PANEL,
+    )
     draws: int = option(
         3,
         help="Ways to divide the rows: the first one decides, the others show how much the result depends on it.",

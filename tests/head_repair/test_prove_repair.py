@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from repair_rows_by_hand import OWN, rows_by_hand
 
-from oochub.head_repair.prove_head import compare_proof, prove_head
+from oochub.head_repair.prove_repair import compare_proof, prove_repair
 from oochub.head_repair.row_parts import divide_rows
 from oochub.prediction.predictions_file import StoredHead
 
@@ -14,7 +14,8 @@ BETTER = StoredHead(weight=np.array([[-1.0, -0.2], [1.0, 0.2]]), bias=np.array([
 @pytest.fixture(scope="module")
 def proof():
     rows = rows_by_hand({"train": (20, 5), "test": (200, 150)}, seed=2)
-    return rows, prove_head(rows, divide_rows(rows, trained=["train"]).prove, BETTER)
+    numbers = divide_rows(rows, trained=["train"]).prove
+    return rows, prove_repair(rows, numbers, rows.logits(BETTER, numbers))
 
 
 @pytest.mark.parametrize("side", ["inside", "outside"])

@@ -1,4 +1,4 @@
-"""What a new head changes on the rows that prove, paired with the model's own answers."""
+"""What a repair changes on the rows that prove, paired with the model's own answers."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,7 +13,6 @@ from oochub.evaluation.paired_difference import Pair, measure_difference
 from oochub.evaluation.paired_rows import pair_rows
 from oochub.head_repair.repair_rows import RepairRows
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.predictions_file import StoredHead
 from oochub.records.metadata import VECTORS, PredictedBy
 from oochub.records.output_columns import make_vectors
 from oochub.records.report_records import ComparedNumber
@@ -36,13 +35,13 @@ class Proof(NamedTuple):
     outside: ComparedNumber
 
 
-def prove_head(rows: RepairRows, numbers: NDArray[np.int64], head: StoredHead, *, seed: int = 0) -> Proof:
-    """Sets a new head beside the model's own answers on the same rows.
+def prove_repair(rows: RepairRows, numbers: NDArray[np.int64], logits: NDArray[np.float32], *, seed: int = 0) -> Proof:
+    """Sets new answers beside the model's own on the same rows.
 
     Args:
         rows: All rows.
         numbers: Rows that prove.
-        head: The new head.
+        logits: What the repaired model says of them (p, c).
         seed: Random seed of random signs, where rows come in clusters.
     """
     some = rows.predictions.take(numbers)
@@ -52,7 +51,7 @@ def prove_head(rows: RepairRows, numbers: NDArray[np.int64], head: StoredHead, *
     said = before.metadata
     model = PredictedBy(id=f"{said.model.id or 'the model'}, repaired", mode=said.model.mode)
     place = table.column_names.index("logits")
-    table = table.set_column(place, "logits", make_vectors(rows.logits(head, numbers)))
+    table = table.set_column(place, "logits", make_vectors(logits))
     after = Predictions(table, replace(said, model=model))
     pair, is_out = pair_rows(before, after, seed=seed), rows.is_out[numbers]
     return Proof(before, after, _compare(pair, ~is_out), _compare(pair, is_out))
@@ -62,7 +61,7 @@ def compare_proof(proof: Proof) -> PairedReport:
     """The model (A) and the repaired one (B) by accuracy, on every slice and group of the rows that prove.
 
     Args:
-        proof: What `prove_head` gives.
+        proof: What `prove_repair` gives.
     """
     report: PairedReport = compare(proof.before, proof.after, metric="accuracy")
     return report
