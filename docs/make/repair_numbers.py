@@ -19,6 +19,8 @@ from oochub.settings.repair_settings import RepairSettings
 from oochub.storage.files import write_whole
 
 AT_MOST_LOST = 5.0
+DEEP = "deep-"
+"""What the names of numbers with fine-tuning begin with."""
 DRAWS = 10
 """Control worlds that are drawn on the features of each trained control: 20 of them make 200."""
 HARDER = 0.15
@@ -91,19 +93,20 @@ class Result:
         return cls(**{**content, **sides})
 
 
-def run(worlds: Iterable[World], folder: Path, numbers: Path) -> None:
+def run(worlds: Iterable[World], folder: Path, numbers: Path, *, deep: bool = False) -> None:
     """Trains and repairs in each world whose numbers are not there yet.
 
     Args:
         worlds: The worlds.
         folder: Keeps images, models and repaired models.
         numbers: Gets a JSON for each world.
+        deep: Whether the whole network is fine-tuned too.
     """
     numbers.mkdir(parents=True, exist_ok=True)
     for world in worlds:
-        target = numbers / f"{world}.json"
+        target = numbers / f"{DEEP if deep else ''}{world}.json"
         if not target.exists():
-            result = _repair(world, folder)
+            result = _repair(world, folder, deep=deep)
             _write(target, asdict(result))
 
 
@@ -180,11 +183,12 @@ def _make(world: World, folder: Path) -> tuple[Path, Path]:
     return images, train_model(world, images, folder / "models" / str(world), encoder=encoder)
 
 
-def _repair(world: World, folder: Path) -> Result:
+def _repair(world: World, folder: Path, *, deep: bool) -> Result:
     images, model = _make(world, folder)
     started = time.process_time()
-    out = folder / "repaired" / str(world)
-    made = oochub.repair(model, images, label="label", context="context", at_most_lost=AT_MOST_LOST, draws=1, out=out)
+    out = folder / "repaired" / f"{DEEP if deep else ''}{world}"
+    data = {"label": "label", "context": "context"}
+    made = oochub.repair(model, images, **data, at_most_lost=AT_MOST_LOST, deep=deep, draws=1, out=out)
     seconds = time.process_time() - started
     chosen = made.chosen
     report = oochub.evaluate(Predictions.load(out / "features.parquet"))
@@ -206,9 +210,9 @@ def _write(target: Path, content: Any) -> None:
         draft.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
-def read(numbers: Path, worlds: Iterable[World]) -> dict[World, Result]:
-    """The results that a folder holds, in the order of the worlds."""
-    paths = {world: numbers / f"{world}.json" for world in worlds}
+def read(numbers: Path, worlds: Iterable[World], *, deep: bool = False) -> dict[World, Result]:
+    """The results that a folder holds, in the order of the worlds; those with fine-tuning if `deep`."""
+    paths = {world: numbers / f"{DEEP if deep else ''}{world}.json" for world in worlds}
     return {
         world: Result.from_json(json.loads(path.read_text("utf-8"))) for world, path in paths.items() if path.exists()
     }

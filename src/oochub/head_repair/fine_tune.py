@@ -184,25 +184,25 @@ class FineTuning:
         ).train()
 
     def _make_data(self, rows: RepairRows, numbers: NDArray[np.int64]) -> datasets.Dataset:
-        """These rows with what the network reads, the class, and the group; in the order of `_find`."""
+        """These rows, split by split, with what the network reads, the class, and the group."""
         names, found = rows.predictions.class_names, self._find(rows, numbers)
-        parts = [self.splits[split].select_columns([self.inputs.column]).select(own) for split, own, _ in found]
-        data = datasets.concatenate_datasets(parts)
-        order = np.concatenate([own for _, _, own in found])
-        cells = [
-            f"{names[label]}/{('usual', 'unusual')[int(out)]}"
-            for label, out in zip(rows.label[order], rows.is_out[order], strict=True)
-        ]
+        column = self.inputs.column
+        data = datasets.concatenate_datasets(
+            [self.splits[split].select_columns([column]).select(places) for split, places, _ in found]
+        )
+        order = numbers[np.concatenate([own for _, _, own in found])]
+        pairs = zip(rows.label[order].tolist(), rows.is_out[order].tolist(), strict=True)
+        group = [f"{names[label]}/{'unusual' if is_out else 'usual'}" for label, is_out in pairs]
         label = datasets.ClassLabel(names=list(names))
-        return data.add_column("label", rows.label[order].tolist(), feature=label).add_column(_GROUP, cells)
+        return data.add_column("label", rows.label[order].tolist(), feature=label).add_column(_GROUP, group)
 
     def _find(self, rows: RepairRows, numbers: NDArray[np.int64]) -> list[tuple[str, list[int], NDArray[np.int64]]]:
-        """For each split its name, the places of the rows in it, and their numbers among all rows."""
-        found, ids = [], rows.predictions.column(_ID)
+        """For each split its name, the places of the rows in it, and their places in `numbers`."""
+        found, ids = [], rows.predictions.column(_ID)[numbers]
         for split in dict.fromkeys(rows.split[numbers].tolist()):
-            own = numbers[rows.split[numbers] == split]
+            own = np.flatnonzero(rows.split[numbers] == split)
             place = {str(name): number for number, name in enumerate(self.splits[split][_ID][:])}
-            found.append((split, [place[str(name)] for name in ids[own].tolist()], own))
+            found.append((str(split), [place[str(name)] for name in ids[own].tolist()], own))
         return found
 
     def _answer(self, folder: Path, rows: RepairRows, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -210,6 +210,7 @@ class FineTuning:
         asked = replace(self.asked, features=False, splits=None, images=False, cache=False, limit=None)
         logits = np.empty((len(numbers), rows.classes), np.float32)
         for split, places, own in self._find(rows, numbers):
-            said = predict_splits(folder, self.splits[split].select(places), ModelSettings(mode="head"), asked)
-            logits[np.searchsorted(numbers, own)] = said.logits
+            logits[own] = predict_splits(
+                folder, self.splits[split].select(places), ModelSettings(mode="head"), asked
+            ).logits
         return logits

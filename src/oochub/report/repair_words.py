@@ -138,7 +138,8 @@ def terminal(repair: Repair, width: int) -> "Group":
     for table in (_make_sides(repair), _make_parts(repair)):
         for piece in [Text(table.title, style="bold"), *table.to_terminal(width), Text()] if table.rows else []:
             parts.append(piece)
-    lines = [describe_choice(repair), describe_draws(repair), *write_sentences(repair)]
+    notes = [f"Note: {format_numbers.counts_in_text(wording.clean(note))}" for note in repair.notes]
+    lines = [describe_choice(repair), describe_draws(repair), *write_sentences(repair), *notes]
     parts += [Text(line) for line in lines if line]
     return Group(*parts)
 
