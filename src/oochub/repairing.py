@@ -214,9 +214,9 @@ def repair_source(
         if kept is not None and folder is not None:
             folder.write_page(kept)
             return kept
-        with TemporaryDirectory() as scratch, _open_runs(folder, key, scratch) as runs:
+        with _open_runs(folder, key) if settings.deep else nullcontext() as runs:
             is_probe = predictions.metadata.model.mode == "linear_probe"
-            tuning = FineTuning.of(opened, how, asked, splits, runs, is_probe=is_probe) if settings.deep else None
+            tuning = FineTuning.of(opened, how, asked, splits, Path(runs), is_probe=is_probe) if runs else None
             made, proof, chosen = repair_predictions(predictions, settings, tuning)
             made = replace(made, command=command, key=key)
             if folder is not None:
@@ -319,8 +319,8 @@ def _prove(rows: RepairRows, parts: RowParts, made: ChosenHead, *, seed: int) ->
     return prove_repair(rows, parts.prove, rows.logits(made.head, parts.prove), seed=seed)
 
 
-def _open_runs(folder: RepairedFolder | None, key: str | None, scratch: str) -> AbstractContextManager[Path]:
-    return nullcontext(Path(scratch)) if folder is None else folder.runs(key)
+def _open_runs(folder: RepairedFolder | None, key: str | None) -> AbstractContextManager[str | Path]:
+    return TemporaryDirectory() if folder is None else folder.runs(key)
 
 
 def _make_key(predictions: Predictions, found: ContextSettings, settings: RepairSettings) -> str | None:

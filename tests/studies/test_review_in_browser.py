@@ -174,7 +174,7 @@ def test_raters_answer_on_pages_of_their_own(pair, tmp_path, width, scheme):
     cleanliness_pages(tmp_path / "check", sample, {"test": some_data(ids, ["red", "green", "blue", "white"])})
     seen.show(tmp_path / "check" / "rater_1.html", width=width, scheme=scheme)
     assert seen.evaluate("document.documentElement.scrollWidth") <= width
-    assert "a corgi in the dirt location" in seen.evaluate("document.getElementById('cards').innerText")
+    assert "a corgi in the dirt location" in seen.evaluate("document.getElementById('cards').textContent")
     for key in ("ArrowRight", "r", "w"):
         _key(seen, key)
     assert seen.evaluate(STATES) == [[ids[0], "right"], [ids[1], "wrong"]]
