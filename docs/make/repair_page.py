@@ -73,7 +73,7 @@ def _deep(planted: Mapping[World, Any], tuned: Mapping[World, Any]) -> list[str]
             _KINDS[world.kind],
             _before_after(result.inside),
             _before_after(result.outside),
-            f"{100 * result.closed:.0f}%",
+            f"{100 * result.closed:.0f}%".replace("-", "−"),
             f"{100 * planted[world].closed:.0f}%",
             "network" if result.method == "fine_tune" else "last layer",
             _OUTCOMES[result.outcome],

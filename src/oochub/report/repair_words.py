@@ -42,6 +42,8 @@ def write_sentences(repair: Repair) -> list[str]:
             f"Accuracy in unusual contexts goes {_move(repair.outside)}, and in usual contexts {_move(repair.inside)}, "
             "on rows that nothing was fitted or chosen on."
         )
+    if repair.outcome == "better" and repair.inside is not None and repair.inside.difference.low > 0:
+        said.append("It is better in usual contexts too, so not all of the gain comes from relying less on context.")
     if repair.reason:
         said.append(wording.clean(repair.reason))
     if repair.contexts:
@@ -73,7 +75,8 @@ def describe_choice(repair: Repair) -> str:
         return "No new last layer was fitted."
     allowed = format_numbers.whole_points(repair.at_most_lost)
     networks = sum(each.is_fine_tuned for each in repair.tried)
-    tuned = f", and {networks} whole networks were fine-tuned on the same rows" if networks else ""
+    counted = "1 whole network was" if networks == 1 else f"{networks} whole networks were"
+    tuned = f", and {counted} fine-tuned on the same rows" if networks else ""
     rule = (
         f"{len(repair.tried) - networks - 1} new last layers were fitted on the features of the rows that fit{tuned}. "
         "The one with the best accuracy on its worse side was chosen on the rows that choose, among those that lose at "
