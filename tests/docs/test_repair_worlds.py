@@ -114,14 +114,15 @@ def test_contexts_are_drawn_by_a_coin_and_labels_are_exchanged_out_of_context_al
 
 
 def test_a_run_goes_on_where_it_was_ended(tmp_path, monkeypatch):
-    """A world whose numbers are there is not trained again."""
+    """A world whose numbers are there is not trained again; those with fine-tuning are numbers of their own."""
     asked = []
-    monkeypatch.setattr(numbers, "_repair", lambda world, folder: asked.append(world) or result())
+    monkeypatch.setattr(numbers, "_repair", lambda world, folder, deep: asked.append((world, deep)) or result())
     for _ in range(2):
         numbers.run(WORLDS[:2], tmp_path / "runs", tmp_path / "numbers")
-    assert asked == list(WORLDS[:2]) and numbers.read(tmp_path / "numbers", WORLDS) == dict.fromkeys(
-        WORLDS[:2], result()
-    )
+        numbers.run(WORLDS[:1], tmp_path / "runs", tmp_path / "numbers", deep=True)
+    assert asked == [(WORLDS[0], False), (WORLDS[1], False), (WORLDS[0], True)]
+    assert numbers.read(tmp_path / "numbers", WORLDS) == dict.fromkeys(WORLDS[:2], result())
+    assert numbers.read(tmp_path / "numbers", WORLDS, deep=True) == {WORLDS[0]: result()}
 
 
 def test_the_page_keeps_what_stands_around_its_tables():

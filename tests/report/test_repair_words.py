@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from repair_rows_by_hand import predictions_by_hand
 
+from oochub.repairing import repair_predictions
 from oochub.report.repair import FINE_TUNE, Repair
 from oochub.report.repair_card import write_repair_card
 from oochub.report.repair_words import describe_choice, write_sentences
-from oochub.repairing import repair_predictions
 from oochub.settings.repair_settings import RepairSettings
 
 BOTH = "It is better in usual contexts too, so not all of the gain comes from relying less on context."
