@@ -17,6 +17,7 @@ from pathlib import Path
 ROUNDS = 5
 _HOLDS = {True: "yes", False: "**no**"}
 _SIZES = {"two": (100_000, 1_000_000), "thousand": (10_000, 100_000)}
+_GROUPS = (1_000, 20_000)  # of 100,000 rows, such as users
 
 
 def write(folder: Path) -> None:
@@ -37,10 +38,15 @@ def write(folder: Path) -> None:
             more = more | {"class_names": ["no car", "car"]} if name == "two" else {}
             predictions = oochub.Predictions.from_arrays(logits=logits, label=label, model="made", **more)
             predictions.save(folder / f"{name}_{rows}.parquet")
+            for groups in _GROUPS if rows == _SIZES["two"][0] and name == "two" else ():
+                users = [f"user {number}" for number in rng.integers(0, groups, rows)]
+                more = {"challenge": side, "group": users, "model": "made"}
+                made = oochub.Predictions.from_arrays(logits=logits, label=label, **more)
+                made.save(folder / f"groups_{groups}.parquet")
 
 
 def spent(folder: Path) -> dict[str, list[float]]:
-    """CPU seconds of evaluating both sizes of two classes, and of one argsort of as many scores as the smaller has."""
+    """CPU seconds of evaluating both sizes of two classes, the smaller in many groups too, and of an argsort of it."""
     import numpy as np
 
     import oochub
@@ -51,6 +57,10 @@ def spent(folder: Path) -> dict[str, list[float]]:
         "argsort": lambda: [np.argsort(score) for _ in range(10)],
         "small": lambda: oochub.evaluate(folder / f"two_{small}.parquet"),
         "large": lambda: oochub.evaluate(folder / f"two_{large}.parquet"),
+        **{
+            f"{groups}": lambda groups=groups: oochub.evaluate(folder / f"groups_{groups}.parquet")
+            for groups in _GROUPS
+        },
     }
     oochub.evaluate(folder / "two_200.parquet")
     times: dict[str, list[float]] = {name: [] for name in runs}
@@ -92,10 +102,15 @@ def main() -> None:
     small, large = (times[name] for name in ("small", "large"))
     beside = [one / floor for one, floor in zip(small, times["argsort"], strict=True)]
     growth = [many / few for many, few in zip(large, small, strict=True)]
+    grouped = {groups: [many / few for many, few in zip(times[f"{groups}"], small, strict=True)] for groups in _GROUPS}
     lines = [
         ("evaluate 100,000 x 2 with intervals / one argsort of its rows", statistics.median(beside), "", 120),
         ("evaluate 1,000,000 x 2, CPU time", statistics.median(large), " s", 15),
         ("evaluate 1,000,000 / 100,000 rows, CPU time", statistics.median(growth), "", 11),
+        *(
+            (f"evaluate 100,000 x 2 in {groups:,} groups / in 4, CPU time", statistics.median(ratios), "", 2)
+            for groups, ratios in grouped.items()
+        ),
         ("memory of 1,000,000 x 2 above the imports", memory["two"][1] / 1e9, " GB", 1),
         ("memory of 100,000 x 1,000 above the imports", memory["thousand"][1] / 1e9, " GB", 1.5),
     ]

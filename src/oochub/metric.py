@@ -50,8 +50,10 @@ class MetricFacts:
         ranking: Whether only the order of the scores counts: a monotone rescaling changes nothing.
         outputs: The kinds of output that it scores, of `oochub.names("output")`.
         keys: For a metric that gives a dict: the facts of each number in it by its key, the headline first.
+        row_numbers: For a metric that is the mean of one number per row: makes these, the
+            `oochub.stats.mean_interval.RowNumbers` of the columns. Its interval is then `mean_estimate`'s.
         interval: Makes the intervals from (columns, sampling, **options), see `oochub.stats.estimation.estimate`; None
-            is the percentile bootstrap of the metric itself.
+            is that of a mean, if it is one, else the percentile bootstrap of the metric itself.
         compact: Whether it also takes columns as evaluation holds them: a `ClassProbability` of probabilities (n, c),
             a pandas Categorical of names (n,). Other metrics are given arrays.
         whole_groups: Whether the groups are a sample of groups, so that a bootstrap draws them with all their rows, and
@@ -69,6 +71,7 @@ class MetricFacts:
     ranking: bool = False
     outputs: tuple[str, ...] = ("classes",)
     keys: Mapping[str, "MetricFacts"] = field(default_factory=dict)
+    row_numbers: Callable[..., Any] | None = None
     interval: Callable[..., Any] | None = None
     compact: bool = False
     whole_groups: bool = False

@@ -15,8 +15,7 @@ import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_answer, check_label, check_same_length
-from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.mean_interval import mean_estimate
+from oochub.stats.mean_interval import RowNumbers
 
 
 def accuracy(label: Any, prediction: Any) -> float:
@@ -52,11 +51,11 @@ class _AccuracyState(MeanState):
         self._take(_correct(label, prediction))
 
 
-def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return mean_estimate(_correct(**columns).astype(np.float64), sampling)
+def _make_row_numbers(columns: dict[str, Array]) -> RowNumbers:
+    return RowNumbers(_correct(**columns).astype(np.float64))
 
 
-FACTS = MetricFacts(title="Accuracy", direction="higher", interval=_estimate_interval, outputs=("classes", "choices"))
+FACTS = MetricFacts(title="Accuracy", direction="higher", row_numbers=_make_row_numbers, outputs=("classes", "choices"))
 
 
 class Accuracy(MetricShell):

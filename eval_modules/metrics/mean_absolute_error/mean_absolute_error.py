@@ -19,8 +19,7 @@ import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_numbers
-from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.mean_interval import mean_estimate
+from oochub.stats.mean_interval import RowNumbers
 
 
 def mean_absolute_error(label: Any, prediction: Any) -> float:
@@ -53,8 +52,8 @@ class _MeanAbsoluteErrorState(MeanState):
         self._take(_compute_errors(label, prediction))
 
 
-def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return mean_estimate(_compute_errors(**columns), sampling, are_shares=False, within=(0.0, math.inf))
+def _make_row_numbers(columns: dict[str, Array]) -> RowNumbers:
+    return RowNumbers(_compute_errors(**columns), are_shares=False, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(
@@ -63,7 +62,7 @@ FACTS = MetricFacts(
     maximum=None,
     unit="label",
     outputs=("number",),
-    interval=_estimate_interval,
+    row_numbers=_make_row_numbers,
 )
 
 

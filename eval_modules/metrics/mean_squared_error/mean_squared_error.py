@@ -17,8 +17,7 @@ from typing import Any
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_numbers
-from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.mean_interval import mean_estimate
+from oochub.stats.mean_interval import RowNumbers
 
 
 def mean_squared_error(label: Any, prediction: Any) -> float:
@@ -52,8 +51,8 @@ class _MeanSquaredErrorState(MeanState):
         self._take(_compute_errors(label, prediction))
 
 
-def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
-    return mean_estimate(_compute_errors(**columns), sampling, are_shares=False, within=(0.0, math.inf))
+def _make_row_numbers(columns: dict[str, Array]) -> RowNumbers:
+    return RowNumbers(_compute_errors(**columns), are_shares=False, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(
@@ -62,7 +61,7 @@ FACTS = MetricFacts(
     maximum=None,
     unit="label squared",
     outputs=("number",),
-    interval=_estimate_interval,
+    row_numbers=_make_row_numbers,
 )
 
 

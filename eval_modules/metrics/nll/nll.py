@@ -21,9 +21,8 @@ import numpy as np
 
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_class_probability
-from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.logits import ClassProbability
-from oochub.stats.mean_interval import Answers, mean_estimate
+from oochub.stats.mean_interval import Answers, RowNumbers
 
 _LEFT = float(np.finfo(np.float64).eps)  # the least that a confidence in float64 leaves to other classes
 _SMALLEST = float(np.finfo(np.float64).tiny)  # 2.2e-308: a probability of 0 costs 708.4 nats, not infinity
@@ -81,15 +80,15 @@ class _NllState(MeanState):
         self._take(_compute_losses(label, probability))
 
 
-def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
+def _make_row_numbers(columns: dict[str, Array]) -> RowNumbers:
     losses, confidence = _compute_losses(**columns), _find_confidence(columns["probability"])
     # A wrong row costs at least what all that the model leaves to other classes would: -log(1 - confidence).
     answers = Answers(if_right=-np.log(confidence), if_wrong=-np.log(np.maximum(1 - confidence, _LEFT)))
-    return mean_estimate(losses, sampling, are_shares=False, answers=answers, within=(0.0, math.inf))
+    return RowNumbers(losses, are_shares=False, answers=answers, within=(0.0, math.inf))
 
 
 FACTS = MetricFacts(
-    title="NLL", direction="lower", maximum=None, unit="nats", interval=_estimate_interval, compact=True
+    title="NLL", direction="lower", maximum=None, unit="nats", row_numbers=_make_row_numbers, compact=True
 )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.metric import read_facts
 from oochub.records.build_record import BuildFacts
 from oochub.records.finding_records import ONE_PLACE, ConfusionCell, ContextErrors, ErrorsByContext
 from oochub.records.report_records import SHOWN, Calibration, ConfidenceBin, GroupRow, Groups, Side, WorstValue
@@ -26,6 +27,7 @@ _NAMED = ("accuracy", "error_rate", "nll")  # fields of a GroupRow; other metric
 
 
 _CONTEXTS = 200  # of a report
+_WORST = 1_000  # groups of a side that a report has if there are more than twice as many, and as many of the best
 
 
 def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bool_]], split: str) -> Groups | None:
@@ -42,7 +44,7 @@ def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bo
     facts = evaluated.predictions.metadata.facts
     trained = facts.trained_groups
     metrics = {name: catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics}
-    rows = []
+    rows, left_out = [], 0
     inside = (
         _select_rows_by_label(evaluated, sides["in"]) if {"in", "out"} <= set(sides) and "accuracy" in metrics else {}
     )
@@ -50,8 +52,14 @@ def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bo
     if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
         every = [(side, mask) for side, mask in every if side == "out"]
     for side, mask in every or [(None, evaluated.columns["split"] == split)]:
-        for group, members in evaluated.members(mask).items():
-            values = {name: evaluated.of(metric, members) for name, metric in metrics.items()}
+        groups = evaluated.members(mask)
+        measured = {name: evaluated.of_groups(metric, list(groups.values())) for name, metric in metrics.items()}
+        kept = _choose_groups(len(groups), next(iter(measured.values()), []), next(iter(metrics), ""))
+        left_out += len(groups) - len(kept)
+        named = list(groups.items())
+        for place in kept:
+            group, members = named[place]
+            values = {name: each[place] for name, each in measured.items()}
             rows.append(
                 GroupRow(
                     group=group,
@@ -68,7 +76,17 @@ def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bo
                     **{name: value for name, value in values.items() if name in _NAMED},
                 )
             )
-    return Groups(columns=("label", "context"), split=split, rows=tuple(rows))
+    return Groups(columns=("label", "context"), split=split, rows=tuple(rows), left_out=left_out)
+
+
+def _choose_groups(count: int, estimates: Sequence[Estimate], metric: str) -> list[int]:
+    """The places of the groups that a report has, in order: all, or of thousands the worst and the best ones."""
+    if count <= 2 * _WORST:
+        return list(range(count))
+    facts = read_facts(catalog.get("metric", metric))
+    sign = -1.0 if facts is not None and facts.direction == "lower" else 1.0
+    ranked = np.argsort(sign * np.array(estimates, np.float64), kind="stable")
+    return sorted([*ranked[:_WORST].tolist(), *ranked[-_WORST:].tolist()])
 
 
 def _select_rows_by_label(evaluated: EvaluationRows, inside: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:

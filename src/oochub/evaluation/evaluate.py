@@ -28,6 +28,7 @@ from oochub.evaluation.evaluation_rows import (
     EvaluationRows,
     check_limits,
     check_metric,
+    count_allowed,
     find_epoch_rows,
     holds_many_tasks,
 )
@@ -165,7 +166,7 @@ def evaluate(
         known=kind.known(predictions.label) & ~chose.left_out,
         sampling=sampling,
     )
-    check_limits(evaluated)
+    check_limits(evaluated, most_groups=count_allowed(evaluated))
     for name, metric in chosen.items():
         check_metric(name, metric, evaluated)
     if match is not None:

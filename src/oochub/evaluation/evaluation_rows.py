@@ -8,7 +8,7 @@ refused before the work.
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -27,7 +27,8 @@ from oochub.output import Arrays
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import HeldOut, count_rows
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
-from oochub.stats.estimation import estimate
+from oochub.stats.estimate import Estimate
+from oochub.stats.estimation import estimate, estimate_groups
 from oochub.stats.logits import ClassProbability
 from oochub.stats.row_blocks import row_blocks
 
@@ -41,8 +42,10 @@ _LINES_TOGETHER = 1 << 13  # examples written out at once
 
 _ON_VALIDATION = "on the validation split"
 MOST_SPLITS = 200
-MOST_GROUPS = 2_000
-"""Groups in one split; WILDS-Amazon, the largest that is published, has 1,334."""
+MOST_GROUPS = 50_000
+"""Groups in one split, such as users or sites, whose numbers are means of independent rows; see `count_allowed`."""
+MOST_COMPARED = 2_000
+"""Groups in one split that two models are compared on; WILDS-Amazon, the largest that is published, has 1,334."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +94,16 @@ class EvaluationRows:
         rows = self.rows_for(metric, rows)
         shared = {"cluster": self.cluster(rows), **self.sampling, **sampling}
         return estimate(metric, self.arrays(metric, rows), options=self.options(metric), **shared)
+
+    def of_groups(self, metric: Callable[..., Any], groups: Sequence[NDArray[np.int64]]) -> list[Estimate]:
+        """What `of` gives of each of these sets of rows, by their numbers; at once where the metric is a mean."""
+        if groups and self.benchmark.cluster is None and "group" not in read_metric(metric).arrays:
+            rows, sizes = np.concatenate(groups), [len(each) for each in groups]
+            columns, options = self.arrays(metric, rows), self.options(metric)
+            found = estimate_groups(metric, columns, sizes, options=options, **self.sampling)
+            if found is not None:
+                return found
+        return [self.of(metric, rows) for rows in groups]
 
     def rows_for(self, metric: Callable[..., Any], rows: Any) -> Any:
         """Those of some rows (a mask or row numbers) that a metric is of: all; for a metric of groups those that count.
@@ -251,11 +264,22 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRow
     evaluated.options(metric)
 
 
-def check_limits(evaluated: EvaluationRows) -> None:
+def count_allowed(evaluated: EvaluationRows) -> int:
+    """Number of groups that a report can have: many if their numbers are means of independent rows, else fewer."""
+    metrics = [catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics]
+    are_means = all(facts is not None and facts.row_numbers is not None for facts in map(read_facts, metrics))
+    return MOST_GROUPS if are_means and evaluated.benchmark.cluster is None else MOST_COMPARED
+
+
+def check_limits(evaluated: EvaluationRows, *, most_groups: int) -> None:
     """Checks how many splits there are, and how many groups each of them has.
 
+    Args:
+        evaluated: The rows.
+        most_groups: Number of groups that one split may have.
+
     Raises:
-        OochubError: More than `MOST_SPLITS` or `MOST_GROUPS`; the column is named.
+        OochubError: More than `MOST_SPLITS` or `most_groups`; the column is named.
     """
     split = evaluated.columns["split"]
     splits = sorted(count_rows(evaluated.predictions.rows.light.column("split")))
@@ -270,8 +294,8 @@ def check_limits(evaluated: EvaluationRows) -> None:
             count = len(np.unique(group.codes[split == name]))
         else:
             count = len(WorstOfGroups(split=name, column=column).rows_of_groups(evaluated.columns))
-        if count > MOST_GROUPS:
-            raise _refuse_too_many(column, count, MOST_GROUPS, f"Use coarser groups, or evaluate without {column}")
+        if count > most_groups:
+            raise _refuse_too_many(column, count, most_groups, f"Use coarser groups, or evaluate without {column}")
 
 
 def _refuse_too_many(column: str, found: int, most: int, advice: str) -> OochubError:

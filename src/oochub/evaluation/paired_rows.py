@@ -14,6 +14,7 @@ from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.declaration import check_closed_words, find_declaration
 from oochub.evaluation.evaluation_rows import (
+    MOST_COMPARED,
     EvaluationColumns,
     EvaluationRows,
     check_limits,
@@ -76,7 +77,7 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
         )
         for part in (first, second)
     ]
-    check_limits(evaluated[0])
+    check_limits(evaluated[0], most_groups=MOST_COMPARED)
     for part in evaluated:
         check_closed_words(part.predictions, benchmark)
     return evaluated[0], evaluated[1]

@@ -96,7 +96,10 @@ def _render_page(readme: str, name: str) -> str:
 
 
 _FUTURE = "from __future__ import annotations"  # of one module, it leaves the annotations of all unread
-_LEFT_OUT = "interval"  # of FACTS: how a report finds intervals, half of the code, which `evaluate` does not read
+_LEFT_OUT = (
+    "interval",
+    "row_numbers",
+)  # of FACTS: how a report finds intervals, half of the code, which `evaluate` does not read
 
 
 def _flatten_module(module: str, names: tuple[str, ...]) -> str:
@@ -210,7 +213,7 @@ class _Flattening:
         """The lines of a statement, with the names that its needs got."""
         source, changes = self.source(module), dict[tuple[int, int, int, int], str]()
         left_out = [
-            each.value for each in ast.walk(statement) if isinstance(each, ast.keyword) and each.arg == _LEFT_OUT
+            each.value for each in ast.walk(statement) if isinstance(each, ast.keyword) and each.arg in _LEFT_OUT
         ]
         left_out = left_out if "FACTS" in _list_defined_names(statement) else []
         inside = {node for value in left_out for node in ast.walk(value)}

@@ -193,11 +193,19 @@ class GroupRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """The groups of the evaluation split, on each side: what they are made of, and a row for each."""
+    """The groups of the evaluation split, on each side: what they are made of, and a row for each.
+
+    Attributes:
+        columns: What a group is made of.
+        split: The evaluation split.
+        rows: The groups; of thousands those that are worst and best by their first metric.
+        left_out: Number of the others. They are part of every number over groups, such as the worst one.
+    """
 
     columns: tuple[str, ...]
     split: str
     rows: Annotated[tuple[GroupRow, ...], SHOWN]
+    left_out: Count = optional(0)
 
 
 @dataclass(frozen=True, kw_only=True)

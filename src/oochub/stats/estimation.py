@@ -6,15 +6,18 @@ files of their own: `bootstrap`, `delong`, `mean_interval`, `group_intervals`, `
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
 
 from oochub.metric import MetricFacts, read_facts
 from oochub.stats.array_checks import check_same_length
 from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.means_of_groups import estimate_means
 
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
@@ -56,19 +59,65 @@ def estimate(
     facts = read_facts(metric)
     if facts is None:
         return bootstrap(partial(metric, **options), present, sampling)
+    if facts.row_numbers is not None:
+        return clip_to_range(facts.row_numbers(present, **options).estimate(sampling), facts)
     if facts.interval is None:
-        return _clip_to_range(bootstrap(partial(metric, **options), present, sampling), facts)
-    return _clip_to_range(facts.interval(present, sampling, **options), facts)
+        return clip_to_range(bootstrap(partial(metric, **options), present, sampling), facts)
+    return clip_to_range(facts.interval(present, sampling, **options), facts)
 
 
-def _clip_to_range(found: Any, facts: MetricFacts) -> Any:
-    """The same without what no value can be: a t interval may reach beyond 0 or 1."""
+def estimate_groups(
+    metric: Callable[..., Any],
+    columns: Mapping[str, Any],
+    sizes: Sequence[int],
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    options: Mapping[str, Any] = _NO_OPTIONS,
+) -> list[Estimate] | None:
+    """What `estimate` gives of each of many groups of independent rows, at once.
+
+    Args:
+        metric: A metric that is the mean of one number per row; see `MetricFacts.row_numbers`.
+        columns: The arrays: rows of the first group, then of the second, and so on.
+        sizes: Number of rows of each group (g,), 1 or more.
+        resamples: See `estimate`; so are the others.
+        seed: Seed of the bootstrap.
+        confidence: Level of the interval.
+        options: Options of the metric.
+
+    Returns:
+        An Estimate for each group; None for another metric.
+
+    Raises:
+        OochubError: What the metric refuses.
+
+    >>> from oochub.eval_modules.metrics.accuracy.accuracy import accuracy
+    >>> estimate_groups(accuracy, {"label": [0, 1, 1, 0], "prediction": [0, 1, 0, 0]}, [1, 3])
+    [1.000 [0.207, 1.000] n=1, 0.667 [0.208, 0.939] n=3]
+    """
+    facts = read_facts(metric)
+    if facts is None or facts.row_numbers is None:
+        return None
+    numbers = facts.row_numbers({name: column for name, column in columns.items() if column is not None}, **options)
+    sampling = Sampling(resamples=resamples, seed=seed, confidence=confidence)
+    return [clip_to_range(each, facts) for each in estimate_means(numbers, np.asarray(sizes), sampling)]
+
+
+def clip_to_range(found: Any, facts: MetricFacts) -> Any:
+    """The same without what no value can be: a t interval may reach beyond 0 or 1.
+
+    Args:
+        found: An Estimate, or a dict of them.
+        facts: Facts of the metric.
+    """
     if isinstance(found, dict):
-        return {
-            key: _clip_to_range(each, facts.keys[key]) if key in facts.keys else each for key, each in found.items()
-        }
+        return {key: clip_to_range(each, facts.keys[key]) if key in facts.keys else each for key, each in found.items()}
     low = max(found.low, facts.minimum)
     high = found.high if facts.maximum is None else min(found.high, facts.maximum)
+    if low == found.low and high == found.high:
+        return found
     return Estimate.from_dict({**found.to_dict(), "low": low, "high": high})
 
 

@@ -13,6 +13,7 @@ or the largest, value that is possible.
 
 import math
 from collections.abc import Hashable, Sequence
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -65,10 +66,14 @@ def worst_group_interval(
     present = [(name, rows) for name, rows in zip(numbers, rows_of, strict=True) if len(rows)]
     level = 1 - (1 - confidence) / len(present)
     binary = bool(np.isin(values, (0, 1)).all())
-    each = [
-        _estimate_one_group(values[rows], None if shared is None else shared[rows], level, binary=binary)
-        for _, rows in present
-    ]
+    if binary and shared is None:  # two counts say all, and few of many groups have counts of their own
+        of_pair = cache(lambda ones, n: clopper_pearson(ones, n, confidence=level))
+        each = [of_pair(int(values[rows].sum()), len(rows)) for _, rows in present]
+    else:
+        each = [
+            _estimate_one_group(values[rows], None if shared is None else shared[rows], level, binary=binary)
+            for _, rows in present
+        ]
     pick, sign = (min, 1) if worst == "smallest" else (max, -1)
     at = min(range(len(each)), key=lambda i: (sign * each[i].value, -each[i].n))  # of equal ones the metric's group
     without = [
@@ -94,13 +99,7 @@ def _estimate_one_group(values: Array, cluster: Array | None, level: float, *, b
     n, sampling = len(values), Sampling(cluster=cluster, confidence=level)
     if sampling.clusters == 1 or n == 1 > binary:
         return Estimate(float(values.mean()), n=n, method="none", reason=sampling.warning)
-    if not binary:
-        return t_interval(values, sampling)
-    return (
-        clopper_pearson(int(values.sum()), n, confidence=level)
-        if cluster is None
-        else share_of_clusters(values, sampling)
-    )
+    return share_of_clusters(values, sampling) if binary else t_interval(values, sampling)
 
 
 def quantile_interval(

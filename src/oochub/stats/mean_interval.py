@@ -26,10 +26,11 @@ from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
 
 _FEW = 10  # fewer successes or failures than this: the bootstrap of a proportion is too narrow
-_MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a thousandth of the cost
+MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a thousandth of the cost
 _SOME = 1_000  # from here too, where the skewness moves the ends by less than another seed of the bootstrap does
 _PER_SKEWNESS = 30  # rows for each square of the skewness: 0.474 skewness / sqrt(n) standard errors are then below 0.09
-_ADDED = 2  # right rows, and as many wrong ones
+ADDED = 2  # right rows, and as many wrong ones
+WITH_ADDED = "t interval of {unit}, joined with that of two right and two wrong rows more"
 _BLOCK = 1 << 20  # row draws held at once
 
 
@@ -38,6 +39,33 @@ class Answers(NamedTuple):
 
     if_right: Array
     if_wrong: Array
+
+
+class RowNumbers(NamedTuple):
+    """What a metric that is the mean of one number per row is made of.
+
+    Attributes:
+        values: The numbers (n,).
+        are_shares: See `mean_estimate`; so are the others.
+        answers: What each number would be with a right and with a wrong answer.
+        within: The smallest and the largest mean that is possible.
+    """
+
+    values: Array
+    are_shares: bool = True
+    answers: Answers | None = None
+    within: tuple[float, float] = (-math.inf, math.inf)
+
+    def estimate(self, sampling: Sampling) -> Estimate:
+        """Their mean with its interval, see `mean_estimate`."""
+        return mean_estimate(
+            self.values, sampling, are_shares=self.are_shares, answers=self.answers, within=self.within
+        )
+
+    def take(self, rows: Array) -> "RowNumbers":
+        """Those of some rows, by their numbers."""
+        answers = None if self.answers is None else Answers(*(each[rows] for each in self.answers))
+        return self._replace(values=self.values[rows], answers=answers)
 
 
 def mean_estimate(
@@ -76,21 +104,33 @@ def mean_estimate(
     is_share = are_shares and bool(np.isin(values, (0, 1)).all())
     if is_share and sampling.cluster is not None:
         return share_of_clusters(values, sampling)
-    generator = np.random.default_rng(sampling.seed)
     if is_share:
-        ones = int(values.sum())
-        if min(ones, n - ones) < _FEW:
-            return wilson(ones, n, confidence=sampling.confidence)
-        return replicate_interval(
-            generator.binomial(n, ones / n, sampling.resamples) / n, float(values.mean()), n, sampling
-        )
-    if answers is not None and n < _MANY:
+        return share_of_rows(int(values.sum()), n, sampling)
+    generator = np.random.default_rng(sampling.seed)
+    if answers is not None and n < MANY:
         return _add_rows(values, answers, sampling, within)
     if sampling.cluster is not None or n < FEW_ROWS:
         return t_interval(values, sampling, within=within)
     if _is_normal(values):
         return _estimate_normal_interval(values, sampling)
     return replicate_interval(_resample_mean(values, generator, sampling.resamples), float(values.mean()), n, sampling)
+
+
+def share_of_rows(ones: int, n: int, sampling: Sampling) -> Estimate:
+    """The share of ones among independent rows: Wilson's where few are 0 or 1, else the bootstrap.
+
+    Args:
+        ones: How many are 1.
+        n: How many there are, 1 or more.
+        sampling: Number of resamples, seed and level.
+
+    >>> share_of_rows(3, 4, Sampling())
+    0.750 [0.301, 0.954] n=4
+    """
+    if min(ones, n - ones) < _FEW:
+        return wilson(ones, n, confidence=sampling.confidence)
+    generator = np.random.default_rng(sampling.seed)
+    return replicate_interval(generator.binomial(n, ones / n, sampling.resamples) / n, ones / n, n, sampling)
 
 
 def share_of_clusters(values: Array, sampling: Sampling) -> Estimate:
@@ -233,16 +273,16 @@ def _add_rows(values: Array, answers: Answers, sampling: Sampling, within: tuple
         size = max(_estimate_design_effect(each, cluster, largest) for each in (values, is_right))
     means = [float(answers.if_right.mean()), float(answers.if_wrong.mean())]
     added = _spread(
-        np.concatenate([sums, np.repeat(means, _ADDED) * size]),
+        np.concatenate([sums, np.repeat(means, ADDED) * size]),
         None,
-        np.concatenate([sizes, np.full(2 * _ADDED, size)]),
+        np.concatenate([sizes, np.full(2 * ADDED, size)]),
     )
     freedom = own.freedom if n > 1 else 1.0
     ends = [added._replace(freedom=freedom).interval(sampling)]
     if n > 1:
         ends.append(own.interval(sampling))
     low, high = np.clip((min(low for low, _ in ends), max(high for _, high in ends)), *within)
-    method = f"t interval of {sampling.unit}, joined with that of two right and two wrong rows more"
+    method = WITH_ADDED.format(unit=sampling.unit)
     return Estimate(own.mean, low=low, high=high, n=n, method=method, reason=sampling.warning)
 
 
@@ -255,8 +295,8 @@ def _estimate_design_effect(values: Array, cluster: Array, largest: float) -> fl
 def _is_normal(values: Array) -> bool:
     """Whether the mean of so many rows has the normal law, to within what another seed moves percentiles."""
     n = len(values)
-    if not _SOME <= n < _MANY:
-        return n >= _MANY
+    if not _SOME <= n < MANY:
+        return n >= MANY
     apart = values - values.mean()
     return bool(_PER_SKEWNESS * (apart**3).mean() ** 2 <= n * (apart**2).mean() ** 3)
 
