@@ -1,5 +1,6 @@
 """preprocessing="auto": the fused path where it gives what the processor does, the processor where it does not."""
 
+import io
 import math
 from functools import partial
 from itertools import count
@@ -160,3 +161,53 @@ def test_pictures_that_cannot_be_read_are_passed_over_and_streams_are_read():
     assert found.pictures == 3 and found.holds
     assert checked(still, rows(b"")).pictures == 0
     assert checked(still, rows(*good).to_iterable_dataset()).pictures == 3
+
+
+LARGE = ((400, 300), (300, 500), (60, 45), (150, 140))  # three that a decoder may shrink, for 32 pixels, and one
+
+
+def drafted(content: bytes) -> Image.Image:
+    """By Pillow alone: the decoder shrinks to a half, a quarter or an eighth, and no side falls below its target."""
+    picture = Image.open(io.BytesIO(content))
+    short = min(picture.size)
+    if short >= 4 * 36:
+        picture.draft("RGB", tuple(2 * 36 * side // short for side in picture.size))
+    return picture.convert("RGB")
+
+
+def test_a_draft_is_what_the_decoder_shrinks_and_its_error_is_measured():
+    """References: Pillow's own draft; the processor on whole images. A draft that is far off is used, and it is said.
+
+    Planted faults seen: nothing is shrunk; the check on images that are not; the processor in place of the draft.
+    """
+    files = [encoded(photograph(*shape, seed), "JPEG", quality=90) for seed, shape in enumerate(LARGE)]
+    network, data = model(), rows(*files)
+    ways = {
+        way: oochub.predict(network, data, image_processor=CROPPED, preprocessing=way, cache=False)
+        for way in ("draft", "processor", "fused")
+    }
+    said = ways["draft"].metadata.provenance
+    assert said["preprocessing"] == "draft" and "preprocessing_check" not in ways["fused"].metadata.provenance
+    small = [drafted(content) for content in files]
+    assert [each.size for each in small] != [Image.open(io.BytesIO(content)).size for content in files]
+    own = [Image.open(io.BytesIO(content)).convert("RGB") for content in files]
+    seen, whole = (torch.cat([own_pixels(each)["pixel_values"] for each in images]) for images in (small, own))
+    with torch.inference_mode():
+        wanted = network(pixel_values=seen).logits.numpy()
+    assert np.abs(ways["draft"].logits - wanted).max() < 0.02 * np.ptp(wanted)
+    levels = ((seen - whole).abs() * torch.tensor(CROPPED.image_std).view(1, 3, 1, 1) * 255).amax().item()
+    measured = float(said["preprocessing_check"].removeprefix("draft: pixels within ").partition(" gray")[0])
+    assert levels > 3 and measured == pytest.approx(levels, abs=1.5)
+    assert not np.allclose(ways["draft"].logits, ways["processor"].logits, atol=1e-3)
+    (note,) = [note for note in ways["draft"].metadata.notes if "smaller size" in note]
+    assert note.endswith(said["preprocessing_check"]) and "4 images and 2 of noise" in note
+    row = 2  # too small to shrink
+    assert np.array_equal(ways["draft"].logits[row], ways["fused"].logits[row])
+
+
+def test_a_draft_is_not_zoomed_into():
+    with pytest.raises(OochubError, match="looks into whole images, which a draft has not"):
+        predicted(CROPPED, "draft", zoom=1.2)
+    with pytest.raises(OochubError, match='preprocessing="processor"'):
+        padded = transformers.ViTImageProcessorPil(size={"height": 32, "width": 32}, do_pad=True, pad_size=None)
+        predicted(padded, "draft")

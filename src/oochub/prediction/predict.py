@@ -59,7 +59,7 @@ def predict(
     class_names: object = None,
     transform: object = None,
     model_id: str | None = None,
-    preprocessing: Literal["auto", "fused", "processor"] = "auto",
+    preprocessing: Literal["auto", "fused", "processor", "draft"] = "auto",
     images: bool = True,
     odin: float | None = None,
     odin_temperature: float = ODIN_TEMPERATURE,
@@ -113,8 +113,9 @@ def predict(
         preprocessing: auto: fused (fast) if it agrees with the model's own processor, otherwise processor. "fused"
             decodes and resizes in one pass, within one gray level of the processor; "processor" is the model's own.
             "auto" uses "fused" if pixels are within one gray level and logits within 2% of their range on a few images
-            and noise, otherwise "processor"; the provenance says which was used, and what was measured. For images
-            only.
+            and noise, otherwise "processor"; the provenance says which was used, and what was measured. "draft" lets
+            the decoder shrink large JPEGs first, which is faster and less exact; the report says by how much. For
+            images only.
         images: Keep small images of the worst mistakes. JPEGs of a few of each group, for the report.
         odin: Also store the logits of images perturbed by ODIN with this epsilon, usually 0.0014. Stored as
             `odin_logits`. The step is in scaled pixels, epsilon / std if the processor normalizes; see

@@ -123,6 +123,9 @@ def run_model(
         check = _describe_dtype_difference(asked.dtype, network, mode.network, few, mode.kind)
         computed |= {"dtype": asked.dtype, "dtype_check": check}
         notes = (*notes, f"the network computed in {asked.dtype}: on the first rows {check} from float32")
+    if inputs.provenance().get("preprocessing") == "draft":
+        check = inputs.provenance()["preprocessing_check"]
+        notes = (*notes, f"large JPEGs were decoded at a smaller size; beside the model's own processor, {check}")
     perturbation = None
     if asked.odin is not None:
         perturbation = Perturbation(asked.odin, temperature=asked.odin_temperature, std=inputs.std)

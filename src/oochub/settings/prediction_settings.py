@@ -112,13 +112,14 @@ class PredictionSettings(Settings):
         hint="The usual value is 1.2, which keeps 1 / 1.2 of each side.",
         commands=("predict",),
     )
-    preprocessing: Literal["auto", "fused", "processor"] = option(
+    preprocessing: Literal["auto", "fused", "processor", "draft"] = option(
         "auto",
         help="auto: fused (fast) if it agrees with the model's own processor, otherwise processor.",
         more='"fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is the '
         'model\'s own. "auto" uses "fused" if pixels are within one gray level and logits within 2% of their '
         'range on a few images and noise, otherwise "processor"; the provenance says which was used, and what '
-        "was measured. For images only.",
+        'was measured. "draft" lets the decoder shrink large JPEGs first, which is faster and less exact; the report '
+        "says by how much. For images only.",
         panel="Speed",
     )
     batch_size: int | None = option(
@@ -231,6 +232,11 @@ class PredictionSettings(Settings):
             )
             raise OochubError(
                 f"{options} stores logits only: the network is compiled in one piece. Leave out {others}, or it."
+            )
+        if self.preprocessing == "draft" and self.zoom is not None:
+            raise OochubError(
+                f"{choose_wording('zoom=', '--zoom')} looks into whole images, which a draft has not. Leave out "
+                f"{choose_wording('preprocessing=', '--preprocessing')}draft, or it."
             )
         if self.runtime != "torch":
             self._check_runtime()

@@ -106,7 +106,7 @@ class Clusters(ContextWay):
 
         inputs, encoder, device = self._ready
         # a processor that keeps the shape of images pads those of a batch to the largest
-        batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
+        batch_size = self.batch_size if inputs.provenance()["preprocessing"] != "processor" else 1
         features = []
         shown = [_keep_rim(picture) for picture in pictures] if self._region == "rim" else pictures
         with torch.inference_mode():

@@ -114,7 +114,7 @@ class Segments(ContextWay):
 
         inputs, network, device = self._ready
         # a processor that keeps the shape of images pads those of a batch to the largest
-        batch_size = self.batch_size if inputs.provenance()["preprocessing"] == "fused" else 1
+        batch_size = self.batch_size if inputs.provenance()["preprocessing"] != "processor" else 1
         found: list[NDArray[np.int64]] = []
         with torch.inference_mode():
             for batch in inputs.batches(make_image_rows(pictures), batch_size=batch_size, device=device):

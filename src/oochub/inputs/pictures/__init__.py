@@ -82,7 +82,8 @@ class Pictures(Input):
         processor: The image processor of the model, or its processor of images and texts.
         preprocessing: "fused" decodes and resizes in one pass, within one gray level of the processor; "processor" is
             the processor itself, which is for prediction alone; "auto" is the fused path where there is one, until
-            `settle` has compared it.
+            `settle` has compared it; "draft" is the fused path on large JPEGs that their decoder shrinks first, see
+            `Preprocessing.draft`, and `settle` measures how far that goes.
 
     Raises:
         OochubError: "fused" with a processor that does more than resize, center crop, scale and normalize.
@@ -108,13 +109,14 @@ class Pictures(Input):
             check_image_processor(processor)
         self.processor = processor
         self._fused: Preprocessing | None = None
-        self._is_settled = preprocessing != "auto"
+        self._way = preprocessing
+        self._is_settled = preprocessing in ("fused", "processor")
         self._check: FusedCheck | None = None
         if preprocessing != "processor":
             try:
-                self._fused = Preprocessing.from_processor(processor)
+                self._fused = Preprocessing.from_processor(processor, draft=preprocessing == "draft")
             except OochubError:
-                if self._is_settled:
+                if preprocessing != "auto":
                     raise
         self._normalize = None if self._fused is None else Normalizer(self._fused)
 
@@ -216,9 +218,10 @@ class Pictures(Input):
             return False
         check = check_fused(self._fused, self._process, network, part, batch_size=batch_size, device=device)
         self._is_settled, self._check = True, check
-        if not check.holds:
-            self._fused = None
-        return not check.holds
+        if self._way == "draft" or check.holds:
+            return False
+        self._fused = None
+        return True
 
     def probe(self) -> dict[str, "torch.Tensor"]:
         """See `Input.probe`."""
@@ -247,7 +250,7 @@ class Pictures(Input):
 
     def provenance(self) -> dict[str, Any]:
         """See `Input.provenance`."""
-        way = {"preprocessing": "processor" if self._fused is None else "fused"}
+        way = {"preprocessing": "processor" if self._fused is None else "draft" if self._fused.draft else "fused"}
         check = {} if self._check is None else {"preprocessing_check": str(self._check)}
         return {**way, **check, **super().provenance(), "processor_backend": describe_backend(self.processor)}
 

@@ -322,6 +322,7 @@ class FusedCheck:
             differ.
         logits: Difference of a logit, as a share of the range of all.
         pictures: Number of images of the data set, beside two of noise.
+        way: What is compared with the processor, "fused" or "draft".
 
     >>> str(FusedCheck(levels=0.6, logits=0.004, pictures=8))
     'fused: pixels within 0.60 gray levels, logits within 0.40% of their range on 8 images and 2 of noise'
@@ -330,6 +331,7 @@ class FusedCheck:
     levels: float
     logits: float
     pictures: int
+    way: str = "fused"
 
     @property
     def holds(self) -> bool:
@@ -339,9 +341,10 @@ class FusedCheck:
     def __str__(self) -> str:
         on = f"on {self.pictures} image{'' if self.pictures == 1 else 's'} and {len(_NOISE)} of noise"
         if math.isinf(self.levels):
-            return f"fused: inputs of another shape {on}"
+            return f"{self.way}: inputs of another shape {on}"
         return (
-            f"fused: pixels within {self.levels:.2f} gray levels, logits within {self.logits:.2%} of their range {on}"
+            f"{self.way}: pixels within {self.levels:.2f} gray levels, logits within {self.logits:.2%} of their range "
+            f"{on}"
         )
 
 
@@ -366,16 +369,16 @@ def check_fused(
     """
     import torch
 
-    pictures = list(islice(_read_first_pictures(part), _PICTURES))
-    noise = np.random.default_rng(0)
-    every = pictures + [
-        Image.fromarray(noise.integers(0, 256, (height, width, 3), np.uint8)) for width, height in _NOISE
-    ]
-    own = [processed(picture) for picture in every]
-    pixels = torch.from_numpy(np.stack([fused.fitted(picture) for picture in every])).to(device)
+    way = "draft" if fused.draft else "fused"
+    files = list(islice(_read_first_pictures(part), _PICTURES))
+    rng = np.random.default_rng(0)
+    noise = [Image.fromarray(rng.integers(0, 256, (height, width, 3), np.uint8)) for width, height in _NOISE]
+    own = [processed(picture) for picture in [*(picture for _, picture in files), *noise]]
+    seen = [*(fused.pixels(content, "") for content, _ in files), *map(fused.fitted, noise)]
+    pixels = torch.from_numpy(np.stack(seen)).to(device)
     ours = normalize(pixels, fused)
     if any(set(each) != {"pixel_values"} or each["pixel_values"].shape != ours[:1].shape for each in own):
-        return FusedCheck(levels=math.inf, logits=math.inf, pictures=len(pictures))
+        return FusedCheck(levels=math.inf, logits=math.inf, pictures=len(files), way=way)
     theirs = torch.cat([each["pixel_values"] for each in own]).to(device)
     gray = torch.tensor(fused.std, device=device).view(1, 3, 1, 1) / fused.scale
     with torch.inference_mode():
@@ -386,12 +389,13 @@ def check_fused(
     return FusedCheck(
         levels=((ours - theirs).abs() * gray).max().item(),
         logits=logit_difference(*logits),
-        pictures=len(pictures),
+        pictures=len(files),
+        way=way,
     )
 
 
-def _read_first_pictures(part: Any) -> Iterator[Image.Image]:
-    """Those of the first rows that can be read; one of each shape comes before a second of the same."""
+def _read_first_pictures(part: Any) -> Iterator[tuple[bytes, Image.Image]]:
+    """Files and images of the first rows that can be read; one of each shape comes before a second of the same."""
     shapes: dict[tuple[int, int], int] = {}
     found: list[tuple[int, bytes]] = []
     for row in islice(keep_encoded(part.select_columns(["image"])), _LOOKED_AT):
@@ -404,6 +408,6 @@ def _read_first_pictures(part: Any) -> Iterator[Image.Image]:
         found.append((shapes[shape], content))
     for _, content in sorted(found, key=lambda each: each[0]):
         try:
-            yield decode(content, "")
+            yield content, decode(content, "")
         except OochubError:
             continue
