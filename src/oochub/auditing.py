@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,9 +18,11 @@ from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.recall import Recall
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.remote.check_source import check_source
+from oochub.report.kept_report import read_kept_report
 from oochub.report.report import Report
 from oochub.settings.context_settings import ContextSettings, MeasurementSettings
 from oochub.settings.data_settings import DataSettings
@@ -135,6 +136,7 @@ def audit_source(
     probe: ProbeSettings,
     intervals: IntervalSettings,
     out: str | Path | None = None,
+    recall: Recall | None = None,
 ) -> Report:
     """What `oochub.audit` gives, with the options as records.
 
@@ -148,6 +150,7 @@ def audit_source(
         probe: What is asked about altered images.
         intervals: How intervals are found.
         out: The folder.
+        recall: The question of a command, which notes the key of the predictions.
 
     Raises:
         OochubError: See `audit`.
@@ -185,8 +188,8 @@ def audit_source(
 
     file = None if folder is None else folder / "predictions.parquet"
     with nullcontext() if folder is None else lock_target(folder):
-        predictions = predict_splits(model, loaded, how, asked, out=file)
-        kept = None if folder is None else _read_kept_report(folder / "report.json", predictions, intervals)
+        predictions = predict_splits(model, loaded, how, asked, out=file, recall=recall)
+        kept = None if folder is None else read_kept_report(folder / "report.json", predictions, intervals)
         report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept
         report = probed(report, predictions)
         if folder is not None:
@@ -217,20 +220,3 @@ def _evaluate(predictions: Predictions, source: Predictions | Path, intervals: I
     """The report; for own data with contexts, also the gap at equal shares of the classes, by which it is judged."""
     own = predictions.metadata.facts.usual_contexts is not None and predictions.output.one_answer
     return evaluate(source, match="label" if own else None, **intervals.record())
-
-
-def _read_kept_report(file: Path, predictions: Predictions, intervals: IntervalSettings) -> Report | None:
-    """The report in the folder, where it is of these predictions and settings; else None."""
-    if not file.is_file():
-        return None
-    try:
-        report = Report.load(file)
-    except OochubError:  # damaged, or of another version: it is made again
-        return None
-    origin = report.provenance
-    key = predictions.metadata.provenance.get("key")  # of model, data and settings; a model object has none
-    made_of = (origin.prediction.get("key"), origin.predictions.sha256, origin.resamples, origin.seed, origin.oochub)
-    if report.contexts is not None and report.contexts.correction != intervals.correction:
-        return None
-    same = made_of == (key, predictions.digest, intervals.resamples, intervals.seed, version("oochub"))
-    return report if same and key is not None else None

@@ -101,7 +101,7 @@ _WHAT = {
     "builds": "benchmarks as `datasets` built them",
 }
 _PATTERNS = {
-    "predictions": ("*.parquet", "*.head.safetensors"),
+    "predictions": ("*.parquet", "*.head.safetensors", "asked/*.json"),
     "features": ("*.safetensors",),
     "pixels": ("*-*.npy",),
     "embeddings": ("*/*.npy",),

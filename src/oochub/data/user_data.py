@@ -329,7 +329,10 @@ def _join_split(
     """The split with the columns that were made in place of those that they were made of."""
     taken = {name: f"own_{name}" for name in made if name in part.column_names and name not in used}
     taken.pop("example_id", None)
-    rest = part.remove_columns([name for name in (*used, *_PLACES, "example_id") if name in part.column_names])
+    gone = {*used, *_PLACES, "example_id"}
+    rest = part.remove_columns(
+        [name for name in part.column_names if name in gone]
+    )  # their order is in its fingerprint
     rest = rest.rename_columns(taken)
     values = {name: each.values[split] for name, each in made.items()}
     own = make_columns(values, {name: each.feature for name, each in made.items()})

@@ -78,13 +78,28 @@ def _digest_picture_files(part: datasets.Dataset, column: str) -> str:
     """A digest of the state of the files that the images of a split lie in; "" where the rows hold their bytes."""
     if not isinstance(part.features.get(column), datasets.Image):
         return ""
-    stored = part.cast_column(column, datasets.Image(decode=False)).select_columns([column]).flatten()
-    paths: pa.Table = stored.select_columns([f"{column}.path"]).with_format("arrow")[:]
     digest = hashlib.sha256()
-    for path in paths.column(0).to_pylist():
+    for path in list_image_paths(part, column):
         state = _state(path) if path else ""
         digest.update(f"{path} {state}\n".encode())
     return digest.hexdigest()
+
+
+def list_image_paths(part: datasets.Dataset, column: str) -> list[str | None]:
+    """The path that each image of a split is stored with, also those of images whose bytes the rows hold.
+
+    Args:
+        part: The split.
+        column: The column of images; a column of something else has none.
+
+    >>> list_image_paths(datasets.Dataset.from_dict({"n": [1]}), "n")
+    []
+    """
+    if not isinstance(part.features.get(column), datasets.Image):
+        return []
+    stored = part.cast_column(column, datasets.Image(decode=False)).select_columns([column]).flatten()
+    paths: pa.Table = stored.select_columns([f"{column}.path"]).with_format("arrow")[:]
+    return list(paths.column(0).to_pylist())
 
 
 def _state(path: str) -> str:

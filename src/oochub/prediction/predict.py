@@ -12,7 +12,7 @@ import torch
 from oochub.errors import OochubError, choose_wording
 from oochub.input import check_changes, find_input_kinds
 from oochub.models.acceleration import check_compiler, choose_device, fold_batch_norm, warn_of_slow_dtype
-from oochub.models.cache_key import cache_key
+from oochub.models.cache_key import cache_key, list_image_paths
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
 from oochub.models.feature_reader import describe_features
 from oochub.models.mode import Mode, PredictedData, choose_mode
@@ -32,6 +32,7 @@ from oochub.prediction.prediction_data import (
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import SUMMARY
 from oochub.prediction.ray_engine import RayEngine
+from oochub.prediction.recall import Recall
 from oochub.prediction.run_model import run_model
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import drop_build_column, unpack_samples
@@ -180,7 +181,13 @@ def prediction_records(keywords: Mapping[str, Any]) -> tuple[ModelSettings, Pred
 
 
 def predict_splits(
-    model: Any, dataset: Any, how: ModelSettings, asked: PredictionSettings, *, out: str | Path | None = None
+    model: Any,
+    dataset: Any,
+    how: ModelSettings,
+    asked: PredictionSettings,
+    *,
+    out: str | Path | None = None,
+    recall: Recall | None = None,
 ) -> Predictions:
     """What `oochub.predict` gives, with the options as records.
 
@@ -190,6 +197,7 @@ def predict_splits(
         how: How the model answers.
         asked: The other options.
         out: The file to write.
+        recall: The question of a command, which notes the key of the predictions.
 
     Raises:
         OochubError: See `predict`.
@@ -248,6 +256,9 @@ def predict_splits(
     if how.model_file is not None:
         record["model_file"] = split_model_file(how.model_file)[0]  # a digest of all that stands in it
     key = cache_key(source, inputs, {**every, **parts}, mode=chosen, settings=record)
+    if recall is not None and key is not None:
+        read = (*every.values(), *parts.values())
+        recall.note(key, filter(None, (path for part in read for path in list_image_paths(part, inputs.column))))
     target = None if out is None or str(out) in STREAMS else Path(out).expanduser()
     kept = PredictionCache(key if asked.cache else None)
     ranks.join(asked.device.type)

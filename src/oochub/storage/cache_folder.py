@@ -6,6 +6,7 @@ the program.
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,10 +29,13 @@ def cache_folder(kind: str) -> Path:
 
 
 def datasets_folder() -> Path:
-    """The folder in which `datasets` keeps its own builds."""
-    from datasets import config
-
-    return Path(config.HF_DATASETS_CACHE)
+    """The folder in which `datasets` keeps its own builds, by the variables that it reads when it is imported."""
+    config = sys.modules.get("datasets.config")
+    if config is not None:
+        return Path(config.HF_DATASETS_CACHE)
+    shared = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
+    home = Path(os.environ.get("HF_HOME", shared)).expanduser()
+    return Path(os.environ.get("HF_DATASETS_CACHE", home / "datasets"))
 
 
 _PLACE = "TORCHINDUCTOR_CACHE_DIR"
