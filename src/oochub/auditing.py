@@ -15,10 +15,10 @@ from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.evaluate import evaluate
 from oochub.models.callable_model import leave_as_it_was, wrap_callable
+from oochub.prediction.command_question import CommandQuestion
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
-from oochub.prediction.recall import Recall
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.remote.check_source import check_source
@@ -136,7 +136,7 @@ def audit_source(
     probe: ProbeSettings,
     intervals: IntervalSettings,
     out: str | Path | None = None,
-    recall: Recall | None = None,
+    recall: CommandQuestion | None = None,
 ) -> Report:
     """What `oochub.audit` gives, with the options as records.
 

@@ -47,14 +47,14 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Says whether a model relies on context: predicts, evaluates, writes the page; keeps finished steps."""
-    from oochub.prediction.recall import Recall
+    from oochub.prediction.command_question import CommandQuestion
     from oochub.records.schema import to_json
     from oochub.report.forms import terminal
     from oochub.report.verdict import verdict
 
     predictions = out / _FILES["predictions"]
     before = _read_times(predictions, out / _FILES["report"])
-    recall = Recall("audit", model, source, how, asked, data, contexts, probe, intervals)
+    recall = CommandQuestion("audit", model, source, how, asked, data, contexts, probe, intervals)
     recalled = recall.find() if probe.probe is None and contexts.contexts is None else None
     report = None if recalled is None else _open_report(recalled.key, out, intervals)
     if recalled is not None and report is not None:

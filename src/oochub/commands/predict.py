@@ -22,8 +22,8 @@ from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import STREAMS
 
 if TYPE_CHECKING:
+    from oochub.prediction.command_question import CommandQuestion
     from oochub.prediction.predictions import Predictions
-    from oochub.prediction.recall import Recall
 
 PANEL = "Predict and score"
 
@@ -41,11 +41,11 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predicts every example of the splits; the file opens in pandas."""
+    from oochub.prediction.command_question import CommandQuestion
     from oochub.prediction.prediction_cache import PredictionCache
-    from oochub.prediction.recall import Recall
     from oochub.process.ranks import Ranks
 
-    recall = Recall("predict", model, source, how, asked, data)
+    recall = CommandQuestion("predict", model, source, how, asked, data)
     recalled = None if _has_no_place(out, asked) else recall.find()
     predictions = None if recalled is None else PredictionCache(recalled.key).found(out)
     if recalled is not None and predictions is not None:
@@ -72,7 +72,7 @@ def _predict(
     data: DataSettings,
     how: ModelSettings,
     asked: PredictionSettings,
-    recall: "Recall",
+    recall: "CommandQuestion",
 ) -> "Predictions":
     check_models(model, how=how, device=asked.device)
     from oochub.data.load import load_columns

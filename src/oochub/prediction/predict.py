@@ -20,6 +20,7 @@ from oochub.models.model_file import split_model_file
 from oochub.models.model_source import ModelSource
 from oochub.models.runtime import check_runtime
 from oochub.prediction.calibration_rows import choose_calibration_rows
+from oochub.prediction.command_question import CommandQuestion
 from oochub.prediction.prediction_cache import PredictionCache
 from oochub.prediction.prediction_data import (
     Splits,
@@ -32,7 +33,6 @@ from oochub.prediction.prediction_data import (
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import SUMMARY
 from oochub.prediction.ray_engine import RayEngine
-from oochub.prediction.recall import Recall
 from oochub.prediction.run_model import run_model
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import drop_build_column, unpack_samples
@@ -187,7 +187,7 @@ def predict_splits(
     asked: PredictionSettings,
     *,
     out: str | Path | None = None,
-    recall: Recall | None = None,
+    recall: CommandQuestion | None = None,
 ) -> Predictions:
     """What `oochub.predict` gives, with the options as records.
 

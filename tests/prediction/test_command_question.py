@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from oochub.errors import OochubWarning
-from oochub.prediction import recall as recalling
-from oochub.prediction.recall import Recall
+from oochub.prediction import command_question as recalling
+from oochub.prediction.command_question import CommandQuestion
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -40,15 +40,17 @@ def world(tmp_path, monkeypatch):
     return model, data
 
 
-def _ask(world, **changes) -> Recall:
+def _ask(world, **changes) -> CommandQuestion:
     model, data = world
     how = ModelSettings(**{name: changes.pop(name) for name in ("mode", "processor") if name in changes})
     columns = DataSettings(**{name: changes.pop(name) for name in ("label", "options") if name in changes})
     source = changes.pop("source", str(data))
-    return Recall(changes.pop("command", "predict"), str(model), source, how, PredictionSettings(**changes), columns)
+    return CommandQuestion(
+        changes.pop("command", "predict"), str(model), source, how, PredictionSettings(**changes), columns
+    )
 
 
-def _answer(question: Recall, *images: Path, key: str | None = "the key") -> None:
+def _answer(question: CommandQuestion, *images: Path, key: str | None = "the key") -> None:
     with warnings.catch_warnings(record=True), question.answer():
         warnings.simplefilter("always")
         warnings.warn("said before", OochubWarning, stacklevel=1)

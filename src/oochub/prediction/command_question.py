@@ -42,7 +42,7 @@ _MOST_OUTSIDE = 100_000  # files outside the folder of the data
 
 
 @dataclass(frozen=True)
-class Recalled:
+class EarlierAnswer:
     """What is known of a question that was asked before.
 
     Attributes:
@@ -63,7 +63,7 @@ class Recalled:
             warnings.warn(text, OochubWarning, stacklevel=2)
 
 
-class Recall:
+class CommandQuestion:
     """A question of the command line, and what is learned while it is answered.
 
     Args:
@@ -95,7 +95,7 @@ class Recall:
         self._warned: tuple[str, ...] = ()
         self._outside: dict[str, str] = {}
 
-    def find(self) -> Recalled | None:
+    def find(self) -> EarlierAnswer | None:
         """What is known, if the same was asked before and nothing that the answer depends on has changed since."""
         try:
             if self._digest is None:
@@ -103,12 +103,12 @@ class Recall:
             known = parse_json(read_bytes(self._file), name=str(self._file))
             if any(_state(path) != state for path, state in known["outside"].items()):
                 return None
-            return Recalled(str(known["key"]), tuple(map(str, known["warned"])))
+            return EarlierAnswer(str(known["key"]), tuple(map(str, known["warned"])))
         except (OochubError, OSError, KeyError, TypeError, AttributeError):  # not there, or damaged
             return None
 
     @contextmanager
-    def answer(self) -> Iterator["Recall"]:
+    def answer(self) -> Iterator["CommandQuestion"]:
         """While it is open the question is answered; at its end what was noted is kept."""
         shown = warnings.showwarning
 
