@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,10 @@ import oochub
 import oochub.evaluation.evaluate as evaluation
 from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import MOST_GROUPS, MOST_SPLITS
+from oochub.leaderboard.board import _make_data_key
 from oochub.records.check_records import Rule
 from oochub.records.schema import to_json
+from oochub.report.group_findings import group_drops, write_headings
 from oochub.report.page import render_page
 from oochub.report.rule_numbers import find_numbers
 from oochub.report.sections.group_errors import _build_table
@@ -67,6 +70,21 @@ def test_of_thousands_of_groups_the_worst_and_the_best_are_kept(of_many, tmp_pat
     assert report.worst_group["accuracy"].estimate == pytest.approx(ordered[0])
     again = oochub.Report.load(report.save(tmp_path / "report.json"))
     assert again.groups.left_out == 3_000 and len(again.group_rows) == 2_000
+
+
+def test_nothing_is_said_of_groups_that_are_not_listed(of_many):
+    """No drops, which need every group of a class, and no heading of all groups; two models stand on one board.
+
+    Planted faults seen: drops of the listed groups; a key of the listed groups.
+    """
+    report, _ = of_many
+    sides = [replace(row, label="all", role="in" if k % 2 else "out") for k, row in enumerate(report.group_rows)]
+    two_sided = replace(report, groups=replace(report.groups, rows=tuple(sides)))
+    assert group_drops(two_sided) == [] and write_headings(two_sided).groups == "Groups"
+    assert group_drops(replace(two_sided, groups=replace(two_sided.groups, left_out=0)))
+    other = replace(report, groups=replace(report.groups, rows=report.group_rows[::-1][:-1], left_out=3_001))
+    first, second = (_make_data_key(SimpleNamespace(report=each, rows="rows")) for each in (report, other))
+    assert first == second
 
 
 def test_what_a_report_leaves_out_is_said_and_no_rule_passes_over_it(of_many):

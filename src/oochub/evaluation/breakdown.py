@@ -85,8 +85,10 @@ def _choose_groups(count: int, estimates: Sequence[Estimate], metric: str) -> li
         return list(range(count))
     facts = read_facts(catalog.get("metric", metric))
     sign = -1.0 if facts is not None and facts.direction == "lower" else 1.0
-    ranked = np.argsort(sign * np.array(estimates, np.float64), kind="stable")
-    return sorted([*ranked[:_WORST].tolist(), *ranked[-_WORST:].tolist()])
+    values, n = sign * np.array(estimates, np.float64), np.array([each.n for each in estimates])
+    chosen = [np.lexsort((-n, order))[:_WORST] for order in (values, -values)]  # of equal ones the largest
+    kept: list[int] = np.union1d(*chosen).tolist()
+    return kept
 
 
 def _select_rows_by_label(evaluated: EvaluationRows, inside: NDArray[np.bool_]) -> dict[str, NDArray[np.int64]]:

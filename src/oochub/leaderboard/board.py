@@ -217,7 +217,10 @@ def _read_version(row: BoardRow) -> str:
 def _make_data_key(row: BoardRow) -> tuple[Any, ...]:
     """What tells one set of rows, sides and groups from another; splits beside the comparison do not count."""
     parts = [(part.role, part.n, part.examples or "") for part in row.report.slices if part.role != "split"]
-    groups = [(each.group, each.role or "", each.n) for each in row.report.group_rows]
+    listed, left_out = row.report.group_rows, row.report.groups_left_out
+    groups = [(each.group, each.role or "", each.n) for each in listed]
+    if left_out:  # which groups are listed depends on the model
+        groups = [("", "", len(listed) + left_out)]
     return (_read_version(row), row.rows, *sorted(parts), *sorted(groups))
 
 

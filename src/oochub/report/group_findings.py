@@ -107,9 +107,9 @@ def group_drops(report: "Report") -> list[Drop]:
         report: Any report. One with an object has a single task, and no drops.
 
     Returns:
-        The drops; empty where no class stands on both sides.
+        The drops; empty where no class stands on both sides, and of a report that leaves groups out.
     """
-    if report.benchmark.object is not None:
+    if report.benchmark.object is not None or report.groups_left_out:
         return []
     rows = [
         row for row in report.group_rows if row.accuracy is not None and not format_numbers.is_undefined(row.accuracy)
@@ -186,6 +186,8 @@ def _describe_difference(terms: Sequence[tuple[int, Estimate]]) -> tuple[float, 
 
 
 def _write_groups_heading(report: "Report", errors: Sequence[tuple[GroupRow, Estimate]]) -> str:
+    if report.groups_left_out:
+        return "Groups"
     unseen = [error for row, error in errors if row.trained is False]
     seen = [error for row, error in errors if row.trained is True]
     if unseen and seen and min(e.low for e in unseen) > max(e.high for e in seen):

@@ -178,6 +178,11 @@ class Report:
         """A row for each group and side; none without groups."""
         return () if self.groups is None else self.groups.rows
 
+    @property
+    def groups_left_out(self) -> int:
+        """Number of groups that it was made of and does not list; 0 unless they are thousands."""
+        return 0 if self.groups is None else self.groups.left_out
+
     def headline(self, role: Role) -> Estimate | None:
         """The primary metric on the slice of that role; None where it was not asked for or has no rows."""
         part = self.slice_of(role)

@@ -100,7 +100,7 @@ def _find_in_groups(report: Report, rule: Rule, pattern: str, name: str) -> Iter
     _refuse_whole(rule, "group")
     groups = {row.group for row in report.group_rows}
     chosen = set(_match(pattern, groups))
-    left_out = 0 if report.groups is None else report.groups.left_out
+    left_out = report.groups_left_out
     if left_out and chosen != {pattern}:
         raise OochubError(
             f"{name} has the worst and the best {len(groups):,} groups of {len(groups) + left_out:,}, so a rule of "

@@ -73,7 +73,7 @@ def _build_table(report: "Report") -> Table:
         for row in groups
     ]
     heads = ("Group", "Side", head, "95% interval", "n")
-    left_out = 0 if report.groups is None else report.groups.left_out
+    left_out = report.groups_left_out
     said = f"The worst and the best groups; {format_numbers.count(left_out)} between them are left out of the report."
     more = (said,) if left_out else ()
     return Table(heads=heads, rows=tuple(rows), left=frozenset({0, 1}), footnotes=(*below.lines, *more))
@@ -120,7 +120,7 @@ def _make_page_content(report: "Report") -> dict[str, Any] | None:
         "matrix": _build_matrix(report),
         "rows": [(row, svg.bar(row.side, row.estimate, scale)) for row in rows][:_LISTED],
         "left_out": max(len(rows) - _LISTED, 0),
-        "not_in_report": 0 if report.groups is None else report.groups.left_out,
+        "not_in_report": report.groups_left_out,
         "head": _group_head(report, metric),
         "unit": unit,
         "axis": svg.tick_labels(scale, lambda tick: f"{format_numbers.SCALES.get(unit, 1) * tick:.4g}"),
