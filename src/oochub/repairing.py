@@ -25,8 +25,9 @@ from oochub.data.load import load_columns
 from oochub.data.user_data import check_context
 from oochub.errors import OochubError, choose_wording
 from oochub.head_repair.choose_head import ChosenHead, choose_head, choose_network
+from oochub.head_repair.collect_rows import check_collecting, collect_rows, rank_unlabeled
 from oochub.head_repair.fine_tune import FineTuning
-from oochub.head_repair.found_sides import add_found_sides
+from oochub.head_repair.found_sides import find_sides
 from oochub.head_repair.fresh_answers import refit_plainly
 from oochub.head_repair.judge_repair import (
     NO_GAP,
@@ -37,16 +38,16 @@ from oochub.head_repair.judge_repair import (
     measure_gap_on_unseen,
 )
 from oochub.head_repair.prove_repair import Proof, compare_proof, prove_repair
-from oochub.head_repair.repair_rows import RepairRows, check_challenge, check_kind, read_cluster, read_looked_at
+from oochub.head_repair.repair_rows import RepairRows, check_challenge, check_kind
 from oochub.head_repair.repaired_folder import RepairedFolder
 from oochub.head_repair.row_parts import (
     RowParts,
     check_sides,
     count_parts,
     divide_rows,
-    find_proving_rows,
     find_trained_splits,
 )
+from oochub.head_repair.unlabeled_images import UnlabeledImages, predict_unlabeled
 from oochub.models.callable_model import CallableModel, leave_as_it_was, wrap_callable
 from oochub.models.mode import choose_mode
 from oochub.models.model_source import ModelSource
@@ -85,6 +86,9 @@ def repair(
     at_most_lost: float = 5.0,
     deep: bool = False,
     draws: int = 3,
+    collect: bool = False,
+    more_rows: int = 100,
+    unlabeled: str | None = None,
     seed: int = 0,
     **prediction: Any,
 ) -> Repair:
@@ -120,6 +124,11 @@ def repair(
             GroupDRO, at two learning rates each, from the chosen last layer on. What is best on the rows that choose is
             proven. Each division of the rows trains four networks.
         draws: Ways to divide the rows: the first one decides, the others show how much the result depends on it.
+        collect: Also predict which rows to collect: what more rows of each class in each context should gain. By
+            learning curves on the rows that fit and choose, see `oochub.report.collection.Collection`.
+        more_rows: Most rows of a class in a context for which the gain is predicted; never more than there are.
+        unlabeled: Folder of unlabeled images, ranked in collect.csv by how well they fill what should be collected. Or
+            files that hold images; the model sees each once.
         seed: Random seed for dividing the rows and for fitting.
         **prediction: Other arguments of `oochub.predict`: mode, batch_size, device, dtype, limit, ...
 
@@ -179,6 +188,7 @@ def repair_source(
         OochubError: See `repair`.
     """
     _check_asked(asked)
+    check_collecting(settings, has_out=out is not None)
     model = wrap_callable(model, how, asked)
     folder = None if out is None else RepairedFolder.at(out, given=model)
     if isinstance(model, str | Path):
@@ -205,22 +215,31 @@ def repair_source(
     if way is not None:
         measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=settings.seed)
         splits = find_contexts(splits, way, choose_on=found.choose_on, asked=measurement)
+    images = None if settings.unlabeled is None else UnlabeledImages.open(settings.unlabeled)
     command = _write_command(model, source, (data, how, asked, found, settings), out)
     asked = replace(asked, features=True, splits=tuple(asked.splits or splits))
     with nullcontext() if folder is None else lock_target(folder.prepare()):
         predictions = predict_splits(model, splits, how, asked, out=None if folder is None else folder.features)
         key = _make_key(predictions, found, settings)
-        kept = None if folder is None else folder.read(key)
-        if kept is not None and folder is not None:
-            folder.write_page(kept)
-            return kept
-        with _open_runs(folder, key) if settings.deep else nullcontext() as runs:
-            is_probe = predictions.metadata.model.mode == "linear_probe"
-            tuning = FineTuning.of(opened, how, asked, splits, Path(runs), is_probe=is_probe) if runs else None
-            made, proof, chosen = repair_predictions(predictions, settings, tuning)
-            made = replace(made, command=command, key=key)
-            if folder is not None:
-                made = folder.write(made, proof, chosen, source=opened, how=how, asked=asked, data=splits)
+        answers = None
+        if images is not None and folder is not None:
+            answers = predict_unlabeled(model, images, how, asked, labeled=splits, out=folder.images)
+        made = None if folder is None else folder.read(key)
+        if made is not None and folder is not None:
+            folder.write_page(made)
+        else:
+            with _open_runs(folder, key) if settings.deep else nullcontext() as runs:
+                is_probe = predictions.metadata.model.mode == "linear_probe"
+                tuning = FineTuning.of(opened, how, asked, splits, Path(runs), is_probe=is_probe) if runs else None
+                made, proof, chosen = repair_predictions(predictions, settings, tuning)
+                made = replace(made, command=command, key=key)
+                if settings.collect:
+                    made = replace(made, collection=collect_rows(predictions, settings))
+                if folder is not None:
+                    made = folder.write(made, proof, chosen, source=opened, how=how, asked=asked, data=splits)
+        if images is not None and answers is not None and folder is not None and made.collection is not None:
+            ranked = rank_unlabeled(made.collection, predictions, settings, images, answers, folder.ranking)
+            made = folder.write_again(replace(made, collection=ranked))
         return made
 
 
@@ -244,11 +263,8 @@ def repair_predictions(
         "notes": known.notes,
         "provenance": {**provenance(seed=settings.seed), "model": known.model.id, "data": known.config},
     }
-    looked_at = read_looked_at(predictions)
-    if looked_at is not None:
-        seen = np.isin(predictions.split, sorted(trained))
-        proves = find_proving_rows(predictions.split, seen, looked_at)
-        sides = add_found_sides(predictions, proves, seen=seen, cluster=read_cluster(predictions))
+    sides = find_sides(predictions, trained)
+    if sides is not None:
         if not sides.contexts:
             reason = (
                 f"None of the {sides.tested} contexts that could be tested is shown to matter to the model on the rows "
@@ -338,6 +354,7 @@ def _write_command(model: Any, source: Any, records: Sequence[Any], out: str | P
         return ""
     places = [Path(each).name if Path(each).is_absolute() else str(each) for each in (model, source, out or "repaired")]
     words = [word for record in records for word in record.words()]
+    words = [Path(word).name if Path(word).is_absolute() else word for word in words]
     return shlex.join(["oochub", "repair", *places[:2], *words, "--out", places[2]])
 
 

@@ -1,6 +1,8 @@
 """`oochub repair` as its user types it: what it prints, its exit codes, what it refuses, and a second run."""
 
+import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +42,11 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Example:
 
 
 @pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Example:
+    return example(tmp_path_factory.mktemp("whole") / "example")
+
+
+@pytest.fixture(scope="module")
 def control(tmp_path_factory: pytest.TempPathFactory) -> Example:
     return example(tmp_path_factory.mktemp("control") / "example", correlation=None)
 
@@ -70,3 +77,36 @@ def test_a_control_is_left_alone(run: Run, control: Example, tmp_path: Path) -> 
     assert code == (0 if said["outcome"] == "nothing_to_repair" else 3)
     assert said["outcome"] == "nothing_to_repair" or said["needed"] > 0
     assert not (tmp_path / "out" / "model").exists() and "model" not in said
+
+
+@pytest.mark.slow
+def test_rows_to_collect_are_named_and_unlabeled_images_are_ranked(run: Run, whole: Example, tmp_path: Path) -> None:
+    """A broken image is an error that names it, or is left out and named; a second run ranks again and repairs not."""
+    pool = tmp_path / "pool" / "deep"
+    pool.mkdir(parents=True)
+    taken = sorted(Path(whole.pictures).rglob("*.png"))[:12]
+    for number, image in enumerate(taken):
+        shutil.copy(image, pool / f"image{number}.png")
+    (tmp_path / "pool" / "broken.png").write_bytes(b"nothing")
+    words = (whole.model, whole.pictures, *COLUMNS, "--draws", 1, "--out", tmp_path / "out")
+    code, _, err = run(*words, "--unlabeled", tmp_path / "pool")
+    assert code == 2 and "--unlabeled says what is collected: give --collect too" in err
+    code, _, err = run(*words, "--collect", "--unlabeled", tmp_path / "nowhere")
+    assert code == 2 and "nowhere" in err and not (tmp_path / "out").exists()
+    code, _, err = run(*words, "--collect", "--unlabeled", tmp_path / "pool")
+    assert code == 2 and "example broken" in err
+    asked = (*words, "--collect", "--more-rows", 40, "--unlabeled", tmp_path / "pool", "--skip-broken")
+    code, out, err = run(*asked)
+    assert code == 0, err
+    assert "What more rows should gain on the worse side" in out and "left out: broken" in " ".join(out.split())
+    code, out, err = run(*asked, "--json")
+    said = json.loads(out)
+    assert said["collection"]["more"] == 40 and said["collection"]["ranked"] == 12
+    assert said["ranking"] == str(tmp_path / "out" / "collect.csv")
+    first = [cell["name"] for cell in said["collection"]["cells"] if (cell["gain"]["value"] or 0) >= 0.005][:3]
+    with (tmp_path / "out" / "collect.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert [line["cell"] for line in lines] == [name for name in first for _ in range(12)]
+    assert {line["path"] for line in lines} <= {f"deep/image{number}.png" for number in range(12)}
+    page = (tmp_path / "out" / "repair.html").read_text("utf-8")
+    assert "Rows to collect" in page and "--unlabeled pool" in page and str(tmp_path) not in page

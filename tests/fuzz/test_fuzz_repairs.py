@@ -1,5 +1,6 @@
 """repair.json with one thing wrong, read and shown: refused, or the same numbers."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from mutations import json_cases, json_text_cases, place_cases
 
 from oochub.records.report_records import ComparedNumber
 from oochub.records.schema import to_json
+from oochub.report.collection import CellGain, Collection, CurvePoint
 from oochub.report.repair import PartOfSplit, Repair, RepairDraw, TriedHead
 from oochub.report.repair_page import repair_page
 from oochub.report.repair_words import terminal, write_verdict
@@ -19,6 +21,25 @@ _FILE = "repair.json"
 
 def _estimate(value: float) -> Estimate:
     return Estimate(value, low=value - 0.1, high=value + 0.1, n=80, method="wilson")
+
+
+def _collection() -> Collection:
+    """One with a cell that has a curve, and one that has none."""
+    curve = tuple(CurvePoint(rows=rows, accuracy=0.5 + rows / 100) for rows in (4.0, 9.0))
+    first = CellGain(
+        name="cat/sea", side="out", rows=12, more=12, gain=_estimate(0.1), curve=curve, level=0.8, fall=0.6
+    )
+    few = Estimate(math.nan, n=80, method="", reason="too few rows: 8 are needed")
+    return Collection(
+        more=100,
+        head="last layer retrained on weighted groups",
+        settings={"c": 0.1, "unseen": 0.0},
+        scored=80,
+        scored_out=30,
+        cells=(first, CellGain(name="dog/sea", side="out", rows=3, more=3, gain=few)),
+        ranked=7,
+        notes=("1 image could not be read",),
+    )
 
 
 def _repair() -> Repair:
@@ -50,6 +71,7 @@ def _repair() -> Repair:
                 outside=change,
             ),
         ),
+        collection=_collection(),
         command="oochub repair model images --out repaired",
         key="0" * 40,
         provenance={"model": "net", "data": "own", "seed": 0},

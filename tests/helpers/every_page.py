@@ -11,6 +11,7 @@ from typing import get_args
 
 import numpy as np
 import reports
+from collection_by_hand import cell_by_hand, collection_by_hand, untold_by_hand
 from detection_reports import detection_report
 from found_rows import found_report
 from leaderboard_entries import sent_entry
@@ -28,6 +29,7 @@ from oochub.records.build_record import BuildFacts
 from oochub.records.finding_records import ProbedPicture, ShownRow, Variant
 from oochub.records.schema import to_json
 from oochub.repairing import repair_predictions
+from oochub.report.collection import Collection
 from oochub.report.comparison import comparison
 from oochub.report.repair_page import repair_page
 from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, make_review_page
@@ -155,8 +157,9 @@ def paired_page() -> str:
 
 
 def repair() -> str:
-    """A model that is better after its repair, with images that change each way."""
-    return _repair(OWN)
+    """A model that is better after its repair, with images that change each way, and rows to collect."""
+    cells = cell_by_hand("cat/land", 0.1, 0.01, 0.2), cell_by_hand("dog/land", 0.001, -0.02, 0.02, side="in", rows=60)
+    return _repair(OWN, collection_by_hand(*cells, untold_by_hand("dog/sea"), ranked=40))
 
 
 def nothing_repaired() -> str:
@@ -164,12 +167,12 @@ def nothing_repaired() -> str:
     return _repair(StoredHead(weight=OWN.weight * [1, 0], bias=OWN.bias))
 
 
-def _repair(head: StoredHead) -> str:
+def _repair(head: StoredHead, collection: Collection | None = None) -> str:
     sizes = {"train": (60, 15), "validation": (40, 20), "test": (60, 60)}
     pictures = [_picture(k) for k in range(2 * sum(map(sum, sizes.values())))]
     made = predictions_by_hand(sizes, head=head, thumbnail=pictures)
     object.__setattr__(made, "stored_head", head)
-    return repair_page(repair_predictions(made, RepairSettings())[0])
+    return repair_page(replace(repair_predictions(made, RepairSettings())[0], collection=collection))
 
 
 def review() -> str:

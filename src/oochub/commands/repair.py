@@ -56,11 +56,15 @@ def repair(
     without_weight_bars()
     made = repair_source(model, source, data, how, asked, found=contexts, settings=settings, out=out)
     result: dict[str, Any] = {"page": str(out / "repair.html"), "record": str(out / "repair.json")}
+    if made.collection is not None and made.collection.ranked is not None:
+        result["ranking"] = str(out / "collect.csv")
     if made.model is not None:
         result["model"] = str(out / made.model)
     if as_json:
         numbers = {"inside": made.inside, "outside": made.outside, "gap": made.gap}
         answer = {"outcome": made.outcome, "verdict": write_verdict(made), "reason": made.reason, "needed": made.needed}
+        if made.collection is not None:
+            answer["collection"] = to_json(made.collection)
         print_result(answer | {name: to_json(number) for name, number in numbers.items()} | result, as_json)
     else:
         out_console.print(terminal(made, out_console.width))

@@ -1,5 +1,6 @@
 """Sides of rows by contexts that nobody labelled: those that matter to the model on rows that do not prove."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -8,6 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.evaluation.context_findings import measure_context
+from oochub.head_repair.repair_rows import read_cluster, read_looked_at
+from oochub.head_repair.row_parts import find_proving_rows
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.rows_with_contexts import RowsWithContexts
 from oochub.stats.estimate import Sampling
@@ -29,6 +32,21 @@ class FoundSides(NamedTuple):
     predictions: Predictions
     contexts: tuple[str, ...]
     tested: int
+
+
+def find_sides(predictions: Predictions, trained: Collection[str]) -> FoundSides | None:
+    """The sides by found contexts; None if the data name the contexts.
+
+    Args:
+        predictions: Predictions of all rows.
+        trained: Splits that the model was trained on.
+    """
+    looked_at = read_looked_at(predictions)
+    if looked_at is None:
+        return None
+    seen = np.isin(predictions.split, sorted(trained))
+    proves = find_proving_rows(predictions.split, seen, looked_at)
+    return add_found_sides(predictions, proves, seen=seen, cluster=read_cluster(predictions))
 
 
 def add_found_sides(

@@ -33,6 +33,7 @@ from oochub.storage.artifacts import REPAIR
 from oochub.storage.files import check_writable, write_whole
 
 _MODEL, _RECORD, _PAGE, _RUNS = "model", "repair.json", "repair.html", "fine_tuning"
+_RANKING, _IMAGES = "collect.csv", "unlabeled.parquet"
 _PROOF = ("before.parquet", "after.parquet")
 _LOOKED_AT = 16  # rows that the written model is asked again
 _CLOSE = 0.02  # of the range of the logits
@@ -91,6 +92,16 @@ class RepairedFolder:
         """Predictions of all rows, with features."""
         return self.path / "features.parquet"
 
+    @property
+    def images(self) -> Path:
+        """Predictions of the images that are ranked, with features."""
+        return self.path / _IMAGES
+
+    @property
+    def ranking(self) -> Path:
+        """The ranking of images without labels."""
+        return self.path / _RANKING
+
     def prepare(self) -> Path:
         """Makes the folder."""
         self.path.mkdir(parents=True, exist_ok=True)
@@ -112,6 +123,16 @@ class RepairedFolder:
         """Writes the page of a record."""
         with write_whole(self.path / _PAGE) as draft:
             draft.write_text(repair_page(made), "utf-8")
+
+    def write_again(self, made: Repair) -> Repair:
+        """Writes the record and the page of a repair to which something was added.
+
+        Returns:
+            The same record.
+        """
+        self.write_page(made)
+        made.save(self.path / _RECORD)
+        return made
 
     def write(
         self,
@@ -141,7 +162,7 @@ class RepairedFolder:
         Raises:
             OochubError: A file that cannot be written, or a model that cannot be opened again.
         """
-        for name in (_RECORD, _PAGE, *_PROOF):  # of other settings
+        for name in (_RECORD, _PAGE, _RANKING, *_PROOF):  # of other settings
             (self.path / name).unlink(missing_ok=True)
         shutil.rmtree(self.path / _MODEL, ignore_errors=True)
         if proof is not None and chosen is not None:
@@ -152,9 +173,7 @@ class RepairedFolder:
             if made.outcome == "better":
                 self._write_model(made, proof, chosen, inputs, source, how, asked, data)
                 made = replace(made, model=_MODEL)
-        self.write_page(made)
-        made.save(self.path / _RECORD)
-        return made
+        return self.write_again(made)
 
     def _write_model(
         self,

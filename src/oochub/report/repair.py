@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from oochub.records.report_records import ComparedNumber
 from oochub.records.schema import Count, Share, from_json, optional, to_json
+from oochub.report.collection import Collection
 from oochub.report.paired_report import PairedReport
 from oochub.stats.estimate import Estimate
 from oochub.storage.files import write_whole
@@ -114,6 +115,7 @@ class Repair:
         comparison: The model (A) and the repaired one (B) on the rows that prove; None if no head was chosen.
         contexts: Contexts that were found in the images, and by which rows are in or out of context; () if the data
             name the contexts.
+        collection: Which rows to collect; None if it was not asked.
         temperature: What the logits of the new head are divided by.
         model: Folder of the repaired model, in that of the record; None if none was written.
         notes: Caveats.
@@ -133,6 +135,7 @@ class Repair:
     draws: tuple[RepairDraw, ...] = ()
     comparison: PairedReport | None = optional()
     contexts: tuple[str, ...] = ()
+    collection: Collection | None = optional()
     temperature: float | None = optional()
     model: str | None = optional()
     notes: tuple[str, ...] = ()

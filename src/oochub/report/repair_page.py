@@ -3,6 +3,9 @@
 from typing import Any
 
 from oochub.report import format_numbers, wording
+from oochub.report.collection import Collection
+from oochub.report.collection_chart import draw_learning_curves
+from oochub.report.collection_words import describe_collection, make_collection_table
 from oochub.report.comparison_page import lay_out_table
 from oochub.report.paired_page import make_paired_sections
 from oochub.report.repair import Repair
@@ -42,6 +45,7 @@ def repair_page(repair: Repair, *, images: bool = True) -> str:
         choice=describe_choice(repair),
         draws=describe_draws(repair),
         tables=[lay_out_table(table) for table in make_repair_tables(repair)],
+        collect=None if repair.collection is None else _lay_out_collection(repair.collection),
         groups=groups,
         groups_left_out=0 if paired is None else paired["groups_left_out"],
         sides={} if paired is None else paired["sides"],
@@ -55,6 +59,15 @@ def repair_page(repair: Repair, *, images: bool = True) -> str:
         oochub=str(repair.provenance.get("oochub", "")),
         licenses=[] if paired is None else paired["reproduce"]["licenses"],
     )
+
+
+def _lay_out_collection(collection: Collection) -> dict[str, Any]:
+    table = make_collection_table(collection)
+    return {
+        "sentences": describe_collection(collection),
+        "tables": [lay_out_table(table)] if table.rows else [],
+        "charts": draw_learning_curves(collection),
+    }
 
 
 def _name_flips(part: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from oochub.records.report_records import ComparedNumber
 from oochub.records.table import Table
 from oochub.report import format_numbers, wording
+from oochub.report.collection_words import describe_collection, make_collection_table
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.repair import PartOfSplit, Repair, TriedHead
 from oochub.stats.estimate import Estimate
@@ -144,6 +145,10 @@ def terminal(repair: Repair, width: int) -> "Group":
     notes = [f"Note: {format_numbers.counts_in_text(wording.clean(note))}" for note in repair.notes]
     lines = [describe_choice(repair), describe_draws(repair), *write_sentences(repair), *notes]
     parts += [Text(line) for line in lines if line]
+    if repair.collection is not None:
+        table = make_collection_table(repair.collection)
+        head = [Text(), Text(table.title, style="bold"), *table.to_terminal(width)] if table.rows else []
+        parts += [*head, Text(), *map(Text, describe_collection(repair.collection))]
     return Group(*parts)
 
 

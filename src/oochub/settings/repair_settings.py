@@ -38,6 +38,28 @@ class RepairSettings(Settings):
         least=1,
         most=100,
     )
+    collect: bool = option(
+        False,
+        help="Also predict which rows to collect: what more rows of each class in each context should gain.",
+        more="By learning curves on the rows that fit and choose, see `oochub.report.collection.Collection`.",
+        panel=_PANEL,
+        common=True,
+        flag="--collect",
+    )
+    more_rows: int = option(
+        100,
+        help="Most rows of a class in a context for which the gain is predicted; never more than there are.",
+        panel=_PANEL,
+        least=1,
+        most=100_000,
+    )
+    unlabeled: str | None = option(
+        None,
+        help="Folder of unlabeled images, ranked in collect.csv by how well they fill what should be collected.",
+        more="Or files that hold images; the model sees each once.",
+        panel=_PANEL,
+        is_keyed=False,
+    )
     seed: int = option(
         0, help="Random seed for dividing the rows and for fitting.", panel=_PANEL, least=0, hint="The default is 0."
     )
