@@ -29,7 +29,7 @@ _MOST_CELLS = 12
 _FOLDS = 4
 _SHARES = (0.2, 0.35, 0.6, 0.8)  # of the rows of a cell that a fold fits on; all of them is one more
 _SUBSETS = 4  # for each share
-_EXPONENTS = (0.25, 1.0)  # of curves in the interval; the estimate has one half
+_EXPONENTS = (0.05, 2.0)  # of curves in the interval, from nearly a logarithm to a fast end; the estimate has 1/2
 _REPLICATES = 400
 _METHOD = "learning curve; bootstrap over rows, subsets and exponents"
 
@@ -61,8 +61,8 @@ def draw_learning_curves(rows: RepairRows, parts: RowParts, *, more: int, seed: 
     The head is a logistic regression on weighted groups, because it uses every row: one on balanced groups would gain
     nothing from a group that is not the smallest. Its penalty is the one with the best worse side.
 
-    The interval is that of curves over resampled rows, or clusters, and resampled subsets, with exponents between 1/4
-    and 1 in place of 1/2. It is never narrower than that of a curve of which no row changed.
+    The interval is that of curves over resampled rows, or clusters, and resampled subsets, with exponents between
+    1/20, nearly a logarithm, and 2 in place of 1/2. It is never narrower than that of a curve of which no row changed.
 
     Args:
         rows: All rows.

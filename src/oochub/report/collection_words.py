@@ -33,7 +33,8 @@ def describe_collection(collection: Collection) -> list[str]:
         "A gain is that of the accuracy on the worse side, which is the lower of those in usual and in unusual "
         "contexts, at equal shares of the classes, if rows of a cell are added to those that fit: as many as there "
         f"are, {more} at most. It is predicted by learning curves: heads are fitted on growing numbers of the cell's "
-        f"rows and scored by cross-validation on {scored} rows, {out} of them in unusual contexts."
+        f"rows and scored by cross-validation on {scored} rows, {out} of them in unusual contexts. In worlds where the "
+        "truth is known, such intervals held it in about four of five cells."
     )
     if collection.is_seen:
         said.append(
