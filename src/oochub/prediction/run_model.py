@@ -26,6 +26,7 @@ from oochub.models.acceleration import DTYPES, Autocast, Compiled
 from oochub.models.extraction import Extraction, FeatureReader, Perturbation
 from oochub.models.feature_reader import choose_features
 from oochub.models.mode import Mode
+from oochub.models.pass_threads import PassThreads
 from oochub.models.quantization import CalibrationImages
 from oochub.models.runtime import RuntimeFeatures, open_runtime
 from oochub.output import Output
@@ -158,7 +159,12 @@ def run_model(
     is_one = ranks.is_alone and None not in lengths.values() and sum(int(n or 0) for n in lengths.values()) <= count
     parts = Parts(None if is_one else target, layout)
     is_locked = ranks.is_first and parts.folder is not None and target is not None
-    with lock_target(target) if is_locked and target is not None else nullcontext(), engine or nullcontext():
+    is_shared = engine is None and device.type == "cpu" and computed.get("runtime") is None
+    with (
+        lock_target(target) if is_locked and target is not None else nullcontext(),
+        engine or nullcontext(),
+        PassThreads(is_shared=is_shared) as threads,
+    ):
         complete = _begin_parts(parts, ranks)
         first_number, turn, made = 0, 0, []
         for name, part in splits.items():
@@ -170,7 +176,8 @@ def run_model(
             own = [-1]
             if wanted is None or wanted:
                 for each in extract_parts(
-                    *(name, part if length is not None else _own_rows(name, part, ranks), read, answer, mode),
+                    *(name, part if length is not None else _own_rows(name, part, ranks), read),
+                    *(lambda batch: threads.run(partial(answer, batch)), mode),
                     unit=inputs.unit,
                     part_rows=count,
                     wanted=wanted,
