@@ -90,6 +90,16 @@ def test_a_small_network_beside_decoders_keeps_one_thread(two_threads, monkeypat
         assert [threads.run(torch.get_num_threads) for _ in range(3)] == [1, 1, 1]
 
 
+def test_a_number_that_is_given_is_taken(two_threads, monkeypatch, tmp_path):
+    """By `oochub.predict` too; afterwards torch has its own again."""
+    given, init = [], PassThreads.__init__
+    monkeypatch.setattr(PassThreads, "__init__", lambda self, **more: given.append(more["given"]) or init(self, **more))
+    with PassThreads(is_shared=True, given=3) as threads:
+        assert threads.run(torch.get_num_threads) == 3
+    oochub.predict(resnet(tmp_path / "model"), pictures(), threads=1, cache=False)
+    assert given == [3, 1] and torch.get_num_threads() == 2
+
+
 def test_another_device_keeps_the_threads_of_torch(two_threads):
     with PassThreads(is_shared=False) as threads:
         assert threads.run(torch.get_num_threads) == 2

@@ -88,22 +88,23 @@ class PassThreads:
     """Gives torch the threads for each pass of a network, until the block ends; the logits are the same bits.
 
     The first passes run in one thread and tell, in processor time, what the network and the work beside it take. From
-    then on the free cores are counted again and again. torch never gets more threads than it had before, so
-    OMP_NUM_THREADS sets the limit.
+    then on the free cores are counted again and again. If no number is given, torch never gets more threads than it had
+    before, so OMP_NUM_THREADS sets the limit.
 
     >>> with PassThreads(is_shared=True) as threads:
     ...     threads.run(torch.get_num_threads)
     1
     """
 
-    def __init__(self, *, is_shared: bool) -> None:
+    def __init__(self, *, is_shared: bool, given: int | None = None) -> None:
         """Counts the free cores from now on.
 
         Args:
             is_shared: Whether torch runs the passes on the processor; otherwise nothing is changed.
+            given: Number of threads for every pass; None chooses it.
         """
-        self._most = torch.get_num_threads()
-        self._is_shared = is_shared and self._most > 1
+        self._most, self._given = torch.get_num_threads(), given
+        self._is_shared = is_shared and (self._most > 1 or given is not None)
         self._cores = FreeCores()
         self._passes, self._network, self._beside = 0, 0.0, 0.0
         self._began = time.process_time() - time.thread_time()
@@ -121,7 +122,8 @@ class PassThreads:
         if not self._is_shared:
             return work()
         free = min(self._most, self._cores.count())
-        threads = choose_threads(free, self._network, self._beside) if self._passes else 1
+        chosen = choose_threads(free, self._network, self._beside) if self._passes else 1
+        threads = self._given or chosen
         if threads != torch.get_num_threads():
             torch.set_num_threads(threads)
         self._is_measured |= threads > 1

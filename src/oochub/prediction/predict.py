@@ -72,6 +72,7 @@ def predict(
     limit: int | None = None,
     skip_broken: bool = False,
     num_workers: int | None = None,
+    threads: int | None = None,
     compile: bool = False,
     cache: bool = True,
     engine: Literal["local", "ray"] = "local",
@@ -142,6 +143,8 @@ def predict(
             the first one is an error.
         num_workers: Threads that decode images; default one per core, 0 decodes between passes. They decode ahead of
             the network, for a data set or a stream. Rows and numbers stay the same.
+        threads: Threads of the network on a processor; default by its size and the cores that are free. The logits are
+            the same bits with any number. Other programs and the threads that decode need cores too.
         compile: Compile the network first. Pays off for many rows, needs a C++ compiler, stores logits only. By torch,
             in half a minute or more (on a GPU by triton); not with features or odin. The provenance says how far logits
             move.

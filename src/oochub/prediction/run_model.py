@@ -163,7 +163,7 @@ def run_model(
     with (
         lock_target(target) if is_locked and target is not None else nullcontext(),
         engine or nullcontext(),
-        PassThreads(is_shared=is_shared) as threads,
+        PassThreads(is_shared=is_shared, given=asked.threads) as threads,
     ):
         complete = _begin_parts(parts, ranks)
         first_number, turn, made = 0, 0, []

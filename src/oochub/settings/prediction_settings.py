@@ -170,6 +170,15 @@ class PredictionSettings(Settings):
         hint="Leave it out for one thread per core.",
         is_keyed=False,
     )
+    threads: int | None = option(
+        None,
+        help="Threads of the network on a processor; default by its size and the cores that are free.",
+        more="The logits are the same bits with any number. Other programs and the threads that decode need cores too.",
+        panel="Speed",
+        least=1,
+        hint="Leave it out to have it chosen for each pass.",
+        is_keyed=False,
+    )
     compile: bool = option(
         False,
         help="Compile the network first. Pays off for many rows, needs a C++ compiler, stores logits only.",
