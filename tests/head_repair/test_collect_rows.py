@@ -1,6 +1,7 @@
 """What `--collect` asks and writes: options that belong together, cells by name, and a ranking of unlabeled images."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,10 +99,12 @@ def test_the_ranking_names_paths_and_cells(tmp_path):
         split="unlabeled",
     )
     known = predictions_by_hand({"validation": (60, 20), "test": (5, 5)})
+    for made, notes in ((known, ("a probe",)), (answers, ("a probe", "1 image could not be read"))):
+        object.__setattr__(made, "metadata", replace(made.metadata, notes=notes))
     collection = Collection(more=100, cells=(gain("cat/land", 0.1), gain("dog/sea", 0.05), gain("cat/sea", 0.001)))
     target = tmp_path / "collect.csv"
     made = rank_unlabeled(collection, known, RepairSettings(collect=True), images, answers, target)
-    assert made.ranked == 3
+    assert made.ranked == 3 and made.notes == ("1 image could not be read",)
     with target.open(encoding="utf-8") as file:
         lines = list(csv.DictReader(file))
     assert [(line["cell"], line["rank"], line["path"]) for line in lines] == [

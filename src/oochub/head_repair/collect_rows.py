@@ -95,7 +95,10 @@ def rank_unlabeled(
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["cell", "rank", "probability", "path"])
         table.writerows(rows)
-    return replace(collection, ranked=len(answers), notes=answers.metadata.notes)
+    known = predictions.metadata.notes
+    return replace(
+        collection, ranked=len(answers), notes=tuple(note for note in answers.metadata.notes if note not in known)
+    )
 
 
 def _rank(cell: CellGain, probability: np.ndarray, paths: list[str]) -> list[tuple[str, int, str, str]]:
