@@ -240,16 +240,15 @@ def _is_within(
     *,
     at_most_lost: float,
 ) -> bool:
-    """Whether what is lost in context, and one standard error more, is within what is allowed."""
+    """Whether what is lost in context, and one standard error more, is within what is allowed.
+
+    The standard error is that of independent rows: of a few clusters it would be so large that no head is allowed.
+    """
     inside = ~rows.is_out[numbers]
     change = new[inside].astype(np.float64) - own[inside]
     if (change == change[0]).all():
         return bool(change[0] >= -at_most_lost)
-    cluster = None if rows.cluster is None else rows.cluster[numbers][inside]
-    sampling = Sampling(cluster=cluster, confidence=_ONE_ERROR)
-    if sampling.clusters == 1:
-        return bool(change.mean() >= -at_most_lost)
-    return bool(t_interval(change, sampling).low >= -at_most_lost)
+    return bool(t_interval(change, Sampling(confidence=_ONE_ERROR)).low >= -at_most_lost)
 
 
 def _fit_temperature(logits: NDArray[np.float32], label: NDArray[np.int64]) -> float:
