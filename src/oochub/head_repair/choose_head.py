@@ -1,6 +1,6 @@
 """Fits every new head on the rows that fit, and chooses one on the rows that choose."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -73,7 +73,8 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     """Chooses the head with the best worse side among those that lose no more than is allowed in context.
 
     A head that loses just what is allowed on these rows would lose more on other rows in every second case. So what it
-    loses, paired with the model's own answers, plus one standard error of that, has to be within what is allowed.
+    loses, paired with the model's own answers, plus one standard error of that, has to be within what is allowed. If
+    this would cost more than half of what is gained on the worse side, as on few rows, the estimate alone has to be.
 
     Every head is fitted on the rows that fit and scored on those that choose; no row that proves is looked at. On rows
     that the model was trained on, a plain refit stands in its place (`answer_freshly`), also where a method uses the
@@ -94,10 +95,7 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     scores = [(_Candidate(NONE, {}, "", ""), before)]
     for each in tqdm(list(_list_candidates(rows, parts, head)), desc="Fitting heads", disable=None):
         scores.append((each, _score(_answer(each, rows, parts, head, refit, seed), rows, parts.choose)))
-    allowed = [
-        _is_within(score.right, before.right, rows, parts.choose, at_most_lost=at_most_lost) for _, score in scores
-    ]
-    best = max((k for k, is_allowed in enumerate(allowed) if is_allowed), key=lambda k: scores[k][1].rank)
+    best, allowed = _pick([score for _, score in scores], before, rows, parts.choose, at_most_lost=at_most_lost)
     tried = tuple(
         TriedHead(
             **each._asdict(),
@@ -135,33 +133,31 @@ def choose_network(
     Returns:
         The network with the best worse side, if it is better than the head; else the head. Both with all records.
     """
-    own = rows.predictions.prediction[parts.choose] == rows.label[parts.choose]
-    best, rank = None, (min(chosen.chosen.inside, chosen.chosen.outside), -chosen.chosen.loss)
-    records = []
-    for network in networks:
-        score = _score(network.choose, rows, parts.choose)
-        is_allowed = _is_within(score.right, own, rows, parts.choose, at_most_lost=at_most_lost)
-        records.append(
-            TriedHead(
-                method=FINE_TUNE,
-                title=network.title,
-                settings=network.settings,
-                groups="side",
-                rows="all",
-                inside=score.inside,
-                outside=score.outside,
-                loss=score.loss,
-                is_allowed=is_allowed,
-                is_chosen=False,
-            )
+    before = _score(rows.predictions.logits[parts.choose], rows, parts.choose)
+    made = list(networks)
+    scores = [_score(network.choose, rows, parts.choose) for network in made]
+    best, allowed = _pick([before, *scores], before, rows, parts.choose, at_most_lost=at_most_lost)
+    records = [
+        TriedHead(
+            method=FINE_TUNE,
+            title=network.title,
+            settings=network.settings,
+            groups="side",
+            rows="all",
+            inside=score.inside,
+            outside=score.outside,
+            loss=score.loss,
+            is_allowed=is_allowed,
+            is_chosen=False,
         )
-        if is_allowed and score.rank > rank:
-            best, rank = len(records) - 1, score.rank
-            kept = network
-    if best is None:
+        for network, score, is_allowed in zip(made, scores, allowed[1:], strict=True)
+    ]
+    rank = min(chosen.chosen.inside, chosen.chosen.outside), -chosen.chosen.loss
+    if best == 0 or scores[best - 1].rank <= rank:
         return chosen._replace(tried=(*chosen.tried, *records))
+    kept = made[best - 1]
     others = [replace(each, is_chosen=False) for each in chosen.tried]
-    records[best] = replace(records[best], is_chosen=True)
+    records[best - 1] = replace(records[best - 1], is_chosen=True)
     temperature = _fit_temperature(kept.choose, rows.label[parts.choose])
     return chosen._replace(temperature=temperature, tried=(*others, *records), network=kept)
 
@@ -230,6 +226,20 @@ def _score(logits: NDArray[np.float32], rows: RepairRows, numbers: NDArray[np.in
     sides = (~is_out, is_out)
     inside, outside = (float(right[side].mean()) for side in sides)
     return _Score(inside, outside, max(float(loss[side].mean()) for side in sides), right)
+
+
+def _pick(
+    scores: Sequence[_Score], before: _Score, rows: RepairRows, numbers: NDArray[np.int64], *, at_most_lost: float
+) -> tuple[int, list[bool]]:
+    """The place of the best score, and which scores are allowed; the first one is the model's own."""
+    spare = [_is_within(score.right, before.right, rows, numbers, at_most_lost=at_most_lost) for score in scores]
+    plain = [score.inside >= before.inside - at_most_lost for score in scores]
+    best, without = (
+        max((k for k, is_allowed in enumerate(allowed) if is_allowed), key=lambda k: scores[k].rank)
+        for allowed in (spare, plain)
+    )
+    gains = [scores[k].rank[0] - before.rank[0] for k in (best, without)]
+    return (without, plain) if gains[0] < gains[1] / 2 else (best, spare)
 
 
 def _is_within(
