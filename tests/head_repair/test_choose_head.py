@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from repair_rows_by_hand import OWN, rows_by_hand
 
-from oochub.head_repair.choose_head import _is_within, choose_head
+from oochub.head_repair.choose_head import _is_within, _pick, _Score, choose_head
 from oochub.head_repair.row_parts import divide_rows
 from oochub.prediction.predictions_file import StoredHead
 
@@ -119,3 +119,25 @@ def test_a_standard_error_is_part_of_what_is_lost(lost, won, is_within):
     new[inside[:lost]] = False
     own[inside[50 : 50 + won]] = False
     assert _is_within(new, own, rows, numbers, at_most_lost=0.05) is is_within
+
+
+@pytest.mark.parametrize(
+    ("gains", "best", "allowed"),
+    [
+        ((8, 14), 1, [True, True, False]),  # a spare of one error costs less than half of the gain
+        ((8, 20), 2, [True, True, True]),  # and here more
+        ((0, 6), 2, [True, True, True]),
+    ],
+)
+def test_a_standard_error_to_spare_may_cost_half_of_the_gain(gains, best, allowed):
+    """100 rows in context: one head loses 1 of them, another 4. Planted faults seen: always to spare; never."""
+    rows = rows_by_hand({"train": (10, 5), "test": (50, 50)})
+    numbers = np.flatnonzero(rows.split == "test")
+    inside, outside = (np.flatnonzero(rows.is_out[numbers] == out) for out in (False, True))
+    scores = []
+    for lost, gain in zip((0, 1, 4), (0, *gains), strict=True):
+        right = np.ones(len(numbers), bool)
+        right[outside[: 50 - gain]] = False
+        right[inside[:lost]] = False
+        scores.append(_Score(1 - lost / 100, 0.5 + gain / 100, 1.0, right))
+    assert _pick(scores, scores[0], rows, numbers, at_most_lost=0.05) == (best, allowed)

@@ -55,7 +55,7 @@ class TriedHead:
         inside: Accuracy in context on the rows that choose.
         outside: Accuracy out of context.
         loss: The larger of the two sides' mean losses in nats; settles ties.
-        is_allowed: Whether it loses no more in context than is allowed, one standard error included.
+        is_allowed: Whether it loses no more in context than is allowed, see `choose_head`.
         is_chosen: Whether it was chosen.
     """
 

@@ -81,8 +81,8 @@ def describe_choice(repair: Repair) -> str:
     rule = (
         f"{len(repair.tried) - networks - 1} new last layers were fitted on the features of the rows that fit{tuned}. "
         "The one with the best accuracy on its worse side was chosen on the rows that choose, among those that lose at "
-        f"most {allowed} points in usual contexts there, one standard error of that included. On rows that the model "
-        "was trained on, a plain refit of its last layer stood in its place."
+        f"most {allowed} points in usual contexts there, one standard error included unless that costs more than half "
+        "of the gain. On rows that the model was trained on, a plain refit of its last layer stood in its place."
     )
     chosen = repair.chosen
     if chosen is None:
