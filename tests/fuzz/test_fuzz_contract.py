@@ -88,6 +88,7 @@ ELSEWHERE = {
     "src/oochub/hub/push_repository.py": "the README of a repository, tests/data/test_repository_card.py",
     "src/oochub/leaderboard/checked_entry.py": "the library's own cache, tests/leaderboard/test_checked_entry.py",
     "src/oochub/models/modes/linear_probe.py": "the library's own cache, tests/models/test_linear_probe_mode.py",
+    "src/oochub/prediction/command_question.py": "the library's own cache, tests/prediction/test_command_question.py",
     "src/oochub/prediction/parts.py": "parts of a run that was stopped, tests/prediction/test_parts.py",
     "src/oochub/prediction/lazy_columns.py": "files that predictions_file.py has checked",
     "src/oochub/commands/_figure_sources.py": "a table of the package",
