@@ -104,6 +104,7 @@ _CHANGES = {
 """Another value of each setting of `predict`."""
 _NONE = {"model", "dataset", "out", "cache", "settings", "mode", "num_workers", "compile"}
 _NONE |= {"engine", "actors", "ray_address"}  # the numbers are those of one process
+_NONE |= {"threads"}  # the same bits: tests/models/test_pass_threads.py
 _NONE |= {"calibrate_on"}  # its images are a part of the key: tests/models/test_quantization.py
 _NONE |= {"runtime"}  # its versions are a part of the key: tests/models/test_runtime.py
 _NONE |= {"class_names", "transform", "model_id"}  # of functions and modules: tests/models/test_callable_model.py
