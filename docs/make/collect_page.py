@@ -4,17 +4,14 @@ Each world is a JSON of docs/repair/, written when it is whole: a run that was s
 takes part of a world's name, `--page` writes the page alone.
 """
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from collect_numbers import CHOSEN, FOREIGN, KINDS, SCARCE, Collected, Promise, read_collected, run_collect
-from repair_page import _KINDS, FOLDER, NUMBERS, PAGE, _limit_to_one_thread
+from repair_page import _KINDS, PAGE, page, read_words, run_side_by_side
 from repair_worlds import World
 
 BEGIN, END = "<!-- begin: made by docs/make/collect_page.py -->", "<!-- end: collect_page -->"
@@ -121,8 +118,7 @@ def _points(value: Any) -> str:
 
 def collect_page(text: str, made: str) -> str:
     """A page with what stands between its markers replaced."""
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n\n{made}\n{END}{rest.partition(END)[2]}"
+    return page(text, made, BEGIN, END)
 
 
 def _run(world: World, folder: Path, numbers: Path) -> None:
@@ -131,22 +127,13 @@ def _run(world: World, folder: Path, numbers: Path) -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Runs what is missing and writes the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="Keeps images and models.")
-    parser.add_argument("--numbers", type=Path, default=NUMBERS, help="Keeps the numbers, a JSON a world.")
-    parser.add_argument("--only", default="", help="Part of the names of the worlds that are run.")
-    parser.add_argument("--jobs", type=int, default=2, help="Worlds side by side.")
-    parser.add_argument("--page", action="store_true", help="Write the page alone.")
-    given: Any = parser.parse_args(words)
+    given = read_words(words, __doc__)
     if not given.page:
         from repair_numbers import make_encoders
 
         worlds = [world for world in EVERY if given.only in str(world)]
         make_encoders([world for world in worlds if world in CHOSEN], given.folder)
-        with ProcessPoolExecutor(given.jobs, get_context("spawn"), initializer=_limit_to_one_thread) as pool:
-            for world, done in [(each, pool.submit(_run, each, given.folder, given.numbers)) for each in worlds]:
-                done.result()
-                sys.stdout.write(f"{world}\n")
+        run_side_by_side(_run, worlds, given)
     results = read_collected(given.numbers, EVERY)
     PAGE.write_text(collect_page(PAGE.read_text("utf-8"), collect_tables(results)), "utf-8")
     sys.stdout.write(f"{PAGE}: {count_close(results, 'whole')} of {len(results)}\n")

@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -164,10 +164,35 @@ def _signed(number: Any) -> str:
     return f"{value} ({low} to {high})"
 
 
-def page(text: str, made: str) -> str:
-    """A page with what stands between its markers replaced."""
-    before, _, rest = text.partition(BEGIN)
-    return f"{before}{BEGIN}\n\n{made}\n{END}{rest.partition(END)[2]}"
+def page(text: str, made: str, begin: str = BEGIN, end: str = END) -> str:
+    """A page with what stands between two markers replaced."""
+    before, _, rest = text.partition(begin)
+    return f"{before}{begin}\n\n{made}\n{end}{rest.partition(end)[2]}"
+
+
+def read_words(words: Sequence[str] | None, description: str | None) -> Any:
+    """What was typed behind a script of worlds."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="Keeps images, models and repaired models.")
+    parser.add_argument("--numbers", type=Path, default=NUMBERS, help="Keeps the numbers, a JSON a world.")
+    parser.add_argument("--only", default="", help="Part of the names of the worlds that are run.")
+    parser.add_argument("--jobs", type=int, default=2, help="Worlds side by side.")
+    parser.add_argument("--page", action="store_true", help="Write the page alone.")
+    return parser.parse_args(words)
+
+
+def run_side_by_side(run: Callable[[World, Path, Path], None], worlds: Sequence[World], given: Any) -> None:
+    """Runs worlds in processes of their own.
+
+    Args:
+        run: Takes a world, the folder and that of the numbers; a function of a module.
+        worlds: The worlds whose encoders are there.
+        given: What `read_words` gives.
+    """
+    with ProcessPoolExecutor(given.jobs, get_context("spawn"), initializer=_limit_to_one_thread) as pool:
+        for world, done in [(each, pool.submit(run, each, given.folder, given.numbers)) for each in worlds]:
+            done.result()
+            sys.stdout.write(f"{world}\n")
 
 
 def _limit_to_one_thread() -> None:
@@ -192,22 +217,13 @@ def _run(world: World, folder: Path, numbers: Path) -> None:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Runs what is missing and writes the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="Keeps images, models and repaired models.")
-    parser.add_argument("--numbers", type=Path, default=NUMBERS, help="Keeps the numbers, a JSON a world.")
-    parser.add_argument("--only", default="", help="Part of the names of the worlds that are run.")
-    parser.add_argument("--jobs", type=int, default=2, help="Worlds side by side.")
-    parser.add_argument("--page", action="store_true", help="Write the page alone.")
-    given: Any = parser.parse_args(words)
+    given = read_words(words, __doc__)
     from repair_numbers import make_encoders, read, read_controls
 
     if not given.page:
         worlds = [world for world in WORLDS if given.only in str(world)]
         make_encoders(worlds, given.folder)
-        with ProcessPoolExecutor(given.jobs, get_context("spawn"), initializer=_limit_to_one_thread) as pool:
-            for world, done in [(each, pool.submit(_run, each, given.folder, given.numbers)) for each in worlds]:
-                done.result()
-                sys.stdout.write(f"{world}\n")
+        run_side_by_side(_run, worlds, given)
     results = read(given.numbers, WORLDS)
     made = tables(results, read_controls(given.numbers, WORLDS), read(given.numbers, WORLDS, deep=True))
     PAGE.write_text(page(PAGE.read_text("utf-8"), made), "utf-8")

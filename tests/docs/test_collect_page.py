@@ -6,6 +6,7 @@ import collect_numbers as numbers
 import collect_page as script
 import numpy as np
 import pytest
+from repair_page import NUMBERS
 from repair_rows_by_hand import rows_by_hand
 
 from oochub.head_repair.row_parts import divide_rows
@@ -15,7 +16,7 @@ PROMISE = numbers.Promise(cell="cat/sea", side="out", rows=16, more=16, gain=0.0
 
 def test_the_page_is_what_the_script_writes():
     """As it stands in the repository, byte by byte."""
-    results = numbers.read_collected(script.NUMBERS, script.EVERY)
+    results = numbers.read_collected(NUMBERS, script.EVERY)
     text = script.PAGE.read_text("utf-8")
     assert len(results) == len(script.EVERY) == 18
     assert script.collect_page(text, script.collect_tables(results)) == text
@@ -23,7 +24,7 @@ def test_the_page_is_what_the_script_writes():
 
 def test_what_was_asked_holds():
     """Promise and truth within 10 points in 8 of 10 worlds, and no less gained than by rows like those of train."""
-    results = numbers.read_collected(script.NUMBERS, script.EVERY)
+    results = numbers.read_collected(NUMBERS, script.EVERY)
     for kind in script.KINDS:
         found = [both[kind] for both in results.values() if kind in both]
         assert script.count_close(results, kind) >= 0.8 * len(found)

@@ -1,7 +1,7 @@
 """Fine-tunes the whole network behind a new last layer, on the rows that fit, with objectives for groups."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from oochub import catalog
-from oochub.head_repair.model_folder import find_pooling, make_repaired_network, open_inputs
+from oochub.head_repair.model_folder import ask_folder, find_places, find_pooling, make_repaired_network, open_inputs
 from oochub.head_repair.repair_rows import RepairRows
 from oochub.head_repair.row_parts import FEWEST, RowParts
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
-from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions_file import StoredHead
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -120,8 +119,7 @@ class FineTuning:
                 f"Nothing was fine-tuned: that needs {FEWEST} rows of each class on each side that fit, and the rarest "
                 f"has {fewest}."
             )
-        used = dict.fromkeys(rows.split[np.union1d(parts.fit, parts.choose)].tolist())
-        if not all(_ID in self.splits[split].column_names for split in used):
+        if not all(_ID in self.splits[split].column_names for split in set(rows.split.tolist())):
             return f"Nothing was fine-tuned: its rows are found by a column {_ID}, and the data have none."
         return ""
 
@@ -201,16 +199,12 @@ class FineTuning:
         found, ids = [], rows.predictions.column(_ID)[numbers]
         for split in dict.fromkeys(rows.split[numbers].tolist()):
             own = np.flatnonzero(rows.split[numbers] == split)
-            place = {str(name): number for number, name in enumerate(self.splits[split][_ID][:])}
-            found.append((str(split), [place[str(name)] for name in ids[own].tolist()], own))
+            found.append((str(split), find_places(self.splits[split], ids[own].tolist()), own))
         return found
 
     def _answer(self, folder: Path, rows: RepairRows, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
         """What the network in a folder says of some rows, (k, c)."""
-        asked = replace(self.asked, features=False, splits=None, images=False, cache=False, limit=None)
         logits = np.empty((len(numbers), rows.classes), np.float32)
         for split, places, own in self._find(rows, numbers):
-            logits[own] = predict_splits(
-                folder, self.splits[split].select(places), ModelSettings(mode="head"), asked
-            ).logits
+            logits[own] = ask_folder(folder, self.splits[split], places, self.asked)
         return logits

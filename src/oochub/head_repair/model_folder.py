@@ -2,11 +2,13 @@
 
 import copy
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import datasets
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -19,6 +21,7 @@ from oochub.models.encoder_classifier import EncoderClassifier, EncoderClassifie
 from oochub.models.extraction import find_head, record_calls, take_features
 from oochub.models.model_source import ModelSource
 from oochub.models.open_model import open_pretrained
+from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions_file import StoredHead
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -55,6 +58,38 @@ def open_inputs(source: ModelSource, how: ModelSettings, asked: PredictionSettin
 def find_pooling(how: ModelSettings, *, is_probe: bool) -> str | None:
     """The pooling that the features of an encoder are of; None for a classifier's own head."""
     return str(how.of_mode.get("pooling", "auto")) if is_probe else None
+
+
+def find_places(part: datasets.Dataset | None, ids: Iterable[object]) -> list[int]:
+    """Numbers of the rows of a split with these ids; none if the split has no ids, or not all of these.
+
+    Args:
+        part: The split.
+        ids: The ids.
+
+    >>> find_places(datasets.Dataset.from_dict({"example_id": ["a", "b"]}), ["b", "a"])
+    [1, 0]
+    """
+    if part is None or "example_id" not in part.column_names:
+        return []
+    place, wanted = {str(name): number for number, name in enumerate(part["example_id"][:])}, list(map(str, ids))
+    return [place[name] for name in wanted] if all(name in place for name in wanted) else []
+
+
+def ask_folder(
+    folder: Path, part: datasets.Dataset, places: Sequence[int], asked: PredictionSettings
+) -> NDArray[np.float32]:
+    """The logits (k, c) of a model that stands in a folder, of some rows of a split.
+
+    Args:
+        folder: The folder.
+        part: The split.
+        places: Numbers of its rows (k,).
+        asked: How the given model predicts.
+    """
+    own = replace(asked, features=False, splits=None, images=False, cache=False, limit=None)
+    logits: NDArray[np.float32] = predict_splits(folder, part.select(places), ModelSettings(mode="head"), own).logits
+    return logits
 
 
 def open_fine_tuned_network(folder: Path, inputs: Input, *, temperature: float) -> RepairedNetwork:

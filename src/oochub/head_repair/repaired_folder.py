@@ -13,6 +13,8 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.head_repair.choose_head import ChosenHead
 from oochub.head_repair.model_folder import (
+    ask_folder,
+    find_places,
     find_pooling,
     make_repaired_network,
     open_fine_tuned_network,
@@ -22,7 +24,6 @@ from oochub.head_repair.model_folder import (
 from oochub.head_repair.prove_repair import Proof
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
-from oochub.prediction.predict import predict_splits
 from oochub.prediction.predictions import Predictions
 from oochub.report.repair import Repair
 from oochub.report.repair_card import write_repair_card
@@ -202,15 +203,6 @@ class RepairedFolder:
         write_repaired_model(self.path / _MODEL, network, inputs, card=card, check=check)
 
 
-def _find_rows(data: Mapping[str, Any], split: str, ids: list[str]) -> list[int]:
-    """Numbers of the rows of a split with these ids; none if the data have no ids."""
-    part = data.get(split)
-    if part is None or "example_id" not in part.column_names:
-        return []
-    place = {str(name): number for number, name in enumerate(part["example_id"][:])}
-    return [place[name] for name in ids] if all(name in place for name in ids) else []
-
-
 def _check_answers(
     folder: Path, after: Predictions, inputs: Input, asked: PredictionSettings, data: Mapping[str, Any]
 ) -> None:
@@ -221,13 +213,11 @@ def _check_answers(
     """
     split = str(after.split[0])
     few = np.flatnonzero(after.split == split)[:_LOOKED_AT]
-    rows = _find_rows(data, split, list(map(str, after.column("example_id")[few].tolist())))
+    rows = find_places(data.get(split), after.column("example_id")[few].tolist())
     if not rows:
         return
-    own = replace(asked, features=False, splits=None, images=False, cache=False, limit=None, odin=None, zoom=None)
-    said = predict_splits(folder, data[split].select(rows), ModelSettings(mode="head"), own)
-    wanted = after.logits[few]
-    if float(np.abs(said.logits - wanted).max()) > _CLOSE * max(1.0, float(np.ptp(wanted))):
+    said, wanted = ask_folder(folder, data[split], rows, asked), after.logits[few]
+    if float(np.abs(said - wanted).max()) > _CLOSE * max(1.0, float(np.ptp(wanted))):
         raise OochubError(
             "The repaired model, opened again, does not give the answers with which it was proven, so it was "
             "not written. Predict with preprocessing=processor, or report this."
@@ -242,7 +232,7 @@ def _add_images(made: Repair, inputs: Input, data: Mapping[str, Any]) -> Repair:
     flips = []
     for flip in report.flips:
         mistake = flip.mistake
-        rows = [] if mistake.image is not None else _find_rows(data, mistake.split, [mistake.example_id])
+        rows = [] if mistake.image is not None else find_places(data.get(mistake.split), [mistake.example_id])
         small = inputs.thumbnails(data[mistake.split], rows)[0] if rows else None
         if small is not None:
             mistake = replace(mistake, image=base64.b64encode(small).decode())

@@ -30,6 +30,7 @@ from oochub.settings.option import Settings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.files import write_whole
+from oochub.storage.kept_content import digest_content
 from oochub.storage.reading import parse_json, read_bytes
 
 _MODEL_FILES = (".safetensors", ".json", ".txt", ".model", ".jinja", ".md")
@@ -175,13 +176,13 @@ class CommandQuestion:
                 "command": self._command,
                 "typed": [self._model, self._source, str(folder.absolute()), str(place.absolute())],
                 "settings": self._settings,
-                "model": {file.name: _digest(read_bytes(file)) for file in _list_model_files(folder)},
+                "model": {file.name: digest_content(read_bytes(file)) for file in _list_model_files(folder)},
                 "data": self._digest_entries(place),
                 "code": _digest_code(),
                 "versions": drop_when_and_where(provenance()),
                 "machine": _describe_machine(),
             }
-            return _digest(json.dumps(content, sort_keys=True).encode())[:40]
+            return digest_content(json.dumps(content, sort_keys=True).encode())
         except (OSError, ValueError, TypeError, RuntimeError):  # who opens it says what is wrong
             return None
 
@@ -262,7 +263,3 @@ def _describe_machine() -> dict[str, object]:
         "packages": [[path, _state(path)] for path in sys.path if path.endswith("-packages")],
         "variables": {name: os.environ[name] for name in sorted(os.environ) if name.startswith(_VARIABLES)},
     }
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
