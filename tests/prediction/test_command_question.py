@@ -15,6 +15,7 @@ from oochub.prediction.command_question import CommandQuestion
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
+from oochub.storage import code_digest
 from oochub.storage.cache_folder import cache_folder
 from oochub.studies.demo.example import example
 
@@ -36,7 +37,7 @@ def world(tmp_path, monkeypatch):
     }.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    monkeypatch.setattr(recalling, "_FRESH", -60.0)  # as if it had been written long ago
+    monkeypatch.setattr(recalling, "FRESH", -60.0)  # as if it had been written long ago
     return model, data
 
 
@@ -142,7 +143,7 @@ def test_data_that_change_while_they_are_read_are_not_kept(world):
         (world[1] / "new.jpg").touch()
     assert _ask(world).find() is None
     (world[1] / "new.jpg").unlink()
-    recalling._FRESH = 60.0  # the fixture puts it back
+    recalling.FRESH = 60.0  # the fixture puts it back
     _answer(_ask(world))
     assert _ask(world).find() is None
 
@@ -157,7 +158,7 @@ def test_another_machine_or_other_code_asks_anew(change, world, monkeypatch):
     elif change == "versions":
         monkeypatch.setattr(recalling, "provenance", lambda: {"packages": {"torch": "0"}})
     elif change == "code":
-        monkeypatch.setattr(recalling, "_digest_code", lambda: "other")
+        monkeypatch.setattr(recalling, "digest_code", lambda: "other")
     elif change == "packages":
         monkeypatch.setattr(sys, "path", [*sys.path, str(world[0].parent / "site-packages")])
     elif change == "plug-in":
@@ -182,11 +183,11 @@ def test_a_damaged_file_is_no_answer(content, world):
 def test_the_digest_of_the_code_reads_every_file_of_it():
     """Also those that `oochub.models.cache_key` reads. Planted fault seen: links to folders not followed."""
     read = []
-    state, recalling._state = recalling._state, lambda path: read.append(path) or ""
+    state, code_digest.describe_state = code_digest.describe_state, lambda path: read.append(path) or ""
     try:
-        recalling._digest_code()
+        code_digest.digest_code()
     finally:
-        recalling._state = state
+        code_digest.describe_state = state
     names = {str(Path(path).relative_to(Path(recalling.__file__).parents[1])) for path in read}
     assert {"models/cache_key.py", "builders/nooch.py", "models/modes/head.py", "storage/files.py"} <= names
 

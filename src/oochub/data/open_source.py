@@ -33,6 +33,7 @@ from oochub.records.metadata import HubDataSet
 from oochub.remote.check_source import check_source
 from oochub.remote.guard import hide_token
 from oochub.remote.hub_errors import ODD_ANSWERS, explain_connection_fault, retry
+from oochub.storage.file_state import describe_state
 from oochub.storage.parquet_file import check_seal
 from oochub.storage.reading import check_regular_file
 
@@ -176,8 +177,7 @@ def _state(builder: datasets.DatasetBuilder) -> str:
     digest = hashlib.sha256()
     for file in (Path(file) for files in (builder.config.data_files or {}).values() for file in files):
         if file.exists():  # a card may name an address
-            about = file.stat()
-            digest.update(os.fsencode(file) + f" {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}\n".encode())
+            digest.update(os.fsencode(file) + f" {describe_state(file)}\n".encode())
     return f"files of {digest.hexdigest()}"
 
 
@@ -376,9 +376,8 @@ def _digest_metadata(entries: Sequence["os.DirEntry[str]"]) -> str | None:
     digest, is_empty = hashlib.sha256(), True
     for entry in sorted((entry for entry in entries if entry.name in _METADATA), key=lambda entry: entry.path):
         if _is(entry.is_file):
-            about, is_empty = entry.stat(), False
-            said = f" {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}\n"
-            digest.update(os.fsencode(entry.path) + said.encode())
+            is_empty = False
+            digest.update(os.fsencode(entry.path) + f" {describe_state(entry.path)}\n".encode())
     return None if is_empty else f"metadata of {digest.hexdigest()}"
 
 

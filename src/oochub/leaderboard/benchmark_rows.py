@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import datasets
@@ -67,6 +68,13 @@ class BenchmarkRows:
         return cls(source=source, splits=splits, about=about)
 
     @property
+    def title(self) -> str:
+        """What they were loaded from, without the place where it stands."""
+        from oochub.data.open_source import name_source
+
+        return name_source(self.source)
+
+    @cached_property
     def digest(self) -> str:
         """Equal for equal rows."""
         return hashlib.sha256(json.dumps(to_json(self.about), sort_keys=True).encode()).hexdigest()

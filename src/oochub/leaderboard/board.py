@@ -8,16 +8,14 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
-from oochub.data.open_source import name_source
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import describe_benchmark, describe_metrics
-from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_entry import TRACKS, LeaderboardEntry, Track
 from oochub.leaderboard.recomputation import RESAMPLES, SEED
@@ -30,6 +28,9 @@ from oochub.report import format_numbers
 from oochub.report.model_line import ModelLine, model_lines
 from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
+
+if TYPE_CHECKING:
+    from oochub.leaderboard.benchmark_rows import BenchmarkRows
 
 _SHOWN = 6  # sizes of sets of entries
 
@@ -50,6 +51,7 @@ class BoardRow:
         rows: A digest of the examples, labels, sides and groups that its numbers are of.
         is_comparable: Whether its rows are those of the board, as far as is known.
         is_sent: Whether its numbers are those that were sent, since its predictions give none.
+        digest: A digest of its report and predictions and of what checked them; "" if they were not read.
     """
 
     name: str
@@ -63,6 +65,7 @@ class BoardRow:
     rows: str = ""
     is_comparable: bool = True
     is_sent: bool = False
+    digest: str = ""
 
     @property
     def model_key(self) -> str:
@@ -139,7 +142,7 @@ class Board:
 
     @classmethod
     def all_of(
-        cls, entries: Sequence[CheckedEntry], own: Mapping[tuple[str, str], BenchmarkRows] | None = None
+        cls, entries: Sequence[CheckedEntry], own: "Mapping[tuple[str, str], BenchmarkRows] | None" = None
     ) -> "list[Board]":
         """The boards of some entries, by name; those whose report cannot be read stand on none.
 
@@ -157,11 +160,12 @@ class Board:
                 row = BoardRow(
                     name=each.name, entry=each.entry, report=each.report, reason=each.reason,
                     check="" if each.reason else _check(each), rows=each.rows, is_sent=each.is_sent,
+                    digest=each.digest,
                 )  # fmt: skip
                 places.setdefault((about.name, about.config), []).append(row)
         known = own or {}
         boards = [(_make_board(_separate_other_data(rows)), known.get(place)) for place, rows in sorted(places.items())]
-        return [replace(board, truth=name_source(rows.source) if rows else "") for board, rows in boards]
+        return [replace(board, truth=rows.title if rows else "") for board, rows in boards]
 
 
 def _check(each: CheckedEntry) -> str:

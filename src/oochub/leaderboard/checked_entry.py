@@ -3,32 +3,26 @@
 Before any file of an entry is read, it is seen that they lie in its folder, and how large they are.
 """
 
-import hashlib
-import json
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oochub.errors import OochubError, OochubWarning
-from oochub.leaderboard.benchmark_rows import BenchmarkRows
+from oochub.errors import OochubError
+from oochub.leaderboard.kept_entry import KeptEntry, digest_entry, find_outcome, keep_outcome
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation, recompute_report
-from oochub.records.schema import from_json, to_json
+from oochub.leaderboard.recomputation import Recomputation, recompute_report
 from oochub.report import wording
 from oochub.report.report import Report
-from oochub.storage.cache_folder import cache_folder
-from oochub.storage.files import write_whole
-from oochub.storage.reading import read_json
 
-_BLOCK = 1 << 22
+if TYPE_CHECKING:
+    from oochub.leaderboard.benchmark_rows import BenchmarkRows
+
 _LONGEST = 600  # characters of a reason
-_CHECK = 2  # its form: what was kept of another is not read
 
 
 _MOST = {"entry.json": 1 << 20, "report.json": 1 << 24}  # bytes
@@ -50,6 +44,7 @@ class CheckedEntry:
         own_intervals: Why the intervals that were sent are not compared, in words; "" where they are.
         is_sent: Whether the report is as it was sent, since its predictions give none.
         is_unforeseen: Whether the reason is an error that no check foresaw: a fault of oochub's own.
+        digest: A digest of its report and predictions and of what checked them; "" if they were not read.
     """
 
     name: str
@@ -62,13 +57,14 @@ class CheckedEntry:
     own_intervals: str = ""
     is_sent: bool = True
     is_unforeseen: bool = False
+    digest: str = ""
 
     @classmethod
-    def of(cls, folder: Path, own: Mapping[tuple[str, str], BenchmarkRows] | None = None) -> "CheckedEntry":
+    def of(cls, folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows] | None" = None) -> "CheckedEntry":
         """Checks the entry in a folder; what is wrong with it is its `reason`, never an error.
 
-        The outcome is kept in `$OOCHUB_CACHE/checks` under the content of report and predictions and the version of
-        oochub.
+        The outcome is kept in `$OOCHUB_CACHE/checks` under the content of report and predictions and our code; files
+        that are as they were, by size and times, are not read again.
 
         Args:
             folder: Folder with `entry.json`, `report.json` and predictions.
@@ -78,24 +74,32 @@ class CheckedEntry:
         found = cls(name=name, entry=None, report=None, reason="")
         if name != folder.name:
             return replace(found, reason="the name of its folder is not UTF-8")
+        kept = KeptEntry(folder, own or {})
         try:
-            check_entry_files(folder)
-            entry, sent = LeaderboardEntry.load(folder), Report.load(folder / "report.json")
-            found, about = replace(found, entry=entry, report=sent), sent.benchmark
-            check_entry_files(folder, entry.predictions)
-            outcome = _reuse_or_recompute(sent, [folder / part for part in ("report.json", *entry.predictions)],
-                            (own or {}).get((about.name, about.config)))  # fmt: skip
+            if (known := kept.find()) is not None:
+                digest, outcome = known
+                found = replace(found, entry=LeaderboardEntry.load(folder))
+                found = replace(found, report=outcome.report or Report.load(folder / "report.json"))
+            else:
+                check_entry_files(folder)
+                entry, sent = LeaderboardEntry.load(folder), Report.load(folder / "report.json")
+                found, place = replace(found, entry=entry, report=sent), (sent.benchmark.name, sent.benchmark.config)
+                check_entry_files(folder, entry.predictions)
+                files = [folder / part for part in ("report.json", *entry.predictions)]
+                digest, outcome = _reuse_or_recompute(sent, files, (own or {}).get(place))
+                kept.keep(digest, place)
         except Exception as error:  # one sender's files never take the others off the board
             return found.refused(error, folder)
         return replace(
             found,
-            report=outcome.report or sent,
+            report=outcome.report or found.report,
             reason=wording.name(outcome.reason, _LONGEST),
             difference=outcome.difference,
             numbers=outcome.numbers,
             rows=outcome.rows,
             own_intervals=outcome.own_intervals,
             is_sent=outcome.report is None,
+            digest=digest,
         )
 
     def refused(self, error: Exception, folder: Path | None = None) -> "CheckedEntry":
@@ -118,34 +122,14 @@ class CheckedEntry:
         return replace(self, reason=wording.name(words, _LONGEST), is_unforeseen=not is_foreseen)
 
 
-def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: BenchmarkRows | None) -> Recomputation:
-    """The earlier outcome for the same bytes, else a new one."""
-    kept = cache_folder("checks") / f"{_digest_files(files, own)}.json"
-    try:
-        found = from_json(Recomputation, read_json(kept), what=str(kept))
-        kept.touch()
-        return found
-    except (OochubError, OSError):  # none, or one that is not whole
-        found = recompute_report(sent, files[1:], own)
-    try:
-        with write_whole(kept) as draft:
-            draft.write_text(json.dumps(to_json(found)), "utf-8")
-    except OochubError as error:
-        warnings.warn(f"The check could not be cached. {error}", OochubWarning, stacklevel=3)
-    return found
-
-
-def _digest_files(files: Sequence[Path], own: BenchmarkRows | None) -> str:
-    said = ["oochub", version("oochub"), _CHECK, RESAMPLES, SEED, own.digest if own else ""]
-    digest = hashlib.sha256(json.dumps(said).encode())
-    for file in files:
-        for part in sorted(file.rglob("*")) if file.is_dir() else [file]:
-            if part.is_file():
-                digest.update(f"\0{part.name}\0{part.stat().st_size}\0".encode("utf-8", "surrogateescape"))
-                with part.open("rb") as content:
-                    while block := content.read(_BLOCK):
-                        digest.update(block)
-    return digest.hexdigest()[:32]
+def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: "BenchmarkRows | None") -> tuple[str, Recomputation]:
+    """The digest of the files, and the earlier outcome for the same bytes, else a new one."""
+    digest = digest_entry(files, own)
+    outcome = find_outcome(digest)
+    if outcome is None:
+        outcome = recompute_report(sent, files[1:], own)
+        keep_outcome(digest, outcome)
+    return digest, outcome
 
 
 _VALUES_A_BYTE, _FREE = 256, 10_000_000  # of a Parquet file; more is made to fill the memory of who reads it

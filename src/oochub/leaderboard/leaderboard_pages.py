@@ -8,13 +8,16 @@ per board, never an average over them, and what could not be read.
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup
 
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.checked_entry import CheckedEntry
+from oochub.leaderboard.kept_entry import make_page_once
 from oochub.leaderboard.leaderboard_entry import RULES, SUPERVISIONS, TRACKS, Track
+from oochub.records.schema import to_json
 from oochub.report import format_numbers, svg, wording
 from oochub.report.forms import notes
 from oochub.report.model_line import draw_line_chart
@@ -178,7 +181,7 @@ def _count(number: int, one: str, many: str) -> str:
 def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> str:
     """Renders an entry as one HTML file: if it is verified, with its recomputed numbers, else as it was sent.
 
-    Images are shown of verified entries alone.
+    Images are shown of verified entries alone. A page is kept, and made again if what it is made of has changed.
 
     Args:
         row: Row of the board.
@@ -201,21 +204,27 @@ def make_entry_page(row: BoardRow, board: Board, *, link: str | None = None) -> 
         ("Entries of the model", str(row.entries)),
         ("Files", link or ""),
     ]
-    return render_page(
+    words = {
+        "reason": row.reason.rstrip("."),
+        "verdict": row.verdict,
+        "shown": _describe_shown(row),
+        "check": row.check,
+        "facts": [(title, text) for title, text in facts if text],
+        "board": name_page(board.benchmark.name, board.benchmark.config),
+        "place": wording.name(f"{board.benchmark.name}/{board.benchmark.config}"),
+    }
+    render = partial(
+        render_page,
         report,
         images=not row.reason,
         template="entry.html.jinja",
         advice="Evaluate fewer splits at once.",
-        entry={
-            "reason": row.reason.rstrip("."),
-            "verdict": row.verdict,
-            "shown": _describe_shown(row),
-            "check": row.check,
-            "facts": [(title, text) for title, text in facts if text],
-            "board": name_page(board.benchmark.name, board.benchmark.config),
-            "place": wording.name(f"{board.benchmark.name}/{board.benchmark.config}"),
-        },
+        entry=words,
     )
+    if not row.digest:
+        return render()
+    on_board = [to_json(report.benchmark), to_json(report.metrics)]  # an entry that fails is under the board's words
+    return make_page_once([row.digest, words, on_board], render)
 
 
 def _describe_shown(row: BoardRow) -> str:

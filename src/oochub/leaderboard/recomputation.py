@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +22,14 @@ from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
-from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.prediction.check_rows import check_answers
 from oochub.prediction.predictions import Predictions, concatenate_predictions
 from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
+
+if TYPE_CHECKING:
+    from oochub.leaderboard.benchmark_rows import BenchmarkRows
 
 ROUNDING = 1e-9
 """How far a number may lie from the one that was sent, of 1 or of its own size: other versions of numpy round so."""
@@ -61,7 +63,7 @@ class Recomputation:
     own_intervals: str = ""
 
 
-def recompute_report(sent: Report, predictions: Sequence[Path], own: BenchmarkRows | None = None) -> Recomputation:
+def recompute_report(sent: Report, predictions: Sequence[Path], own: "BenchmarkRows | None" = None) -> Recomputation:
     """Scores the predictions with the metrics of the report and the board's seed, and compares every number.
 
     What a file says of its own answers, a stored summary or digest, is not read: all follows from the answers.

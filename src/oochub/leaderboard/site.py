@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.leaderboard.benchmark_rows import BenchmarkRows
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page, make_index_page, name_page
@@ -22,6 +22,9 @@ from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import SITE, format_csv
 from oochub.storage.files import check_writable, lock_target, make_scratch_folder, write_whole_folder
+
+if TYPE_CHECKING:
+    from oochub.leaderboard.benchmark_rows import BenchmarkRows
 
 _CARD = """---
 title: oochub leaderboard
@@ -104,8 +107,12 @@ class Site:
         return cls(folder=target, boards=tuple(boards), unread=tuple(_refuse_unread(checked)))
 
 
-def _own(truth: Sequence[str | Path]) -> dict[tuple[str, str], BenchmarkRows]:
+def _own(truth: Sequence[str | Path]) -> "dict[tuple[str, str], BenchmarkRows]":
     """The benchmarks' own rows, by name and config."""
+    if not truth:
+        return {}
+    from oochub.leaderboard.benchmark_rows import BenchmarkRows  # which imports `datasets`
+
     own: dict[tuple[str, str], BenchmarkRows] = {}
     for place in truth:
         rows = BenchmarkRows.load(str(place))
@@ -115,7 +122,7 @@ def _own(truth: Sequence[str | Path]) -> dict[tuple[str, str], BenchmarkRows]:
     return own
 
 
-def _check_entries(folder: Path, own: Mapping[tuple[str, str], BenchmarkRows]) -> list[CheckedEntry]:
+def _check_entries(folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows]") -> list[CheckedEntry]:
     """The entry of each folder, by name; hidden folders, and those with neither file of an entry, are none."""
     places = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".") and _is_entry(path)]
     return [CheckedEntry.of(path, own) for path in tqdm(places, desc="Checking", unit="entry", disable=None)]
@@ -135,7 +142,7 @@ def _refuse_unread(checked: Sequence[CheckedEntry]) -> list[CheckedEntry]:
 def _write_site(
     checked: Sequence[CheckedEntry],
     draft: Path,
-    own: Mapping[tuple[str, str], BenchmarkRows],
+    own: "Mapping[tuple[str, str], BenchmarkRows]",
     words: str,
     link: str | None,
 ) -> list[Board]:
@@ -157,7 +164,7 @@ def _write_site(
 
 
 def _try_entry(
-    each: CheckedEntry, own: Mapping[tuple[str, str], BenchmarkRows], words: str, link: str | None
+    each: CheckedEntry, own: "Mapping[tuple[str, str], BenchmarkRows]", words: str, link: str | None
 ) -> CheckedEntry:
     """The entry; one of which no site can be made stands on no board, with the reason."""
     try:
@@ -172,7 +179,7 @@ def _try_entry(
 
 
 def _warn(
-    checked: Sequence[CheckedEntry], boards: Sequence[Board], own: Mapping[tuple[str, str], BenchmarkRows]
+    checked: Sequence[CheckedEntry], boards: Sequence[Board], own: "Mapping[tuple[str, str], BenchmarkRows]"
 ) -> None:
     """Says what its maker should know of a site that is whole all the same."""
     for each in checked:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from oochub.input import Input
 from oochub.models.model_source import ModelSource
 from oochub.records.provenance import drop_when_and_where, provenance
+from oochub.storage.file_state import describe_state
 
 _ROOMS = "builders class_names inputs models outputs prediction processors records stats storage".split()
 """The rooms, beside the modules at the root, whose code the answers of a model depend on."""
@@ -80,7 +81,7 @@ def _digest_picture_files(part: datasets.Dataset, column: str) -> str:
         return ""
     digest = hashlib.sha256()
     for path in list_image_paths(part, column):
-        state = _state(path) if path else ""
+        state = describe_state(path) if path else ""
         digest.update(f"{path} {state}\n".encode())
     return digest.hexdigest()
 
@@ -100,14 +101,6 @@ def list_image_paths(part: datasets.Dataset, column: str) -> list[str | None]:
     stored = part.cast_column(column, datasets.Image(decode=False)).select_columns([column]).flatten()
     paths: pa.Table = stored.select_columns([f"{column}.path"]).with_format("arrow")[:]
     return list(paths.column(0).to_pylist())
-
-
-def _state(path: str) -> str:
-    try:
-        state = Path(path).stat()
-    except (OSError, ValueError):  # an archive's member, an address, or gone: whoever opens it says so
-        return ""
-    return f"{state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
 def _describe_setting(value: Any) -> Any:

@@ -29,6 +29,8 @@ from oochub.settings.model_settings import ModelSettings
 from oochub.settings.option import Settings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.cache_folder import cache_folder
+from oochub.storage.code_digest import digest_code
+from oochub.storage.file_state import FRESH, describe_state
 from oochub.storage.files import write_whole
 from oochub.storage.kept_content import digest_content
 from oochub.storage.reading import parse_json, read_bytes
@@ -38,7 +40,6 @@ _NO_PATHS = ("splits", "mode", "label", "context", "group", "cluster", "image", 
 """Options that name something else than a file, also where a file of that name lies in the working directory."""
 _VARIABLES = ("OOCHUB_", "HF_", "HUGGINGFACE_", "TRANSFORMERS_", "TOKENIZERS_", "CUDA_", "HIP_", "ROCR_", "TORCH_")
 _ACCELERATORS = ("nvidia*", "kfd", "dxg", "dri/render*", "accel*", "davinci*", "neuron*")  # in /dev
-_FRESH = 0.05  # seconds in which a file may change twice with one time of change
 _MOST_OUTSIDE = 100_000  # files outside the folder of the data
 
 
@@ -102,7 +103,7 @@ class CommandQuestion:
             if self._digest is None:
                 return None
             known = parse_json(read_bytes(self._file), name=str(self._file))
-            if any(_state(path) != state for path, state in known["outside"].items()):
+            if any(describe_state(path) != state for path, state in known["outside"].items()):
                 return None
             return EarlierAnswer(str(known["key"]), tuple(map(str, known["warned"])))
         except (OochubError, OSError, KeyError, TypeError, AttributeError):  # not there, or damaged
@@ -146,7 +147,7 @@ class CommandQuestion:
             if folder not in inside:
                 inside[folder] = f"{os.path.realpath(folder)}/".startswith(f"{place}/")
             if not inside[folder]:
-                self._outside[path] = _state(path)
+                self._outside[path] = describe_state(path)
 
     def _keep(self) -> None:
         is_odd = self._key is None or "" in self._warned or len(self._outside) > _MOST_OUTSIDE
@@ -178,7 +179,7 @@ class CommandQuestion:
                 "settings": self._settings,
                 "model": {file.name: digest_content(read_bytes(file)) for file in _list_model_files(folder)},
                 "data": self._digest_entries(place),
-                "code": _digest_code(),
+                "code": digest_code(),
                 "versions": drop_when_and_where(provenance()),
                 "machine": _describe_machine(),
             }
@@ -194,9 +195,9 @@ class CommandQuestion:
         """
         digest = hashlib.sha256()
         for path in sorted(_walk(str(place))) if place.is_dir() else (str(place),):
-            state = _state(path)
+            state = describe_state(path)
             digest.update(os.fsencode(path) + f"\n{state}\n".encode())
-            if state and int(state.rpartition(" ")[2]) > (self._started - _FRESH) * 1e9:
+            if state and int(state.rpartition(" ")[2]) > (self._started - FRESH) * 1e9:
                 raise ValueError(path)
         return digest.hexdigest()
 
@@ -232,27 +233,6 @@ def _walk(folder: str) -> Iterator[str]:
                 yield from _walk(entry.path)
 
 
-def _state(path: str) -> str:
-    """Size and times of a file; "" if there is none."""
-    try:
-        about = os.stat(path)  # noqa: PTH116  # there may be many
-    except (OSError, ValueError):
-        return ""
-    return f"{about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"
-
-
-def _digest_code() -> str:
-    """A digest of the paths, sizes and times of all our code."""
-    digest = hashlib.sha256()
-    for folder, folders, files in os.walk(Path(__file__).parents[1], followlinks=True):
-        folders.sort()
-        for name in sorted(files):
-            if name.endswith(".py"):
-                path = f"{folder}/{name}"
-                digest.update(f"{path} {_state(path)}\n".encode())
-    return digest.hexdigest()
-
-
 def _describe_machine() -> dict[str, object]:
     """What decides which device runs a network and which packages are there, without importing them."""
     devices = [str(path) for pattern in _ACCELERATORS for path in sorted(Path("/dev").glob(pattern))]
@@ -260,6 +240,6 @@ def _describe_machine() -> dict[str, object]:
     return {
         "platform": [*platform.uname()[:1], *platform.uname()[2:5], sys.executable],
         "devices": [*devices, driver.read_text("utf-8") if driver.is_file() else ""],
-        "packages": [[path, _state(path)] for path in sys.path if path.endswith("-packages")],
+        "packages": [[path, describe_state(path)] for path in sys.path if path.endswith("-packages")],
         "variables": {name: os.environ[name] for name in sorted(os.environ) if name.startswith(_VARIABLES)},
     }

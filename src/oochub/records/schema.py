@@ -3,10 +3,10 @@
 import math
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from oochub.errors import OochubError
 from oochub.stats.estimate import Estimate
@@ -125,8 +125,8 @@ def from_json(kind: type[Record], content: Any, *, what: str) -> Record:
     oochub.errors.OochubError: car.json: n_in must be a whole number, got '3'. Make the file again, or correct the \
 field.
     """
-    record: Record = _read(kind, content, what, "")
-    return record
+    record = _reader(cast(Hashable, kind))(content, what, ())
+    return cast(Record, record)
 
 
 def check_version(content: Any, known: int, *, what: str, absent: int | None = None) -> None:
@@ -146,7 +146,7 @@ def check_version(content: Any, known: int, *, what: str, absent: int | None = N
     oochub.errors.OochubError: car.json: made by a newer oochub (schema version 2, this one reads 1). Update oochub.
     """
     if not isinstance(content, Mapping):
-        raise _raise_wrong_value(what, "", "an object", content)
+        raise _raise_wrong_value(what, (), "an object", content)
     version = content.get("schema_version", absent)
     if type(version) is int and version > known:
         raise OochubError(
@@ -156,108 +156,201 @@ def check_version(content: Any, known: int, *, what: str, absent: int | None = N
         raise OochubError(f"{what}: schema_version must be {known}, got {version!r}. Make the file again.")
 
 
-def _read(kind: Any, value: Any, what: str, place: str) -> Any:
-    """`value` as a `kind`; `place` is the dotted name of the field."""
+_Place = tuple[Any, ...]
+"""Where a value stands: the place that it is in and its own name; () at the top. It becomes text in errors alone."""
+_Reader = Callable[[object, str, _Place], object]
+"""Takes a value, what errors call the record, and the value's place; gives what the value means."""
+
+
+@cache
+def _reader(kind: Any) -> _Reader:
+    """What reads values of a type; worked out once for each type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is Any:
-        return value
+        return lambda value, what, place: value
     if is_dataclass(kind):
-        return _read_record(kind, value, what, place)
-    if origin is Annotated:
-        return _read_limited(arguments[0], arguments[1], value, what, place)
-    if origin in (Union, types.UnionType):
-        return _read_union(arguments, value, what, place)
-    if origin is Literal:
-        if value in arguments and type(value) in {type(each) for each in arguments}:
-            return value
-        raise _raise_wrong_value(what, place, f"one of {', '.join(map(str, arguments))}", value)
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            raise _raise_wrong_value(what, place, "a list", value)
-        if arguments[-1] is not Ellipsis:
-            if len(value) != len(arguments):
-                raise _raise_wrong_value(what, place, f"a list of {len(arguments)}", value)
-            pairs = enumerate(zip(arguments, value, strict=True))
-            return tuple(_read(inner, item, what, f"{place}[{k}]") for k, (inner, item) in pairs)
-        return tuple(_read(arguments[0], item, what, f"{place}[{k}]") for k, item in enumerate(value))
-    if origin is not None and issubclass(origin, Mapping):
-        if not isinstance(value, Mapping):
-            raise _raise_wrong_value(what, place, "an object", value)
-        return {
-            _read(arguments[0], str(key), what, place): _read(arguments[1], item, what, _join_place(place, str(key)))
-            for key, item in value.items()
-        }
+        return _record_reader(kind)
     if kind is Estimate:
-        return _read_estimate(value, what, place)
-    if kind is float and value is None:
+        return _read_estimate
+    if origin is Annotated:
+        return _limited_reader(arguments[0], arguments[1])
+    if origin in (Union, types.UnionType):
+        return _union_reader(arguments)
+    if origin is Literal:
+        return _literal_reader(arguments)
+    if origin is tuple:
+        return _tuple_reader(arguments)
+    if origin is not None and issubclass(origin, Mapping):
+        return _mapping_reader(*arguments)
+    return _read_float if kind is float else _plain_reader(kind)
+
+
+def _plain_reader(kind: type) -> _Reader:
+    wanted = _WORDS.get(kind, kind.__name__)
+
+    def read(value: object, what: str, place: _Place) -> object:
+        if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
+            return value
+        raise _raise_wrong_value(what, place, wanted, value)
+
+    return read
+
+
+def _read_float(value: object, what: str, place: _Place) -> float:
+    if value is None:
         return math.nan
-    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float) and not isinstance(value, bool):
         if abs(value) > sys.float_info.max:  # infinity, or a whole number that no float holds
             raise _raise_wrong_value(what, place, "a finite number", value)
         return float(value)
-    if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool):
-        return value
-    raise _raise_wrong_value(what, place, _WORDS.get(kind, kind.__name__), value)
+    raise _raise_wrong_value(what, place, _WORDS[float], value)
 
 
-def _read_record(kind: Any, value: Any, what: str, place: str) -> Any:
-    if isinstance(value, kind):
-        return value
-    if not isinstance(value, Mapping):
-        raise _raise_wrong_value(what, place, "an object", value)
-    hints = _read_hints(kind)
-    arguments: dict[str, Any] = {}
-    for each in fields(kind):
-        if each.name == _FLAT and hints[each.name] is Estimate:
-            arguments[each.name] = _read_estimate(value, what, place)
-        elif each.metadata.get("remainder"):
-            names = {field.name for field in fields(kind)} - {each.name}
-            arguments[each.name] = {name: item for name, item in value.items() if name not in names}
-        elif each.name in value:
-            arguments[each.name] = _read(hints[each.name], value[each.name], what, _join_place(place, each.name))
-        elif each.default is MISSING and each.default_factory is MISSING:
-            raise OochubError(f"{what}: the field {_join_place(place, each.name)} is missing. Make the file again.")
-    return kind(**arguments)
+def _literal_reader(allowed: tuple[object, ...]) -> _Reader:
+    kinds = {type(each) for each in allowed}
+
+    def read(value: object, what: str, place: _Place) -> object:
+        if value in allowed and type(value) in kinds:
+            return value
+        raise _raise_wrong_value(what, place, f"one of {', '.join(map(str, allowed))}", value)
+
+    return read
 
 
-def _read_union(kinds: tuple[Any, ...], value: Any, what: str, place: str) -> Any:
-    if value is None and type(None) in kinds:
-        return None
-    inner = [kind for kind in kinds if kind is not type(None)]
-    for kind in inner[:-1]:
-        try:
-            return _read(kind, value, what, place)
-        except OochubError:
-            continue
-    return _read(inner[-1], value, what, place)
+def _tuple_reader(arguments: tuple[object, ...]) -> _Reader:
+    is_any_length = arguments[-1] is Ellipsis
+    readers = [_reader(inner) for inner in arguments if inner is not Ellipsis]
+
+    def read(value: object, what: str, place: _Place) -> tuple[object, ...]:
+        if not isinstance(value, list | tuple):
+            raise _raise_wrong_value(what, place, "a list", value)
+        if not is_any_length and len(value) != len(readers):
+            raise _raise_wrong_value(what, place, f"a list of {len(readers)}", value)
+        each = readers * len(value) if is_any_length else readers
+        return tuple(
+            inner(item, what, (place, f"[{k}]")) for k, (inner, item) in enumerate(zip(each, value, strict=True))
+        )
+
+    return read
 
 
-def _read_limited(kind: Any, bounds: Bounds | AtMost, value: Any, what: str, place: str) -> Any:
-    if isinstance(bounds, AtMost):
-        if isinstance(value, list) and len(value) > bounds.items:
+def _mapping_reader(key: object, item: object) -> _Reader:
+    read_key, read_item = _reader(key), _reader(item)
+
+    def read(value: object, what: str, place: _Place) -> dict[object, object]:
+        if not isinstance(value, Mapping):
+            raise _raise_wrong_value(what, place, "an object", value)
+        return {
+            read_key(str(name), what, place): read_item(each, what, (place, str(name))) for name, each in value.items()
+        }
+
+    return read
+
+
+def _record_reader(kind: Any) -> _Reader:
+    names = {each.name for each in fields(kind)}
+
+    @cache
+    def list_readers() -> list[tuple[str, _Reader, str]]:  # at the first value: a record may hold its own kind
+        hints = _read_hints(kind)
+        listed = []
+        for each in fields(kind):
+            is_flat = each.name == _FLAT and hints[each.name] is Estimate
+            is_needed = each.default is MISSING and each.default_factory is MISSING
+            rest = "remainder" if each.metadata.get("remainder") else ""
+            role = "flat" if is_flat else rest or ("needed" if is_needed else "")
+            listed.append((each.name, _reader(hints[each.name]), role))
+        return listed
+
+    def read(value: object, what: str, place: _Place) -> object:
+        if isinstance(value, kind):
+            return value
+        if not isinstance(value, Mapping):
+            raise _raise_wrong_value(what, place, "an object", value)
+        arguments: dict[str, object] = {}
+        for name, inner, role in list_readers():
+            if role == "flat":
+                arguments[name] = _read_estimate(value, what, place)
+            elif role == "remainder":
+                arguments[name] = {key: item for key, item in value.items() if key not in names - {name}}
+            elif name in value:
+                arguments[name] = inner(value[name], what, (place, name))
+            elif role == "needed":
+                raise _raise_missing(what, (place, name))
+        return kind(**arguments)
+
+    return read
+
+
+def _union_reader(kinds: tuple[object, ...]) -> _Reader:
+    readers = [_reader(kind) for kind in kinds if kind is not type(None)]
+    may_be_none = type(None) in kinds
+
+    def read(value: object, what: str, place: _Place) -> object:
+        if value is None and may_be_none:
+            return None
+        for inner in readers[:-1]:
+            try:
+                return inner(value, what, place)
+            except OochubError:
+                continue
+        return readers[-1](value, what, place)
+
+    return read
+
+
+def _limited_reader(kind: object, bounds: Bounds | AtMost) -> _Reader:
+    return _list_reader(kind, bounds.items) if isinstance(bounds, AtMost) else _number_reader(kind, bounds)
+
+
+def _list_reader(kind: object, most: int) -> _Reader:
+    inner = _reader(kind)
+
+    def read(value: object, what: str, place: _Place) -> object:
+        if isinstance(value, list) and len(value) > most:
             raise OochubError(
-                f"{what}: {place} must have at most {bounds.items:,} items, got {len(value):,}. Evaluate fewer at once."
+                f"{what}: {_name_place(place)} must have at most {most:,} items, got {len(value):,}. "
+                "Evaluate fewer at once."
             )
-        return _read(kind, value, what, place)
-    number = _read(kind, value, what, place)
-    if number < bounds.low - _ROUNDING or number > bounds.high + _ROUNDING:
-        raise _raise_wrong_value(what, place, bounds.words(value), value)
-    return number
+        return inner(value, what, place)
+
+    return read
 
 
-def _read_estimate(value: Any, what: str, place: str) -> Estimate:
+def _number_reader(kind: object, bounds: Bounds) -> _Reader:
+    inner, low, high = _reader(kind), bounds.low - _ROUNDING, bounds.high + _ROUNDING
+
+    def read(value: object, what: str, place: _Place) -> object:
+        number: Any = inner(value, what, place)
+        if number < low or number > high:
+            raise _raise_wrong_value(what, place, bounds.words(value), value)
+        return number
+
+    return read
+
+
+_ESTIMATE_KINDS: Mapping[str, Any] = {
+    "value": float | None, "low": float | None, "high": float | None, "n": Count, "method": str, "reason": str | None,
+}  # fmt: skip
+
+
+@cache
+def _list_estimate_readers() -> list[tuple[str, _Reader]]:
+    return [(name, _reader(kind)) for name, kind in _ESTIMATE_KINDS.items()]
+
+
+def _read_estimate(value: object, what: str, place: _Place) -> Estimate:
     if isinstance(value, Estimate):
         return value
     if not isinstance(value, Mapping):
         raise _raise_wrong_value(what, place, _WORDS[Estimate], value)
-    hints = {"value": float | None, "low": float | None, "high": float | None, "n": Count, "method": str}
-    content = {}
-    for name, kind in (*hints.items(), ("reason", str | None)):
+    content: dict[str, Any] = {}
+    for name, inner in _list_estimate_readers():
         if name not in value:
-            raise OochubError(f"{what}: the field {_join_place(place, name)} is missing. Make the file again.")
-        content[name] = _read(kind, value[name], what, _join_place(place, name))
+            raise _raise_missing(what, (place, name))
+        content[name] = inner(value[name], what, (place, name))
     if None not in (content["low"], content["high"]) and content["low"] > content["high"]:
-        raise _raise_wrong_value(what, _join_place(place, "low"), f"at most high, {content['high']:g}", content["low"])
+        raise _raise_wrong_value(what, (place, "low"), f"at most high, {content['high']:g}", content["low"])
     return Estimate.from_dict(content)
 
 
@@ -266,12 +359,19 @@ def _read_hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind, include_extras=True)
 
 
-def _join_place(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
+def _name_place(place: _Place) -> str:
+    """The dotted name of a field: `slices[0].n`; "" at the top."""
+    if not place:
+        return ""
+    outer = _name_place(place[0])
+    return f"{outer}.{place[1]}" if outer and not place[1].startswith("[") else f"{outer}{place[1]}"
 
 
-def _raise_wrong_value(what: str, place: str, wanted: str, value: Any) -> OochubError:
+def _raise_missing(what: str, place: _Place) -> OochubError:
+    return OochubError(f"{what}: the field {_name_place(place)} is missing. Make the file again.")
+
+
+def _raise_wrong_value(what: str, place: _Place, wanted: str, value: object) -> OochubError:
     shown = repr(value) if len(repr(value)) <= 60 else f"{repr(value)[:60]}..."
-    return OochubError(
-        f"{what}: {place or 'the content'} must be {wanted}, got {shown}. Make the file again, or correct the field."
-    )
+    where = _name_place(place) or "the content"
+    return OochubError(f"{what}: {where} must be {wanted}, got {shown}. Make the file again, or correct the field.")
