@@ -94,7 +94,7 @@ def mahalanobis_rows(w: World) -> Iterator[Row]:
             f"Mahalanobis score / whitening + one product in {name}",
             floor,
             partial(detector.score, features=w.queries),
-            2,
+            1.2,
         )
     precision = detector.whitener @ detector.whitener.T
     means = np.stack([w.features[w.label == c].mean(axis=0) for c in range(CLASSES)]).astype(np.float64)

@@ -126,3 +126,13 @@ def test_memory_of_scoring_is_that_of_a_block() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 16 * 4000 * (32 + 50) + 4 * 2**20 and _nearest._WIDTH >= 1000, peak
+
+
+def test_a_turned_whitener_gives_the_same_scores():
+    """Only Cholesky's is a triangle. Planted fault seen: every square one taken for a triangle."""
+    rng = np.random.default_rng(0)
+    features, turn = rng.normal(size=(60, 5)), np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    detector = Mahalanobis().fit(features=features, label=np.arange(60) % 3)
+    scores = detector.score(features=features)
+    detector.whitener, detector.whitened_means = detector.whitener @ turn, detector.whitened_means @ turn
+    np.testing.assert_allclose(detector.score(features=features), scores, rtol=1e-12)
