@@ -31,6 +31,7 @@ KINDS = {  # of what each option writes
     ("contexts", "--out"): artifacts.REPOSITORY,
     ("demo", "--out"): file_kinds.DEMO,
     ("imagenet_ood detect", "--out"): file_kinds.STUDY,
+    ("evaluate", "--groups"): artifacts.GROUP_TABLE,
     ("evaluate", "--keep"): artifacts.PREDICTIONS,
     ("evaluate", "--out"): artifacts.REPORT,
     ("spawrious generate", "--out"): file_kinds.GENERATION,

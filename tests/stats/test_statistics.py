@@ -617,3 +617,32 @@ def test_gap_of_a_dict_is_a_dict() -> None:
     result = gap(worst_group, rows, rows | {"prediction": [0, 0] * 20})
     assert set(result) == {"accuracy", "error_rate"} and result["accuracy"].value == -1.0
     assert result["error_rate"].value == 1.0
+
+
+def one_by_one(values: np.ndarray, group: np.ndarray, worst: str) -> tuple[float, float, float]:
+    """The worst mean and both ends from Student's interval of each group alone, by scipy's own distribution."""
+    sign, level = (1 if worst == "smallest" else -1), 1 - 0.05 / len(np.unique(group))
+    found = []
+    for name in np.unique(group):
+        part = values[group == name]
+        ends = stats.t.interval(level, len(part) - 1, part.mean(), part.std(ddof=1) / math.sqrt(len(part)))
+        found.append((part.mean(), *ends))
+    return tuple(float(sign * min(sign * each[k] for each in found)) for k in range(3))
+
+
+@pytest.mark.parametrize("worst", ["smallest", "largest"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_worst_of_many_groups_is_that_of_each_alone(worst: str, seed: int) -> None:
+    """Groups that cannot decide are not measured one by one. Planted faults seen: the means alone decide, one end."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(300), rng.integers(2, 40, 300))
+    values = rng.exponential(size=len(group)) * rng.choice([0.5, 1, 2], 300)[group]
+    found = worst_group_interval(values, group, worst=worst)
+    np.testing.assert_allclose([found.value, found.low, found.high], one_by_one(values, group, worst), rtol=1e-9)
+
+
+def test_of_many_groups_each_without_an_interval_is_counted() -> None:
+    """Planted fault seen: a group of one row is not looked at."""
+    values, group = np.arange(403.0), np.concatenate([np.repeat(np.arange(200), 2), [200, 201, 202]])
+    found = worst_group_interval(values, group, worst="largest")
+    assert found.value == 402 and math.isnan(found.low) and found.reason.endswith("group 200, 201, 202")

@@ -14,7 +14,7 @@ from oochub.errors import OochubError
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.evaluation_settings import EvaluationSettings
 from oochub.settings.interval_settings import IntervalSettings
-from oochub.storage.artifacts import PREDICTIONS, REPORT, REPORTS
+from oochub.storage.artifacts import GROUP_TABLE, PREDICTIONS, REPORT, REPORTS
 from oochub.storage.files import check_writable
 
 if TYPE_CHECKING:
@@ -52,6 +52,14 @@ def evaluate(
             help="Also write the answers as Parquet of oochub, for compare.",
         ),
     ] = None,
+    groups: Annotated[
+        Path | None,
+        typer.Option(
+            callback=writes(GROUP_TABLE),
+            rich_help_panel=MORE,
+            help="Also write the numbers of every group as Parquet; of thousands, a report has the worst and the best.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Scores predictions: metrics with intervals in and out of context, groups, worst mistakes."""
@@ -67,6 +75,8 @@ def evaluate(
             "Detectors compare sets, not tasks: leave out --task, or --detector, --reference, --pair, --probe and "
             "--classes."
         )
+    if task and groups is not None:
+        raise OochubError("--groups writes one table: leave out --task, or evaluate predictions for one task.")
 
     loading = {name: getattr(data, name) for name in data.keywords() if name != "data_dir"}
     source: dict[str, Any] = {
@@ -99,6 +109,11 @@ def evaluate(
             out_console.print(terminal(Report.load(*written.values())))
         print_result({"reports": len(written), "report": str(out)}, as_json)
         return
+    table = None
+    if groups is not None:
+        from oochub.evaluation.group_table import tabulate_groups
+
+        table = tabulate_groups(list(predictions), classes=asked.classes, **source, **loading)
     report = run(
         list(predictions),
         **{name: value for name, value in asked.record().items() if name not in ("benchmark", "model_name")},
@@ -107,6 +122,10 @@ def evaluate(
         **source,
     )
     kept = {} if keep is None else {"predictions": str(keep)}
+    if groups is not None:
+        from oochub.storage.parquet_file import write_parquet
+
+        kept["groups"] = str(write_parquet(table, groups, kind=GROUP_TABLE))
     if out is None:
         _print({"": report}, as_json)
         if not as_json:

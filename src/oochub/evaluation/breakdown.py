@@ -48,17 +48,16 @@ def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bo
     inside = (
         _select_rows_by_label(evaluated, sides["in"]) if {"in", "out"} <= set(sides) and "accuracy" in metrics else {}
     )
-    every: list[tuple[Side | None, NDArray[np.bool_]]] = [*sides.items()]
-    if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
-        every = [(side, mask) for side, mask in every if side == "out"]
-    for side, mask in every or [(None, evaluated.columns["split"] == split)]:
+    for side, mask in list_sides_of_groups(evaluated, sides, split):
         groups = evaluated.members(mask)
-        measured = {name: evaluated.of_groups(metric, list(groups.values())) for name, metric in metrics.items()}
-        kept = _choose_groups(len(groups), next(iter(measured.values()), []), next(iter(metrics), ""))
-        left_out += len(groups) - len(kept)
         named = list(groups.items())
-        for place in kept:
-            group, members = named[place]
+        kept = _choose_groups(evaluated, list(groups.values()), metrics)
+        left_out += len(named) - len(kept)
+        listed = [named[place] for place in kept]
+        measured = {
+            name: evaluated.of_groups(metric, [members for _, members in listed]) for name, metric in metrics.items()
+        }
+        for place, (group, members) in enumerate(listed):
             values = {name: each[place] for name, each in measured.items()}
             rows.append(
                 GroupRow(
@@ -79,11 +78,30 @@ def measure_groups(evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bo
     return Groups(columns=("label", "context"), split=split, rows=tuple(rows), left_out=left_out)
 
 
-def _choose_groups(count: int, estimates: Sequence[Estimate], metric: str) -> list[int]:
+def list_sides_of_groups(
+    evaluated: EvaluationRows, sides: Mapping[Side, NDArray[np.bool_]], split: str
+) -> list[tuple[Side | None, NDArray[np.bool_]]]:
+    """Each side whose groups are looked at, with its rows (n,); None for all rows of a split without sides.
+
+    Args:
+        evaluated: The rows.
+        sides: "in" and "out" to the rows (n,) of that side.
+        split: The evaluation split.
+    """
+    every: list[tuple[Side | None, NDArray[np.bool_]]] = [*sides.items()]
+    if isinstance(evaluated.benchmark.out_of_context, GroupsOfRows):  # both sides are the same rows
+        every = [(side, mask) for side, mask in every if side == "out"]
+    return every or [(None, evaluated.columns["split"] == split)]
+
+
+def _choose_groups(
+    evaluated: EvaluationRows, groups: Sequence[NDArray[np.int64]], metrics: Mapping[str, Any]
+) -> Sequence[int]:
     """The places of the groups that a report has, in order: all, or of thousands the worst and the best ones."""
-    if count <= 2 * _WORST:
-        return list(range(count))
-    facts = read_facts(catalog.get("metric", metric))
+    if len(groups) <= 2 * _WORST:
+        return range(len(groups))
+    metric = next(iter(metrics.values()))  # the report's first one
+    estimates, facts = evaluated.of_groups(metric, groups), read_facts(metric)
     sign = -1.0 if facts is not None and facts.direction == "lower" else 1.0
     values, n = sign * np.array(estimates, np.float64), np.array([each.n for each in estimates])
     chosen = [np.lexsort((-n, order))[:_WORST] for order in (values, -values)]  # of equal ones the largest

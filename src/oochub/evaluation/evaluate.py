@@ -24,17 +24,14 @@ from oochub.evaluation.detector_scores import make_detector, make_detector_key
 from oochub.evaluation.evaluation_inputs import check_inputs, open_parts
 from oochub.evaluation.evaluation_rows import (
     EpochRows,
-    EvaluationColumns,
     EvaluationRows,
-    check_limits,
     check_metric,
-    count_allowed,
-    find_epoch_rows,
-    holds_many_tasks,
+    check_one_task,
+    make_evaluation_rows,
 )
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import choose_mistakes
-from oochub.evaluation.present_classes import Classes, find_allowed_classes
+from oochub.evaluation.present_classes import find_allowed
 from oochub.evaluation.row_sets import (
     RowSet,
     describe_no_class,
@@ -146,27 +143,13 @@ def evaluate(
     first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]
     predictions, integrity = concatenate_predictions(first), join_integrity(opened)
     declared, kind = find_declaration(predictions), predictions.output
-    if holds_many_tasks(predictions, declared):
-        raise OochubError(
-            f"{declared.name}/{predictions.metadata.config} holds many tasks. Evaluate one: "
-            + choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car')).", "--task ce_car; or --task every.")
-        )
+    one = choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car'))", "--task ce_car; or --task every")
+    check_one_task(predictions, declared, instead=f"Evaluate one: {one}.")
     words = check_closed_words(predictions, declared)
     chosen = {name: catalog.get("metric", name) for name in (metrics or declared.metrics)}
-    allowed = _find_allowed(predictions, classes, match)
+    allowed = find_allowed(predictions, classes, match)
     sampling: dict[str, Any] = {"resamples": intervals.resamples, "seed": intervals.seed}
-    columns, chose = (
-        EvaluationColumns(predictions, kind.arrays(predictions, allowed)),
-        find_epoch_rows(predictions, declared),
-    )
-    evaluated = EvaluationRows(
-        predictions=predictions,
-        benchmark=declared,
-        columns=columns,
-        known=kind.known(predictions.label) & ~chose.left_out,
-        sampling=sampling,
-    )
-    check_limits(evaluated, most_groups=count_allowed(evaluated))
+    evaluated, chose = make_evaluation_rows(predictions, declared, allowed, sampling)
     for name, metric in chosen.items():
         check_metric(name, metric, evaluated)
     if match is not None:
@@ -188,7 +171,7 @@ def evaluate(
         metrics={key: each for key, each in describe_metrics(chosen).items() if key in measured or kind.has_confidence},
         notes=(
             *filter(None, [describe_no_class(sets, evaluated)]),
-            *_write_notes(evaluated, allowed, columns.shadowed, chose),
+            *_write_notes(evaluated, allowed, evaluated.shadowed, chose),
             *words,
         ),
         slices=tuple(slices),
@@ -247,24 +230,6 @@ def _calibrate_sides(
                 evaluated, rows, groups={name: len(part) for name, part in chosen.items()}
             )
     return found
-
-
-def _find_allowed(predictions: Predictions, classes: Classes, match: str | None) -> NDArray[np.int64] | None:
-    """The classes that an answer may be; None where the kind of output has no classes to choose among."""
-    is_chosen = predictions.output.one_answer and not predictions.output.has_confidence
-    if predictions.output.one_answer and (not is_chosen or classes == "all"):
-        return find_allowed_classes(predictions, classes)
-    if is_chosen:
-        raise OochubError(
-            "classes= applies to predictions with logits, from which another class can be chosen; these are of the "
-            f"kind {predictions.metadata.kind}. Let the model choose among the classes present."
-        )
-    if classes != "all" or match is not None:
-        what = "match=" if match is not None else "classes="
-        raise OochubError(
-            f"{what} applies to predictions with one class per row; these are of the kind {predictions.metadata.kind}."
-        )
-    return None
 
 
 def _name_source(benchmark: Any) -> list[str]:

@@ -67,6 +67,11 @@ class EvaluationRows:
     known: NDArray[np.bool_]
     sampling: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def shadowed(self) -> Sequence[str]:
+        """Auxiliary columns that are not read, because a computed array has their name."""
+        return self.columns.shadowed if isinstance(self.columns, EvaluationColumns) else ()
+
     def arrays(self, metric: Callable[..., Any], rows: Any) -> dict[str, Any]:
         """The arrays of some rows that a metric takes, by name, in the form that it takes (`MetricFacts.compact`)."""
         known = read_metric(metric)
@@ -206,9 +211,19 @@ def find_epoch_rows(predictions: Predictions, benchmark: Benchmark) -> EpochRows
     )
 
 
-def holds_many_tasks(predictions: Predictions, benchmark: Benchmark) -> bool:
-    """Whether the rows are of a config such as nooch/all, of which one task is evaluated at a time."""
-    return "labels" in predictions.column_names and benchmark.task is not None
+def check_one_task(predictions: Predictions, benchmark: Benchmark, *, instead: str) -> None:
+    """Refuses rows of a config such as nooch/all, of which one task is evaluated at a time.
+
+    Args:
+        predictions: The rows.
+        benchmark: The declaration of their config.
+        instead: What to do, in words.
+
+    Raises:
+        OochubError: They hold many tasks.
+    """
+    if "labels" in predictions.column_names and benchmark.task is not None:
+        raise OochubError(f"{benchmark.name}/{predictions.metadata.config} holds many tasks. {instead}")
 
 
 class KnownMetric(NamedTuple):
@@ -269,6 +284,35 @@ def count_allowed(evaluated: EvaluationRows) -> int:
     metrics = [catalog.get("metric", name) for name in evaluated.predictions.output.group_metrics]
     are_means = all(facts is not None and facts.row_numbers is not None for facts in map(read_facts, metrics))
     return MOST_GROUPS if are_means and evaluated.benchmark.cluster is None else MOST_COMPARED
+
+
+def make_evaluation_rows(
+    predictions: Predictions,
+    declared: Benchmark,
+    allowed: NDArray[np.int64] | None = None,
+    sampling: Mapping[str, Any] | None = None,
+) -> tuple[EvaluationRows, EpochRows]:
+    """The rows of one set of predictions, after their limits are checked, and which of them chose an epoch.
+
+    Args:
+        predictions: Predictions for one task.
+        declared: What their benchmark declares.
+        allowed: The classes that an answer may be; None allows all.
+        sampling: Resamples and seed of the intervals.
+
+    Raises:
+        OochubError: More splits or groups than a report compares.
+    """
+    kind, chose = predictions.output, find_epoch_rows(predictions, declared)
+    evaluated = EvaluationRows(
+        predictions=predictions,
+        benchmark=declared,
+        columns=EvaluationColumns(predictions, kind.arrays(predictions, allowed)),
+        known=kind.known(predictions.label) & ~chose.left_out,
+        sampling=dict(sampling or {}),
+    )
+    check_limits(evaluated, most_groups=count_allowed(evaluated))
+    return evaluated, chose
 
 
 def check_limits(evaluated: EvaluationRows, *, most_groups: int) -> None:

@@ -18,8 +18,8 @@ from oochub.evaluation.evaluation_rows import (
     EvaluationColumns,
     EvaluationRows,
     check_limits,
+    check_one_task,
     find_epoch_rows,
-    holds_many_tasks,
 )
 from oochub.evaluation.mistakes import make_mistake
 from oochub.evaluation.paired_difference import Pair
@@ -58,11 +58,8 @@ def pair_rows(first: Predictions, second: Predictions, **sampling: Any) -> tuple
     second = _reorder(first, second)
     _check_same_truth(first, second)
     benchmark = find_declaration(first)
-    if holds_many_tasks(first, benchmark):
-        raise OochubError(
-            f"{benchmark.name}/{first.metadata.config} holds many tasks. Compare one of them: "
-            + choose_wording("oochub.compare(a, b, task='ce_car').", "--task ce_car.")
-        )
+    one = choose_wording("oochub.compare(a, b, task='ce_car')", "--task ce_car")
+    check_one_task(first, benchmark, instead=f"Compare one of them: {one}.")
     _check_same_sides(first, second, benchmark)
     first, second = _add_columns(first, second), _add_columns(second, first)
     benchmark = find_declaration(first)

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from oochub.errors import unknown_name
+from oochub.errors import OochubError, unknown_name
 from oochub.prediction.predictions import Predictions
 
 Classes = Literal["all", "present"]
@@ -51,6 +51,33 @@ def find_allowed_classes(predictions: Predictions, classes: Classes = "all") -> 
     label = predictions.label
     present = np.union1d(np.array(recorded or [], np.int64), label[label >= 0])
     return present if len(present) else every
+
+
+def find_allowed(predictions: Predictions, classes: Classes, match: str | None = None) -> NDArray[np.int64] | None:
+    """The classes that an answer may be; None where the kind of output has no classes to choose among.
+
+    Args:
+        predictions: Predictions of one set, of any kind of output.
+        classes: "all" or "present".
+        match: Column to match on, which needs one class per row.
+
+    Raises:
+        OochubError: Another rule, or a rule or column that predictions of this kind cannot have.
+    """
+    is_chosen = predictions.output.one_answer and not predictions.output.has_confidence
+    if predictions.output.one_answer and (not is_chosen or classes == "all"):
+        return find_allowed_classes(predictions, classes)
+    if is_chosen:
+        raise OochubError(
+            "classes= applies to predictions with logits, from which another class can be chosen; these are of the "
+            f"kind {predictions.metadata.kind}. Let the model choose among the classes present."
+        )
+    if classes != "all" or match is not None:
+        what = "match=" if match is not None else "classes="
+        raise OochubError(
+            f"{what} applies to predictions with one class per row; these are of the kind {predictions.metadata.kind}."
+        )
+    return None
 
 
 def choose_answers(logits: NDArray[np.float32], allowed: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,13 +17,16 @@ from functools import cache
 from typing import Any, Literal
 
 import numpy as np
+from scipy import special
 
 from oochub.stats.array_checks import Array, check_group, check_same_length, check_score
+from oochub.stats.bootstrap import FEW_ROWS
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.mean_interval import share_of_clusters, t_interval
 from oochub.stats.proportion import clopper_pearson
 
 _NAMED = 5  # groups in a reason
+_ROUNDING = 1e-9  # of a mean
 
 
 def worst_group_interval(
@@ -62,26 +65,30 @@ def worst_group_interval(
     codes, numbers = check_group(group)
     shared = None if cluster is None else check_group(cluster, name="cluster").codes
     check_same_length(values=values, group=codes, cluster=shared)
-    rows_of = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-    present = [(name, rows) for name, rows in zip(numbers, rows_of, strict=True) if len(rows)]
+    sizes = np.bincount(codes, minlength=len(numbers))
+    present = np.flatnonzero(sizes)
     level = 1 - (1 - confidence) / len(present)
     binary = bool(np.isin(values, (0, 1)).all())
+    each: dict[int, Estimate]  # by the number of the group; of many those that can matter
     if binary and shared is None:  # two counts say all, and few of many groups have counts of their own
         of_pair = cache(lambda ones, n: clopper_pearson(ones, n, confidence=level))
-        each = [of_pair(int(values[rows].sum()), len(rows)) for _, rows in present]
+        ones = np.bincount(codes, values, minlength=len(numbers)).astype(np.int64).tolist()
+        each = {at: of_pair(ones[at], n) for at, n in zip(present.tolist(), sizes[present].tolist(), strict=True)}
     else:
-        each = [
-            _estimate_one_group(values[rows], None if shared is None else shared[rows], level, binary=binary)
-            for _, rows in present
-        ]
+        order, ends = np.argsort(codes, kind="stable"), np.cumsum(sizes)
+        each = {}
+        for at in present if shared is not None else _choose_decisive(values, codes, sizes, level, worst):
+            rows = order[ends[at] - sizes[at] : ends[at]]
+            cluster_of = None if shared is None else shared[rows]
+            each[int(at)] = _estimate_one_group(values[rows], cluster_of, level, binary=binary)
     pick, sign = (min, 1) if worst == "smallest" else (max, -1)
-    at = min(range(len(each)), key=lambda i: (sign * each[i].value, -each[i].n))  # of equal ones the metric's group
+    at = min(each, key=lambda i: (sign * each[i].value, -each[i].n))  # of equal ones the metric's group
     without = [
-        str(name if names is None else names[int(str(name))])
-        for (name, _), interval in zip(present, each, strict=True)
+        str(numbers[at] if names is None else names[int(str(numbers[at]))])
+        for at, interval in each.items()
         if math.isnan(interval.low)
     ]
-    limits = dict.fromkeys(interval.reason for interval in each if interval.reason)
+    limits = dict.fromkeys(interval.reason for interval in each.values() if interval.reason)
     reason = "; ".join(limits) or None
     if without:
         more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
@@ -89,10 +96,32 @@ def worst_group_interval(
     low, high = (
         (math.nan, math.nan)
         if without
-        else (pick(interval.low for interval in each), pick(interval.high for interval in each))
+        else (pick(interval.low for interval in each.values()), pick(interval.high for interval in each.values()))
     )
-    method = f"{each[at].method}, simultaneous over {len(each)} groups"
+    method = f"{each[at].method}, simultaneous over {len(present)} groups"
     return Estimate(each[at].value, low=low, high=high, n=each[at].n, method=method, reason=reason)
+
+
+def _choose_decisive(values: Array, codes: Array, sizes: Array, level: float, worst: str) -> Array:
+    """The numbers of the groups of independent rows that the result can depend on, in order.
+
+    They are those whose mean or whose end is the worst, to within rounding, those without an interval, and the first
+    one of each small size, which has a note. Each is then measured on its own; of thousands they are few.
+    """
+    n = sizes.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.bincount(codes, values, minlength=len(sizes)) / n
+        squares = np.bincount(codes, (values - mean[codes]) ** 2, minlength=len(sizes))
+        error = np.sqrt(squares / (n - 1) / n)
+        half = -special.stdtrit(n - 1, (1 - level) / 2) * error
+        sign = 1 if worst == "smallest" else -1
+        is_decisive = ~(error > _ROUNDING * np.abs(mean))
+        for end in (mean, mean - half, mean + half):
+            lowest, largest = np.fmin.reduce(sign * end, initial=np.inf), np.fmax.reduce(np.abs(end), initial=0.0)
+            is_decisive |= sign * end <= lowest + _ROUNDING * largest
+    known, first = np.unique(sizes, return_index=True)
+    is_decisive[first[known < FEW_ROWS]] = True
+    return np.flatnonzero(is_decisive & (sizes > 0))
 
 
 def _estimate_one_group(values: Array, cluster: Array | None, level: float, *, binary: bool) -> Estimate:

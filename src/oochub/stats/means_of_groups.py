@@ -58,7 +58,8 @@ def _estimate_with_added_rows(
     joined = scale * np.sqrt(squares / (1 - 1 / more)) / more
     low = np.fmin(middle - joined, mean - own).clip(*numbers.within)
     high = np.fmax(middle + joined, mean + own).clip(*numbers.within)
+    method = WITH_ADDED.format(unit=sampling.unit)
     return [
-        Estimate(value, low=below, high=above, n=count, method=WITH_ADDED.format(unit=sampling.unit))
+        Estimate(value, low=below, high=above, n=count, method=method)
         for value, below, above, count in zip(mean.tolist(), low.tolist(), high.tolist(), sizes.tolist(), strict=True)
     ]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _HEAD = 4096  # bytes that tell what a text is
 _FOOT = 2**22  # bytes that hold the metadata of a Parquet file
+GROUP_TABLE_MARK = "oochub.groups"  # in the metadata of its schema
 _MAGIC = {".png": b"\x89PNG\r\n", ".pdf": b"%PDF-", ".svg": b"<?xml"}
 
 
@@ -40,6 +41,13 @@ def _is_predictions(path: Path) -> bool:
         begin = file.read(4)
         file.seek(max(0, path.stat().st_size - _FOOT))
         return begin == b"PAR1" and b'"class_names"' in file.read()
+
+
+def _is_group_table(path: Path) -> bool:
+    with path.open("rb") as file:
+        begin = file.read(4)
+        file.seek(max(0, path.stat().st_size - _FOOT))
+        return begin == b"PAR1" and GROUP_TABLE_MARK.encode() in file.read()
 
 
 def _is_report(path: Path) -> bool:
@@ -104,6 +112,8 @@ def holds_only(sign: str, *others: str) -> Callable[[Path], bool]:
 
 PREDICTIONS = FileKind("predictions", (".parquet",), _is_predictions, or_folder=True)
 """What `Predictions.save` writes."""
+GROUP_TABLE = FileKind("a table of groups", (".parquet",), _is_group_table)
+"""The numbers of every group."""
 REPORT = FileKind("a report", (".json",), _is_report)
 """What `Report.save` writes."""
 REPORTS = FileKind("reports", (), holds("*.json"), is_folder=True)
