@@ -9,7 +9,8 @@ from model_folders import pictures, resnet
 
 import oochub
 from oochub.models import pass_threads
-from oochub.models.pass_threads import FreeCores, PassThreads, choose_threads, count_cores
+from oochub.models.pass_threads import FreeCores, PassThreads, choose_threads
+from oochub.process.cores import count_cores
 
 
 @pytest.fixture
@@ -29,14 +30,6 @@ def test_the_fewest_threads_that_cost_no_time(free, network, beside):
     shared = (network + beside) / free
     enough = [n for n in range(1, free + 1) if network / n <= shared * (1 + 1e-9)]
     assert choose_threads(free, network, beside) == min(enough)
-
-
-@pytest.mark.parametrize(("said", "cores"), [("max 100000", 64), ("150000 100000", 2), ("50000 100000", 1), ("", 64)])
-def test_the_quota_of_a_control_group_counts(said, cores, tmp_path, monkeypatch):
-    monkeypatch.setattr(pass_threads, "_QUOTA", tmp_path / "cpu.max")
-    (tmp_path / "cpu.max").write_text(said)
-    monkeypatch.setattr(pass_threads.os, "sched_getaffinity", lambda process: set(range(64)), raising=False)
-    assert count_cores() == cores
 
 
 @pytest.mark.parametrize(("busy", "own", "free"), [(0, 0, 4), (4, 4, 4), (3, 2, 3), (4, 1, 1), (4, 0, 1), (2.4, 1, 3)])

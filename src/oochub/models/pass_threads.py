@@ -15,9 +15,10 @@ from typing import Self, TypeVar
 
 import torch
 
+from oochub.process.cores import count_cores
+
 _T = TypeVar("_T")
 _STAT = Path("/proc/stat")
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 _LOOK = 0.5  # seconds between two looks at what other programs take
 _AHEAD = 2  # batches that decoders are ahead of the network
 
@@ -52,20 +53,6 @@ class FreeCores:
         except (OSError, ValueError):
             return None
         return time.monotonic(), (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK"), time.process_time()
-
-
-def count_cores() -> int:
-    """The cores that this process may use, by its affinity and the quota of its control group.
-
-    >>> count_cores() >= 1
-    True
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = _QUOTA.read_text("ascii").split()
-        return max(1, min(cores, math.ceil(int(quota) / int(period))))
-    except (OSError, ValueError):  # no such group, or one without a limit, which says "max"
-        return cores
 
 
 def choose_threads(free: int, network: float, beside: float) -> int:

@@ -4,7 +4,6 @@ Pixels travel as uint8 NHWC, a quarter of the size of floats; `normalize` makes 
 """
 
 import math
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ from oochub.errors import OochubError
 from oochub.input import BrokenRow
 from oochub.inputs.pictures.preprocessing import Preprocessing
 from oochub.inputs.pictures.stored_pictures import describe_picture_place, keep_encoded, read_picture_bytes
+from oochub.process.cores import count_cores
 from oochub.storage.files import check_writable, write_whole
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def map_images(
     Raises:
         OochubError: An image that cannot be read; its split and example are named.
     """
-    workers = _count_cores() if num_workers is None else num_workers
+    workers = count_cores() if num_workers is None else num_workers
     first, of = 0, f"split {part.split}, " if part.split else ""
     ahead = 1 + math.ceil(workers * _TASK / batch_size)  # batches, so that each thread has a task of the next ones
     for tasks in _run_in_order(
@@ -93,11 +93,6 @@ def map_images(
                 [made[position] for position in whole], [first + position for position in whole], columns
             )
         first += len(made)
-
-
-def _count_cores() -> int:
-    """Those that this process may use, where the system says so."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _make_tasks(part: Any, batch_size: int) -> Iterator[list[_Task]]:
