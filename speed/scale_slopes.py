@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import torch
 from caption_slopes import caption_work
+from command_slopes import commands
 from context_slopes import context_ways
 from datasets import Dataset, Features
 from datasets import Image as ImageFeature
@@ -237,4 +238,4 @@ def training(is_short: bool) -> Iterator[Slope]:
     yield Slope("heads", what, "row", (128, 256) if is_short else (512, 2048), ready)
 
 
-SUBJECTS = (pictures, disk, evaluation, detectors, building, training, context_ways, caption_work)
+SUBJECTS = (pictures, disk, evaluation, detectors, building, training, context_ways, caption_work, commands)

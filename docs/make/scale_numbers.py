@@ -21,6 +21,7 @@ COCO, ANNOTATIONS, TRAIN, TEST, TASKS, RUNS, EPOCHS, GRID = 123_287, 1_500_000, 
 REFERENCE, QUERIES, IMAGENET_C, MODELS = 1_281_167, 111_802, 3_750_000, 13
 WEB = 1_000_000_000
 CONTEXT_ROWS, CONTEXT_WAYS = 100_000, ("properties", "clusters", "segments", "zero_shot")
+COMMAND_ROWS, COMMANDS = 100_000, ("compare", "build_own", "shards", "push", "repair")
 PICTURE = 65e3  # bytes
 PART_ROWS, FEATURE_ROWS = 8192, 5504  # of a part: of 1,000 logits; with 2,048 features too
 

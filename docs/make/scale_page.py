@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from scale_numbers import (
+    COMMAND_ROWS,
+    COMMANDS,
     CONTEXT_ROWS,
     CONTEXT_WAYS,
     GPU,
@@ -55,7 +57,7 @@ def page(content: Mapping[str, Any]) -> str:
     lines.append(_sizes())
     for job, stages in jobs(slope).items():
         lines += [f"## {job[0].upper()}{job[1:]}\n", f"{_PICTURES[job]}\n", *_job(stages)]
-    lines += [_contexts(slope, memory, content["loads"])]
+    lines += [_contexts(slope, memory, content["loads"]), _commands(slope, content["loads"])]
     lines += [_WALLS, *_walls(slope, memory), _PICTURE]
     return "\n".join(lines)
 
@@ -118,6 +120,27 @@ def _contexts(slope: Mapping[str, Any], memory: Mapping[str, Any], loads: Mappin
         f"and our own code take, {own}. Random weights end next to no caption before 16 tokens, so the first is the\n"
         f"most that such a captioner takes. A DistilRoBERTa encodes the captions in {encoded}; the contexts are named\n"
         f"and the rows joined in {named}. Memory was not measured.\n"
+    )
+    return "\n".join(lines)
+
+
+def _commands(slope: Mapping[str, Any], loads: Mapping[str, float]) -> str:
+    lines = [
+        "## Compare, build, push and repair\n",
+        "Each at two sizes, the larger ten times the smaller, CPU seconds of one core at a load of "
+        f"{loads['commands']};\n{COMMAND_ROWS:,} rows are computed of the slope.\n",
+        f"| what | rows | seconds | ten times the rows take | {COMMAND_ROWS:,} rows, computed |",
+        "|" + "---|" * 5,
+    ]
+    for name in COMMANDS:
+        each = slope[name]
+        few, many = (each["start"] + size * each["cpu"] for size in each["sizes"])
+        counts = " and ".join(f"{size:,}" for size in each["sizes"])
+        whole = days(each["start"] + COMMAND_ROWS * max(0.0, each["cpu"]))
+        lines.append(f"| {each['what']} | {counts} | {few:.2g} and {many:.2g} | {many / few:.2g} | {whole} |")
+    lines.append(
+        "\nA repair also extracts the features of all images, which is a prediction of each, and is not counted here.\n"
+        "The Hub that is pushed to runs in the same process. Memory was not measured.\n"
     )
     return "\n".join(lines)
 

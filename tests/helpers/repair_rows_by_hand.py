@@ -14,7 +14,12 @@ OWN = StoredHead(weight=np.array([[-0.4, -1.0], [0.4, 1.0]], np.float32), bias=n
 
 
 def predictions_by_hand(
-    sizes: Mapping[str, tuple[int, int]], *, seed: int = 0, head: StoredHead = OWN, **columns: Any
+    sizes: Mapping[str, tuple[int, int]],
+    *,
+    seed: int = 0,
+    head: StoredHead = OWN,
+    more_features: int = 0,
+    **columns: Any,
 ) -> Predictions:
     """Predictions with features of two classes on usual and unusual backgrounds, all of them in each split.
 
@@ -22,6 +27,7 @@ def predictions_by_hand(
         sizes: Rows of each class in usual and in unusual contexts, by split.
         seed: Random seed of the noise.
         head: The model's own head.
+        more_features: Features beside the two, all noise.
         **columns: More columns, by name.
     """
     rng = np.random.default_rng(seed)
@@ -35,6 +41,9 @@ def predictions_by_hand(
     context = np.where(out, 1 - y, y)
     noise = rng.normal(scale=0.5, size=(len(y), 2))
     features = (np.stack([2 * y - 1, 3 * (2 * context - 1)], axis=1) + noise).astype(np.float32)
+    if more_features:
+        more = rng.normal(scale=0.5, size=(len(y), more_features)).astype(np.float32)
+        features = np.concatenate([features, more], axis=1)
     made = Predictions.from_arrays(
         logits=features @ head.weight.T + head.bias,
         features=features,
