@@ -81,18 +81,30 @@ _ANY_COAT: tuple[Color, ...] = (
 )
 _WHITE: Color = (246, 240, 230)
 _TURN = np.linspace(0, 2 * np.pi, 20, endpoint=False)
+_COSINES, _SINES = np.cos(_TURN), np.sin(_TURN)
 
 
 def _make_ellipse(middle: tuple[float, float], radii: tuple[float, float]) -> NDArray[np.float64]:
-    return np.stack([middle[0] + radii[0] * np.cos(_TURN), middle[1] + radii[1] * np.sin(_TURN)], 1)
+    points = np.empty((len(_TURN), 2))
+    points[:, 0] = middle[0] + radii[0] * _COSINES
+    points[:, 1] = middle[1] + radii[1] * _SINES
+    return points
 
 
 def _make_limb(start: tuple[float, float], angle: float, length: float, width: float) -> NDArray[np.float64]:
     """A bar from `start`, pointing down at angle 0."""
-    along = np.array([np.sin(angle), np.cos(angle)])
-    across = np.array([along[1], -along[0]]) * width / 2
-    begin, end = np.array(start), np.array(start) + along * length
-    return np.stack([begin - across, begin + across, end + across * 0.8, end - across * 0.8])
+    down, right = float(np.cos(angle)), float(np.sin(angle))
+    across = (down * width / 2, -right * width / 2)
+    x, y = float(start[0]), float(start[1])
+    far, low = x + right * length, y + down * length
+    return np.array(
+        [
+            (x - across[0], y - across[1]),
+            (x + across[0], y + across[1]),
+            (far + across[0] * 0.8, low + across[1] * 0.8),
+            (far - across[0] * 0.8, low - across[1] * 0.8),
+        ]
+    )
 
 
 def _shade(color: Color, factor: float) -> Color:
@@ -160,6 +172,9 @@ def draw_dog(canvas: ImageDraw.ImageDraw, rng: np.random.Generator, *, breed: st
     parts = _make_parts(kind, coat, rng)
     if not visible:
         return
+    placed = ((np.concatenate([points for _, points in parts]) @ turn * mirror * scale + middle) * side).ravel()
+    corners, start = placed.tolist(), 0
     for color, points in parts:
-        placed = ((points @ turn * mirror * scale + middle) * side).ravel()
-        canvas.polygon(placed.tolist(), fill=color)
+        end = start + points.size
+        canvas.polygon(corners[start:end], fill=color)
+        start = end

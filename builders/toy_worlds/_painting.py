@@ -1,5 +1,6 @@
 """Paints a scene, and says where everything in it came to lie."""
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -102,32 +103,59 @@ def _choose_paints(rng: np.random.Generator) -> dict[str, Color]:
     return {**_FIXED, "main": main, "shirt": shirt, "trousers": trousers, "skin": skin}
 
 
+class _Shape(NamedTuple):
+    """The parts of `SHAPES` joined, so that one thing is one computation.
+
+    Attributes:
+        points: (n, 2), those of all parts.
+        places: Where the points of each part are.
+        paints: The paint of each part.
+        outer: Which parts are in the outline.
+    """
+
+    points: NDArray[np.float64]
+    places: list[slice]
+    paints: list[str]
+    outer: list[slice]
+
+
+@cache
+def _join_parts(name: str) -> _Shape:
+    parts = SHAPES[name]
+    ends = np.cumsum([len(part.points) for part in parts]).tolist()
+    places = [slice(end - len(part.points), end) for part, end in zip(parts, ends, strict=True)]
+    outer = [place for part, place in zip(parts, places, strict=True) if not part.inner]
+    return _Shape(np.concatenate([part.points for part in parts]), places, [part.paint for part in parts], outer)
+
+
 def _convert_to_pixels(points: NDArray[np.float64], placed: Placed) -> NDArray[np.float64]:
     """Points of the unit square in pixels of the image, clipped to its frame."""
+    pixels = np.empty_like(points)
     across = 1 - points[:, 0] if placed.mirrored else points[:, 0]
-    x, y = placed.left + placed.width * across, placed.top + placed.height * points[:, 1]
-    return np.stack([x, y], 1).clip(0, 1) * PIXELS
+    pixels[:, 0] = placed.left + placed.width * across
+    pixels[:, 1] = placed.top + placed.height * points[:, 1]
+    np.minimum(np.maximum(pixels, 0, out=pixels), 1, out=pixels)
+    pixels *= PIXELS
+    return pixels
 
 
 def _paint(canvas: Image.Image, rng: np.random.Generator, placed: Placed, *, visible: bool) -> Thing:
     """Paint one thing; an invisible one only spends its randomness and leaves its outline."""
-    paints, share = _choose_paints(rng), 1.0
-    behind = np.zeros(3)
-    if placed.name in USUAL:
-        share = OBJECT_CONTRAST
-        left, top = int(placed.left * canvas.width), int(max(placed.top, 0) * canvas.height)
-        side = int(placed.width * canvas.width)
-        crop = canvas.crop((left, top, left + side, top + side))
-        behind = np.asarray(crop, np.float64).reshape(-1, 3).mean(0)
-    draw = ImageDraw.Draw(canvas)
-    outline = []
-    for part in SHAPES[placed.name]:
-        points = _convert_to_pixels(part.points, placed)
-        if not part.inner:
-            outline.append(points)
-        if visible:
-            red, green, blue = (share * np.array(paints[part.paint]) + (1 - share) * behind).astype(int)
-            draw.polygon((points * _OVERSAMPLING).ravel().tolist(), fill=(int(red), int(green), int(blue)))
+    paints, shape = _choose_paints(rng), _join_parts(placed.name)
+    points = _convert_to_pixels(shape.points, placed)
+    if visible:
+        colors = np.array([paints[paint] for paint in shape.paints])
+        if placed.name in USUAL:
+            left, top = int(placed.left * canvas.width), int(max(placed.top, 0) * canvas.height)
+            side = int(placed.width * canvas.width)
+            crop = canvas.crop((left, top, left + side, top + side))
+            behind = np.asarray(crop).reshape(-1, 3).sum(0, np.float64) / (side * side)
+            colors = (OBJECT_CONTRAST * colors + (1 - OBJECT_CONTRAST) * behind).astype(int)
+        draw = ImageDraw.Draw(canvas)
+        corners = (points * _OVERSAMPLING).ravel().tolist()
+        for place, (red, green, blue) in zip(shape.places, colors.tolist(), strict=True):
+            draw.polygon(corners[2 * place.start : 2 * place.stop], fill=(red, green, blue))
+    outline = [points[place] for place in shape.outer]
     return Thing("person" if placed.name == "bust" else placed.name, outline)
 
 

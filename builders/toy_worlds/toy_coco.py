@@ -56,14 +56,14 @@ def _encode_mask(masks: list[Mask]) -> list[Record]:
 
 def _outline_polygons(thing: Thing) -> list[list[float]]:
     """The outline as COCO writes it: one list x0, y0, x1, y1, ... per polygon."""
-    return [[round(float(value), 2) for value in points.ravel()] for points in thing.outline]
+    return [[round(value, 2) for value in points.ravel().tolist()] for points in thing.outline]
 
 
-def _fill_polygons(thing: Thing) -> Mask:
+def _fill_polygons(polygons: list[list[float]]) -> Mask:
     """The pixels (PIXELS, PIXELS) that the written polygons cover together."""
     from pycocotools import mask as coco_mask
 
-    runs = coco_mask.frPyObjects(_outline_polygons(thing), PIXELS, PIXELS)
+    runs = coco_mask.frPyObjects(polygons, PIXELS, PIXELS)
     decoded: NDArray[np.uint8] = coco_mask.decode(coco_mask.merge(runs))
     return decoded.astype(bool)
 
@@ -77,7 +77,7 @@ def _find_box(mask: Mask) -> list[float]:
 def _mask_object(name: str, mask: Mask, *, crowd: bool) -> Record:
     return {
         "segmentation": _encode_mask([mask])[0],
-        "area": float(mask.sum()),
+        "area": float(np.count_nonzero(mask)),
         "iscrowd": int(crowd),
         "bbox": _find_box(mask),
         "category_id": coco_categories.IDS[name],
@@ -86,19 +86,20 @@ def _mask_object(name: str, mask: Mask, *, crowd: bool) -> Record:
 
 def _make_annotations(painted: Painted, *, with_other: bool) -> tuple[list[Record], list[Record]]:
     """The instances and the stuff of one image, without ids."""
-    covers = [_fill_polygons(thing) for thing in painted.things]
+    polygons = [_outline_polygons(thing) for thing in painted.things]
+    covers = [_fill_polygons(each) for each in polygons]
     instances = [
         {
-            "segmentation": _outline_polygons(thing),
-            "area": float(cover.sum()),
+            "segmentation": outline,
+            "area": float(np.count_nonzero(cover)),
             "iscrowd": 0,
             "bbox": outline_box(np.concatenate(thing.outline).round(2)),
             "category_id": coco_categories.IDS[thing.name],
         }
-        for thing, cover in zip(painted.things, covers, strict=True)
+        for thing, outline, cover in zip(painted.things, polygons, covers, strict=True)
     ]
     if painted.crowd:
-        crowd = np.logical_or.reduce([_fill_polygons(thing) for thing in painted.crowd])
+        crowd = np.logical_or.reduce([_fill_polygons(_outline_polygons(thing)) for thing in painted.crowd])
         instances.append(_mask_object("person", crowd, crowd=True))
         covers.append(crowd)
     hidden = np.logical_or.reduce([*covers, np.zeros((PIXELS, PIXELS), bool)])

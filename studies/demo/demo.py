@@ -1,14 +1,18 @@
 """The main job on toy worlds: one seed of the table of docs/effect.md, from raw folders to reports."""
 
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from oochub.models.pass_threads import count_cores
+from oochub.process.program import end_with_parent
 from oochub.storage.files import check_writable, lock_target
 from oochub.studies import file_kinds
-from oochub.studies.demo.effect import DEMO, SideMeans, run
+from oochub.studies.demo.effect import DEMO, SIZES, SideMeans, raw_folder, render, run, world_of
 
 
 def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, console: Console | None = None) -> Path:
@@ -36,6 +40,7 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
         table.add_column(column, no_wrap=column != "objective")
     pages = []
     with lock_target(folder):
+        _render_worlds(folder / "raw", size)
         for number, row in enumerate(DEMO, 1):
             printer.print(f"[{number}/{len(DEMO)}] {row.benchmark}: {row.title} ...", markup=False)
             report = run(row, folder, seed=seed, size=size)
@@ -51,3 +56,18 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
     for page in (*pages[:2], *reversed(pages[2:])):
         printer.print(str(page), markup=False)
     return pages[2]
+
+
+def _render_worlds(folder: Path, size: str | int | None) -> None:
+    """Draws the worlds side by side, each in a process of its own; with one core `run` draws them in turn."""
+    worlds = {world_of(row): row for row in DEMO}.values()
+    missing = [row for row in worlds if not raw_folder(row, folder).exists()]
+    if min(len(missing), count_cores()) < 2:
+        return
+    # spawned, because a forked child of a process with threads can hang
+    with ProcessPoolExecutor(len(missing), get_context("spawn"), end_with_parent) as pool:
+        drawn = [
+            pool.submit(render, row, folder, size=SIZES[row.benchmark] if size is None else size) for row in missing
+        ]
+        for each in drawn:
+            each.result()

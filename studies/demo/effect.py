@@ -22,7 +22,8 @@ from oochub.report.report import Report
 from oochub.stats.estimate import Estimate
 
 _BIASED, _CONTROL = "context misleads", "no correlation"
-_SIZES: dict[str, str | int] = {"nooch": 8000, "spawrious": "medium"}
+SIZES: dict[str, str | int] = {"nooch": 8000, "spawrious": "medium"}
+"""The size of the worlds of the table, by benchmark."""
 _CONFIG = {"nooch": "nooch/ce_car", "spawrious": "spawrious/o2o_hard"}
 _OPTIONS: dict[str, dict[str, Any]] = {"nooch": {"contexts": ["road"]}, "spawrious": {}}
 _EPOCHS = {"nooch": 3, "spawrious": 14}
@@ -131,6 +132,15 @@ def world_of(row: Row) -> str:
     return f"{row.benchmark}-{kind}" + ("" if row.objects else "-erased")
 
 
+def raw_folder(row: Row, folder: Path) -> Path:
+    """Where the world of a row lies below `folder`, which holds the worlds.
+
+    >>> raw_folder(Row(benchmark="nooch"), Path("raw")).as_posix()
+    'raw/nooch-biased/nooch'
+    """
+    return folder / world_of(row) / row.benchmark
+
+
 def render(row: Row, folder: Path, *, size: str | int | None = None) -> Path:
     """The raw folder of a row's world, below `folder`; rendered when it is not there yet.
 
@@ -139,8 +149,8 @@ def render(row: Row, folder: Path, *, size: str | int | None = None) -> Path:
         folder: Holds the worlds.
         size: Size of the world; None is the size of the table.
     """
-    target = folder / world_of(row) / row.benchmark
-    size = _SIZES[row.benchmark] if size is None else size
+    target = raw_folder(row, folder)
+    size = SIZES[row.benchmark] if size is None else size
     if row.benchmark == "nooch":
         correlation = 0.93 if row.world == _BIASED else None
         return toy_coco(target, size=size, correlation=correlation, objects=row.objects, focus="car")

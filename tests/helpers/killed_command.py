@@ -181,8 +181,8 @@ def _work(
     from oochub.cli import main
     from oochub.studies.demo import effect
 
-    for folder in (effect._SIZES, effect._EPOCHS):
-        folder.update({"nooch": 300, "spawrious": 10} if folder is effect._SIZES else dict.fromkeys(folder, 1))
+    for folder in (effect.SIZES, effect._EPOCHS):
+        folder.update({"nooch": 300, "spawrious": 10} if folder is effect.SIZES else dict.fromkeys(folder, 1))
     torch.set_num_threads(1)
     os.environ |= {"TMPDIR": str(scratch), "MPLBACKEND": "Agg"}
     if ours:
