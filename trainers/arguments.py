@@ -38,6 +38,7 @@ _WHOLE_FROM = {  # whole numbers and the smallest that is allowed
 _WITHOUT_EFFECT = {"output_dir", "overwrite_output_dir", "save_steps", "cache", "cache_dir", "dataloader_num_workers"}
 _WITHOUT_EFFECT |= {"report_to", "save_strategy"}
 _WITHOUT_EFFECT |= {"eval_strategy", "load_best_model_at_end"}  # by the splits of the run, and where it is False
+_NAMED_IF_SET = ("torch_compile", "channels_last")  # so that runs without them are the runs of earlier versions
 _LARGEST_SEED = 2**32 - 1  # of numpy and torch alike
 _DECAY = 0.96  # an epoch, WILDS' of FMoW and PovertyMap
 
@@ -109,7 +110,9 @@ class RobustTrainingArguments:
     Machine:
         seed: Random seed for the order of rows and the augmentation. Equal seeds on one machine give equal weights.
         full_determinism: Ask torch for deterministic algorithms; those that have none give a warning.
-        mixed_precision: "no", "bf16" or "fp16".
+        mixed_precision: "no", "bf16" or "fp16". Weights and their updates stay float32.
+        torch_compile: Compile the model by torch's inductor before the first step. On a CPU this needs a C++ compiler.
+        channels_last: Keep the weights of convolutions in torch's memory format channels_last, which images come in.
         cache: "uint8" decodes every image once into a memory-mapped file, "none" decodes in every epoch.
         cache_dir: Folder of that file; None is `pixels` in the folder of our caches, see docs/cache.md.
         dataloader_num_workers: Processes that decode when cache="none".
@@ -166,6 +169,8 @@ class RobustTrainingArguments:
     seed: int = 0
     full_determinism: bool = True
     mixed_precision: str = "no"
+    torch_compile: bool = False
+    channels_last: bool = False
     cache: str = "uint8"
     cache_dir: str | Path | None = None
     dataloader_num_workers: int = 0
@@ -200,7 +205,7 @@ class RobustTrainingArguments:
         self._check_number("lr_decay", above=0.0)
         self._check_number("auxiliary_weight")
         split_augmentation(self.augment)
-        for name in ("normalize", "affine_after_blocks", "full_determinism", "overwrite_output_dir"):
+        for name in (*_NAMED_IF_SET, "normalize", "affine_after_blocks", "full_determinism", "overwrite_output_dir"):
             if not isinstance(getattr(self, name), bool):
                 raise OochubError(f"{name} must be True or False, got {getattr(self, name)!r}.")
         if self.seed > _LARGEST_SEED:
@@ -266,7 +271,8 @@ class RobustTrainingArguments:
     @property
     def settings(self) -> dict[str, Any]:
         """What the trained weights depend on: all but where files go and how fast."""
-        names = [field.name for field in fields(self) if field.name not in _WITHOUT_EFFECT]
+        left_out = _WITHOUT_EFFECT | {name for name in _NAMED_IF_SET if not getattr(self, name)}
+        names = [field.name for field in fields(self) if field.name not in left_out]
         return {name: getattr(self, name) for name in names} | (
             {"load_best_model_at_end": False} if self.keeps_last else {}
         )

@@ -44,7 +44,7 @@ EQUIVALENTS: Mapping[str, str] = dict(
             "activation_checkpointing activation_checkpointing_kwargs",
             "gradient_checkpointing gradient_checkpointing_kwargs",
         ),
-        *_same(_COMPUTE, "torch_compile torch_compile_backend torch_compile_mode"),
+        *_same("Use torch_compile=True, which takes torch's own default.", "torch_compile_backend torch_compile_mode"),
         *_same(_COMPUTE, "use_liger_kernel liger_kernel_config neftune_noise_alpha use_cache"),
         *_same(_EPOCH, "logging_strategy logging_steps logging_first_step eval_steps eval_delay eval_on_start"),
         ("evaluation_strategy", "Use eval_strategy."),

@@ -1,18 +1,22 @@
 """The main job on toy worlds: one seed of the table of docs/effect.md, from raw folders to reports."""
 
+import signal
+import sys
 import time
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from oochub.errors import OochubError
 from oochub.models.pass_threads import count_cores
-from oochub.process.program import end_with_parent
+from oochub.process.program import serve_parent
 from oochub.storage.files import check_writable, lock_target
 from oochub.studies import file_kinds
-from oochub.studies.demo.effect import DEMO, SIZES, SideMeans, raw_folder, render, run, world_of
+from oochub.studies.demo.effect import DEMO, SIZES, Row, SideMeans, raw_folder, render, run, world_of
 
 
 def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, console: Console | None = None) -> Path:
@@ -59,15 +63,29 @@ def demo(out: str | Path, *, seed: int = 0, size: str | int | None = None, conso
 
 
 def _render_worlds(folder: Path, size: str | int | None) -> None:
-    """Draws the worlds side by side, each in a process of its own; with one core `run` draws them in turn."""
+    """Draws the worlds side by side, each in a process of its own; what is not there after it, `run` draws in turn."""
     worlds = {world_of(row): row for row in DEMO}.values()
     missing = [row for row in worlds if not raw_folder(row, folder).exists()]
     if min(len(missing), count_cores()) < 2:
         return
-    # spawned, because a forked child of a process with threads can hang
-    with ProcessPoolExecutor(len(missing), get_context("spawn"), end_with_parent) as pool:
-        drawn = [
-            pool.submit(render, row, folder, size=SIZES[row.benchmark] if size is None else size) for row in missing
-        ]
-        for each in drawn:
-            each.result()
+    context = get_context("spawn")  # a forked child of a process with threads can hang
+    processes = []
+    try:
+        for row in missing:
+            ours, its = context.Pipe()
+            processes.append(context.Process(target=serve_parent, args=(its,)))
+            processes[-1].start()
+            ours.send(partial(_render, row, folder, SIZES[row.benchmark] if size is None else size))
+        for process in processes:
+            process.join()
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+
+
+def _render(row: Row, folder: Path, size: str | int, _: object) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that drafts are removed
+    with suppress(OochubError):  # `run` will raise it again
+        render(row, folder, size=size)

@@ -104,6 +104,23 @@ def test_the_next_writer_sweeps_what_a_killed_one_left(tmp_path, what):
     assert not others and [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
+def test_the_draft_of_an_ended_process_is_swept_before_its_parent_asks_for_it(tmp_path):
+    """A process that has ended is a zombie until its parent waits for it. Planted fault seen: any id that exists."""
+    target = tmp_path / "out"
+    child = os.fork()
+    if child == 0:
+        with write_whole_folder(target):
+            os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # ended, and not waited for
+    try:
+        assert len(list(tmp_path.iterdir())) == 1
+        with write_whole_folder(target):
+            pass
+        assert [each.name for each in tmp_path.iterdir()] == ["out"]
+    finally:
+        os.waitpid(child, 0)
+
+
 def test_a_living_writer_is_left_alone(tmp_path):
     """Planted fault seen: sweeping every draft, whoever writes it."""
     target = tmp_path / "out.txt"

@@ -1,4 +1,4 @@
-"""Prepares the devices, processes, precision and shards of a run, all of them Accelerate's; and determinism."""
+"""Prepares the devices, processes, precision and shards of a run, which are Accelerate's; compilation; determinism."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,9 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from accelerate.utils import DistributedType
+from torch import nn
 
 from oochub.errors import OochubError
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -25,6 +27,8 @@ def make_accelerator(args: RobustTrainingArguments, folder: Path) -> Accelerator
         args: The settings.
         folder: Folder of the run.
     """
+    if AcceleratorState._shared_state and AcceleratorState().mixed_precision != args.mixed_precision:
+        AcceleratorState._reset_state()  # as transformers does; else no run of this process may have another precision
     accelerator = Accelerator(
         # without being told, Accelerate would run each of several processes without a GPU as the only one
         cpu=int(os.environ.get("WORLD_SIZE", "1")) > 1 and not torch.cuda.is_available(),
@@ -66,6 +70,40 @@ def check_shards(kind: DistributedType, objective: Objective, args: RobustTraini
         raise OochubError(
             f"{name} needs the whole model in each process, but {kind.value.lower()} keeps it in shards. Use torchrun."
         )
+
+
+def prepare_arithmetic(model: nn.Module, args: RobustTrainingArguments) -> None:
+    """Changes in place how the model computes, as far as the arguments ask: its memory format, and compilation.
+
+    Args:
+        model: The model, on its device or not; its weights and their names stay what they are.
+        args: The settings.
+
+    Raises:
+        OochubError: `channels_last` for a model without two-dimensional convolutions; `torch_compile` where torch's
+            inductor cannot compile.
+
+    >>> args = RobustTrainingArguments(output_dir="x", channels_last=True)
+    >>> prepare_arithmetic(nn.Linear(2, 2), args)
+    Traceback (most recent call last):
+    oochub.errors.OochubError: channels_last is for models with two-dimensional convolutions, and Linear has none. ...
+    """
+    if args.channels_last:
+        if not any(isinstance(layer, nn.Conv2d) for layer in model.modules()):
+            raise OochubError(
+                "channels_last is for models with two-dimensional convolutions, and "
+                f"{type(model).__name__} has none. Leave it out."
+            )
+        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack this form
+    if args.torch_compile:
+        try:
+            torch.compile(torch.neg)(torch.zeros(2))
+        except RuntimeError as error:
+            raise OochubError(
+                f"torch_compile=True does not work on this machine ({str(error).splitlines()[0]}). Install a C++ "
+                "compiler, such as g++, or leave torch_compile out."
+            ) from error
+        model.compile()
 
 
 @contextmanager

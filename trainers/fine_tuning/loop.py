@@ -23,7 +23,12 @@ from oochub.trainers.batch import Batch, Mixed, mix_losses
 from oochub.trainers.fine_tuning.auxiliary import Auxiliary
 from oochub.trainers.fine_tuning.callbacks import Callbacks
 from oochub.trainers.fine_tuning.fitting import choose_sampler
-from oochub.trainers.fine_tuning.launch import check_shards, make_accelerator, use_deterministic_algorithms
+from oochub.trainers.fine_tuning.launch import (
+    check_shards,
+    make_accelerator,
+    prepare_arithmetic,
+    use_deterministic_algorithms,
+)
 from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
 from oochub.trainers.fine_tuning.schedule import Schedule, make_optimizer, stage_steps
 from oochub.trainers.fine_tuning.validation import Validation
@@ -75,6 +80,7 @@ class Loop:
             if examples is not None:
                 examples.open(self._cache_dir)
         self._last_stage = len(objective.shares) - 1
+        prepare_arithmetic(model, args)
         optimizer = make_optimizer(model, args)
         self._schedule = Schedule(optimizer, args)
         self._model, optimizer = accelerator.prepare(model, optimizer)

@@ -325,13 +325,14 @@ def _put_back(draft: Path, path: Path) -> None:
 
 
 def _is_alive(process: int) -> bool:
+    """Whether it runs; one that has ended and that nobody has waited for yet (a zombie, on Linux) does not."""
     try:
         os.kill(process, 0)
+        return Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] not in "ZX"
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except OSError:  # of another user, or a system without /proc
         return True
-    return True
 
 
 def _read_umask() -> int:
