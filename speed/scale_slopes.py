@@ -23,6 +23,7 @@ import oochub
 from oochub.input import InputBatch
 from oochub.models.acceleration import Autocast, fold_batch_norm
 from oochub.models.extraction import Extraction
+from oochub.studies.imagenet_ood.plan import TABLES
 
 SCRATCH = Path(tempfile.gettempdir())
 
@@ -143,7 +144,7 @@ def scored(rows: int, classes: int) -> "oochub.Predictions":
 
 
 def detectors(is_short: bool) -> Iterator[Slope]:
-    """Each detector's fit and score at 2,048 features and 1,000 classes."""
+    """Fit and score of each of ImageNet-OOD's detectors, at 2,048 features and 1,000 classes."""
     width, classes, rows = (128, 20, 200) if is_short else (2048, 1000, 3000)
     rng = np.random.default_rng(0)
     label = np.arange(4 * rows) % classes
@@ -164,7 +165,7 @@ def detectors(is_short: bool) -> Iterator[Slope]:
         fitted[name] = made(name).fit(**arrays, weight=weight, bias=bias)
 
     about = f"{width:,} features and {classes:,} classes"
-    for name in oochub.names("detector"):
+    for name in sorted({key.partition(":")[0] for table in TABLES.values() for key in table.detectors}):
         if made(name).fit_needs:
             ready = partial(partial, fit, name)
             # with fewer rows than features and classes the covariance has no full rank, which takes another way

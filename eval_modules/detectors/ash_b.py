@@ -1,9 +1,7 @@
 """ASH-B: the energy after the smaller activations are dropped and the others made equal."""
 
-import numpy as np
-
 from oochub.detector import Detector
-from oochub.errors import OochubError
+from oochub.eval_modules.detectors._activations import count_kept, find_largest
 from oochub.eval_modules.detectors._hyperparameters import check_number
 from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array
@@ -28,6 +26,7 @@ class AshB(Detector):
 
     Source: Djurisic, Bozanic, Ashok and Liu 2022 (arXiv 2209.09858), Section 3, Algorithm 2; ImageNet-OOD, Section 4.
 
+    >>> import numpy as np
     >>> detector = AshB(percentile=50).fit(weight=np.eye(4)[:2], bias=[0.0, 0.0])
     >>> detector.score(features=[[1.0, 0.0, 5.0, 0.0]]).round(4).tolist()  # becomes 3, 0, 3, 0
     [3.0486]
@@ -45,22 +44,10 @@ class AshB(Detector):
 
     def _finish(self, gathered: None) -> None:
         self.weight, self.bias = self._head
-        d = self.weight.shape[1]
-        if self._count_kept(d) < 1:
-            largest = next(p for p in range(99, -1, -1) if d - round(d * p / 100) >= 1)
-            raise OochubError(
-                f"percentile is {self.percentile:g}, which keeps none of {d} activations: the largest whole percentile "
-                f"allowed is {largest}."
-            )
-
-    def _count_kept(self, d: int) -> int:
-        return d - round(d * self.percentile / 100)
+        count_kept(self.percentile, self.weight.shape[1])
 
     def _score(self, rows: dict[str, Array]) -> Array:
         features = rows["features"]
-        k = self._count_kept(features.shape[1])
-        least = np.partition(features, -k, axis=1)[:, -k, None]
-        kept, level = features > least, features == least
-        kept |= level & (np.cumsum(level, axis=1) <= k - kept.sum(axis=1, keepdims=True))
+        k = count_kept(self.percentile, features.shape[1])
         share = features.sum(axis=1, keepdims=True) / k
-        return log_partition(kept @ self.weight.T * share + self.bias)
+        return log_partition(find_largest(features, k) @ self.weight.T * share + self.bias)

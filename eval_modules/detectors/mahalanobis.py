@@ -1,13 +1,12 @@
 """Mahalanobis: the distance to the nearest class mean, in units of the spread that all classes share."""
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from oochub.detector import Detector
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors._moments import ClassMoments, with_gram
 from oochub.eval_modules.detectors._nearest import Bank, kth_nearest
+from oochub.eval_modules.detectors._whitening import compute_whitener, whiten
 from oochub.stats.array_checks import Array
 
 
@@ -56,7 +55,7 @@ class Mahalanobis(Detector):
         count, total = classes.count[seen, None], classes.total[seen]
         within = with_gram(gathered.gram / n, total / np.sqrt(count * n), times=-1.0)
         spread = np.trace(gathered.gram) / n - shift @ shift
-        self.whitener = _compute_whitener(within, len(within) * np.finfo(np.float64).eps * spread)
+        self.whitener = compute_whitener(within, len(within) * np.finfo(np.float64).eps * spread)
         if not self.rank:
             raise OochubError(
                 f"All {n:.0f} rows equal the mean of their class, so there is no covariance to measure distances "
@@ -69,29 +68,5 @@ class Mahalanobis(Detector):
         return ClassMoments()
 
     def _score(self, rows: dict[str, Array]) -> Array:
-        whitened = _whiten(rows["features"] - self.mean, self.whitener)
+        whitened = whiten(rows["features"] - self.mean, self.whitener)
         return -kth_nearest(whitened, Bank(self.whitened_means), 1)
-
-
-def _whiten(centered: Array, whitener: Array) -> Array:
-    """The product of both, float64; `centered` may be overwritten. Cholesky's factor takes half the work of another."""
-    if len(whitener) != whitener.shape[1] or np.tril(whitener, -1).any():
-        return np.asarray(centered @ whitener)
-    product: Array = dtrmm(1.0, whitener, centered.T, trans_a=True, overwrite_b=True)  # (W'x')' in place
-    return product.T
-
-
-def _compute_whitener(covariance: Array, least: float) -> Array:
-    """A matrix times its transpose is the pseudo-inverse of the upper triangle's, without eigenvalues up to `least`.
-
-    If all are larger, which 1 / trace(inverse) shows, it is the inverse of Cholesky's factor: a tenth of the work.
-    """
-    factor, is_singular = dpotrf(covariance, clean=1)
-    if not is_singular:
-        inverse: Array = dtrtri(factor)[0]
-        if least * (inverse**2).sum() < 1:
-            return inverse
-    values, vectors = np.linalg.eigh(covariance, UPLO="U")
-    kept = values > least
-    whitener: Array = vectors[:, kept] / np.sqrt(values[kept])
-    return whitener

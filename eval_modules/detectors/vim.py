@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.linalg import lstsq
 
 from oochub.detector import Detector
-from oochub.errors import OochubError
 from oochub.eval_modules.detectors._hyperparameters import check_count
 from oochub.eval_modules.detectors._moments import with_gram
+from oochub.eval_modules.detectors._residual_space import choose_dim, find_origin, find_residual, measure_residual
 from oochub.eval_modules.detectors._sample import RowSample
 from oochub.eval_modules.detectors._softmax import log_partition
 from oochub.stats.array_checks import Array
@@ -66,44 +65,22 @@ class Vim(Detector):
 
     def _empty(self) -> "_Gathered":
         weight, bias = self._head
-        dim = self._choose_dim(weight.shape[1])
-        if dim >= weight.shape[1]:
-            raise OochubError(
-                f"dim is {dim}, but the features have {weight.shape[1]} columns: the largest dim allowed is "
-                f"{weight.shape[1] - 1}, so that something is left outside."
-            )
-        # gelsy is a pivoted QR: the pseudo-inverse's solution in a quarter of the time of an SVD.
-        cut = max(weight.shape) * np.finfo(np.float64).eps
-        return _Gathered(lstsq(weight, -bias, cond=cut, lapack_driver="gelsy")[0])
-
-    def _choose_dim(self, d: int) -> int:
-        return self.dim or (1000 if d >= 2048 else 512 if d >= 768 else max(1, d // 2))
+        choose_dim(self.dim, weight.shape[1])
+        return _Gathered(find_origin(weight, bias))
 
     def _finish(self, gathered: "_Gathered") -> None:
-        values, vectors = np.linalg.eigh(gathered.gram, UPLO="U")
-        d = len(values)
-        left = d - self._choose_dim(d)
-        rank = int((values > d * np.finfo(np.float64).eps * values[-1]).sum())
-        if rank <= d - left:
-            advice = f"the largest dim allowed is {rank - 1}" if rank > 1 else "no dim leaves something outside"
-            raise OochubError(
-                f"dim is {d - left}, but the {gathered.sample.seen} training rows span {rank} directions: {advice}. "
-                "Set a smaller dim, or fit on more rows."
-            )
-        self.origin, self.residual = gathered.origin, np.ascontiguousarray(vectors[:, :left])
+        dim = choose_dim(self.dim, len(gathered.gram))
+        self.origin, self.residual = gathered.origin, find_residual(gathered.gram, dim, gathered.sample.seen)
         rows, total = gathered.sample.rows, 0.0
         for _, block in shift_blocks(rows, self.origin):
-            total += float(self._project_outside(block).sum())
+            total += float(measure_residual(block, self.residual).sum())
         self.alpha = float(gathered.sample.largest.sum()) / total
         self.alpha_rows = gathered.sample.count
 
-    def _project_outside(self, moved: Array) -> Array:
-        part = moved @ self.residual
-        norm: Array = np.sqrt(np.einsum("ij,ij->i", part, part))
-        return norm
-
     def _score(self, rows: dict[str, Array]) -> Array:
-        return log_partition(rows["logits"]) - self.alpha * self._project_outside(rows["features"] - self.origin)
+        return log_partition(rows["logits"]) - self.alpha * measure_residual(
+            rows["features"] - self.origin, self.residual
+        )
 
 
 class _Gathered:

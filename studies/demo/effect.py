@@ -133,7 +133,7 @@ def world_of(row: Row) -> str:
 
 
 def raw_folder(row: Row, folder: Path) -> Path:
-    """Where the world of a row lies below `folder`, which holds the worlds.
+    """The folder of a row's world below `folder`, which holds the worlds.
 
     >>> raw_folder(Row(benchmark="nooch"), Path("raw")).as_posix()
     'raw/nooch-biased/nooch'

@@ -22,11 +22,15 @@ def test_the_page_is_what_the_script_writes(content):
 
 
 def test_every_slope_counts(content):
-    """Slopes of real sizes, and one a detector: a short run must not be committed. Fault planted: that of `--short`."""
-    import oochub
+    """Slopes of real sizes, and one for each detector of ImageNet-OOD: a short run must not be committed.
+
+    Fault planted: the slopes of `--short`.
+    """
+    from oochub.studies.imagenet_ood.plan import TABLES
 
     found = numbers.slopes(content)
-    assert {f"{name}_score" for name in oochub.names("detector")} <= set(found)
+    keys = {key for table in TABLES.values() for key in table.detectors}
+    assert {f"{key.partition(':')[0]}_score" for key in keys} <= set(found) and len(keys) == 13  # ODIN in two forms
     assert "2,048 features and 1,000 classes" in found["knn_score"]["what"]
     assert found["decode"]["sizes"][1] > 200 and all(math.isfinite(each["cpu"]) for each in found.values())
 

@@ -6,6 +6,7 @@ from scipy.special import logsumexp
 
 from oochub.errors import OochubError
 from oochub.eval_modules.detectors import vim
+from oochub.eval_modules.detectors._residual_space import choose_dim
 from oochub.eval_modules.detectors._sample import RowSample
 from oochub.eval_modules.detectors.vim import Vim
 
@@ -53,7 +54,7 @@ def test_fewer_classes_than_features() -> None:
 
 @pytest.mark.parametrize(("d", "dim"), [(4096, 1000), (2048, 1000), (2047, 512), (768, 512), (767, 383), (512, 256)])
 def test_default_dim(d: int, dim: int) -> None:
-    assert Vim()._choose_dim(d) == dim
+    assert choose_dim(None, d) == dim
 
 
 def test_small_directions() -> None:

@@ -109,7 +109,7 @@ def _find_shared_notes(verified: Sequence[BoardRow]) -> list[str]:
     return [note for note in every[0] if all(note in others for others in every[1:])]
 
 
-def _make_row(row: BoardRow, scale: svg.Scale, direction: str) -> dict[str, Any]:
+def _make_row(row: BoardRow, scale: svg.LinearScale, direction: str) -> dict[str, Any]:
     report, entry = row.report, row.entry
     inside, outside = report.headline("in"), report.headline("out")
     off = None if format_numbers.is_undefined(row.off_the_line) else row.off_the_line
@@ -157,7 +157,7 @@ def _rank(rank: tuple[int, int] | None) -> str:
     return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}\u2013{rank[1]}"
 
 
-def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.Scale:
+def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.LinearScale:
     """From the lowest to the highest number of the board, to full ticks; of shares never beyond 0 and 1."""
     known = [e for row in rows for side in ("in", "out") if (e := row.report.headline(side)) is not None]  # type: ignore[arg-type]
     ends = [end for e in known for end in (e.value, e.low, e.high) if not format_numbers.is_undefined(end)]
@@ -171,7 +171,7 @@ def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.Scale:
     step = places[1] - places[0] if len(places) > 1 else high - low
     low = places[0] - (step if places[0] > low else 0)
     high = places[-1] + (step if places[-1] < high else 0)
-    return svg.Scale(low=max(low, 0.0), high=min(high, 1.0)) if is_share else svg.Scale(low=low, high=high)
+    return svg.LinearScale(low=max(low, 0.0), high=min(high, 1.0)) if is_share else svg.LinearScale(low=low, high=high)
 
 
 def _count(number: int, one: str, many: str) -> str:

@@ -88,7 +88,7 @@ def _render_section(section: Section[Any], on_page: OnPage, report: "Report") ->
 
 def _draw_bars(rows: Any) -> list[tuple[ChartRow, Markup]]:
     """The rows of a chart of fractions with their drawings."""
-    scale = svg.Scale(low=0.0, high=1.0)
+    scale = svg.LinearScale(low=0.0, high=1.0)
     return [(row, svg.bar(row.side, row.estimate, scale)) for row in rows]
 
 

@@ -105,20 +105,20 @@ def _build_table(report: "PairedReport", metric: str, parts: Sequence[ComparedRo
     }
 
 
-def _scale(compared: Sequence[ComparedNumber]) -> svg.Scale:
+def _scale(compared: Sequence[ComparedNumber]) -> svg.LinearScale:
     """From the lowest end of the differences to the highest, with 0 in it."""
     every = [end for each in compared for end in (each.difference.value, each.difference.low, each.difference.high)]
     ends = [end for end in every if not format_numbers.is_undefined(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     room = 0.04 * (high - low)
-    return svg.Scale(low=low - room, high=high + room) if high > low else svg.Scale(low=-0.01, high=0.01)
+    return svg.LinearScale(low=low - room, high=high + room) if high > low else svg.LinearScale(low=-0.01, high=0.01)
 
 
 def _format_tick(value: float) -> str:
     return f"{value:+.4g}".replace("-", "\u2212") if value else "0"
 
 
-def _draw_chart(number: ComparedNumber, scale: svg.Scale, side: Any) -> Markup:
+def _draw_chart(number: ComparedNumber, scale: svg.LinearScale, side: Any) -> Markup:
     """The difference with its interval, and a line at 0."""
     parts = [svg.grid(scale), Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="ax"/>').format(scale.at(0))]
     change = number.difference

@@ -61,7 +61,7 @@ class Curve(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
+class LinearScale:
     """A linear scale from values to percent of the chart's width.
 
     Attributes:
@@ -77,7 +77,7 @@ class Scale:
     def percent(self, value: float) -> float:
         """The position of a value, clipped to the scale.
 
-        >>> Scale(low=0.5, high=1, width=80).percent(0.75)
+        >>> LinearScale(low=0.5, high=1, width=80).percent(0.75)
         40.0
         """
         return self.width * min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
@@ -85,7 +85,7 @@ class Scale:
     def at(self, value: float) -> str:
         """The same as an SVG coordinate.
 
-        >>> Scale(low=0, high=1).at(0.25)
+        >>> LinearScale(low=0, high=1).at(0.25)
         '25.00%'
         """
         return f"{self.percent(value):.2f}%"
@@ -128,7 +128,7 @@ def head(chart: GapChart, gap: str) -> Markup:
     ends = [end for e in known.values() for end in (e, e.low) if not format_numbers.is_undefined(end)]
     lowest = min([*ends, *([] if format_numbers.is_undefined(chart.chance) else [chart.chance])], default=0.0)
     low = lowest if lowest == chart.chance else max(0.0, math.floor(lowest * 10) / 10)
-    scale = Scale(low=low if low < 1 else 0.0, high=1.0, width=86.0)  # of one class even a guess is right
+    scale = LinearScale(low=low if low < 1 else 0.0, high=1.0, width=86.0)  # of one class even a guess is right
     parts = [_draw_axis(scale, chart), *_head_labels(scale, chart)]
     half = 1.7 * len(gap)  # percent of the narrowest chart that the gap takes to either side
     middle = [min(max(sum(map(scale.percent, known.values())) / 2, half), 100 - half)] if len(known) == 2 else []
@@ -139,7 +139,7 @@ def head(chart: GapChart, gap: str) -> Markup:
     return strip(106, parts)
 
 
-def _head_labels(scale: Scale, chart: GapChart) -> list[Markup]:
+def _head_labels(scale: LinearScale, chart: GapChart) -> list[Markup]:
     # Outward: the left label ends at its mark, the right one begins there. In the narrowest chart, 288 px, a label
     # takes 29% of the width, so near an edge it turns inward where the other side leaves room, else it is pushed in.
     known = chart.sides
@@ -166,7 +166,7 @@ def _head_labels(scale: Scale, chart: GapChart) -> list[Markup]:
     return labels
 
 
-def _draw_axis(scale: Scale, chart: GapChart) -> Markup:
+def _draw_axis(scale: LinearScale, chart: GapChart) -> Markup:
     named = {} if format_numbers.is_undefined(chart.chance) else {chart.chance: "chance"}
     taken = [scale.percent(at) for at in named]
     values = [tick for tick in ticks(scale.low, scale.high) if all(abs(scale.percent(tick) - x) > _TICK for x in taken)]
@@ -181,13 +181,13 @@ def _draw_axis(scale: Scale, chart: GapChart) -> Markup:
     return Markup("").join(parts)
 
 
-def bar(side: Side | None, estimate: Estimate, scale: Scale) -> Markup:
+def bar(side: Side | None, estimate: Estimate, scale: LinearScale) -> Markup:
     """One row of a bar chart: a bar from zero, its mark at the end and its interval; grid lines behind.
 
     Args:
         side: Color and mark; None draws a plain bar.
         estimate: What to draw; undefined draws the grid alone.
-        scale: Scale from 0 to the highest of all rows; on one that begins below 0 there is no bar.
+        scale: LinearScale from 0 to the highest of all rows; on one that begins below 0 there is no bar.
     """
     parts = [grid(scale)]
     if not format_numbers.is_undefined(estimate):
@@ -205,17 +205,17 @@ def strip(height: int, parts: Sequence[Markup]) -> Markup:
     return frame.format(height, Markup("").join(parts))
 
 
-def grid(scale: Scale, most: int = 6) -> Markup:
+def grid(scale: LinearScale, most: int = 6) -> Markup:
     """Vertical lines at the ticks of a scale, at most `most` of them."""
     line = Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="gl"/>')
     return Markup("").join(line.format(scale.at(tick)) for tick in ticks(scale.low, scale.high, most=most))
 
 
-def whisker(scale: Scale, estimate: Estimate, name: str, y: float, width: float) -> Markup:
+def whisker(scale: LinearScale, estimate: Estimate, name: str, y: float, width: float) -> Markup:
     """The interval of an estimate as a line; nothing where it has none.
 
     Args:
-        scale: Scale of the chart.
+        scale: LinearScale of the chart.
         estimate: Estimate whose bounds are drawn.
         name: The color, by the name of its CSS class: "inn", "plain".
         y: Pixels from above.
@@ -228,11 +228,11 @@ def whisker(scale: Scale, estimate: Estimate, name: str, y: float, width: float)
     )
 
 
-def tick_labels(scale: Scale, words: Callable[[float], str], *, all_fit: bool = True, most: int = 6) -> Markup:
+def tick_labels(scale: LinearScale, words: Callable[[float], str], *, all_fit: bool = True, most: int = 6) -> Markup:
     """The labels above a column of charts.
 
     Args:
-        scale: Scale of the charts.
+        scale: LinearScale of the charts.
         words: Function that gives the text at a tick.
         all_fit: False marks those between the ends as "far": a phone has no room for them.
         most: Labels that the column has room for.
@@ -335,15 +335,15 @@ _MARKS = {  # one element each: a table may have a thousand rows
 }
 
 
-def dumbbell(inside: Estimate | None, outside: Estimate | None, scale: Scale) -> Markup:
+def dumbbell(inside: Estimate | None, outside: Estimate | None, scale: LinearScale) -> Markup:
     """One row of a column of charts: each side with its interval, and a line between them.
 
     Args:
         inside: Estimate in context; None, or nan, draws no mark.
         outside: Estimate out of context, likewise.
-        scale: Scale of the column.
+        scale: LinearScale of the column.
 
-    >>> dumbbell(None, Estimate(0.5, n=9, method=""), Scale(low=0, high=1)).count('class="out dia"')
+    >>> dumbbell(None, Estimate(0.5, n=9, method=""), LinearScale(low=0, high=1)).count('class="out dia"')
     1
     """
     ends = [e for e in (inside, outside) if e is not None and not format_numbers.is_undefined(e)]

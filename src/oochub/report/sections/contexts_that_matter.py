@@ -12,7 +12,7 @@ from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes, describe_interval, describe_reason, find_reason
 from oochub.report.group_findings import is_near_chance
 from oochub.report.mistake_cards import LINK, embed_picture
-from oochub.report.svg import Scale
+from oochub.report.svg import LinearScale
 from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
 
@@ -28,7 +28,7 @@ _LEVELS = {
 }
 _CORRECTIONS = {"holm": "Holm", "benjamini_hochberg": "Benjamini-Hochberg"}
 _TICKS = 3
-_SCALE = Scale(low=-1.0, high=1.0)
+_SCALE = LinearScale(low=-1.0, high=1.0)
 _PICTURE_BYTES = 120_000  # half of the page's
 _FIRST = {"rows": 3, "checks": 1, "strips": 2}
 """What is to be seen of each before a reader unfolds all: so much fits a screen of 1,280 x 800 pixels."""

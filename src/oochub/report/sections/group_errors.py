@@ -139,14 +139,14 @@ def _describe_worst(estimate: Estimate) -> str:
     return describe_interval(estimate, also=", ".join(filter(None, (simultaneous(estimate), n))), level="")
 
 
-def _group_axis(rows: Sequence[ChartRow], unit: str) -> svg.Scale:
+def _group_axis(rows: Sequence[ChartRow], unit: str) -> svg.LinearScale:
     """From zero, or the lowest number below it, to the highest; for fractions, to a full tenth."""
     estimates = [row.estimate for row in rows]
     ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     if unit == "fraction":
         high = min(max(0.1, -(-high // 0.1) * 0.1), 1.0)
-    return svg.Scale(low=low, high=high if high > low else low + 1.0)
+    return svg.LinearScale(low=low, high=high if high > low else low + 1.0)
 
 
 def _choose_heat_class(estimate: Estimate, n: int, width: float) -> str:

@@ -16,7 +16,7 @@ from oochub.records.report_records import Fact, Verdict
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, describe_interval
-from oochub.report.svg import Scale
+from oochub.report.svg import LinearScale
 from oochub.report.verdict import is_undecided
 from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
@@ -374,7 +374,7 @@ def _take_first(pairs: Sequence[_PairRows[_Row]], most: int) -> Sequence[_PairRo
     return pairs[: max(1, sum(end <= most for end in ends))]
 
 
-def _pair(pair: _PairRows[DetectionRow], scale: Scale) -> dict[str, Any]:
+def _pair(pair: _PairRows[DetectionRow], scale: LinearScale) -> dict[str, Any]:
     bold = {goal: _find_among_best(pair.rows, goal) for goal in _GOALS}
     return {
         "title": pair.title(" against "),
@@ -408,14 +408,14 @@ def _make_probe_rows(pair: _PairRows[ProbeRow]) -> dict[str, Any]:
     }
 
 
-def _scale(estimates: Sequence[Estimate], *, around: float = 0.5) -> Scale:
+def _scale(estimates: Sequence[Estimate], *, around: float = 0.5) -> LinearScale:
     """From the lowest to the highest end of all intervals, cut to tenths; chance, or no change, is in it."""
     ends = [end for e in estimates for end in (e, e.low, e.high) if not format_numbers.is_undefined(end)]
     low, high = min([*ends, around]), max([*ends, around])
-    return Scale(low=math.floor(low * 10 + 1e-9) / 10, high=max(math.ceil(high * 10 - 1e-9) / 10, low + 0.1))
+    return LinearScale(low=math.floor(low * 10 + 1e-9) / 10, high=max(math.ceil(high * 10 - 1e-9) / 10, low + 0.1))
 
 
-def _draw_dots(row: DetectionRow, scale: Scale) -> Markup:
+def _draw_dots(row: DetectionRow, scale: LinearScale) -> Markup:
     parts = [svg.grid(scale), _zero(scale, 0.5)]
     for goal, y in zip(_GOALS, (11, 25), strict=True):
         estimate = row.auroc(goal)
@@ -423,18 +423,18 @@ def _draw_dots(row: DetectionRow, scale: Scale) -> Markup:
     return svg.strip(36, parts)
 
 
-def _draw_change(estimate: Estimate, scale: Scale) -> Markup:
+def _draw_change(estimate: Estimate, scale: LinearScale) -> Markup:
     parts = [svg.grid(scale), _zero(scale, 0.0), svg.whisker(scale, estimate, "plain", 14, 2)]
     if not format_numbers.is_undefined(estimate):
         parts.append(Markup('<svg x="{}" y="14" class="plain"><circle r="4.5"/></svg>').format(scale.at(estimate)))
     return svg.strip(28, parts)
 
 
-def _zero(scale: Scale, at: float) -> Markup:
+def _zero(scale: LinearScale, at: float) -> Markup:
     return Markup('<line x1="{0}" x2="{0}" y1="0" y2="100%" class="chance"/>').format(scale.at(at))
 
 
-def _mark(estimate: Estimate, scale: Scale, y: int, goal: str) -> Markup:
+def _mark(estimate: Estimate, scale: LinearScale, y: int, goal: str) -> Markup:
     if format_numbers.is_undefined(estimate):
         return Markup("")
     return Markup('<svg x="{}" y="{}" class="{}">{}</svg>').format(
@@ -447,7 +447,7 @@ def _draw_icon(goal: str) -> Markup:
     return Markup('<svg class="ic" width="14" height="14" aria-hidden="true">{}</svg>').format(inner)
 
 
-def _draw_axis(scale: Scale, *, signed: bool = False) -> Markup:
+def _draw_axis(scale: LinearScale, *, signed: bool = False) -> Markup:
     form = format_numbers.points if signed else (lambda tick: f"{100 * tick:.4g}")
     return svg.tick_labels(scale, lambda tick: form(tick).removesuffix(".0"), all_fit=False)
 

@@ -14,7 +14,7 @@ from oochub.records.table import Table
 from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes, describe_interval
 from oochub.report.mistake_cards import LINK, embed_picture
-from oochub.report.svg import Scale
+from oochub.report.svg import LinearScale
 from oochub.section import ChartRow, NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
 from oochub.stats.shared_units import METHOD
@@ -28,7 +28,7 @@ _NATS = "nats"
 _SOME_LENDERS = 40
 _FEW = ": the intervals account for this, but may still be too narrow"
 _TICKS = 3
-_SCALE = Scale(low=0.0, high=1.0)
+_SCALE = LinearScale(low=0.0, high=1.0)
 _LARGEST = 24_000  # bytes of an image
 
 

@@ -9,7 +9,7 @@ from oochub.records.finding_records import ONE_PLACE, ErrorsByContext
 from oochub.records.table import Table
 from oochub.report import format_numbers, svg, theme, wording
 from oochub.report.footnotes import Footnotes, describe_interval
-from oochub.report.svg import Scale
+from oochub.report.svg import LinearScale
 from oochub.section import NamedNumber, OnPage, Passage, Section
 from oochub.stats.estimate import Estimate
 
@@ -20,7 +20,7 @@ _TITLE = "Where the errors go"
 _LISTED = 20  # contexts that a page or a terminal shows; all are in report.json
 _CLASSES = 3  # named in a cell
 _MATRIX_CELLS, _TICKS = 100, 3
-_SCALE = Scale(low=0.0, high=1.0)
+_SCALE = LinearScale(low=0.0, high=1.0)
 
 
 class _Finding(NamedTuple):

@@ -1,0 +1,53 @@
+"""ASH-P: the energy after the smaller activations are dropped."""
+
+import numpy as np
+
+from oochub.detector import Detector
+from oochub.eval_modules.detectors._activations import count_kept, find_largest
+from oochub.eval_modules.detectors._hyperparameters import check_number
+from oochub.eval_modules.detectors._softmax import log_partition
+from oochub.stats.array_checks import Array
+
+
+class AshP(Detector):
+    """s(x) = log sum_c exp(W f' + b)_c, f'_j = f_j for the k largest f_j, else 0, k = d - round(d p / 100).
+
+    Exactly k activations are kept; of equal ones those with the lower index. A fit takes the head; it reads no rows.
+    The score is any real number.
+
+    Args:
+        percentile: p, 0 or more and so far below 100 that one activation is kept. Default 60, the authors' for
+            ImageNet.
+
+    Attributes:
+        weight: float64 (c, d), the head's.
+        bias: float64 (c,).
+
+    Raises:
+        OochubError: A percentile out of range, or so large that no activation is kept; something missing or unfit.
+
+    Source: Djurisic, Bozanic, Ashok and Liu 2022 (arXiv 2209.09858), Section 3, Algorithm 1.
+
+    >>> detector = AshP(percentile=50).fit(weight=np.eye(4)[:2], bias=[0.0, 0.0])
+    >>> detector.score(features=[[1.0, 0.0, 5.0, 0.0]]).round(4).tolist()  # log(e + 1)
+    [1.3133]
+    """
+
+    fit_needs = ("weight", "bias")
+    score_needs = ("features",)
+    fitted = ("weight float64 c d", "bias float64 c")
+    weight: Array
+    bias: Array
+
+    def __init__(self, *, percentile: float = 60.0) -> None:
+        super().__init__()
+        self.percentile = check_number("percentile", percentile, low=0, high=100)
+
+    def _finish(self, gathered: None) -> None:
+        self.weight, self.bias = self._head
+        count_kept(self.percentile, self.weight.shape[1])
+
+    def _score(self, rows: dict[str, Array]) -> Array:
+        features = rows["features"]
+        kept = find_largest(features, count_kept(self.percentile, features.shape[1]))
+        return log_partition(np.where(kept, features, 0.0) @ self.weight.T + self.bias)
