@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from oochub.errors import OochubError
-from oochub.models.pass_threads import count_cores
+from oochub.process.cores import count_cores
 from oochub.process.program import serve_parent
 from oochub.storage.files import check_writable, lock_target
 from oochub.studies import file_kinds
