@@ -89,12 +89,14 @@ def prepare_arithmetic(model: nn.Module, args: RobustTrainingArguments) -> None:
     oochub.errors.OochubError: channels_last is for models with two-dimensional convolutions, and Linear has none. ...
     """
     if args.channels_last:
-        if not any(isinstance(layer, nn.Conv2d) for layer in model.modules()):
+        convolutions = [layer for layer in model.modules() if isinstance(layer, nn.Conv2d)]
+        if not convolutions:
             raise OochubError(
                 "channels_last is for models with two-dimensional convolutions, and "
                 f"{type(model).__name__} has none. Leave it out."
             )
-        model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # torch's stubs lack this form
+        for layer in convolutions:
+            layer.weight.data = layer.weight.data.contiguous(memory_format=torch.channels_last)
     if args.torch_compile:
         try:
             torch.compile(torch.neg)(torch.zeros(2))
