@@ -1,7 +1,8 @@
 """Properties of images by hand-made images, and of JPEG and EXIF as Pillow writes them.
 
 Planted faults seen: hue of BGR; quality of the chrominance table; contrast as the range; a border of one side alone;
-thresholds of all rows; a camera of few images; a rim of the height alone; neighbors across the middle.
+thresholds of all rows; a camera of few images; a rim of the height alone; neighbors across the middle; colors summed in
+float32; the upper of the two middle values.
 """
 
 import colorsys
@@ -13,7 +14,7 @@ import pytest
 from PIL import Image
 
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.properties import Properties
+from oochub.context_finding.ways.properties import Properties, _compute_median
 from oochub.errors import OochubError
 
 WAY = Properties()
@@ -80,6 +81,23 @@ def test_the_rim_by_a_loop_over_pixels(shape):
     assert found["sharpness"] == pytest.approx(
         np.mean([statistics.median(each) for each in by_axis if each] or [0]), abs=1e-6
     )
+
+
+def test_colors_are_exact_means_of_bytes():
+    """By Python's whole numbers, and the standard library's HSV; a size at which sums in float32 are inexact."""
+    pixels = np.random.default_rng(0).integers(0, 256, (200, 256, 3), np.uint8)
+    pixels[..., 0] |= 192
+    colors = pixels.reshape(-1, 3).tolist()
+    red, green, blue = (sum(each) / len(colors) / 255 for each in zip(*colors, strict=True))
+    found = measures(Image.fromarray(pixels), way=Properties(region="picture"))
+    assert found["hue"] == pytest.approx(360 * colorsys.rgb_to_hsv(red, green, blue)[0], rel=1e-11)
+    assert found["chroma"] == pytest.approx(sum(max(c) - min(c) for c in colors) / len(colors) / 255, rel=1e-12)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 1000])
+def test_the_median_is_that_of_numpy(count):
+    values = np.random.default_rng(count).random(count, np.float32)
+    assert _compute_median(values) == np.median(values)
 
 
 def test_of_the_whole_picture_by_name():

@@ -32,6 +32,7 @@ from oochub.storage.picture_file import open_picture, read_exif_value
 _EDGE = 256  # pixels of the longer side at which images are measured, so that sharpness is of one scale
 _RIM = 1 / 10  # of the height at top and bottom, of the width left and right; deeper, more of the thing is on it
 _THIRDS = (1 / 3, 2 / 3)
+_LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # ITU-R BT.601
 _GRAY = 0.05  # chroma below which an image has no hue
 _FLAT = 2 / 255  # deviation of a border's pixels
 _FEWEST = 20  # images of a camera
@@ -168,16 +169,19 @@ def _read_exif_columns(measures: pa.Table, chosen_on: NDArray[np.bool_]) -> dict
 def _measure_region(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
     small = picture.image.copy()
     small.thumbnail((_EDGE, _EDGE), Image.Resampling.BOX)
-    pixels = np.asarray(small, np.float32) / 255
-    gray: NDArray[Any] = pixels @ np.array([0.299, 0.587, 0.114], np.float32)  # luma, ITU-R BT.601
+    pixels = np.asarray(small)
+    gray: NDArray[Any] = np.divide(pixels, np.float32(255)) @ _LUMA
+    colors = np.ascontiguousarray(pixels.transpose(2, 0, 1))  # (3, height, width): an operation is a loop over bytes
+    chroma = colors.max(0) - colors.min(0)
     seen = mask_region(*gray.shape, region=region, depth=_RIM)
-    red, green, blue = (float(mean) for mean in pixels[seen].mean(0))
+    rim = gray[seen]
+    red, green, blue = (float(color[seen].mean() / 255) for color in colors)
     width, height = picture.image.size
     return {
-        "brightness": float(gray[seen].mean(dtype=np.float64)),
-        "contrast": float(np.subtract(*np.percentile(gray[seen], (75, 25)))),
+        "brightness": float(rim.mean(dtype=np.float64)),
+        "contrast": float(np.subtract(*np.percentile(rim, (75, 25)))),
         "sharpness": float(_measure_change(gray, seen)),
-        "chroma": float((pixels.max(2) - pixels.min(2))[seen].mean()),
+        "chroma": float(chroma[seen].mean() / 255),
         "hue": _compute_hue(red, green, blue),
         "pixels": float(width * height),
         "aspect": width / height,
@@ -189,8 +193,14 @@ def _measure_region(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
 def _measure_change(gray: NDArray[Any], seen: NDArray[np.bool_]) -> float:
     """The median absolute difference of neighbors that are both seen, the mean of across and down."""
     both = [seen[1:] & seen[:-1], seen[:, 1:] & seen[:, :-1]]
-    changes = [np.abs(np.diff(gray, axis=axis))[pairs] for axis, pairs in enumerate(both) if pairs.any()]
-    return float(np.mean([np.median(each) for each in changes])) if changes else 0.0
+    changes = [np.abs(np.diff(gray, axis=axis)[pairs]) for axis, pairs in enumerate(both) if pairs.any()]
+    return float(np.mean([_compute_median(each) for each in changes])) if changes else 0.0
+
+
+def _compute_median(values: NDArray[Any]) -> Any:
+    """That of `np.median`, by a sort, which takes a fifth of its time."""
+    count = len(values)
+    return np.sort(values)[(count - 1) // 2 : count // 2 + 1].mean()
 
 
 def _compute_hue(red: float, green: float, blue: float) -> float | None:
