@@ -282,7 +282,7 @@ class SegmentedAreas(ObjectArea):
 
     def masks(self, rows: Sequence[RowOfObject], pictures: Sequence[OpenedPicture]) -> list[NDArray[np.bool_] | None]:
         """See `ObjectArea.masks`; None for a class that the segmenter does not know."""
-        maps = self._way.maps(pictures)
+        maps = self._way.maps([self._way.prepare(picture) for picture in pictures])
         return [self._mask(row, numbers, picture) for row, numbers, picture in zip(rows, maps, pictures, strict=True)]
 
     def _mask(self, row: RowOfObject, numbers: NDArray[np.int64], picture: OpenedPicture) -> NDArray[np.bool_] | None:

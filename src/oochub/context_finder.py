@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -88,9 +89,21 @@ class ContextWay(ABC):
             OochubError: A class that is not there.
         """
 
+    def opened(self) -> AbstractContextManager[None]:
+        """A block in which many images are measured; a way with a model makes it ready for many passes."""
+        return nullcontext()
+
+    def prepare(self, picture: OpenedPicture) -> Any:
+        """What is made of one image before `measures`, by the threads that decode; the image itself by default."""
+        return picture
+
     @abstractmethod
-    def measures(self, pictures: Sequence[OpenedPicture]) -> "pa.Table":
-        """What is measured of each image, a row each, in their order; the same columns and types in each call."""
+    def measures(self, prepared: Sequence[Any]) -> "pa.Table":
+        """What is measured of each image, a row each, in their order; the same columns and types in each call.
+
+        Args:
+            prepared: What `prepare` made of each image.
+        """
 
     @abstractmethod
     def name(

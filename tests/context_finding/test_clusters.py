@@ -191,8 +191,9 @@ def test_features_are_those_of_the_encoder_whatever_the_batch(model, region):
         image.save(file, "PNG")
         pictures.append(OpenedPicture(file.getvalue(), image))
     way = Clusters(model=model, region=region)
-    together = np.stack(way.measures(pictures).column("feature").to_numpy())
-    alone = np.concatenate([np.stack(way.measures([each]).column("feature").to_numpy()) for each in pictures])
+    ready = [*map(way.prepare, pictures)]
+    together = np.stack(way.measures(ready).column("feature").to_numpy())
+    alone = np.concatenate([np.stack(way.measures([each]).column("feature").to_numpy()) for each in ready])
     assert together == pytest.approx(alone, abs=1e-5)
     network = hf.ResNetForImageClassification.from_pretrained(model).eval()
     processor = hf.ConvNextImageProcessor.from_pretrained(model)

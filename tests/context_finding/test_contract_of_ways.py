@@ -45,7 +45,7 @@ def way(request, tmp_path_factory):
         f"WAY_EXAMPLES in the test of {request.param}: its settings, see tests/helpers/way_examples.py"
     )
     made = make_way(request.param, WAY_EXAMPLES[request.param](tmp_path_factory.mktemp(request.param) / "model"))
-    return made, made.measures(pictures())
+    return made, made.measures([*map(made.prepare, pictures())])
 
 
 def labels():
@@ -90,7 +90,7 @@ def test_nothing_is_chosen_on_the_other_rows(way):
 def test_measures_do_not_depend_on_the_batch(way):
     made, measures = way
     rows = pictures()[:5]
-    alone = pa.concat_tables([made.measures([each]) for each in rows])
+    alone = pa.concat_tables([made.measures([made.prepare(each)]) for each in rows])
     assert alone.schema == measures.schema
     for name in measures.column_names:
         one, many = (column.combine_chunks() for column in (alone.column(name), measures.column(name).slice(0, 5)))
@@ -108,7 +108,7 @@ def test_every_form_of_picture_is_measured(way):
     made, measures = way
     forms = [Image.new("L", (9, 7), 80), Image.new("RGBA", (7, 9), (9, 8, 7, 0)), Image.new("RGB", (1, 1), "red")]
     forms += [Image.new("RGB", (200, 3), "blue"), Image.new("P", (4, 4))]
-    found = made.measures([opened(each) for each in forms])
+    found = made.measures([made.prepare(opened(each)) for each in forms])
     assert len(found) == len(forms) and found.schema == measures.schema
 
 

@@ -1,7 +1,8 @@
 """Images are measured in parts and batches that large files make shorter; two runs may share the cache.
 
 Planted faults seen: a limit that the first image of a part does not count for; an image alone that is left out; a
-part whose name in the cache holds the limit; parts that are not kept; no lock on the folder; one fingerprint for all.
+part whose name in the cache holds the limit; parts that are not kept; no lock on the folder; one fingerprint for all;
+batches one after the other; a way that is opened for each part, or for none.
 """
 
 import io
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 from pathlib import Path
 
 import datasets
@@ -96,6 +98,48 @@ def test_parts_of_small_pictures_stay_what_they_were(monkeypatch):
     monkeypatch.setattr(module, "_BYTES", 2**20)
     oochub.contexts(small, by=way)
     assert sum(map(len, way.batches)) == 300 and kept() == before
+
+
+def test_the_next_batch_is_prepared_while_one_is_measured():
+    """Measuring waits for what the threads make of the next images: without that it would wait for ever."""
+
+    class Meeting(Wide):
+        def __init__(self):
+            super().__init__()
+            self.prepared = {width: threading.Event() for width in range(1, 11)}
+
+        def prepare(self, picture):
+            self.prepared[picture.image.width].set()
+            return picture
+
+        def measures(self, prepared):
+            last = prepared[-1].image.width
+            assert all(self.prepared[width].wait(20) for width in range(1, min(last + 4, 10) + 1))
+            return super().measures(prepared)
+
+    way = Meeting()
+    oochub.contexts(data(range(1, 11)), by=way, cache=False)
+    assert way.batches == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10]]
+
+
+def test_a_way_is_opened_once_and_not_for_what_is_in_the_cache():
+    class Counted(Wide):
+        opens = 0
+
+        @contextmanager
+        def opened(self):
+            self.opens += 1
+            yield
+            self.opens += 10
+
+    some, more = data([4] * 300), data([5] * 300)
+    way = Counted()
+    oochub.contexts(some, by=way)
+    assert way.opens == 11
+    oochub.contexts(some, by=way)
+    assert way.opens == 11
+    oochub.contexts(more, by=way)
+    assert way.opens == 22
 
 
 _KILLED = """

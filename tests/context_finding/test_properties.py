@@ -2,7 +2,7 @@
 
 Planted faults seen: hue of BGR; quality of the chrominance table; contrast as the range; a border of one side alone;
 thresholds of all rows; a camera of few images; a rim of the height alone; neighbors across the middle; colors summed in
-float32; the upper of the two middle values.
+float32; a quantile that is the value above its place.
 """
 
 import colorsys
@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from oochub.context_finder import OpenedPicture
-from oochub.context_finding.ways.properties import Properties, _compute_median
+from oochub.context_finding.ways.properties import Properties, _compute_quantiles
 from oochub.errors import OochubError
 
 WAY = Properties()
@@ -23,7 +23,7 @@ WAY = Properties()
 def measures(image, *, form="PNG", way=WAY, **saving):
     file = io.BytesIO()
     image.save(file, form, **saving)
-    return way.measures([OpenedPicture(file.getvalue(), image.convert("RGB"))]).to_pylist()[0]
+    return way.measures([way.prepare(OpenedPicture(file.getvalue(), image.convert("RGB")))]).to_pylist()[0]
 
 
 def test_one_color():
@@ -95,9 +95,10 @@ def test_colors_are_exact_means_of_bytes():
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 1000])
-def test_the_median_is_that_of_numpy(count):
+def test_quantiles_are_those_of_numpy(count):
     values = np.random.default_rng(count).random(count, np.float32)
-    assert _compute_median(values) == np.median(values)
+    shares = (0, 0.25, 0.5, 0.75, 1)
+    assert _compute_quantiles(values, *shares) == pytest.approx(np.quantile(values.astype(float), shares), rel=1e-12)
 
 
 def test_of_the_whole_picture_by_name():
@@ -132,7 +133,7 @@ def test_what_a_camera_says():
 
 
 def named(rows, chosen_on):
-    table = WAY.measures([OpenedPicture(content, image) for content, image in rows])
+    table = WAY.measures([WAY.prepare(OpenedPicture(content, image)) for content, image in rows])
     n = len(rows)
     return WAY.name(table, label=np.full(n, -1), classes=(), chosen_on=np.asarray(chosen_on, bool))
 

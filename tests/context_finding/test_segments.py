@@ -55,7 +55,7 @@ def striped(*widths, height=32):
 
 
 def areas(way, pictures):
-    return np.stack(way.measures(pictures).column("areas").to_numpy())
+    return np.stack(way.measures([*map(way.prepare, pictures)]).column("areas").to_numpy())
 
 
 def test_areas_of_maps_made_by_hand():

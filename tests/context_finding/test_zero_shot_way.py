@@ -54,7 +54,8 @@ def named(**settings):
     way = ZeroShot(**settings)
     images = photographs()
     none, nowhere = np.full(len(images), -1), np.zeros(len(images), bool)
-    return way.name(way.measures([opened(each) for each in images]), label=none, classes=[], chosen_on=nowhere)
+    measures = way.measures([way.prepare(opened(each)) for each in images])
+    return way.name(measures, label=none, classes=[], chosen_on=nowhere)
 
 
 def logits(kind, texts):

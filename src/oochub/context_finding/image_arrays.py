@@ -38,9 +38,19 @@ def mask_region(height: int, width: int, *, region: str, depth: float) -> NDArra
         raise unknown_name("region of an image", str(region), _REGIONS)
     looked_at = np.ones((height, width), bool)
     if region == "rim":
-        deep = [max(1, round(side * depth)) for side in looked_at.shape]
-        looked_at[tuple(slice(pixels, -pixels) for pixels in deep)] = False
+        left, top, right, bottom = find_middle(height, width, depth=depth)
+        looked_at[top:bottom, left:right] = False
     return looked_at
+
+
+def find_middle(height: int, width: int, *, depth: float) -> tuple[int, int, int, int]:
+    """The left, top, right and bottom of what is inside the rim of an image, see `mask_region`; it may be empty.
+
+    >>> find_middle(6, 12, depth=1 / 6)
+    (2, 1, 10, 5)
+    """
+    down, across = (max(1, round(side * depth)) for side in (height, width))
+    return across, down, max(across, width - across), max(down, height - down)
 
 
 def make_image_rows(pictures: Sequence[OpenedPicture]) -> datasets.Dataset:

@@ -6,8 +6,9 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import datasets
 import numpy as np
@@ -25,7 +26,7 @@ from oochub.storage.picture_file import open_picture
 
 _ROWS = 256  # of a part that is kept
 _BYTES = 2**28  # of the files of a part
-_PIXELS = 2**26  # that are decoded at once
+_PIXELS = 2**25  # of a batch, decoded; the next one is decoded meanwhile
 Item = TypeVar("Item")
 
 
@@ -59,12 +60,13 @@ def measure_images(
     ids = part["example_id"][:] if "example_id" in part.column_names else list(range(len(part)))
     with (
         ThreadPoolExecutor(max_workers=os.cpu_count()) as threads,
+        _Measuring(way, threads, skip_broken=skip_broken) as measuring,
         tqdm(total=len(part), desc=f"{way.words()} {split}", unit="img", delay=2, disable=None) as bar,
     ):
         files = (_read_picture(raw, row, f"split {split}, example {name}", skip_broken) for row, name in enumerate(ids))
         for several in _group_items(files, lambda file: len(file[1] or b""), most=_ROWS, limit=_BYTES):
             names, contents = [name for name, _ in several], [content for _, content in several]
-            table = _read_or_measure(way, contents, names, threads, skip_broken=skip_broken, cache=cache)
+            table = measuring.read_or_measure(contents, names, cache=cache)
             readable.append(table.column("readable").to_numpy(zero_copy_only=False))
             tables.append(table.drop_columns(["readable"]))
             bar.update(len(several))
@@ -103,67 +105,82 @@ def _group_items(items: Iterable[Item], size: Callable[[Item], int], *, most: in
         yield group
 
 
-def _read_or_measure(
-    way: ContextWay,
-    contents: list[bytes | None],
-    names: list[str],
-    threads: ThreadPoolExecutor,
-    *,
-    skip_broken: bool,
-    cache: bool,
-) -> pa.Table:
-    """The measures of a part, of the cache where they are there; an error is raised again, not kept."""
-    file = cache_folder("contexts") / f"{_compute_key(way, contents, skip_broken=skip_broken)}.parquet"
-    if cache and file.is_file():
+class _Measuring(AbstractContextManager["_Measuring"]):
+    """Measures parts, and opens the way for that with the first part that is not in the cache."""
+
+    def __init__(self, way: ContextWay, threads: ThreadPoolExecutor, *, skip_broken: bool) -> None:
+        self._way, self._threads, self._skips = way, threads, skip_broken
+        self._block: ExitStack | None = None
+        code = hashlib.sha256(Path(inspect.getfile(type(way))).read_bytes()).hexdigest()
+        self._about = json.dumps([way.words(), code, way.settings(), skip_broken], sort_keys=True)
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return None if self._block is None else self._block.__exit__(*error)
+
+    def read_or_measure(self, contents: list[bytes | None], names: list[str], *, cache: bool) -> pa.Table:
+        """The measures of a part, of the cache where they are there; an error is raised again, not kept."""
+        file = cache_folder("contexts") / f"{self._compute_key(contents)}.parquet"
+        if cache and file.is_file():
+            try:
+                return read_parquet(file).table
+            except OochubError:  # damaged: measured again
+                file.unlink(missing_ok=True)
+        if self._block is None:
+            self._block = ExitStack()
+            self._block.enter_context(self._way.opened())
+        table = self._measure(contents, names)
+        if cache:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_parquet(table, file)
+        return table
+
+    def _compute_key(self, contents: list[bytes | None]) -> str:
+        digest = hashlib.sha256(self._about.encode())
+        for content in contents:
+            digest.update(hashlib.sha256(content or b"").digest())
+        return digest.hexdigest()[:40]
+
+    def _measure(self, contents: list[bytes | None], names: list[str]) -> pa.Table:
+        """The measures of a part; while a batch is measured, the threads prepare the next one."""
+        measured: list[pa.Table] = []
+        known = np.zeros(len(contents), bool)
+        pixels = list(map(_count_pixels, contents))
+        batches = _group_items(range(len(contents)), pixels.__getitem__, most=self._way.batch_size, limit=_PIXELS)
+        begun = (
+            (batch, [self._threads.submit(self._prepare, contents[k], names[k]) for k in batch]) for batch in batches
+        )
+        for batch, coming in _keep_one_ahead(begun):
+            prepared = [each.result() for each in coming]
+            known[batch] = [each is not None for each in prepared]
+            if read := [each for each in prepared if each is not None]:
+                measured.append(self._way.measures(read))
+        if not measured:
+            return pa.table({"readable": known})
+        place = np.where(known, np.cumsum(known) - 1, -1)
+        rows = pa.array(place, mask=~known)
+        return pa.concat_tables(measured).take(rows).append_column("readable", pa.array(known))
+
+    def _prepare(self, content: bytes | None, name: str) -> Any:
+        """What the way makes of an image; None for one that cannot be read and is left out."""
+        if content is None:
+            return None
         try:
-            return read_parquet(file).table
-        except OochubError:  # damaged: measured again
-            file.unlink(missing_ok=True)
-    table = _measure_part(way, contents, names, threads, skip_broken=skip_broken)
-    if cache:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        write_parquet(table, file)
-    return table
-
-
-def _compute_key(way: ContextWay, contents: list[bytes | None], *, skip_broken: bool) -> str:
-    code = hashlib.sha256(Path(inspect.getfile(type(way))).read_bytes()).hexdigest()
-    about = [way.words(), code, way.settings(), skip_broken]
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    for content in contents:
-        digest.update(hashlib.sha256(content or b"").digest())
-    return digest.hexdigest()[:40]
-
-
-def _measure_part(
-    way: ContextWay,
-    contents: list[bytes | None],
-    names: list[str],
-    threads: ThreadPoolExecutor,
-    *,
-    skip_broken: bool,
-) -> pa.Table:
-    def opened(content: bytes | None, name: str) -> OpenedPicture | None:
-        try:
-            return None if content is None else OpenedPicture(content, decode(content, name))
+            image = decode(content, name)
         except OochubError:
-            if skip_broken:
+            if self._skips:
                 return None
             raise
+        return self._way.prepare(OpenedPicture(content, image))
 
-    measured: list[pa.Table] = []
-    known = np.zeros(len(contents), bool)
-    pixels = list(threads.map(_count_pixels, contents))
-    for batch in _group_items(range(len(contents)), pixels.__getitem__, most=way.batch_size, limit=_PIXELS):
-        pictures = list(threads.map(opened, [contents[row] for row in batch], [names[row] for row in batch]))
-        known[batch] = [picture is not None for picture in pictures]
-        if read := [picture for picture in pictures if picture is not None]:
-            measured.append(way.measures(read))
-    if not measured:
-        return pa.table({"readable": known})
-    place = np.where(known, np.cumsum(known) - 1, -1)
-    rows = pa.array(place, mask=~known)
-    return pa.concat_tables(measured).take(rows).append_column("readable", pa.array(known))
+
+def _keep_one_ahead(items: Iterable[Item]) -> Iterator[Item]:
+    """The items in order, each when the next one is taken: what that one has begun goes on meanwhile."""
+    ahead: list[Item] = []
+    for item in items:
+        ahead.append(item)
+        if len(ahead) > 1:
+            yield ahead.pop(0)
+    yield from ahead
 
 
 def _count_pixels(content: bytes | None) -> int:

@@ -129,11 +129,11 @@ class Captions(ContextWay):
         drawn = {"captions": self._count, "top_p": self._top_p, "caption_seed": self._seed}
         return {"model": self._source.revision or self.model, **drawn, **processor}
 
-    def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
+    def measures(self, prepared: Sequence[OpenedPicture]) -> pa.Table:
         """See `ContextWay.measures`."""
         captioner = self._ready
         said = []
-        for picture in pictures:
+        for picture in prepared:
             digest = hashlib.sha256(f"{self._seed} ".encode() + picture.content).digest()
             own = int.from_bytes(digest[:8], "big") >> 1
             said.append(captioner.sample(picture.image, count=self._count, top_p=self._top_p, seed=own))

@@ -19,8 +19,8 @@ projection. Number of directions: Kaiser 1960, variance above the mean. Silhouet
 Math. 20:53-65). Clusters to find groups that nobody labelled: Sohoni et al. 2020, GEORGE, Section 4.
 """
 
-import io
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,14 +29,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from oochub.context_finder import ContextWay, NamedContexts, OpenedPicture
-from oochub.context_finding.image_arrays import make_image_rows, mask_region
+from oochub.context_finding.image_arrays import find_middle, make_image_rows, mask_region
 from oochub.errors import OochubError, choose_wording
 
 if TYPE_CHECKING:
-    import torch
-
+    from oochub.context_finding.image_model import ImageModel
     from oochub.input import Input
-    from oochub.models.encoder import Encoder
 
 _RIM = 1 / 6  # of the height at top and bottom, of the width left and right; from less, an encoder sees little
 _MOST = 10  # clusters that are tried
@@ -88,7 +86,7 @@ class Clusters(ContextWay):
         self._region = region
         self._source, self._k, self._pooling, self._seed = ModelSource(model), k, pooling, seed
         self._processor, self._device_name = image_processor, device
-        self._opened: tuple[Input, Encoder, torch.device] | None = None
+        self._opened: ImageModel | None = None
 
     @property
     def model(self) -> str | None:
@@ -100,19 +98,17 @@ class Clusters(ContextWay):
         of_model = {"model": self._source.revision or self.model, "pooling": self._pooling, **self._inputs.settings()}
         return of_model | {"region": self._region, "rim": _RIM}
 
-    def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
-        """See `ContextWay.measures`."""
-        import torch
+    def opened(self) -> AbstractContextManager[None]:
+        """See `ContextWay.opened`."""
+        return self._ready.opened()
 
-        inputs, encoder, device = self._ready
-        # a processor that keeps the shape of images pads those of a batch to the largest
-        batch_size = self.batch_size if inputs.provenance()["preprocessing"] != "processor" else 1
-        features = []
-        shown = [_keep_rim(picture) for picture in pictures] if self._region == "rim" else pictures
-        with torch.inference_mode():
-            for batch in inputs.batches(make_image_rows(shown), batch_size=batch_size, device=device):
-                features.append(encoder(**batch.inputs).cpu().numpy())
-        values = np.concatenate(features)
+    def prepare(self, picture: OpenedPicture) -> Any:
+        """See `ContextWay.prepare`: the inputs of the model, of the rim or of all of the image."""
+        return self._ready.prepare(_keep_rim(picture.image) if self._region == "rim" else picture.image)
+
+    def measures(self, prepared: Sequence[Any]) -> pa.Table:
+        """See `ContextWay.measures`."""
+        values = np.concatenate([features.cpu().numpy() for features in self._ready.answers(prepared)])
         if not np.isfinite(values).all():
             raise OochubError(f"The model {self.model} gives features that are not finite. Its weights are damaged.")
         return pa.table({"feature": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])})
@@ -197,26 +193,27 @@ class Clusters(ContextWay):
         return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
-    def _ready(self) -> "tuple[Input, Encoder, torch.device]":
+    def _ready(self) -> "ImageModel":
         """The encoder on its device, opened with the first images."""
         if self._opened is None:
+            from oochub.context_finding.image_model import ImageModel
             from oochub.models.acceleration import choose_device
             from oochub.models.encoder import Encoder
 
             device, inputs = choose_device(self._device_name), self._inputs
             encoder = Encoder.open(self._source, inputs, pooling=self._pooling).to(device).eval()
-            self._opened = inputs, encoder, device
+            self._opened = ImageModel(inputs, encoder, lambda batch: encoder(**batch), device, most=self.batch_size)
         return self._opened
 
 
-def _keep_rim(picture: OpenedPicture) -> OpenedPicture:
+def _keep_rim(image: Image.Image) -> Image.Image:
     """The image, its middle filled with the mean color of its rim."""
-    pixels = np.array(picture.image)
-    rim = mask_region(*pixels.shape[:2], region="rim", depth=_RIM)
-    pixels[~rim] = np.rint(pixels[rim].mean(0))
-    file, image = io.BytesIO(), Image.fromarray(pixels)
-    image.save(file, "BMP")  # as fast as images without loss are written
-    return OpenedPicture(file.getvalue(), image)
+    middle = find_middle(image.height, image.width, depth=_RIM)
+    counts = np.reshape(image.histogram(), (3, 256)) - np.reshape(image.crop(middle).histogram(), (3, 256))
+    red, green, blue = np.rint(counts @ np.arange(256) / counts[0].sum()).astype(int).tolist()
+    seen = image.copy()
+    seen.paste((red, green, blue), middle)
+    return seen
 
 
 def _project_within_classes(

@@ -13,7 +13,7 @@ Limitations: A thing that fills its image reaches the rim, and a property is wha
 
 import functools
 import io
-import warnings
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -84,7 +84,7 @@ class Properties(ContextWay):
     >>> file = io.BytesIO()
     >>> night = Image.new("RGB", (8, 4), (0, 0, 51))
     >>> night.save(file, "PNG")
-    >>> measures = Properties().measures([OpenedPicture(file.getvalue(), night)]).to_pylist()[0]
+    >>> measures = Properties().prepare(OpenedPicture(file.getvalue(), night))
     >>> round(measures["brightness"], 3), measures["hue"], measures["aspect"], measures["camera"]
     (0.023, 240.0, 2.0, None)
     """
@@ -97,9 +97,13 @@ class Properties(ContextWay):
         """See `ContextWay.settings`."""
         return {"edge": _EDGE, "region": self._region, "rim": _RIM, "spread": "quartiles"}
 
-    def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
+    def prepare(self, picture: OpenedPicture) -> dict[str, Any]:
+        """See `ContextWay.prepare`: all that is measured."""
+        return _measure_region(picture, region=self._region)
+
+    def measures(self, prepared: Sequence[dict[str, Any]]) -> pa.Table:
         """See `ContextWay.measures`."""
-        return pa.Table.from_pylist([_measure_region(picture, region=self._region) for picture in pictures], _SCHEMA)
+        return pa.Table.from_pylist(list(prepared), _SCHEMA)
 
     def name(
         self, measures: pa.Table, *, label: NDArray[np.int64], classes: Sequence[str], chosen_on: NDArray[np.bool_]
@@ -175,11 +179,12 @@ def _measure_region(picture: OpenedPicture, *, region: str) -> dict[str, Any]:
     chroma = colors.max(0) - colors.min(0)
     seen = mask_region(*gray.shape, region=region, depth=_RIM)
     rim = gray[seen]
+    lower, upper = _compute_quantiles(rim, 0.25, 0.75)
     red, green, blue = (float(color[seen].mean() / 255) for color in colors)
     width, height = picture.image.size
     return {
         "brightness": float(rim.mean(dtype=np.float64)),
-        "contrast": float(np.subtract(*np.percentile(rim, (75, 25)))),
+        "contrast": upper - lower,
         "sharpness": float(_measure_change(gray, seen)),
         "chroma": float(chroma[seen].mean() / 255),
         "hue": _compute_hue(red, green, blue),
@@ -194,13 +199,16 @@ def _measure_change(gray: NDArray[Any], seen: NDArray[np.bool_]) -> float:
     """The median absolute difference of neighbors that are both seen, the mean of across and down."""
     both = [seen[1:] & seen[:-1], seen[:, 1:] & seen[:, :-1]]
     changes = [np.abs(np.diff(gray, axis=axis)[pairs]) for axis, pairs in enumerate(both) if pairs.any()]
-    return float(np.mean([_compute_median(each) for each in changes])) if changes else 0.0
+    return float(np.mean([_compute_quantiles(each, 0.5) for each in changes])) if changes else 0.0
 
 
-def _compute_median(values: NDArray[Any]) -> Any:
-    """That of `np.median`, by a sort, which takes a fifth of its time."""
-    count = len(values)
-    return np.sort(values)[(count - 1) // 2 : count // 2 + 1].mean()
+def _compute_quantiles(values: NDArray[Any], *shares: float) -> list[float]:
+    """Those of `np.quantile`, by one sort, which takes a fifth of its time."""
+    ordered = np.sort(values)
+    places = [share * (len(ordered) - 1) for share in shares]
+    below = [ordered[int(place)].item() for place in places]
+    above = [ordered[math.ceil(place)].item() for place in places]
+    return [low + (high - low) * (place % 1) for place, low, high in zip(places, below, above, strict=True)]
 
 
 def _compute_hue(red: float, green: float, blue: float) -> float | None:
@@ -217,7 +225,8 @@ def _measure_border(gray: NDArray[Any]) -> float:
     """The share of the image in rows and columns at its edges that are plain and of one brightness."""
     kept = 1.0
     for axis in (0, 1):
-        mean, plain = gray.mean(1 - axis), gray.std(1 - axis) < _FLAT
+        means = gray.mean(1 - axis, keepdims=True)
+        mean, plain = means.ravel(), gray.std(1 - axis, mean=means) < _FLAT
         lines = [np.flatnonzero(~plain | (np.abs(mean - mean[edge]) > _FLAT)) for edge in (0, -1)]
         kept *= max(0.0, (lines[1][-1] + 1 - lines[0][0]) / len(mean)) if all(map(len, lines)) else 0.0
     return 1 - kept
@@ -225,9 +234,8 @@ def _measure_border(gray: NDArray[Any]) -> float:
 
 def _read_file_facts(content: bytes) -> dict[str, Any]:
     """What the file says beside its pixels."""
-    with open_picture(content, name="the image") as file, warnings.catch_warnings():
+    with open_picture(content, name="the image") as file:
         tables = getattr(file, "quantization", None) if file.format == "JPEG" else None
-        warnings.simplefilter("ignore")  # of damaged EXIF
         date, camera = read_exif_value(file, _DATE, block=_EXIF), read_exif_value(file, _MODEL)
     return {"jpeg_quality": _estimate_quality(tables), "hour": _parse_hour(date), "camera": _clean_text(camera)}
 

@@ -11,8 +11,10 @@ Source: Madras and Zemel, NOOCH, Section 3.2.1 and Appendix B.3.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import datasets
 import numpy as np
@@ -30,12 +32,20 @@ from oochub.records.build_record import BuildFacts, presence_class
 if TYPE_CHECKING:
     import torch
 
+    from oochub.context_finding.image_model import ImageModel
     from oochub.input import Input
 
 _EDGE = 320  # pixels of the longer side at which classes are counted
 _OTHERS = ("oneformer", "eomt", "eomt_dinov3", "videomt")  # read a text, parts of an image, or films beside it
 _AUTO = ("AutoModelForSemanticSegmentation", "AutoModelForUniversalSegmentation")
 _CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
+
+
+class _Prepared(NamedTuple):
+    """The inputs of a segmenter for one image, and the shape (height, width) at which its classes are counted."""
+
+    inputs: Any
+    shape: tuple[int, int]
 
 
 class Segments(ContextWay):
@@ -86,7 +96,7 @@ class Segments(ContextWay):
         self._names = _make_unique([str(config.id2label[number]) for number in range(config.num_labels)])
         given = {} if label_map is None else read_label_map(label_map)
         self._given = {name: [self._number(name, each) for each in known] for name, known in given.items()}
-        self._opened: tuple[Input, Any, torch.device] | None = None
+        self._opened: ImageModel | None = None
 
     @property
     def model(self) -> str | None:
@@ -102,26 +112,28 @@ class Segments(ContextWay):
         if unknown := [name for name in self._given if classes and name not in classes]:
             raise unknown_name("class of the data", unknown[0], classes, "The label map names it.")
 
-    def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
+    def opened(self) -> AbstractContextManager[None]:
+        """See `ContextWay.opened`."""
+        return self._ready.opened()
+
+    def prepare(self, picture: OpenedPicture) -> "_Prepared":
+        """See `ContextWay.prepare`: the inputs of the model, and the shape at which classes are counted."""
+        return _Prepared(self._ready.prepare(picture.image), _make_counter(picture.image.height, picture.image.width))
+
+    def measures(self, prepared: "Sequence[_Prepared]") -> pa.Table:
         """See `ContextWay.measures`."""
-        areas = [_sum_areas(numbers, len(self._names)) for numbers in self.maps(pictures)]
+        areas = [_sum_areas(numbers, len(self._names)) for numbers in self.maps(prepared)]
         lists = pa.FixedSizeListArray.from_arrays(np.concatenate(areas), len(self._names))
         return pa.table({"areas": lists})
 
-    def maps(self, pictures: Sequence[OpenedPicture]) -> list[NDArray[np.int64]]:
+    def maps(self, prepared: "Sequence[_Prepared]") -> list[NDArray[np.int64]]:
         """The class number of each pixel of each image, of its shape, the longer side at 320 pixels at most."""
-        import torch
-
-        inputs, network, device = self._ready
-        # a processor that keeps the shape of images pads those of a batch to the largest
-        batch_size = self.batch_size if inputs.provenance()["preprocessing"] != "processor" else 1
+        model = self._ready
+        make_maps = model.inputs.processor.post_process_semantic_segmentation
         found: list[NDArray[np.int64]] = []
-        with torch.inference_mode():
-            for batch in inputs.batches(make_image_rows(pictures), batch_size=batch_size, device=device):
-                of_batch = pictures[len(found) : len(found) + batch_size]
-                sizes = [_make_counter(picture.image.height, picture.image.width) for picture in of_batch]
-                maps = inputs.processor.post_process_semantic_segmentation(network(**batch.inputs), target_sizes=sizes)
-                found += [numbers.cpu().numpy() for numbers in maps]
+        for output in model.answers([each.inputs for each in prepared]):
+            sizes = [each.shape for each in prepared[len(found) : len(found) + model.rows]]
+            found += [numbers.cpu().numpy() for numbers in make_maps(output, target_sizes=sizes)]
         return found
 
     def name(
@@ -219,9 +231,10 @@ class Segments(ContextWay):
         return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
-    def _ready(self) -> "tuple[Input, Any, torch.device]":
+    def _ready(self) -> "ImageModel":
         """The segmenter on its device, opened with the first images."""
         if self._opened is None:
+            from oochub.context_finding.image_model import ImageModel
             from oochub.models.acceleration import choose_device
 
             device, inputs = choose_device(self._device_name), self._inputs
@@ -231,7 +244,11 @@ class Segments(ContextWay):
                     "segmentation model. Pass the one that the model was published with, image_processor=."
                 )
             network = self._source.open(self._auto, inputs, logits=_get_answers, whole=True).model.to(device)
-            self._opened = inputs, network, device
+            self._opened = ImageModel(
+                *(inputs, network, lambda batch: network(**batch), device),
+                most=self.batch_size,
+                logits=partial(_get_answers, network),
+            )
         return self._opened
 
 

@@ -12,6 +12,8 @@ Source: Radford et al. 2021 (arXiv 2103.00020), section 3.1.
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import datasets
@@ -25,6 +27,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.models.match_classes import list_class_words
 
 if TYPE_CHECKING:
+    from oochub.context_finding.image_model import ImageModel
     from oochub.input import Input
     from oochub.models.dual_encoder import DualEncoder
 
@@ -93,7 +96,7 @@ class ZeroShot(ContextWay):
         self._processor, self._device_name = image_processor, device
         self._reader = DualEncoder.text_encoder(self._source, self._inputs, make_image_rows([]), tokenizer=tokenizer)
         self._reader.tokens([text for own in self._texts for text in own])
-        self._opened: tuple[Input, DualEncoder] | None = None
+        self._opened: tuple[ImageModel, DualEncoder] | None = None
 
     @property
     def model(self) -> str | None:
@@ -104,18 +107,17 @@ class ZeroShot(ContextWay):
         """See `ContextWay.settings`."""
         return {"model": self._source.revision or self.model, **self._inputs.settings()}
 
-    def measures(self, pictures: Sequence[OpenedPicture]) -> pa.Table:
-        """See `ContextWay.measures`."""
-        import torch
+    def opened(self) -> AbstractContextManager[None]:
+        """See `ContextWay.opened`."""
+        return self._ready[0].opened()
 
-        inputs, encoder = self._ready
-        # a processor that keeps the shape of images pads those of a batch to the largest
-        batch_size = self.batch_size if inputs.provenance()["preprocessing"] != "processor" else 1
-        embeddings = []
-        with torch.inference_mode():
-            for batch in inputs.batches(make_image_rows(pictures), batch_size=batch_size, device=encoder.model.device):
-                embeddings.append(encoder.embed_pictures(encoder.model, batch.inputs).cpu().numpy())
-        values = np.concatenate(embeddings)
+    def prepare(self, picture: OpenedPicture) -> Any:
+        """See `ContextWay.prepare`: the inputs of the model."""
+        return self._ready[0].prepare(picture.image)
+
+    def measures(self, prepared: Sequence[Any]) -> pa.Table:
+        """See `ContextWay.measures`."""
+        values = np.concatenate([embeddings.cpu().numpy() for embeddings in self._ready[0].answers(prepared)])
         if not np.isfinite(values).all():
             raise OochubError(f"The model {self.model} gives embeddings that are not finite. Its weights are damaged.")
         return pa.table({"embedding": pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])})
@@ -156,15 +158,18 @@ class ZeroShot(ContextWay):
         return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
-    def _ready(self) -> "tuple[Input, DualEncoder]":
+    def _ready(self) -> "tuple[ImageModel, DualEncoder]":
         """The model on its device, opened with the first images."""
         if self._opened is None:
+            from oochub.context_finding.image_model import ImageModel
             from oochub.models.acceleration import choose_device
             from oochub.models.dual_encoder import DualEncoder
 
             inputs = self._inputs
             device = choose_device(self._device_name)
-            self._opened = inputs, DualEncoder.open(self._source, inputs, self._reader, device=device)
+            encoder = DualEncoder.open(self._source, inputs, self._reader, device=device)
+            answer = partial(encoder.embed_pictures, encoder.model)
+            self._opened = ImageModel(inputs, encoder.model, answer, device, most=self.batch_size), encoder
         return self._opened
 
 

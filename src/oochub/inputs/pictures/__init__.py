@@ -212,6 +212,18 @@ class Pictures(Input):
         zoomed = None if large is None else {name: normalize(pixels, fused) for name, pixels in large.items()}
         return arrived._replace(inputs=plain, zoomed=zoomed)
 
+    def prepare(self, picture: Image.Image) -> Any:
+        """What becomes of one decoded image before it is joined to others; several threads may do this at once."""
+        return self._process(picture) if self._fused is None else self._fused.fitted(picture)
+
+    def join(self, prepared: Sequence[Any], device: "torch.device") -> dict[str, "torch.Tensor"]:
+        """What the model is called with for images that `prepare` made ready; those of a processor have one shape."""
+        import torch
+
+        if self._fused is None:
+            return _stack(list(prepared), device)
+        return {"pixel_values": normalize(torch.from_numpy(np.stack(prepared)).to(device), self._fused)}
+
     def settle(self, part: Any, network: Any, *, batch_size: int, device: "torch.device") -> bool:
         """See `Input.settle`: the fused path where it is as good as the processor, else that."""
         if self._is_settled or self._fused is None:
