@@ -7,6 +7,7 @@ LOWEST := $(VENV)/lowest
 NEWER := $(VENV)/newer
 NEWEST := $(VENV)/newest
 VISION := $(VENV)/vision
+RAY := $(VENV)/ray
 AXE := $(VENV)/axe/axe_playwright_python/axe.min.js
 # What versions of packages can break: reading and building, rows of every source, prediction, the command line. Not the
 # arithmetic, rules on words and counts that are plain Python: those are tested once, by `make test`.
@@ -23,13 +24,14 @@ NO_TORCH := $(filter-out $(OF_WORDS) tests/builders/test_plugin_benchmark.py tes
 WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py \
   test_more_chat_models.py) \
   tests/docs/test_model_types.py
+WITH_RAY := tests/prediction/test_ray_engine.py
 CANARY := tests/test_registration.py tests/data/test_load.py tests/eval_modules/test_metric_modules.py
 export OMP_NUM_THREADS ?= 2
 
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow campaign lowest newer newest vision lint options cards docs bench clean
+.PHONY: help install demo test slow campaign lowest newer newest vision ray lint options cards docs bench clean
 
 help:  ## what there is to run
 	@sed -nE 's/^([a-z]+):.*  ## (.*)$$/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -95,6 +97,14 @@ $(VISION)/.ready: constraints.txt | $(READY)
 
 vision: $(READY) $(VISION)/.ready  ## what timm and torchvision change; torchvision's operators are schemas alone here
 	PYTHONPATH=$(CURDIR)/$(VISION):$(CURDIR)/tests/helpers $(BIN)/python -m pytest -p torchvision_schemas -m "not campaign" $(WITH_TORCHVISION)
+
+$(RAY)/.ready: constraints.txt | $(READY)
+	rm -rf $(RAY)
+	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt --target $(RAY) ray msgpack
+	touch $@
+
+ray: $(READY) $(RAY)/.ready  ## a cluster of Ray on this machine, its workers killed
+	PYTHONPATH=$(CURDIR)/$(RAY) $(BIN)/python -m pytest -m "not campaign" $(WITH_RAY)
 
 lint: $(READY)  ## ruff and mypy, which must be clean
 	$(BIN)/ruff check .
