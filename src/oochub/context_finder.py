@@ -93,7 +93,7 @@ class ContextWay(ABC):
         """A block in which many images are measured; a way with a model makes it ready for many passes."""
         return nullcontext()
 
-    def prepare(self, picture: OpenedPicture) -> Any:
+    def prepare(self, picture: OpenedPicture) -> object:
         """What is made of one image before `measures`, by the threads that decode; the image itself by default."""
         return picture
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import TypeVar
 
 import datasets
 import numpy as np
@@ -114,8 +115,10 @@ class _Measuring(AbstractContextManager["_Measuring"]):
         code = hashlib.sha256(Path(inspect.getfile(type(way))).read_bytes()).hexdigest()
         self._about = json.dumps([way.words(), code, way.settings(), skip_broken], sort_keys=True)
 
-    def __exit__(self, *error: Any) -> bool | None:
-        return None if self._block is None else self._block.__exit__(*error)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> bool | None:
+        return None if self._block is None else self._block.__exit__(kind, error, at)
 
     def read_or_measure(self, contents: list[bytes | None], names: list[str], *, cache: bool) -> pa.Table:
         """The measures of a part, of the cache where they are there; an error is raised again, not kept."""
@@ -160,7 +163,7 @@ class _Measuring(AbstractContextManager["_Measuring"]):
         rows = pa.array(place, mask=~known)
         return pa.concat_tables(measured).take(rows).append_column("readable", pa.array(known))
 
-    def _prepare(self, content: bytes | None, name: str) -> Any:
+    def _prepare(self, content: bytes | None, name: str) -> object:
         """What the way makes of an image; None for one that cannot be read and is left out."""
         if content is None:
             return None

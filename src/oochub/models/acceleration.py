@@ -9,7 +9,7 @@ import os
 import shutil
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -119,8 +119,14 @@ transformers within 1e-5. Folding rounds each weight once more, by 2^-24 of itse
 than 1e-6, some random ones by 1e-5, and one wrong batch norm moves them by percents."""
 
 
+Answer = Callable[[Mapping[str, torch.Tensor]], torch.Tensor]
+"""Numbers that a network gives for its inputs."""
+
+
 @contextmanager
-def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> Iterator[int]:
+def fold_batch_norm(
+    network: nn.Module, probe: Mapping[str, torch.Tensor], *, answer: Answer | None = None
+) -> Iterator[int]:
     """A block in which a convolution and the batch norm after it are one convolution; after it all is as before.
 
     A pair is a Conv2d that is called once and a BatchNorm2d whose input is the very output of that call, which nothing
@@ -128,8 +134,9 @@ def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> It
     the same within rounding, nothing is changed. Weights of convolutions are laid out channels last, as pixels are.
 
     Args:
-        network: Network in evaluation mode; `network(**probe).logits` are its logits.
+        network: Network in evaluation mode.
         probe: Inputs of the network.
+        answer: What is asked of the network, in the place of the logits `network(**probe).logits`.
 
     Yields:
         How many batch norms are folded.
@@ -142,7 +149,8 @@ def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> It
     ...     print(pairs, sum(isinstance(layer, nn.BatchNorm2d) for layer in network.modules()))
     6 0
     """
-    pairs, logits = _find_pairs(network, probe)
+    answer = answer or (lambda inputs: network(**inputs).logits)
+    pairs, logits = _find_pairs(network, probe, answer)
     changed: dict[nn.Module, nn.Module] = {norm: nn.Identity() for norm in pairs}
     layers: Any = pairs.items()
     changed |= {convolution: fuse_conv_bn_eval(convolution, norm) for norm, convolution in layers}
@@ -155,7 +163,7 @@ def fold_batch_norm(network: nn.Module, probe: Mapping[str, torch.Tensor]) -> It
     convolutions = {changed.get(layer, layer) for layer in network.modules() if _is_convolution(layer)}
     places += [(layer, "weight", _set_channels_last(layer.weight)) for layer in convolutions]
     with _replace_attributes(places):
-        if _measure_difference(network, probe, logits) <= _ROUNDING:
+        if _measure_difference(answer, probe, logits) <= _ROUNDING:
             yield len(pairs)
             return
     yield 0
@@ -178,13 +186,13 @@ def _set_channels_last(weight: Any) -> nn.Parameter:
     return nn.Parameter(weight.detach().contiguous(memory_format=torch.channels_last), requires_grad=False)
 
 
-def _measure_difference(network: nn.Module, probe: Mapping[str, torch.Tensor], logits: torch.Tensor) -> float:
+def _measure_difference(answer: Answer, probe: Mapping[str, torch.Tensor], logits: torch.Tensor) -> float:
     with torch.inference_mode():
-        return logit_difference(network(**probe).logits, logits)
+        return logit_difference(answer(probe), logits)
 
 
 def _find_pairs(
-    network: nn.Module, probe: Mapping[str, torch.Tensor]
+    network: nn.Module, probe: Mapping[str, torch.Tensor], answer: Answer
 ) -> tuple[dict[nn.Module, nn.Module], torch.Tensor]:
     """The convolution of each batch norm that can be folded, and the logits of the probe."""
     calls: Counter[nn.Module] = Counter()
@@ -204,7 +212,7 @@ def _find_pairs(
     handles = [layer.register_forward_hook(see) for layer in layers]
     try:
         with torch.inference_mode(), reads:
-            logits: torch.Tensor = network(**probe).logits
+            logits = answer(probe)
     finally:
         for handle in handles:
             handle.remove()

@@ -19,7 +19,7 @@ projection. Number of directions: Kaiser 1960, variance above the mean. Silhouet
 Math. 20:53-65). Clusters to find groups that nobody labelled: Sohoni et al. 2020, GEORGE, Section 4.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ from oochub.context_finding.image_arrays import find_middle, make_image_rows, ma
 from oochub.errors import OochubError, choose_wording
 
 if TYPE_CHECKING:
+    import torch
+
     from oochub.context_finding.image_model import ImageModel
     from oochub.input import Input
 
@@ -86,7 +88,7 @@ class Clusters(ContextWay):
         self._region = region
         self._source, self._k, self._pooling, self._seed = ModelSource(model), k, pooling, seed
         self._processor, self._device_name = image_processor, device
-        self._opened: ImageModel | None = None
+        self._opened: ImageModel[torch.Tensor] | None = None
 
     @property
     def model(self) -> str | None:
@@ -102,11 +104,11 @@ class Clusters(ContextWay):
         """See `ContextWay.opened`."""
         return self._ready.opened()
 
-    def prepare(self, picture: OpenedPicture) -> Any:
+    def prepare(self, picture: OpenedPicture) -> object:
         """See `ContextWay.prepare`: the inputs of the model, of the rim or of all of the image."""
         return self._ready.prepare(_keep_rim(picture.image) if self._region == "rim" else picture.image)
 
-    def measures(self, prepared: Sequence[Any]) -> pa.Table:
+    def measures(self, prepared: Sequence[object]) -> pa.Table:
         """See `ContextWay.measures`."""
         values = np.concatenate([features.cpu().numpy() for features in self._ready.answers(prepared)])
         if not np.isfinite(values).all():
@@ -193,7 +195,7 @@ class Clusters(ContextWay):
         return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
-    def _ready(self) -> "ImageModel":
+    def _ready(self) -> "ImageModel[torch.Tensor]":
         """The encoder on its device, opened with the first images."""
         if self._opened is None:
             from oochub.context_finding.image_model import ImageModel
@@ -202,7 +204,12 @@ class Clusters(ContextWay):
 
             device, inputs = choose_device(self._device_name), self._inputs
             encoder = Encoder.open(self._source, inputs, pooling=self._pooling).to(device).eval()
-            self._opened = ImageModel(inputs, encoder, lambda batch: encoder(**batch), device, most=self.batch_size)
+
+            def embed(batch: "Mapping[str, torch.Tensor]") -> "torch.Tensor":
+                features: torch.Tensor = encoder(**batch)
+                return features
+
+            self._opened = ImageModel(inputs, encoder, embed, device, most=self.batch_size, numbers=embed)
         return self._opened
 
 

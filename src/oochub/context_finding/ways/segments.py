@@ -44,7 +44,7 @@ _CHALLENGES = ("easy", "hard_positive", "hard_negative", "hard")
 class _Prepared(NamedTuple):
     """The inputs of a segmenter for one image, and the shape (height, width) at which its classes are counted."""
 
-    inputs: Any
+    inputs: object
     shape: tuple[int, int]
 
 
@@ -96,7 +96,7 @@ class Segments(ContextWay):
         self._names = _make_unique([str(config.id2label[number]) for number in range(config.num_labels)])
         given = {} if label_map is None else read_label_map(label_map)
         self._given = {name: [self._number(name, each) for each in known] for name, known in given.items()}
-        self._opened: ImageModel | None = None
+        self._opened: ImageModel[Any] | None = None
 
     @property
     def model(self) -> str | None:
@@ -231,7 +231,7 @@ class Segments(ContextWay):
         return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
-    def _ready(self) -> "ImageModel":
+    def _ready(self) -> "ImageModel[Any]":
         """The segmenter on its device, opened with the first images."""
         if self._opened is None:
             from oochub.context_finding.image_model import ImageModel
@@ -247,7 +247,7 @@ class Segments(ContextWay):
             self._opened = ImageModel(
                 *(inputs, network, lambda batch: network(**batch), device),
                 most=self.batch_size,
-                logits=partial(_get_answers, network),
+                numbers=partial(_get_answers, network),
             )
         return self._opened
 

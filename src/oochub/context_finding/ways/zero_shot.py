@@ -27,6 +27,8 @@ from oochub.errors import OochubError, choose_wording
 from oochub.models.match_classes import list_class_words
 
 if TYPE_CHECKING:
+    import torch
+
     from oochub.context_finding.image_model import ImageModel
     from oochub.input import Input
     from oochub.models.dual_encoder import DualEncoder
@@ -96,7 +98,7 @@ class ZeroShot(ContextWay):
         self._processor, self._device_name = image_processor, device
         self._reader = DualEncoder.text_encoder(self._source, self._inputs, make_image_rows([]), tokenizer=tokenizer)
         self._reader.tokens([text for own in self._texts for text in own])
-        self._opened: tuple[ImageModel, DualEncoder] | None = None
+        self._opened: tuple[ImageModel[torch.Tensor], DualEncoder] | None = None
 
     @property
     def model(self) -> str | None:
@@ -111,11 +113,11 @@ class ZeroShot(ContextWay):
         """See `ContextWay.opened`."""
         return self._ready[0].opened()
 
-    def prepare(self, picture: OpenedPicture) -> Any:
+    def prepare(self, picture: OpenedPicture) -> object:
         """See `ContextWay.prepare`: the inputs of the model."""
         return self._ready[0].prepare(picture.image)
 
-    def measures(self, prepared: Sequence[Any]) -> pa.Table:
+    def measures(self, prepared: Sequence[object]) -> pa.Table:
         """See `ContextWay.measures`."""
         values = np.concatenate([embeddings.cpu().numpy() for embeddings in self._ready[0].answers(prepared)])
         if not np.isfinite(values).all():
@@ -158,7 +160,7 @@ class ZeroShot(ContextWay):
         return self._source.inputs(make_image_rows([]), processor=self._processor, preprocessing="auto")
 
     @property
-    def _ready(self) -> "tuple[ImageModel, DualEncoder]":
+    def _ready(self) -> "tuple[ImageModel[torch.Tensor], DualEncoder]":
         """The model on its device, opened with the first images."""
         if self._opened is None:
             from oochub.context_finding.image_model import ImageModel
@@ -169,7 +171,10 @@ class ZeroShot(ContextWay):
             device = choose_device(self._device_name)
             encoder = DualEncoder.open(self._source, inputs, self._reader, device=device)
             answer = partial(encoder.embed_pictures, encoder.model)
-            self._opened = ImageModel(inputs, encoder.model, answer, device, most=self.batch_size), encoder
+            self._opened = (
+                ImageModel(inputs, encoder.model, answer, device, most=self.batch_size, numbers=answer),
+                encoder,
+            )
         return self._opened
 
 

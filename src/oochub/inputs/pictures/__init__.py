@@ -212,7 +212,7 @@ class Pictures(Input):
         zoomed = None if large is None else {name: normalize(pixels, fused) for name, pixels in large.items()}
         return arrived._replace(inputs=plain, zoomed=zoomed)
 
-    def prepare(self, picture: Image.Image) -> Any:
+    def prepare(self, picture: Image.Image) -> "NDArray[np.uint8] | Mapping[str, torch.Tensor]":
         """What becomes of one decoded image before it is joined to others; several threads may do this at once."""
         return self._process(picture) if self._fused is None else self._fused.fitted(picture)
 
