@@ -3,6 +3,7 @@
 import io
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
@@ -78,6 +79,8 @@ def drawn(name: str, *, is_short: bool = False) -> ContextWay:
         return _listed(column, rng.standard_normal((rows, width), np.float32))
 
     if name != "properties":
+        made.opened = nullcontext  # type: ignore[method-assign]
+        made.prepare = lambda picture: picture  # type: ignore[method-assign]
         made.measures = measures  # type: ignore[method-assign]
     return made
 

@@ -22,7 +22,7 @@ class ImageModel(Generic[_Answer]):
     """A network on its device, with the inputs that it reads.
 
     Args:
-        inputs: The input `pictures`: how an image becomes what the network is called with.
+        inputs: Input of images: how one becomes what the network is called with.
         network: The network, in evaluation mode.
         answer: What is asked of the network for a batch of inputs.
         device: Device that the network is on.
