@@ -14,8 +14,8 @@ def write_cards(root: Path = Path(__file__).parents[1]) -> list[Path]:
         root: The folder that holds `dataset_cards` and `eval_modules`.
 
     >>> import tempfile
-    >>> [path.name for path in write_cards(Path(tempfile.mkdtemp()))][:2]
-    ['celebA.md', 'imagenet_ood.md']
+    >>> {"celebA.md", "waterbirds.md"} <= {path.name for path in write_cards(Path(tempfile.mkdtemp()))}
+    True
     """
     texts = {
         root / "dataset_cards" / f"{name}.md": str(card(catalog.get("benchmark", name))) for name in _own("benchmark")

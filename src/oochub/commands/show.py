@@ -199,7 +199,8 @@ def _describe_benchmark(name: str, config: str, data_dir: str | None) -> str:
     else:
         lines = [_head(declared), "", f"home            {declared.homepage}"]
         lines += [f"data sets       {', '.join(next(iter(data_set.configs)) for data_set in shown)}"]
-        lines += [f"                and {len(configs) - len(shown)} more configs: other splits of these"]
+        if others := len(configs) - len(shown):
+            lines += [f"                and {others} more configs: other splits of these"]
         for data_set in shown:
             facts = _list_facts(data_set, ", ".join(data_set.configs))
             lines += ["", f"== {_head(data_set)}", "", *facts, "", place, _own_tree(data_set, found)]

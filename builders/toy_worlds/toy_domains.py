@@ -1,0 +1,62 @@
+"""A toy of DomainBed's data sets of images: drawn classes in the folders of PACS, VLCS and three others."""
+
+from functools import partial
+from pathlib import Path
+
+from oochub.builders.toy_worlds import _folder
+from oochub.builders.toy_worlds._domain_painting import draw_domains
+
+_SIZES = {"small": 4, "medium": 40}
+_DOMAINS = {
+    "PACS": {"art_painting": "art", "cartoon": "cartoon", "photo": "photo", "sketch": "sketch"},
+    "VLCS": {"Caltech101": "product", "LabelMe": "sand", "SUN09": "meadow", "VOC2007": "photo"},
+    "office_home": {"Art": "art", "Clipart": "clipart", "Product": "product", "Real World": "photo"},
+    "terra_incognita": {
+        **{"location_100": "night", "location_38": "meadow"},
+        **{"location_43": "sand", "location_46": "snow"},
+    },
+    "domain_net": {
+        **{"clipart": "clipart", "infograph": "poster", "painting": "art"},
+        **{"quickdraw": "quickdraw", "real": "photo", "sketch": "sketch"},
+    },
+}
+_CLASSES = {
+    "PACS": "dog elephant giraffe guitar horse house person",
+    "VLCS": "bird car chair dog person",
+    "office_home": "Alarm_Clock Backpack Bike Hammer Mug",
+    "terra_incognita": "bird bobcat cat coyote dog empty opossum rabbit raccoon squirrel",
+    "domain_net": "airplane backpack car soccer_ball umbrella",
+}
+
+
+def toy_domains(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
+    """Draws small data sets of `<data set>/<domain>/<class>/<image>`: every one that a config of `domains` reads.
+
+    PACS, VLCS and Terra Incognita have their published domains and classes, Office-Home and DomainNet their domains
+    and five of their classes. A class is a shape, which need not be its likeness; a domain is a way of drawing, such as
+    sketches, or a ground, so that a model of some domains does worse on another one.
+
+    Args:
+        folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
+        size: Images of each class in each domain: "small" (4), "medium" (40), or a number.
+        seed: Another seed is another world; the same arguments give the same bytes.
+
+    Returns:
+        The folder; it is what `data_dir` of `domains` takes.
+
+    Raises:
+        OochubError: An unknown size, or a folder with other content.
+
+    >>> import tempfile
+    >>> root = toy_domains(tempfile.mkdtemp() + "/domains", size=1)
+    >>> sorted(path.name for path in root.glob("PACS/*"))
+    ['art_painting', 'cartoon', 'photo', 'sketch']
+    """
+    count = _folder.count_of(size, _SIZES, least=1)
+    record = {"world": "toy_domains", "drawing": 1, "pictures_per_class": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
+    for number, (name, domains) in enumerate(_DOMAINS.items()):
+        draw_domains(draft / name, domains, _CLASSES[name].split(), count=count, seed=seed, number=number)
