@@ -28,6 +28,7 @@ KINDS = {  # of what each option writes
     ("compare", "--markdown"): artifacts.MARKDOWN,
     ("spawrious compose", "--out"): file_kinds.COMPOSED,
     ("waterbirds construct", "--out"): file_kinds.WATERBIRDS,
+    ("build", "--describe"): artifacts.DECLARATION,
     ("contexts", "--out"): artifacts.REPOSITORY,
     ("demo", "--out"): file_kinds.DEMO,
     ("imagenet_ood detect", "--out"): file_kinds.STUDY,

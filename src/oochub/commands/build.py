@@ -14,7 +14,7 @@ from oochub.commands._signature import MORE, shown
 from oochub.errors import OochubError
 from oochub.process.ranks import Ranks
 from oochub.settings.data_settings import DataSettings
-from oochub.storage.artifacts import CSV, REPOSITORY
+from oochub.storage.artifacts import CSV, DECLARATION, REPOSITORY
 
 PANEL = "Data"
 
@@ -49,6 +49,14 @@ def build(
             rich_help_panel=MORE, help="Size of a shard of a WebDataset in megabytes; each split has at least 8 shards."
         ),
     ] = 500.0,
+    describe: Annotated[
+        Path | None,
+        typer.Option(
+            callback=writes(DECLARATION),
+            rich_help_panel=MORE,
+            help="Own data: write a first benchmark.toml that declares them, to be corrected by hand.",
+        ),
+    ] = None,
     audit: Annotated[
         Path | None,
         typer.Option(
@@ -85,8 +93,23 @@ def build(
     from oochub.data.write_webdataset import SHARD_SIZE
     from oochub.loading_scripts.build_repository import build_parquet, build_webdataset
 
+    if describe is not None:
+        if is_benchmark(source) or out is not None or audit is not None:
+            raise OochubError(
+                "--describe writes a declaration of own data: give a folder or file, and leave out --out."
+            )
+        from oochub.data.describe_data import describe_data
+        from oochub.storage.files import write_whole
+
+        text = describe_data(source, describe, settings=data)
+        with write_whole(describe, kind=DECLARATION) as draft:
+            draft.write_text(text, "utf-8")
+        print_result({"declaration": str(describe)}, as_json)
+        return
     if out is None and audit is None:
-        raise OochubError("Nothing to build: give --out FOLDER for the repository, or --audit FILE.csv.")
+        raise OochubError(
+            "Nothing to build: give --out FOLDER for the repository, --describe benchmark.toml, or --audit FILE.csv."
+        )
     if audit is None and (order, candidates, wordnet) != ("3.2", "winter21", None):
         raise OochubError("--order, --candidates and --wordnet belong to the audit: add --audit FILE.csv.")
     if format == "parquet" and shard_size != SHARD_SIZE:

@@ -15,6 +15,7 @@ import pyarrow as pa
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.builder import BenchmarkBuilder
+from oochub.data.benchmark_file import BenchmarkFile
 from oochub.data.open_source import build_splits, name_source, open_source
 from oochub.data.user_data import make_user_data
 from oochub.errors import OochubError, choose_wording, unknown_name
@@ -123,6 +124,9 @@ def load_columns(
         OochubError: See `load`.
     """
     folder: Path | None = None
+    own = None if is_benchmark(source) else BenchmarkFile.find(source)
+    if own is not None:
+        source, data = own.source, own.merge(data)
     if is_benchmark(source):
         taken = [role for role in data.named if role != "context"]
         if taken:
@@ -149,7 +153,8 @@ def load_columns(
         name = name if data.config is None else f"{name}-{data.config}"
         place = Path(source).expanduser().absolute()
         folder = (place if place.is_dir() else place.parent) if place.exists() else None
-    return loaded if is_whole else make_user_data(loaded, data, name=name, folder=folder, guess=guess)
+    made = loaded if is_whole else make_user_data(loaded, data, name=name, folder=folder, guess=guess)
+    return made if own is None else own.declare(made)
 
 
 def load_benchmark(

@@ -29,6 +29,7 @@ from oochub.data.repository_card import name_size
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
 from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
+from oochub.records.own_declaration import OwnDeclaration
 from oochub.settings.data_settings import DataSettings
 from oochub.storage.files import check_writable, lock_target, write_whole_folder
 from oochub.storage.parquet_file import seal
@@ -210,15 +211,33 @@ def _describe_own(data: datasets.DatasetDict, record: BuildRecord) -> str:
         table.append(f"| {split} | {len(part):,} |{''.join(f' {count:,} |' for count in counts)}")
     usual = record.facts.usual_contexts or {}
     contexts = [f"| {name} | {', '.join(each) or 'none'} |" for name, each in usual.items()]
+    declared = record.facts.declared
     return "\n".join(
         [
-            f"# {record.config}, {_OWN_TITLE}\n",
+            f"# {declared.title if declared else record.config}, {_OWN_TITLE}\n",
+            *(_describe_declared(declared) if declared else []),
             *table,
             *(["\n| class | usual contexts |\n|---|---|", *contexts] if usual else []),
             *(["", *(f"- {note}" for note in record.notes)] if record.notes else []),
             "",
         ]
     )
+
+
+def _describe_declared(declared: OwnDeclaration) -> list[str]:
+    """What the author says of the data, in the card."""
+    lines = [f"{declared.summary}\n"] if declared.summary else []
+    sides = {"in context": declared.in_context, "out of context": declared.out_of_context}
+    facts = [
+        *((words, side.make_rows().description) for words, side in sides.items() if side is not None),
+        ("headline", declared.headline),
+        ("license of the images", declared.license),
+        ("license of the labels", declared.labels_license),
+        ("homepage", declared.homepage),
+    ]
+    rows = [f"| {name} | {value} |" for name, value in facts if value]
+    lines += ["| | |", "|---|---|", *rows, ""] if rows else []
+    return [*lines, *([f"```bibtex\n{declared.citation.strip()}\n```\n"] if declared.citation.strip() else [])]
 
 
 _CHALLENGE_TITLE = "challenge set by"

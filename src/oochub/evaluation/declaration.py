@@ -6,7 +6,7 @@ These are the words of challenges, of columns that a benchmark closes, of its sp
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,8 +22,9 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import OWN
 from oochub.records.metadata import Metadata, Training
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, License, SideRows
+from oochub.records.own_declaration import OwnDeclaration
 from oochub.records.report_records import MetricDescription
-from oochub.records.sides import CHALLENGES, Rows, Vocabulary, WorstOfGroups
+from oochub.records.sides import CHALLENGES, GroupsOfRows, Rows, Vocabulary, WorstOfGroups
 
 _SHOWN = 12  # classes
 
@@ -50,7 +51,7 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         words = _describe_context_sides(predictions.class_names)
     # A group of one label and one context has no AUC, so groups are compared by accuracy, and so are named contexts.
     primary = "auc" if binary and not has_contexts and (challenged or column is None) else output.primary_metric
-    return Benchmark(
+    made = Benchmark(
         name=name,
         title=str(predictions.metadata.config) if name == OWN and predictions.metadata.config else name,
         summary=_describe_usual(facts.usual_contexts or {}) if has_contexts else "",
@@ -70,6 +71,47 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         images_license="",
         annotations_license="",
     )
+    return made if facts.declared is None else _declare(made, facts.declared, predictions)
+
+
+def _declare(made: Benchmark, declared: OwnDeclaration, predictions: Predictions) -> Benchmark:
+    """What follows from the columns, with what the author of the data declares in its place.
+
+    Raises:
+        OochubError: The predictions lack a column that a declared side reads.
+    """
+    sides = [side.make_rows() for side in (declared.in_context, declared.out_of_context) if side is not None]
+    for side in sides:
+        read = [*side.where, *([side.column] if isinstance(side, GroupsOfRows) else [])]
+        missing = [column for column in read if column not in predictions.column_names]
+        if missing:
+            raise OochubError(
+                f"The side {side.name} of {declared.title} reads the column {missing[0]}, which these predictions "
+                f"lack: they have {', '.join(predictions.column_names[:12])}. Predict the rows again."
+            )
+    metrics = declared.metrics or made.metrics
+    headline = declared.headline or (metrics[0] if declared.metrics else made.primary_metric)
+    is_same = headline == made.primary_metric and math.isnan(declared.chance)
+    whole = replace(
+        made,
+        title=declared.title,
+        summary=declared.summary or made.summary,
+        version=declared.version,
+        homepage=declared.homepage,
+        citation=declared.citation,
+        primary_metric=headline,
+        metrics=tuple(dict.fromkeys((headline, *metrics))),
+        chance=made.chance if is_same else declared.chance,
+        practical_gap=declared.practical_gap,
+        sources=declared.sources,
+        images_license=declared.license,
+        annotations_license=declared.labels_license,
+    )
+    if sides:
+        whole = replace(whole, in_context=sides[0], out_of_context=sides[1], words=Vocabulary())
+    said = {each.name: getattr(declared.words, each.name) for each in fields(Vocabulary)}
+    own = {key: words for key, words in said.items() if words != getattr(Vocabulary(), key)}
+    return replace(whole, words=replace(whole.words, **own))
 
 
 def _make_side(rows: Rows) -> SideRows:

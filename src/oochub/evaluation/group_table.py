@@ -16,6 +16,7 @@ from oochub.evaluation.evaluation_rows import check_one_task, make_evaluation_ro
 from oochub.evaluation.present_classes import Classes, find_allowed
 from oochub.evaluation.row_sets import make_row_sets
 from oochub.prediction.predictions import Predictions, concatenate_predictions
+from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import GROUP_TABLE_MARK
 
 
@@ -67,7 +68,7 @@ def tabulate_groups(
         groups = evaluated.members(mask)
         names = list(groups)
         known = facts.trained_groups
-        part: dict[str, Any] = {
+        part: dict[str, object] = {
             "side": pa.array([side] * len(names), pa.string()),
             "group": names,
             "label": [name.partition("/")[0] for name in names],
@@ -82,7 +83,7 @@ def tabulate_groups(
     return table.replace_schema_metadata({GROUP_TABLE_MARK: joined.digest or ""})
 
 
-def _list_numbers(name: str, estimates: Sequence[Any]) -> Mapping[str, pa.Array]:
+def _list_numbers(name: str, estimates: Sequence[Estimate]) -> Mapping[str, pa.Array]:
     """Values and ends as columns; nan is null."""
     columns = {
         name: [each.value for each in estimates],

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError, OochubWarning
 from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation
@@ -119,7 +119,7 @@ def keep_outcome(digest: str, outcome: Recomputation) -> None:
         warnings.warn(f"The check could not be cached. {error}", OochubWarning, stacklevel=4)
 
 
-def make_page_once(made_of: Sequence[Any], make: Callable[[], str]) -> str:
+def make_page_once(made_of: Sequence[object], make: Callable[[], str]) -> str:
     """The page of an entry from the cache, if it is there and whole; else it is made and kept.
 
     Args:
@@ -139,11 +139,11 @@ def make_page_once(made_of: Sequence[Any], make: Callable[[], str]) -> str:
 
 
 @cache
-def _know_code() -> list[Any]:
+def _know_code() -> list[object]:
     return [digest_code(".jinja", ".css", ".js"), RESAMPLES, SEED]
 
 
-def _digest(content: Any) -> str:
+def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from oochub.errors import OochubError
 from oochub.metric import read_facts
+from oochub.records.own_declaration import OwnDeclaration
 from oochub.records.schema import from_json, optional, remainder, to_json
 
 OWN = "custom"
@@ -120,6 +121,7 @@ class BuildFacts:
         usual_contexts: For own data: class to its usual contexts, none or more.
         cluster: For own data: the column of what rows share.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
+        declared: For own data: what their `benchmark.toml` declares.
         other: What else the builder notes, for readers; JSON types.
 
     >>> content = {"object": "car", "contexts": ["road"], "membership": "published ids"}
@@ -143,6 +145,7 @@ class BuildFacts:
     usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     cluster: str | None = optional()
     found_contexts: FoundContexts | None = optional()
+    declared: OwnDeclaration | None = optional()
     other: Mapping[str, Any] = remainder()
 
     def with_groups(self, trained: Iterable[str], names: Iterable[str] = ()) -> "BuildFacts":

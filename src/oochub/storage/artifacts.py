@@ -132,6 +132,8 @@ BADGE = FileKind("a badge", (".svg",), _is_badge)
 """The state of a check as a small SVG."""
 RULES = FileKind("a new file of rules", (".toml",), _is_never_replaced)
 """What `oochub check --suggest` writes; people change it, so it never takes the place of another."""
+DECLARATION = FileKind("a new declaration", (".toml",), _is_never_replaced)
+"""What `oochub build --describe` writes; people change it, so it never takes the place of another."""
 LIST = FileKind("a list", (".txt",), _is_text)
 """One id per line."""
 FIGURE = FileKind("a figure", tuple(_MAGIC), _is_figure)

@@ -119,7 +119,10 @@ class _Cosines(nn.Module):  # type: ignore[misc]
 
 
 def _find_templates(record: BuildRecord | None) -> tuple[str, ...]:
-    """Those of the benchmark, where it is one that is known here."""
+    """Those of the benchmark, if it is known here, or of what own data declare."""
+    declared = record.facts.declared if record is not None else None
+    if declared is not None and declared.templates:
+        return declared.templates
     if record is None or record.benchmark not in catalog.names("benchmark"):
         return TEMPLATE_SETS["photo"]
     templates: tuple[str, ...] = catalog.get("benchmark", record.benchmark).of(record.config).templates
