@@ -1,9 +1,11 @@
 """Benchmarks without Python: what is declared reaches rows, cards and reports; what is wrong has its line."""
 
 import csv
+import io
 import json
 import re
 import shutil
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -332,3 +334,67 @@ def test_the_command_describes_and_builds(monkeypatch, tmp_path, capsys):
     assert "not replaced" in capsys.readouterr().err
     assert _run(monkeypatch, "build", folder, "--describe", tmp_path / "benchmark.toml", "--out", tmp_path / "o") == 2
     assert _run(monkeypatch, "build", "spawrious/o2o_easy", "--describe", tmp_path / "benchmark.toml") == 2
+
+
+def _list_real(source: Path) -> list[tuple[Path, str, str, float]]:
+    """Each real image with a person or not, what else is largest in it, and the share of the image that this takes."""
+    content = json.loads((source / "instances.json").read_text())
+    kinds = {each["id"]: each["supercategory"] for each in content["categories"]}
+    rows = []
+    for image in content["images"]:
+        things = [each for each in content["annotations"] if each["image_id"] == image["id"]]
+        others = {kinds[each["category_id"]]: each["area"] for each in sorted(things, key=lambda each: each["area"])}
+        has_person = others.pop("person", None) is not None
+        largest = max(others, key=others.get) if others else "nothing"
+        share = others.get(largest, 0.0) / (image["height"] * image["width"])
+        rows.append((source / "images" / image["file_name"], "person" if has_person else "nobody", largest, share))
+    return rows
+
+
+def _fold_shards(rows, place: Path) -> str:
+    with tarfile.open(place / "images.tar", "w") as archive:
+        for file, label, context, share in rows:
+            said = json.dumps({"who": label, "beside": context, "share": share}).encode()
+            for suffix, data in (("jpg", file.read_bytes()), ("json", said)):
+                member = tarfile.TarInfo(f"{file.stem}.{suffix}")
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+    return 'source = "images.tar"\nlabel = "json.who"\ncontext = "json.beside"'
+
+
+def _fold_class_folders(rows, place: Path) -> str:
+    lines = ["file_name,around,share"]
+    for file, label, context, share in rows:
+        (place / "all" / label).mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place / "all" / label / file.name)
+        lines.append(f"{label}/{file.name},{context},{share}")
+    (place / "all" / "metadata.csv").write_text("\n".join(lines) + "\n")
+    return 'source = "all"\ncontext = "around"'
+
+
+def _fold_list(rows, place: Path) -> str:
+    said = [{"path": str(file), "is": label, "with": context, "share": share} for file, label, context, share in rows]
+    (place / "list.jsonl").write_text("\n".join(map(json.dumps, said)))
+    return 'source = "list.jsonl"\nimage = "path"\nlabel = "is"\ncontext = "with"'
+
+
+@pytest.mark.parametrize("fold", [_fold_shards, _fold_class_folders, _fold_list], ids=["shards", "folders", "list"])
+def test_real_images_in_three_foldings(fold, real_data, tmp_path):
+    """What is hard is said by a share, counted by hand; a built repository has the images and the declaration."""
+    rows = _list_real(real_data / "coco" / "permissive_subset")
+    place = tmp_path / "mine"
+    place.mkdir()
+    columns = fold(rows, place)
+    share = "json.share" if fold is _fold_shards else "share"
+    criterion = f'[criterion]\nname = "threshold"\nvalue = "{share}"\nat = 0.1\n'
+    (place / "benchmark.toml").write_text(f'title = "Real"\nlicense = "CC"\n[data]\n{columns}\n{criterion}', "utf-8")
+    out = write_user_repository(str(place), tmp_path / "out")
+    part = oochub.load(out)["train"]
+    names = part.features["label"].int2str(part["label"][:])
+    kinds = part.features["challenge"].int2str(part["challenge"][:])
+    assert sorted(zip(names, (kind != "easy" for kind in kinds), strict=True)) == sorted(
+        (label, share >= 0.1) for _, label, _, share in rows
+    )
+    sizes = sorted(image.size for image in part["image"][:])
+    assert len(sizes) == 76 and min(sizes)[0] > 100
+    assert "# Real" in (out / "README.md").read_text()
