@@ -9,10 +9,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -23,6 +23,9 @@ from oochub.benchmark import Benchmark
 from oochub.commands._options import AsJson, out_console
 from oochub.errors import OochubError, unknown_name
 from oochub.metric import read_facts
+
+if TYPE_CHECKING:
+    from oochub.data.verify_raw import VerifiedConfig
 
 PANEL = "Start"
 
@@ -42,6 +45,13 @@ def show(
         str | None,
         typer.Option(help="Benchmarks only: raw folder whose files are marked as found; default $OOCHUB_DATA."),
     ] = None,
+    verify: Annotated[
+        bool,
+        typer.Option(
+            "--verify",
+            help="Benchmarks only: compare the raw folder with the release by files, tables, ids and counts.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Shows one thing: a benchmark's files, the documentation of others, or the models that are served."""
@@ -51,11 +61,45 @@ def show(
     if name is None:
         kind, name = _find_thing(kind)
 
+    if verify:
+        _verify(kind, name, data_dir, as_json)
+        return
     text = _describe(kind, name, data_dir=data_dir)
     if as_json:
         out_console.print_json(json.dumps({"kind": kind, "name": name, "text": text}))
         return
     out_console.print(text, markup=False)
+
+
+def _verify(kind: str, name: str, data_dir: str | None, as_json: bool) -> None:
+    """What a build of each config would find; ends with 1 if something of the release is missing."""
+    from oochub.data.verify_raw import verify_raw
+
+    if kind != "benchmark":
+        raise OochubError(f"--verify compares the raw folder of a benchmark, got a {kind}. Leave it out.")
+    benchmark, _, config = name.partition("/")
+    found = verify_raw(benchmark, config, data_dir=data_dir)
+    if as_json:
+        rows = [{"whole": each.is_whole, **asdict(each)} for each in found]
+        out_console.print_json(json.dumps({"benchmark": benchmark, "configs": rows}))
+    else:
+        out_console.print(
+            _build_table(f"{benchmark}: what a build would find, without reading images", _list_found(found))
+        )
+        whole = sum(each.is_whole for each in found)
+        out_console.print(f"{whole} of {len(found)} configs whole, by the counts that the builder knows.", markup=False)
+    if not all(each.is_whole for each in found):
+        raise typer.Exit(1)
+
+
+def _list_found(found: "Sequence[VerifiedConfig]") -> list[tuple[str, ...]]:
+    """A line for each outcome, with all configs that it is the outcome of."""
+    configs: dict[tuple[str, ...], list[str]] = {}
+    for each in found:
+        rows = ", ".join(f"{split} {count:,}" for split, count in each.rows.items())
+        said = each.error or "; ".join(each.notes) or "nothing is missing"
+        configs.setdefault((rows or "cannot be built", said), []).append(each.config)
+    return [(_list_names(names, ""), *outcome) for outcome, names in configs.items()]
 
 
 def _find_thing(name: str) -> tuple[str, str]:
@@ -259,7 +303,9 @@ def _find_raw_folder(name: str, data_dir: str | None) -> Path | None:
 
 
 def _list_names(names: Sequence[str], benchmark: str) -> str:
-    more = f", ... (`oochub list {benchmark}` has all {len(names)})" if len(names) > _SHOWN else ""
+    if len(names) <= _SHOWN:
+        return ", ".join(names)
+    more = f", ... (`oochub list {benchmark}` has all {len(names)})" if benchmark else f", ... ({len(names)} configs)"
     return ", ".join(names[:_SHOWN]) + more
 
 
