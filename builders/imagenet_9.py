@@ -1,0 +1,159 @@
+"""ImageNet-9: nine coarse classes of ImageNet, their foregrounds on backgrounds of the same class and of others."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, ClassVar
+
+import datasets
+import pyarrow as pa
+
+from oochub.benchmark import Benchmark, RawFile
+from oochub.builder import BenchmarkBuilder
+from oochub.builders.sources.class_folders import iterate_folders, list_class_folders
+from oochub.errors import OochubError
+from oochub.records.build_record import BuildFacts
+from oochub.records.sides import Rows, Vocabulary
+
+_CLASSES = (
+    *("dog", "bird", "wheeled vehicle", "reptile", "carnivore"),
+    *("insect", "musical instrument", "primate", "fish"),
+)
+"""By the number that a class's folder begins with, 00 to 08."""
+_VARIANTS = {
+    "original": "as it is",
+    "mixed_same": "on another background of the same class",
+    "mixed_rand": "on a background of a class drawn at random",
+    "mixed_next": "on a background of the next class",
+    "only_fg": "the foreground on black",
+    "only_bg_b": "the background, the foreground's box black",
+    "only_bg_t": "the background, the foreground's box filled with it",
+    "no_fg": "the foreground cut out black",
+}
+_NEEDED = ("mixed_same", "mixed_rand")
+_FOLDER = re.compile(r"0([0-8])[_ -].+")
+_HOME = "https://github.com/MadryLab/backgrounds_challenge"
+_LICENSE = "ImageNet terms of access: non-commercial research and education"
+
+
+imagenet_9 = Benchmark(
+    name="imagenet_9",
+    title="ImageNet-9",
+    summary="Nine coarse classes of ImageNet, each foreground on a background of its own class and of another one.",
+    version="1.0.0",
+    homepage=_HOME,
+    sources=("imagenet",),
+    citation="""@inproceedings{xiao2021noise,
+  title = {Noise or Signal: The Role of Image Backgrounds in Object Recognition},
+  author = {Xiao, Kai and Engstrom, Logan and Ilyas, Andrew and Madry, Aleksander},
+  booktitle = {International Conference on Learning Representations},
+  year = {2021}
+}""",
+    raw_files=tuple(
+        RawFile(
+            path=f"{variant}/val/",
+            url=f"{_HOME}/releases",
+            size="not stated",
+            license=_LICENSE,
+            required=variant in _NEEDED,
+            note=f"<00 to 08>_<class>/<image>: {what}",
+        )
+        for variant, what in _VARIANTS.items()
+    ),
+    in_context=Rows(name="mixed_same", split="test", where={"variant": ("mixed_same",)}),
+    out_of_context=Rows(name="mixed_rand", split="test", where={"variant": ("mixed_rand",)}),
+    primary_metric="accuracy",
+    metrics=("accuracy", "error_rate", "nll", "ece", "worst_group"),
+    chance=1 / len(_CLASSES),
+    words=Vocabulary(
+        example="image",
+        inside="on backgrounds of their class",
+        outside="on backgrounds of random classes",
+        inside_title="on backgrounds of their class",
+        outside_title="on backgrounds of random classes",
+        cause="the background",
+    ),
+    context_column="variant",
+    closed={
+        "variant": tuple(_VARIANTS),
+        "group": tuple(f"{label}/{variant}" for label in _CLASSES for variant in _VARIANTS),
+    },
+    images_license=_LICENSE,
+    annotations_license="not stated",
+    toy_world="toy_imagenet_9",
+)
+
+
+class Imagenet9(BenchmarkBuilder):
+    """The folder `bg_challenge/` of the release: variants, in each `val/`, nine class folders and images.
+
+    The gap is the paper's BG-Gap: the accuracy on `mixed_rand` minus that on `mixed_same`. The two sides have the same
+    foregrounds, but the interval takes their rows as independent, so it is wider than a paired one. All variants are
+    rows of the split `test`; those that are not in the folder are noted. `group` is class/variant.
+
+    A model of the 1,000 classes of ImageNet answers through a label map (`label_map=`, `--label-map`) from these nine
+    classes to its own: the authors' is `in_to_in9.json`, by which a dog is no carnivore.
+
+    Source: Xiao et al. 2021, Sections 2 and 4; backgrounds_challenge 46d224b, `README.md`, `in9_eval.py`,
+    `challenge_eval.py`, `in9_classes.txt`. How many images were published is not stated there, so counts are not
+    checked.
+
+    >>> Imagenet9.BENCHMARK.out_of_context.where
+    {'variant': ('mixed_rand',)}
+    """
+
+    BENCHMARK: ClassVar[Benchmark] = imagenet_9
+
+    def _features(self) -> datasets.Features:
+        return datasets.Features(
+            {
+                "example_id": datasets.Value("string"),
+                "image": datasets.Image(),
+                "label": datasets.ClassLabel(names=list(_CLASSES)),
+                "environment": datasets.ClassLabel(names=list(_VARIANTS)),
+                "group": datasets.ClassLabel(names=list(imagenet_9.closed["group"])),
+                "variant": datasets.ClassLabel(names=list(_VARIANTS)),
+            }
+        )
+
+    def _watched(self, folder: Path) -> Iterable[Path]:
+        for variant in _VARIANTS:
+            yield from iterate_folders(folder / variant) if (folder / variant).is_dir() else []
+
+    def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
+        folder = self._folder()
+        present = [variant for variant in _VARIANTS if (folder / variant / "val").is_dir()]
+        rows = [row for variant in present for row in _list_rows(folder, variant, within=self._within)]
+        missing = [variant for variant in _VARIANTS if variant not in present]
+        notes = [f"partial: without the variants {', '.join(missing)}"] if missing else []
+        return self._splits(folder, {"test": pa.Table.from_pylist(rows)}, BuildFacts(), notes)
+
+
+def _list_rows(folder: Path, variant: str, *, within: Path | None) -> list[dict[str, str]]:
+    found = list_class_folders(folder / variant, within=within)["val"]
+    labels: dict[int, str] = {}
+    for name in found:
+        match = _FOLDER.fullmatch(name)
+        if match is None or int(match[1]) in labels:
+            twin = f" beside {labels[int(match[1])]}" if match else ""
+            raise OochubError(
+                f"{folder / variant}/val/ has the folder {name}{twin}, but there is one for each of the nine classes, "
+                "00_dog to 08_fish. Unpack the release again."
+            )
+        labels[int(match[1])] = name
+    empty = [name for number, name in enumerate(_CLASSES) if not found.get(labels.get(number, ""))]
+    if empty:
+        raise OochubError(
+            f"{folder / variant}/val/ has no image of {' and '.join(empty)}. There is a folder for each of the nine "
+            "classes, 00_dog to 08_fish: unpack the release again."
+        )
+    return [
+        _make_row(f"{variant}/val/{labels[number]}/{image}", name, variant)
+        for number, name in enumerate(_CLASSES)
+        for image in found[labels[number]]
+    ]
+
+
+def _make_row(file: str, label: str, variant: str) -> dict[str, str]:
+    names = {"label": label, "environment": variant, "group": f"{label}/{variant}", "variant": variant}
+    return {"example_id": file.rpartition(".")[0], "file": file, **names}

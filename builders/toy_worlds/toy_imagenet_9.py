@@ -1,0 +1,110 @@
+"""A toy of ImageNet-9: nine drawn things on a ground of their class, of another class, and alone."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from oochub.builders.toy_worlds import _folder, _textures
+from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, DrawnClass
+
+_SIZES = {"small": 3, "medium": 40}
+_FOLDERS = (
+    *("00_dog", "01_bird", "02_wheeled vehicle", "03_reptile", "04_carnivore"),
+    *("05_insect", "06_musical instrument", "07_primate", "08_fish"),
+)
+_THINGS = tuple(ID_THINGS.values())[: len(_FOLDERS)]
+_GROUNDS = tuple((_textures.LOCATIONS | _textures.GROUNDS).values())[: len(_FOLDERS)]
+_BLACK = (0, 0, 0)
+_OVERSAMPLING = 2
+
+
+def toy_imagenet_9(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
+    """Draws the eight variants of ImageNet-9, `<variant>/val/<class>/<image>`, each of the same foregrounds.
+
+    A class is a shape, which need not be its likeness, and has a ground of its own; the variants put the foreground on
+    another ground, leave it away or cut it out, as those of the release do.
+
+    Args:
+        folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
+        size: Foregrounds of each class: "small" (3), "medium" (40), or a number.
+        seed: Another seed is another world; the same arguments give the same bytes.
+
+    Returns:
+        The folder; it is what `data_dir` of `imagenet_9` takes.
+
+    Raises:
+        OochubError: An unknown size, or a folder with other content.
+
+    >>> import tempfile
+    >>> root = toy_imagenet_9(tempfile.mkdtemp() + "/imagenet_9", size=1)
+    >>> len(list(root.glob("*/val/*/*.JPEG")))
+    72
+    """
+    count = _folder.count_of(size, _SIZES, least=1)
+    record = {"world": "toy_imagenet_9", "drawing": 1, "foregrounds_per_class": count, "seed": seed}
+    return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
+
+
+def _draw(draft: Path, *, count: int, seed: int) -> None:
+    for label, name in enumerate(_FOLDERS):
+        for k in range(count):
+            for variant, picture in _list_variants(np.random.default_rng([seed, label, k]), label):
+                target = draft / variant / "val" / name
+                target.mkdir(parents=True, exist_ok=True)
+                picture.save(target / f"{label:02}_{k + 1:04}.JPEG", "JPEG", quality=92)
+
+
+def _list_variants(rng: np.random.Generator, label: int) -> Iterator[tuple[str, Image.Image]]:
+    """The variants of one foreground by name."""
+    parts = _place(rng, _THINGS[label])
+    own, same, random, following = (
+        _paint_ground(rng, number)
+        for number in (label, label, int(rng.integers(len(_FOLDERS))), (label + 1) % len(_FOLDERS))
+    )
+    yield "original", _finish(_cover(own, parts))
+    yield "mixed_same", _finish(_cover(same, parts))
+    yield "mixed_rand", _finish(_cover(random, parts))
+    yield "mixed_next", _finish(_cover(following, parts))
+    yield "only_fg", _finish(_cover(Image.new("RGB", own.size, _BLACK), parts))
+    corners = np.concatenate([points for _, points in parts])
+    boxed = own.copy()
+    (left, top), (right, bottom) = corners.min(0), corners.max(0)
+    ImageDraw.Draw(boxed).rectangle((float(left), float(top), float(right), float(bottom)), fill=_BLACK)
+    yield "only_bg_b", _finish(boxed)
+    yield "only_bg_t", _finish(own)
+    yield "no_fg", _finish(_cover(own, [(_BLACK, points) for _, points in parts]))
+
+
+_Parts = list[tuple[_textures.Color, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]]
+
+
+def _place(rng: np.random.Generator, thing: DrawnClass) -> _Parts:
+    """The colored polygons of a thing somewhere in the image."""
+    main = _textures.COLORS[int(rng.integers(len(_textures.COLORS)))]
+    colors = {"main": main, "light": (232, 232, 224), "dark": (44, 38, 40), "red": (200, 52, 44)}
+    scale, side = rng.uniform(0.5, 0.75), _textures.PIXELS * _OVERSAMPLING
+    middle = 0.5 + (0.5 - scale / 2) * rng.uniform(-1, 1, 2)
+    flip = np.array([rng.choice([-1.0, 1.0]), 1.0])
+    placed = [(part.paint, ((part.points - 0.5) * flip * scale + middle) * side) for part in thing.parts]
+    return [(colors.get(paint, main), points) for paint, points in placed]
+
+
+def _paint_ground(rng: np.random.Generator, label: int) -> Image.Image:
+    scene = _GROUNDS[label](rng) + _textures.jitter(rng, light=12.0, warmth=6.0)
+    side = _textures.PIXELS * _OVERSAMPLING
+    picture = Image.fromarray(scene.clip(0, 255).astype(np.uint8))
+    return picture.resize((side, side), Image.Resampling.NEAREST)
+
+
+def _cover(ground: Image.Image, parts: _Parts) -> Image.Image:
+    canvas = ground.copy()
+    for color, points in parts:
+        ImageDraw.Draw(canvas).polygon(points.ravel().tolist(), fill=color)
+    return canvas
+
+
+def _finish(canvas: Image.Image) -> Image.Image:
+    return canvas.reduce(_OVERSAMPLING)
