@@ -12,7 +12,16 @@ from oochub.benchmark import Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, cut_rows
 from oochub.builders.sources.imagenet import is_wnid
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
-from oochub.builders.sources.imagenet_sets import CORRUPTIONS, SETS, SEVERITIES, SHIFTS, columns_of, entering, set_of
+from oochub.builders.sources.imagenet_sets import (
+    CORRUPTIONS,
+    LISTED,
+    SETS,
+    SEVERITIES,
+    SHIFTS,
+    columns_of,
+    entering,
+    set_of,
+)
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
 from oochub.builders.sources.stored import Stored, containers
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
@@ -23,7 +32,14 @@ from oochub.records.sides import Rows, Vocabulary
 _ACCESS = "ImageNet terms of access: non-commercial research and education"
 _ILSVRC = "https://image-net.org/challenges/LSVRC/2012/"
 _TRAIN = "imagenet/train/"
-_LISTS = {"imagenet_ood": "imagenetood.txt", "openimage_o": "openimage_o.txt"}
+_LISTS = {"imagenet_ood": "imagenetood.txt"} | {name: f"{name}.txt" for name in LISTED}
+_OPENOOD = "https://github.com/Jingkang50/OpenOOD"
+_OF_OPENOOD = {  # folder in OpenOOD's data, size, license, what the folder holds
+    "ssb_hard": ("images_largescale/ssb_hard/", "49,000 JPEGs", _ACCESS, "<wnid>/*.JPEG"),
+    "ninco": ("images_largescale/ninco/", "5,879 JPEGs", "each source's own", "<class>/*.jpg"),
+    "inaturalist": ("images_largescale/inaturalist/", "10,000 JPEGs", "each image's own", "*.jpg, in folders or not"),
+    "textures": ("images_classic/texture/", "5,640 JPEGs", "research purposes", "<texture>/*.jpg"),
+}
 
 
 def _declare_raw_file(path: str, url: str, size: str, license: str, note: str, also: str = "") -> RawFile:
@@ -107,6 +123,17 @@ _imagenet_ood = Benchmark(
             "not stated",
             "which of Open Images' files",
         ),
+        *(
+            _declare_raw_file(SETS[name].folder, _OPENOOD, size, license, note, also)
+            for name, (also, size, license, note) in _OF_OPENOOD.items()
+        ),
+        *(
+            _declare_raw_file(
+                *(_LISTS[name], _OPENOOD, "1 MB", "not stated", f"which files of {SETS[name].folder}"),
+                f"benchmark_imglist/imagenet/test_{name}.txt",
+            )
+            for name in _OF_OPENOOD
+        ),
     ),
     closed={"shift": SHIFTS},
     in_context=Rows(name="ImageNet-1K as it is", split="test", where={"shift": ("none",)}),
@@ -144,9 +171,9 @@ class ImagenetOodConfig(BenchmarkConfig):
     """Options of `load_dataset("imagenet_ood", "imagenet_ood" | "imagenet_1k" | "fog_3" | ..., ...)`.
 
     Attributes:
-        file_list: The files that belong to `imagenet_ood` or `openimage_o`, one per line, when the list does not lie in
-            the data folder as `imagenetood.txt` or `openimage_o.txt`. Without one every image of the 637 classes
-            is taken, or every image.
+        file_list: The files that belong to `imagenet_ood`, `openimage_o` or a set of OpenOOD, one per line, when the
+            list does not lie in the data folder as `imagenetood.txt`, `openimage_o.txt`, `ninco.txt`, ... Without one
+            every image of the 637 classes is taken, or every image.
         held_out: Only for `imagenet_1k`: this share of each class's training images, the last by name, becomes the
             split `validation`, which `oochub train` selects its model by.
         strict: Refuse sets that are not complete, instead of noting it.
@@ -163,18 +190,19 @@ def _make_config(name: str, description: str) -> ImagenetOodConfig:
 
 
 class ImagenetOod(BenchmarkBuilder):
-    """ImageNet-1K, the sets with its classes in other images (C, R, Sketch) and those with none (OOD, OpenImage-O).
+    """ImageNet-1K, sets with its classes in other images (C, R, Sketch), and with none of them (OOD and five more).
 
     Every config has the same columns. Labels are 0 to 999 in the standard order, and -1 where `is_ood`. A row's
     `environment` is its set and its `group` the set with what the image is (a corruption, a rendition); C, R and
-    Sketch are `shift` "covariate", OOD and OpenImage-O "semantic". The bytes are those of the source, read in place
+    Sketch are `shift` "covariate", the others "semantic"; `context` says near or far of the sets of OpenOOD v1.5, whose
+    folder of data is read as it is. The bytes are those of the source, read in place
     from folders or tar files; `codec`, `width` and `height` are what the bytes say, whatever the file is called.
 
-    Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Sections 2 and 3, Appendix I.
+    Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Sections 2 and 3, Appendix I; Zhang et al. 2024, OpenOOD
+    v1.5, Section 4; Huang and Li 2021, MOS, Section 4.1.
 
-    >>> list(ImagenetOod.builder_configs)[:7], len(ImagenetOod.builder_configs)  # doctest: +NORMALIZE_WHITESPACE
-    (['imagenet_1k', 'imagenet_c', 'imagenet_r', 'imagenet_sketch', 'imagenet_ood', 'openimage_o', 'gaussian_noise_1'],
-     81)
+    >>> list(ImagenetOod.builder_configs)[4:10], len(ImagenetOod.builder_configs)
+    (['imagenet_ood', 'openimage_o', 'ssb_hard', 'ninco', 'inaturalist', 'textures'], 85)
     """
 
     BENCHMARK: ClassVar[Benchmark] = imagenet_ood
@@ -186,6 +214,10 @@ class ImagenetOod(BenchmarkBuilder):
         _make_config("imagenet_sketch", "Black and white sketches of the 1,000 classes."),
         _make_config("imagenet_ood", "Images of 637 classes of ImageNet-21K that ImageNet-1K lacks."),
         _make_config("openimage_o", "Images from Open Images that show no class of ImageNet-1K."),
+        _make_config("ssb_hard", "Near: 980 classes of ImageNet-21K that are like those of ImageNet-1K."),
+        _make_config("ninco", "Near: images of other classes, each looked at for those of ImageNet-1K."),
+        _make_config("inaturalist", "Far: plants that ImageNet-1K has no class for."),
+        _make_config("textures", "Far: the Describable Textures."),
         *(
             _make_config(
                 f"{corruption}_{severity}", f"The validation images with {corruption} at severity {severity} of 5."

@@ -9,6 +9,7 @@ from oochub.builders.sources.imagenet import WNID, imagenet_pictures
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import (
     CORRUPTIONS,
+    LISTED,
     RENDITIONS,
     SETS,
     SEVERITIES,
@@ -50,8 +51,8 @@ def list_pictures(config: str, place: Path, file_list: Path | None, *, within: P
     Args:
         config: A name of `SETS`, or `<corruption>_<severity>`.
         place: The folder of its set.
-        file_list: Names of files, one per line: those that belong to `imagenet_ood` or `openimage_o`. None takes every
-            image of the 637 classes, or every image.
+        file_list: Names of files, one per line: those that belong to `imagenet_ood` or a set of `LISTED`. None takes
+            every image of the 637 classes, or every image.
         within: The folder that no link may lead out of; None follows every link.
 
     Raises:
@@ -73,8 +74,8 @@ def _list_pictures(config: str, place: Path, file_list: Path | None, within: Pat
         return _list_imagenet_ood(place, (stored for stored in of_wnids if stored.label in wnids), names, wnids)
     published = SETS[environment].images if environment == config else 50_000
     pictures = list(imagenet_pictures(place, enter=entering(config), within=within, passed=passed))
-    if environment == "openimage_o":
-        return _list_openimage_o(place, pictures, file_list)
+    if environment in LISTED:
+        return _list_all_or_listed(environment, place, pictures, file_list)
     if environment == "imagenet_1k" and not all(stored.label for stored in pictures):
         truth = validation_wnids(place)
         pictures = [each._replace(label=truth.get(PurePosixPath(each.name).stem, each.label)) for each in pictures]
@@ -146,10 +147,18 @@ def _list_imagenet_ood(place: Path, pictures: Iterable[Stored], listed: list[str
     return _order_as_listed(listed, named, SETS["imagenet_ood"].images, remarks)
 
 
-def _list_openimage_o(place: Path, pictures: Iterable[Stored], file_list: Path | None) -> Listing:
-    named = _index_by_name("openimage_o", place, pictures)
+def _list_all_or_listed(environment: str, place: Path, pictures: Iterable[Stored], file_list: Path | None) -> Listing:
+    named = _index_by_name(environment, place, pictures)
+    known = [stored.name for stored in named.values() if stored.label in LABELS]
+    if known:
+        raise OochubError(
+            f"{len(known):,} images in {place} belong to a class of ImageNet-1K, so they are not OOD: "
+            f"{_shorten_names(known)}. Move them away."
+        )
     listed = sorted(named) if file_list is None else _read_list(file_list, of_21k=False)
-    return _order_as_listed(listed, named, SETS["openimage_o"].images, [])
+    if environment == "ssb_hard" and file_list is not None:  # a name of its list is that of a class and a file
+        listed = [f"{PurePosixPath(name).stem.rpartition('_')[0]}/{name}" for name in listed]
+    return _order_as_listed(listed, named, SETS[environment].images, [])
 
 
 def _order_as_listed(listed: Sequence[str], named: dict[str, Stored], published: int, remarks: list[str]) -> Listing:
@@ -175,7 +184,7 @@ def _index_by_name(environment: str, place: Path, pictures: Iterable[Stored]) ->
 
 
 def _read_list(file: Path, *, of_21k: bool) -> list[str]:
-    """The names of a list, in its order; of OpenImage-O only what follows the last slash, and a label is left out."""
+    """The names of a list, in its order; of a set of `LISTED` what follows the last slash, and a label is left out."""
     if not file.exists():
         raise OochubError(f"There is no file list at {file}. It names one file per line.")
     lines = [line.strip() for line in read_lines(file)]

@@ -1,4 +1,8 @@
-"""ImageNet-1K and the five sets beside it: where each lies, what shift it has, and what a row says of an image."""
+"""ImageNet-1K and the sets beside it: where each lies, what shift it has, and what a row says of an image.
+
+OpenOOD v1.5 (Zhang et al. 2024, Section 4) calls SSB-hard and NINCO near and iNaturalist, Textures and OpenImage-O far,
+by how well detectors do on them; the context of the first four says so.
+"""
 
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -26,7 +30,7 @@ SHIFTS = ("none", "covariate", "semantic")
 
 
 class ImagenetSet(NamedTuple):
-    """One of the six sets.
+    """One of the sets.
 
     Attributes:
         folder: Its folder, below the data folder.
@@ -50,7 +54,13 @@ SETS: dict[str, ImagenetSet] = {
     "imagenet_sketch": ImagenetSet("sketch/", "covariate", ("sketch",), 50_889, 1000),
     "imagenet_ood": ImagenetSet("imagenet-21k/", "semantic", ("photo",), 31_802, len(OOD_CLASSES)),
     "openimage_o": ImagenetSet("openimage_o/", "semantic", ("photo",), 17_632, 0),
+    "ssb_hard": ImagenetSet("ssb_hard/", "semantic", ("near",), 49_000, 980),  # OpenOOD v1.5, Section 4
+    "ninco": ImagenetSet("ninco/", "semantic", ("near",), 5_879, 0),  # the same
+    "inaturalist": ImagenetSet("inaturalist/", "semantic", ("far",), 10_000, 0),  # MOS, Section 4.1
+    "textures": ImagenetSet("texture/", "semantic", ("far",), 5_640, 0),  # the same
 }
+LISTED = ("openimage_o", "ssb_hard", "ninco", "inaturalist", "textures")
+"""Sets of which every image counts, or those that a list names."""
 
 
 def set_of(config: str) -> str:

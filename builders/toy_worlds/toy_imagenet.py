@@ -28,7 +28,7 @@ _UNLISTED = 1
 _QUALITY = 92
 _PACKED = tuple(OOD_THINGS)[len(OOD_THINGS) // 2 :]
 """The classes of ImageNet-21K that lie there as a tar; the others are folders."""
-_VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION = range(7)
+_VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION, _NEAR, _FAR = range(9)
 """What each stream of numbers is for."""
 
 _Named = Iterator[tuple[str, Image.Image]]
@@ -59,7 +59,7 @@ def _list_known_classes(seed: int, count: int) -> _Named:
 
 
 def _list_unknown_classes(seed: int, count: int) -> _Named:
-    """ImageNet-21K, in which a class of ImageNet-1K lies too, and OpenImage-O."""
+    """ImageNet-21K, in which a class of ImageNet-1K lies too, OpenImage-O, and the sets of OpenOOD."""
     first = next(iter(ID_THINGS.items()))
     for number, (wnid, thing) in enumerate([*OOD_THINGS.items(), first]):
         for k in range(count + _UNLISTED):
@@ -68,6 +68,12 @@ def _list_unknown_classes(seed: int, count: int) -> _Named:
         for k in range(count):
             name = hashlib.sha256(f"{number} {k}".encode()).hexdigest()[:16]
             yield f"openimage_o/{name}.jpg", _paint_picture(seed, thing, PHOTO, _OPEN, number, k)
+            yield f"ninco/thing_{number}/thing_{number}_{k}.jpg", _paint_picture(seed, thing, PHOTO, _NEAR, number, k)
+            yield f"inaturalist/images/{name}.jpg", _paint_picture(seed, thing, PHOTO, _FAR, number, k)
+            yield f"texture/dotted/dotted_{number}{k:03}.jpg", _paint_picture(seed, thing, SKETCH, _FAR, number, k)
+    for number, (wnid, thing) in enumerate(OOD_THINGS.items()):
+        for k in range(max(1, count // 3)):
+            yield f"ssb_hard/{wnid}/{wnid}_{k + 500}.JPEG", _paint_picture(seed, thing, PHOTO, _NEAR, 100 + number, k)
 
 
 def _pack(folder: Path) -> None:
@@ -89,8 +95,9 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     grounds and the drawing are the same, as ImageNet-OOD shares ImageNet's photographs. `imagenet-21k/` holds half of
     its classes as folders and half as tar files, a class of ImageNet-1K beside them, and images that
     `imagenetood.txt` does not list. `imagenet-c/` has all 15 corruptions at all 5 severities, `imagenet-r/` four
-    renditions of 20 classes, `sketch/` outlines on paper, `openimage_o/` things of no list. An image depends on the
-    seed, its set, class and number only, so a smaller world is a part of a larger one.
+    renditions of 20 classes, `sketch/` outlines on paper, `openimage_o/` things of no list; `ssb_hard/`, `ninco/`,
+    `inaturalist/` and `texture/` are the sets of OpenOOD. An image depends on the seed, its set, class and number only,
+    so a smaller world is a part of a larger one.
 
     Args:
         folder: Folder of the world: a new or empty one, or one that already holds this very world, which is then

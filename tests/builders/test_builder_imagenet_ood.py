@@ -281,7 +281,7 @@ def test_broken_lists(imagenet, tmp_path, lines, message):
 def test_a_list_only_where_it_is_read(imagenet, tmp_path):
     with pytest.raises(oochub.OochubError, match="There is no file list at"):
         _load("imagenet_ood", imagenet, file_list=str(tmp_path / "none.txt"))
-    with pytest.raises(oochub.OochubError, match="file_list is only read by imagenet_ood and openimage_o"):
+    with pytest.raises(oochub.OochubError, match="file_list is only read by imagenet_ood and openimage_o and ssb_hard"):
         _load("imagenet_r", imagenet, file_list=str(tmp_path / "none.txt"))
 
 
@@ -333,6 +333,40 @@ def test_renditions_sketches_and_open_images(imagenet, tmp_path):
     some = _load("openimage_o", imagenet, file_list=str(tmp_path / "list.txt"))
     assert [row["file_name"] for row in _rows(some["test"])] == [every[3], every[1]]
     assert "1 of the 3 files listed are missing: abc.jpg" in _record(some).notes
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "folder"),
+    [("ssb_hard", "near", "ssb_hard"), ("ninco", "near", "ninco"), ("inaturalist", "far", "inaturalist"),
+     ("textures", "far", "texture")],
+)  # fmt: skip
+def test_sets_of_openood(name, kind, folder, imagenet, tmp_path):
+    """All images, or those of OpenOOD's list in OpenOOD's own folders. Planted fault seen: far ones near."""
+    every = sorted(path for path in (imagenet / folder).rglob("*") if path.is_file())
+    rows = _rows(_load(name, imagenet)["test"])
+    assert sorted(Path(row["file_name"]).name for row in rows) == sorted(path.name for path in every)
+    assert {(row["label"], row["is_ood"], row["shift"], row["group"]) for row in rows} == {
+        (-1, True, "semantic", f"{name}/{kind}")
+    }
+    place = "images_classic" if name == "textures" else "images_largescale"
+    shutil.copytree(imagenet / folder, tmp_path / place / folder)
+    lists = tmp_path / "benchmark_imglist" / "imagenet"
+    lists.mkdir(parents=True)
+    some = [every[2], every[0]]
+    lines = [f"{folder}/{path.relative_to(imagenet / folder).as_posix()} -1" for path in some]
+    (lists / f"test_{name}.txt").write_text("\n".join(lines) + "\n")
+    data = _load(name, tmp_path)
+    assert [Path(row["file_name"]).name for row in _rows(data["test"])] == [path.name for path in some]
+    assert any(note.startswith("partial: 2 of ") for note in _record(data).notes)
+
+
+def test_a_known_class_is_not_out_of_distribution(tmp_path):
+    """As n01440764, the tench, would be. Planted fault seen: it is passed over."""
+    place = tmp_path / "ssb_hard/n01440764"
+    place.mkdir(parents=True)
+    (place / "n01440764_1.JPEG").write_bytes(_jpeg())
+    with pytest.raises(oochub.OochubError, match="belong to a class of ImageNet-1K, so they are not OOD"):
+        _load("ssb_hard", tmp_path)
 
 
 def test_codec_and_size_are_those_of_the_bytes(tmp_path):
