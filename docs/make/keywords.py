@@ -91,9 +91,11 @@ def declared(function: Keywords) -> dict[str, _Declared]:
     """The keywords of a function that are options, as the source of their records has them."""
     found = {}
     for kind, chosen in function.records.items():
-        tree = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
-        assert isinstance(tree, ast.ClassDef)  # noqa: S101
-        fields = {node.target.id: node for node in tree.body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
+        fields = {}
+        for base in kind.__mro__[:-1]:  # a record may have the options of another
+            tree = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+            assert isinstance(tree, ast.ClassDef)  # noqa: S101
+            fields |= {node.target.id: node for node in tree.body if isinstance(node, ast.AnnAssign)}  # type: ignore[union-attr]
         for name, about in list_options(kind).items():
             if about.python and (not chosen or name in chosen):
                 node = fields[name]

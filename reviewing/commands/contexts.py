@@ -110,11 +110,14 @@ def _find(
     as_json: bool,
 ) -> None:
     from oochub.context_finding.context_columns import add_contexts, count_contexts, make_way
+    from oochub.process.ranks import Ranks
     from oochub.records.build_record import BuildRecord
 
     make_way(str(asked.contexts), asked.of_way)
     without_weight_bars()
     found = add_contexts(source, data, asked, measurement, out=out)
+    if not Ranks.here().is_first:
+        return
     record = BuildRecord.of(next(iter(found.values())).info)
     facts = record.facts.found_contexts if record else None
     assert facts is not None  # noqa: S101 contexts writes them

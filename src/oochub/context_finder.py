@@ -75,6 +75,11 @@ class ContextWay(ABC):
         """What it looks with: a folder or a Hub id; None for a way without a model."""
         return None
 
+    @property
+    def device(self) -> str:
+        """What its model runs on, as it was asked for: "auto", "cuda", ...; "cpu" for a way without a model."""
+        return "cpu"
+
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """What the measures depend on, JSON types: for a model, a digest of its weights."""

@@ -8,6 +8,7 @@ import hashlib
 import inspect
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -21,11 +22,13 @@ from numpy.typing import NDArray
 from oochub import catalog
 from oochub.context_finder import ContextWay, NamedContexts
 from oochub.context_finding.image_arrays import list_true_columns
-from oochub.context_finding.measure_images import measure_images
+from oochub.context_finding.measure_images import measure_splits
 from oochub.data.load import find_data_declaration, load_columns
 from oochub.data.open_source import name_source
 from oochub.data.write_repository import check_replaceable, write_repository
 from oochub.errors import OochubError, choose_wording
+from oochub.prediction.ray_engine import RayEngine
+from oochub.process.ranks import Ranks
 from oochub.records.build_record import (
     CHOSEN_ON,
     CONTEXTS_COLUMN,
@@ -55,6 +58,9 @@ def contexts(
     config: str | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
+    engine: Literal["local", "ray"] = "local",
+    ray_address: str | None = None,
+    actors: int | None = None,
     skip_broken: bool = False,
     cache: bool = True,
     choose_on: Literal["auto", "train", "half"] = "auto",
@@ -79,6 +85,11 @@ def contexts(
         config: Configuration, if the source has several.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.
+        engine: local: this process, or those of torchrun; ray: a Ray cluster. Each process of torchrun has its own
+            device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and actors hold the model.
+            Rows, ids and numbers stay the same.
+        ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
+        actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
         skip_broken: Leave out and count images that cannot be read. Their rows get no context. Otherwise the first one
             is an error.
         cache: Reuse cached measurements of the same images. New measurements are added to the cache.
@@ -129,6 +140,8 @@ def add_contexts(
         OochubError: See `contexts`.
     """
     way = make_way(asked.contexts, asked.of_way)
+    ranks = Ranks.here()
+    RayEngine.of(measurement, ranks)  # what is wrong is said before the data are read
     target = None if out is None else check_replaceable(out, title=TITLE, what="data with contexts")
     name, splits = "data", source
     if isinstance(source, str | Path):
@@ -136,12 +149,13 @@ def add_contexts(
         name = name_source(str(source)).replace("/", "-")
     if target is None:
         return find_contexts(splits, way, name=name, choose_on=asked.choose_on, asked=measurement)
-    with lock_target(target):
+    with lock_target(target) if ranks.is_first else nullcontext():
         found = find_contexts(splits, way, name=name, choose_on=asked.choose_on, asked=measurement)
         record = BuildRecord.of(next(iter(found.values())).info)
         assert record is not None  # noqa: S101 find_contexts gives each split one
-        card = write_card_text(found, record)
-        write_repository(target, found, record, card, tag="contexts")
+        if ranks.is_first:
+            write_repository(target, found, record, write_card_text(found, record), tag="contexts")
+        ranks.values(None)
     return found
 
 
@@ -221,16 +235,13 @@ def find_contexts(
     classes = feature.names if isinstance(feature, datasets.ClassLabel) else []
     way.check(classes)
     chosen_on = mark_selection_rows(data, choose_on=choose_on, seed=asked.seed)
-    measured = [
-        measure_images(part, way, split=split, skip_broken=asked.skip_broken, cache=asked.cache)
-        for split, part in data.items()
-    ]
-    known = {split: readable for split, (_, readable) in zip(data, measured, strict=True)}
+    measured = measure_splits(data, way, asked)
+    known = {split: readable for split, (_, readable) in measured.items()}
     of_all = np.concatenate(list(known.values()))
     labels = [_read_labels(part) if classes else np.full(len(part), -1) for part in data.values()]
     chosen = pa.chunked_array(list(chosen_on.values()), pa.bool_()).fill_null(False)
     label, rows = np.concatenate(labels)[of_all], chosen.to_numpy()[of_all]
-    measures = pa.concat_tables([table for table, _ in measured])
+    measures = pa.concat_tables([table for table, _ in measured.values()])
     measured.clear()  # from here on measures are held once
     measures = (measures if of_all.all() else measures.filter(pa.array(of_all))).combine_chunks()
     named = way.name(measures, label=label, classes=classes, chosen_on=rows)

@@ -4,12 +4,12 @@ import hashlib
 import inspect
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import datasets
 import numpy as np
@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from oochub.context_finder import ContextWay, OpenedPicture
-from oochub.errors import OochubError
+from oochub.errors import OochubError, choose_wording
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
+from oochub.prediction.ray_engine import RayEngine
+from oochub.process.ranks import Ranks
+from oochub.settings.context_settings import MeasurementSettings
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
 from oochub.storage.picture_file import open_picture
@@ -31,8 +34,55 @@ _PIXELS = 2**25  # of a batch, decoded; the next one is decoded meanwhile
 Item = TypeVar("Item")
 
 
+def measure_splits(
+    data: Mapping[str, datasets.Dataset], way: ContextWay, asked: MeasurementSettings
+) -> dict[str, tuple[pa.Table, NDArray[np.bool_]]]:
+    """What a way measures of every image of all splits, see `measure_images`, by one process or several.
+
+    Each process of torchrun measures its share of the blocks of 256 rows into the cache, and takes those of the others
+    from there: every process has all measures. On a cluster of Ray actors measure blocks, and this process gets them.
+
+    Args:
+        data: Splits by name, each with a column `image`.
+        way: Way to find contexts that measures the images.
+        asked: How images are measured, and by which processes.
+
+    Raises:
+        OochubError: See `measure_images`; processes without a cache that they share.
+    """
+    ranks = Ranks.here()
+    engine = RayEngine.of(asked, ranks)
+    kept: dict[str, Any] = {"skip_broken": asked.skip_broken, "cache": asked.cache}
+    if not ranks.is_alone:
+        if not asked.cache:
+            raise OochubError(
+                f"{ranks.count} processes share what they measure by the cache. Leave out "
+                f"{choose_wording('cache=False', '--no-cache')}, or start one process."
+            )
+        from oochub.models.acceleration import choose_device
+
+        ranks.join(choose_device(way.device).type)
+        turn = 0
+        for split, part in data.items():
+            share = slice((ranks.number - turn) % ranks.count, None, ranks.count)
+            measure_images(part, way, split=split, share=share, **kept)
+            turn += -(-len(part) // _ROWS)
+        ranks.values(None)
+        kept["is_cached"] = True
+    with engine or nullcontext():
+        return {split: measure_images(part, way, split=split, engine=engine, **kept) for split, part in data.items()}
+
+
 def measure_images(
-    part: datasets.Dataset, way: ContextWay, *, split: str, skip_broken: bool = False, cache: bool = True
+    part: datasets.Dataset,
+    way: ContextWay,
+    *,
+    split: str,
+    skip_broken: bool = False,
+    cache: bool = True,
+    is_cached: bool = False,
+    share: slice = slice(None),
+    engine: RayEngine | None = None,
 ) -> tuple[pa.Table, NDArray[np.bool_]]:
     """What a way measures of every image of a split.
 
@@ -46,6 +96,9 @@ def measure_images(
         split: Name of the split, for messages.
         skip_broken: Give images that cannot be read a row of nulls; else the first is an error.
         cache: Keep and take measures.
+        is_cached: Take measures only: other processes have put them into the cache.
+        share: Blocks of 256 rows that are measured.
+        engine: Cluster that measures; None is this process.
 
     Returns:
         The measures, a row each, and whether the image could be read (n,).
@@ -55,40 +108,27 @@ def measure_images(
     """
     if not len(part):
         raise OochubError(f"Split {split} has no rows. Leave it out.")
+    blocks = range(0, len(part), _ROWS)[share]
     tables: list[pa.Table] = []
-    readable: list[NDArray[np.bool_]] = []
-    raw = keep_encoded(part).select_columns(["image"])
-    ids = part["example_id"][:] if "example_id" in part.column_names else list(range(len(part)))
     with (
-        ThreadPoolExecutor(max_workers=os.cpu_count()) as threads,
-        _Measuring(way, threads, skip_broken=skip_broken) as measuring,
+        _Measuring(part, way, split, skip_broken=skip_broken, cache=cache, is_cached=is_cached) as measuring,
         tqdm(total=len(part), desc=f"{way.words()} {split}", unit="img", delay=2, disable=None) as bar,
     ):
-        files = (_read_picture(raw, row, f"split {split}, example {name}", skip_broken) for row, name in enumerate(ids))
-        for several in _group_items(files, lambda file: len(file[1] or b""), most=_ROWS, limit=_BYTES):
-            names, contents = [name for name, _ in several], [content for _, content in several]
-            table = measuring.read_or_measure(contents, names, cache=cache)
-            readable.append(table.column("readable").to_numpy(zero_copy_only=False))
-            tables.append(table.drop_columns(["readable"]))
-            bar.update(len(several))
-    known = np.concatenate(readable)
+        made: Iterable[list[pa.Table]] = map(measuring.measure, blocks)
+        if engine is not None:
+            from oochub.models.acceleration import choose_device
+
+            made = engine.mapped(blocks, int, measuring.measure, device=choose_device(way.device))
+        for several in made:
+            tables += several
+            bar.update(sum(map(len, several)))
+    readable = [table.column("readable").to_numpy(zero_copy_only=False) for table in tables]
+    known = np.concatenate([*readable, np.zeros(0, bool)])
     filled = [table for table, one in zip(tables, readable, strict=True) if one.any()]
-    if not filled:
+    if not filled and share == slice(None):
         raise OochubError(f"No image of split {split} can be read. Leave it out, or fetch the images again.")
-    schema = filled[0].schema
-    return pa.concat_tables([_convert_part(table, schema) for table in tables]), known
-
-
-def _read_picture(raw: datasets.Dataset, row: int, name: str, skip_broken: bool) -> tuple[str, bytes | None]:
-    picture = raw[row]["image"]
-    if picture and picture["path"]:
-        name = f"{name} ({picture['path']})"
-    try:
-        return name, read_picture_bytes(picture, name)
-    except OochubError:
-        if skip_broken:
-            return name, None
-        raise
+    schema = filled[0].drop_columns(["readable"]).schema if filled else pa.schema([])
+    return pa.concat_tables([schema.empty_table(), *(_convert_part(table, schema) for table in tables)]), known
 
 
 def _group_items(items: Iterable[Item], size: Callable[[Item], int], *, most: int, limit: int) -> Iterator[list[Item]]:
@@ -107,35 +147,74 @@ def _group_items(items: Iterable[Item], size: Callable[[Item], int], *, most: in
 
 
 class _Measuring(AbstractContextManager["_Measuring"]):
-    """Measures parts, and opens the way for that with the first part that is not in the cache."""
+    """Measures the images of a split, block by block, here or in an actor of Ray.
 
-    def __init__(self, way: ContextWay, threads: ThreadPoolExecutor, *, skip_broken: bool) -> None:
-        self._way, self._threads, self._skips = way, threads, skip_broken
-        self._block: ExitStack | None = None
+    The way is opened, and threads are started, for the first part that is not in the cache.
+    """
+
+    def __init__(
+        self, part: datasets.Dataset, way: ContextWay, split: str, *, skip_broken: bool, cache: bool, is_cached: bool
+    ) -> None:
+        self._rows = keep_encoded(part).select_columns(["image"])
+        self._ids = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
+        self._way, self._split, self._skips, self._cache, self._is_cached = way, split, skip_broken, cache, is_cached
+        self._opened: tuple[ExitStack, ThreadPoolExecutor] | None = None
         code = hashlib.sha256(Path(inspect.getfile(type(way))).read_bytes()).hexdigest()
         self._about = json.dumps([way.words(), code, way.settings(), skip_broken], sort_keys=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> bool | None:
-        return None if self._block is None else self._block.__exit__(kind, error, at)
+        return None if self._opened is None else self._opened[0].__exit__(kind, error, at)
 
-    def read_or_measure(self, contents: list[bytes | None], names: list[str], *, cache: bool) -> pa.Table:
+    def measure(self, first: int) -> list[pa.Table]:
+        """The measures of 256 rows, from a number on, in parts."""
+        files = map(self._read_file, range(first, min(first + _ROWS, len(self._rows))))
+        groups = _group_items(files, lambda file: len(file[1] or b""), most=_ROWS, limit=_BYTES)
+        return [
+            self._read_or_measure([content for _, content in group], [name for name, _ in group]) for group in groups
+        ]
+
+    def _read_file(self, row: int) -> tuple[str, bytes | None]:
+        """What errors call an image, and the bytes of its file; None for one that cannot be read and is left out."""
+        picture = self._rows[row]["image"]
+        name = f"split {self._split}, example {self._ids[row]}"
+        if picture and picture["path"]:
+            name = f"{name} ({picture['path']})"
+        try:
+            return name, read_picture_bytes(picture, name)
+        except OochubError:
+            if self._skips:
+                return name, None
+            raise
+
+    def _read_or_measure(self, contents: list[bytes | None], names: list[str]) -> pa.Table:
         """The measures of a part, of the cache where they are there; an error is raised again, not kept."""
         file = cache_folder("contexts") / f"{self._compute_key(contents)}.parquet"
-        if cache and file.is_file():
+        if self._cache and file.is_file():
             try:
                 return read_parquet(file).table
             except OochubError:  # damaged: measured again
                 file.unlink(missing_ok=True)
-        if self._block is None:
-            self._block = ExitStack()
-            self._block.enter_context(self._way.opened())
+        if self._is_cached:
+            raise OochubError(
+                f"{file}, which another process measured, is not there. All machines of torchrun share their measures "
+                "by the cache: set $OOCHUB_CACHE to a folder on a disk that they share, and run the same command again."
+            )
         table = self._measure(contents, names)
-        if cache:
+        if self._cache:
             file.parent.mkdir(parents=True, exist_ok=True)
             write_parquet(table, file)
         return table
+
+    def _open(self) -> ThreadPoolExecutor:
+        """The threads that prepare images; a process that ends without closing the block is an actor."""
+        if self._opened is None:
+            block = ExitStack()
+            threads = block.enter_context(ThreadPoolExecutor(max_workers=os.cpu_count()))
+            block.enter_context(self._way.opened())
+            self._opened = block, threads
+        return self._opened[1]
 
     def _compute_key(self, contents: list[bytes | None]) -> str:
         digest = hashlib.sha256(self._about.encode())
@@ -145,13 +224,12 @@ class _Measuring(AbstractContextManager["_Measuring"]):
 
     def _measure(self, contents: list[bytes | None], names: list[str]) -> pa.Table:
         """The measures of a part; while a batch is measured, the threads prepare the next one."""
+        threads = self._open()
         measured: list[pa.Table] = []
         known = np.zeros(len(contents), bool)
         pixels = list(map(_count_pixels, contents))
         batches = _group_items(range(len(contents)), pixels.__getitem__, most=self._way.batch_size, limit=_PIXELS)
-        begun = (
-            (batch, [self._threads.submit(self._prepare, contents[k], names[k]) for k in batch]) for batch in batches
-        )
+        begun = ((batch, [threads.submit(self._prepare, contents[k], names[k]) for k in batch]) for batch in batches)
         for batch, coming in _keep_one_ahead(begun):
             prepared = [each.result() for each in coming]
             known[batch] = [each is not None for each in prepared]
@@ -196,7 +274,8 @@ def _count_pixels(content: bytes | None) -> int:
 
 
 def _convert_part(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """A part; one without a readable image as rows of nulls."""
+    """The measures of a part; of one without a readable image rows of nulls."""
+    table = table.drop_columns(["readable"])
     if table.num_columns:
         return table.cast(schema)
     return schema.empty_table().take(pa.nulls(table.num_rows, pa.int64()))

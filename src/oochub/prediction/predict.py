@@ -213,7 +213,7 @@ def predict_splits(
     if out is not None:
         check_writable(out, kind=PREDICTIONS)
     ranks = Ranks.here()
-    cluster = _choose_engine(asked, ranks)
+    cluster = RayEngine.of(asked, ranks)
     if not ranks.is_alone and (out is None or str(out) in STREAMS):
         raise OochubError(
             f"{ranks.count} processes predict into one file: name it with {choose_wording('out=', '--out')}."
@@ -318,10 +318,3 @@ def _check_one_pass(mode: type[Mode], asked: PredictionSettings) -> None:
         f"{option} needs one pass of the network for each batch, but the mode {mode.__module__.rpartition('.')[2]} "
         "makes several. Leave it out."
     )
-
-
-def _choose_engine(asked: PredictionSettings, ranks: Ranks) -> RayEngine | None:
-    """The cluster that was asked for; None for the processes that are there."""
-    if asked.engine == "ray" and not ranks.is_alone:
-        raise OochubError(f"torchrun started {ranks.count} processes, but Ray starts its own. Use only one of them.")
-    return RayEngine(asked.ray_address, asked.actors) if asked.engine == "ray" else None

@@ -1,4 +1,4 @@
-"""A prediction on a cluster of Ray: tasks read and decode, actors hold the model, the answers come back in order.
+"""Work on a cluster of Ray: tasks read, actors hold the model, the answers come back in order.
 
 Ray keeps everything that waits in its own stores, starts again what dies, and stops with the process that asked.
 """
@@ -6,19 +6,23 @@ Ray keeps everything that waits in its own stores, starts again what dies, and s
 import copy
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow, Input, InputBatch
-from oochub.models.extraction import Extraction
 from oochub.prediction.prediction_data import select_rows
+from oochub.process.ranks import Ranks
 from oochub.remote.check_source import check_reached
+from oochub.settings.engine_settings import EngineSettings
+
+if TYPE_CHECKING:
+    import torch
+
+    from oochub.models.extraction import Extraction
 
 _ACTOR_CPUS = 0.5  # each: actors that held all CPUs would leave none to the tasks that read, and nothing would run
 _PASSES = 4  # of a task that reads
@@ -31,14 +35,16 @@ _ENDED = (
     "WorkerCrashedError",
 )
 
+_Read = TypeVar("_Read")
+_Answered = TypeVar("_Answered")
+
 
 @dataclass(frozen=True)
 class _Passes:
-    """Rows on their way: what was read of one pass, the rows that are left out, or the error that ends the run."""
+    """Rows on their way: what was read of one pass, and the rows that are left out."""
 
     batches: list[InputBatch]
     broken: list[BrokenRow]
-    fault: OochubError | None = None
 
 
 @dataclass
@@ -66,6 +72,21 @@ class RayEngine:
                 f"actors must be a whole number, 1 or larger, got {self.actors!r}. Leave it out for the default."
             )
 
+    @classmethod
+    def of(cls, asked: EngineSettings, ranks: Ranks) -> "RayEngine | None":
+        """The cluster that was asked for; None for the processes that are there.
+
+        Raises:
+            OochubError: See the class; torchrun started several processes too.
+        """
+        if asked.engine != "ray":
+            return None
+        if not ranks.is_alone:
+            raise OochubError(
+                f"torchrun started {ranks.count} processes, but Ray starts its own. Use only one of them."
+            )
+        return cls(asked.ray_address, asked.actors)
+
     def __enter__(self) -> "RayEngine":
         return self
 
@@ -77,13 +98,13 @@ class RayEngine:
             self._is_ours = False
 
     def batches(
-        self, inputs: Input, extraction: Extraction, *, batch_size: int, device: torch.device, zoom: float | None
+        self, inputs: Input, extraction: "Extraction", *, batch_size: int, device: "torch.device", zoom: float | None
     ) -> Callable[..., Iterator[InputBatch]]:
         """`batches(part, broken=None)` gives the answers of `extraction` as the inputs of batches, in order.
 
         Args:
             inputs: Read the rows, each task with one thread.
-            extraction: Extraction with the model; each actor gets a copy.
+            extraction: "Extraction" with the model; each actor gets a copy.
             batch_size: Rows of a pass: the same passes as in one process, so that the numbers are the same.
             device: Device that the actors run on; each has a GPU of its own if it is one.
             zoom: See `Input.batches`.
@@ -94,52 +115,77 @@ class RayEngine:
         """
 
         def answered(part: Any, *, broken: list[BrokenRow] | None = None) -> Iterator[InputBatch]:
-            import ray
-
-            count, cpus = self._start_actors(device)
             rows = part if "example_id" in part.column_names else select_rows(part, range(len(part)))
             alone = copy.copy(inputs)
             alone.num_workers = 0
-            job = ray.put((alone, rows, batch_size, zoom, broken is not None))
-            model = ray.put((alone, extraction))
-            starts = list(range(0, len(part), batch_size))
-            blocks = max(min(len(starts), 4 * cpus), -(-len(starts) // _PASSES))
-            threads = max(1, torch.get_num_threads() // count)
-            passes = (
-                ray.data.from_items(starts, override_num_blocks=blocks)
-                .map(_read, fn_kwargs={"job": [job]}, num_cpus=1)
-                .map(
-                    _Answering,
-                    fn_constructor_kwargs={"model": [model], "device": str(device), "threads": threads},
-                    compute=ray.data.ActorPoolStrategy(size=count),
-                    num_cpus=_ACTOR_CPUS,
-                    num_gpus=1 if device.type == "cuda" else 0,
-                )
+            read = partial(
+                _read_pass, inputs=alone, rows=rows, batch_size=batch_size, zoom=zoom, skips=broken is not None
             )
-            try:
-                for row in passes.iter_rows():
-                    if row["passes"].fault is not None:
-                        raise row["passes"].fault
-                    if broken is not None:
-                        broken += row["passes"].broken
-                    yield from row["passes"].batches
-            except ray.exceptions.RayError as error:
-                if type(error).__name__ not in _ENDED:
-                    raise
-                raise OochubError(
-                    f"Ray lost a worker and could not replace it: {str(error).partition(chr(10))[0]} Run the same "
-                    f"command again: complete parts are kept. {choose_wording('actors=', '--actors')} sets fewer "
-                    "copies of the model."
-                ) from error
+            answer = partial(_answer_pass, inputs=alone, extraction=extraction, device=str(device))
+            for passes in self.mapped(range(0, len(part), batch_size), read, answer, device=device):
+                if broken is not None:
+                    broken += passes.broken
+                yield from passes.batches
 
         return answered
 
+    def mapped(
+        self,
+        items: Sequence[int],
+        read: Callable[[int], _Read],
+        answer: Callable[[_Read], _Answered],
+        *,
+        device: "torch.device",
+    ) -> Iterator[_Answered]:
+        """`answer(read(item))` of each item, in order: tasks read, actors answer.
+
+        Args:
+            items: Numbers that say what is to be read.
+            read: Function for the tasks; each has one thread.
+            answer: Function for the actors; each gets a copy, with what it opens at its first call.
+            device: Device that the actors run on; each has a GPU of its own if it is one.
+
+        Raises:
+            OochubError: What either raises, no such cluster, too many actors for it, a worker that dies each time it
+                is started.
+        """
+        import ray
+        import torch
+
+        count, cpus = self._start_actors(device)
+        blocks = max(min(len(items), 4 * cpus), -(-len(items) // _PASSES))
+        threads = max(1, torch.get_num_threads() // count)
+        made = (
+            ray.data.from_items(list(items), override_num_blocks=blocks)
+            .map(_read, fn_kwargs={"job": [ray.put(read)]}, num_cpus=1)
+            .map(
+                _Answering,
+                fn_constructor_kwargs={"job": [ray.put(answer)], "threads": threads},
+                compute=ray.data.ActorPoolStrategy(size=count),
+                num_cpus=_ACTOR_CPUS,
+                num_gpus=1 if device.type == "cuda" else 0,
+            )
+        )
+        try:
+            for row in made.iter_rows():
+                if isinstance(row["made"], OochubError):
+                    raise row["made"]
+                yield row["made"]
+        except ray.exceptions.RayError as error:
+            if type(error).__name__ not in _ENDED:
+                raise
+            raise OochubError(
+                f"Ray lost a worker and could not replace it: {str(error).partition(chr(10))[0]} Run the same "
+                f"command again: complete parts are kept. {choose_wording('actors=', '--actors')} sets fewer "
+                "copies of the model."
+            ) from error
+
     @staticmethod
-    def answers(batch: InputBatch) -> dict[str, torch.Tensor]:
+    def answers(batch: InputBatch) -> "dict[str, torch.Tensor]":
         """What a batch of `batches` brings, in the place of an `Extraction`."""
         return dict(batch.inputs)
 
-    def _start_actors(self, device: torch.device) -> tuple[int, int]:
+    def _start_actors(self, device: "torch.device") -> tuple[int, int]:
         """The numbers of actors and of CPUs, when the cluster is there."""
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
@@ -183,33 +229,50 @@ def _resolve_reference(reference: Any) -> Any:
 
 
 def _read(row: dict[str, Any], *, job: list[Any]) -> dict[str, Any]:
-    """The rows of one pass, from a number on, in a task."""
-    inputs, rows, batch_size, zoom, skips = _resolve_reference(job[0])
-    first = row["item"]
-    some = rows.select(range(first, min(first + batch_size, len(rows))))
-    broken: list[BrokenRow] = []
-    batches: list[InputBatch] = []
-    try:
-        for batch in inputs.pack_batches(some, batch_size=batch_size, zoom=zoom, broken=broken if skips else None):
-            places = batch.rows or range(len(batch.columns["example_id"]))
-            batches.append(batch._replace(rows=[first + place for place in places]))
-    except OochubError as fault:  # raised here it would arrive with this process's traceback
-        return {"passes": _Passes([], [], fault)}
-    return {"passes": _Passes(batches, [each._replace(row=first + each.row) for each in broken])}
+    """What the number of a row stands for, in a task."""
+    return {"made": _try_call(_resolve_reference(job[0]), row["item"])}
 
 
 class _Answering:
     """The model in an actor."""
 
-    def __init__(self, model: list[Any], device: str, threads: int) -> None:
+    def __init__(self, job: list[Any], threads: int) -> None:
+        import torch
+
         torch.set_num_threads(threads)
-        (self._inputs, self._extraction), self._device = _resolve_reference(model[0]), torch.device(device)
+        self._answer = _resolve_reference(job[0])
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """A pass with the answers in the place of the inputs."""
-        passes = row["passes"]
-        done = [
-            batch._replace(inputs=self._extraction(self._inputs.unpack_batch(batch, self._device)), zoomed=None)
-            for batch in passes.batches
-        ]
-        return {"passes": _Passes(done, passes.broken, passes.fault)}
+        """The answer to what was read."""
+        made = row["made"]
+        return {"made": made if isinstance(made, OochubError) else _try_call(self._answer, made)}
+
+
+def _try_call(work: Callable[[Any], Any], given: Any) -> Any:
+    """What a function gives, or its error: raised here it would arrive with this process's traceback."""
+    try:
+        return work(given)
+    except OochubError as fault:
+        return fault
+
+
+def _read_pass(first: int, *, inputs: Input, rows: Any, batch_size: int, zoom: float | None, skips: bool) -> _Passes:
+    """The rows of one pass, from a number on."""
+    some = rows.select(range(first, min(first + batch_size, len(rows))))
+    broken: list[BrokenRow] = []
+    batches: list[InputBatch] = []
+    for batch in inputs.pack_batches(some, batch_size=batch_size, zoom=zoom, broken=broken if skips else None):
+        places = batch.rows or range(len(batch.columns["example_id"]))
+        batches.append(batch._replace(rows=[first + place for place in places]))
+    return _Passes(batches, [each._replace(row=first + each.row) for each in broken])
+
+
+def _answer_pass(passes: _Passes, *, inputs: Input, extraction: "Extraction", device: str) -> _Passes:
+    """A pass with the answers in the place of the inputs."""
+    import torch
+
+    done = [
+        batch._replace(inputs=extraction(inputs.unpack_batch(batch, torch.device(device))), zoomed=None)
+        for batch in passes.batches
+    ]
+    return _Passes(done, passes.broken)

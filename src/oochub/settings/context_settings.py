@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from oochub.errors import OochubError, choose_wording
+from oochub.settings.engine_settings import EngineSettings
 from oochub.settings.option import Settings, option, parse_names, parse_pairs
 
 
@@ -84,7 +85,7 @@ class ContextSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasurementSettings(Settings):
+class MeasurementSettings(EngineSettings):
     """The settings of `oochub.contexts` besides the way and the data.
 
     >>> MeasurementSettings(cache=False).words()

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from typing import Any, Literal
 
 from oochub.errors import OochubError, choose_wording
-from oochub.settings.option import Settings, option
+from oochub.settings.engine_settings import EngineSettings
+from oochub.settings.option import option
 
 _PACKAGES: Mapping[str, Mapping[str, str]] = {
     "onnxruntime": {"onnxruntime": "onnx", "onnx": "onnx", "onnxscript": "onnx"},
@@ -26,7 +27,7 @@ def list_runtimes() -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictionSettings(Settings):
+class PredictionSettings(EngineSettings):
     """The settings of `oochub.predict` besides the model, its mode and the data.
 
     Raises:
@@ -196,32 +197,6 @@ class PredictionSettings(Settings):
         panel="Speed",
         is_keyed=False,
     )
-    engine: Literal["local", "ray"] = option(
-        "local",
-        help="local: this process, or those of torchrun; ray: a Ray cluster.",
-        more="Each process of torchrun has its own device and its own parts. On a cluster (`pip install "
-        "'oochub[ray]'`) tasks read and actors hold the model. Rows, ids and numbers stay the same.",
-        panel="Speed",
-        commands=("predict",),
-        is_keyed=False,
-    )
-    ray_address: str | None = option(
-        None,
-        help="Address of a Ray cluster; without it one is started on this machine.",
-        more='For example "auto".',
-        panel="Speed",
-        commands=("predict",),
-        is_keyed=False,
-    )
-    actors: int | None = option(
-        None,
-        help="Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.",
-        panel="Speed",
-        least=1,
-        hint="Leave it out for the default.",
-        commands=("predict",),
-        is_keyed=False,
-    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -250,9 +225,6 @@ class PredictionSettings(Settings):
         if self.runtime != "torch":
             self._check_runtime()
         self._check_calibration()
-        if self.engine != "ray" and (self.ray_address is not None or self.actors is not None):
-            words = choose_wording("ray_address= and actors=", "--ray-address and --actors")
-            raise OochubError(f"{words} need {choose_wording('engine=', '--engine ')}ray.")
 
     def _check_calibration(self) -> None:
         """Refuses int8 without a runtime or images; images without int8 are refused by `check_runtime`."""

@@ -123,6 +123,11 @@ class Captions(ContextWay):
         """See `ContextWay.model`."""
         return self._source.about("captions").id
 
+    @property
+    def device(self) -> str:
+        """See `ContextWay.device`."""
+        return self._device_name
+
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
         processor = self._source.inputs(make_image_rows([]), preprocessing="processor").settings()

@@ -95,6 +95,11 @@ class Clusters(ContextWay):
         """See `ContextWay.model`."""
         return self._source.about("clusters").id
 
+    @property
+    def device(self) -> str:
+        """See `ContextWay.device`."""
+        return self._device_name
+
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
         of_model = {"model": self._source.revision or self.model, "pooling": self._pooling, **self._inputs.settings()}

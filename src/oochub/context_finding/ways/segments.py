@@ -103,6 +103,11 @@ class Segments(ContextWay):
         """See `ContextWay.model`."""
         return self._source.about("segments").id
 
+    @property
+    def device(self) -> str:
+        """See `ContextWay.device`."""
+        return self._device_name
+
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
         return {"model": self._source.revision or self.model, "edge": _EDGE, **self._inputs.settings()}

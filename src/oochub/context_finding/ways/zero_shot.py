@@ -105,6 +105,11 @@ class ZeroShot(ContextWay):
         """See `ContextWay.model`."""
         return self._source.about("zero_shot").id
 
+    @property
+    def device(self) -> str:
+        """See `ContextWay.device`."""
+        return self._device_name
+
     def settings(self) -> dict[str, Any]:
         """See `ContextWay.settings`."""
         return {"model": self._source.revision or self.model, **self._inputs.settings()}
