@@ -5,14 +5,15 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 
 import datasets
 import pytest
 import torch
 from array_rows import array_data, array_model
 from model_folders import pictures
+from process_tree import list_descendants
 from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
 
 import oochub
@@ -43,11 +44,13 @@ def test_tasks_and_actors_do_what_one_process_does(zoom, monkeypatch):
     rows = pictures(7).add_column("example_id", [f"p{k}" for k in range(7)])
     device = torch.device("cpu")
     expected = list(inputs.batches(rows, batch_size=3, device=device, zoom=zoom))
-    actor = ray_engine._Answering([(inputs, extraction)], "cpu", torch.get_num_threads())
-    read = [ray_engine._read({"item": first}, job=[(inputs, rows, 3, zoom, False)]) for first in (0, 3, 6)]
-    assert all(each["passes"].batches[0].inputs["pixel_values"].dtype == torch.uint8 for each in read)
+    answer = partial(ray_engine._answer_pass, inputs=inputs, extraction=extraction, device="cpu")
+    actor = ray_engine._Answering([answer], torch.get_num_threads())
+    job = [partial(ray_engine._read_pass, inputs=inputs, rows=rows, batch_size=3, zoom=zoom, skips=False)]
+    read = [ray_engine._read({"item": first}, job=job) for first in (0, 3, 6)]
+    assert all(each["made"].batches[0].inputs["pixel_values"].dtype == torch.uint8 for each in read)
     for row, batch in zip(map(actor, read), expected, strict=True):
-        (made,) = row["passes"].batches
+        (made,) = row["made"].batches
         assert made.rows == batch.rows and made.columns == batch.columns
         for name, values in extraction(batch).items():
             assert torch.equal(made.inputs[name], values)
@@ -61,11 +64,12 @@ def test_broken_rows_keep_their_numbers(monkeypatch):
     table["image"][4] = {"bytes": b"no picture", "path": None}
     rows = datasets.Dataset.from_dict(table, pictures(5).features)
     rows = rows.add_column("example_id", list("abcde"))
-    job = [(inputs, rows, 3, None, True)]
-    passes = ray_engine._read({"item": 3}, job=job)["passes"]
+    read = partial(ray_engine._read_pass, inputs=inputs, rows=rows, batch_size=3, zoom=None)
+    passes = ray_engine._read({"item": 3}, job=[partial(read, skips=True)])["made"]
     assert [(each.example, each.row) for each in passes.broken] == [("e", 4)] and passes.batches[0].rows == [3]
-    fault = ray_engine._read({"item": 3}, job=[(inputs, rows, 3, None, False)])["passes"].fault
+    fault = ray_engine._read({"item": 3}, job=[partial(read, skips=False)])["made"]
     assert isinstance(fault, OochubError) and "example e" in str(fault)
+    assert ray_engine._Answering([len], 1)({"made": fault})["made"] is fault  # the actors pass it on
 
 
 @pytest.mark.parametrize(
@@ -144,25 +148,6 @@ def _same(one, other):
     assert one.metadata.fingerprint == other.metadata.fingerprint
 
 
-def _descendants(process):
-    """The processes below one, with their names."""
-    children = {}
-    for each in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (each / "stat").read_text().rpartition(")")[2].split()
-            children.setdefault(int(words[1]), []).append(int(each.name))
-        except OSError:
-            continue
-    found, names = [process], {}
-    for one in found:
-        found += children.get(one, [])
-        try:
-            names[one] = Path(f"/proc/{one}/cmdline").read_text()
-        except OSError:
-            continue
-    return names
-
-
 @needs_ray
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", ["", "ray::MapWorker", "driver"])
@@ -180,7 +165,7 @@ def test_ray_gives_what_one_process_gives(job, tmp_path, killed):
         assert not out.exists() and len(list(folder.glob("part-*"))) >= 2
         assert _ended(job(out)).returncode == 0
     else:
-        workers = [pid for pid, name in _descendants(run.pid).items() if killed and name.startswith(killed)]
+        workers = [pid for pid, name in list_descendants(run.pid).items() if killed and name.startswith(killed)]
         assert bool(workers) == bool(killed)
         for pid in workers[:1]:
             os.kill(pid, signal.SIGKILL)

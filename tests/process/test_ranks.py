@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from array_rows import array_data, array_model
+from rank_threads import run_as_ranks
 
 import oochub
 from oochub.errors import OochubError
@@ -32,40 +33,8 @@ main()
 
 @pytest.fixture
 def as_ranks(monkeypatch):
-    """`as_ranks(count, work)`: what `work()` gives or raises in each of so many threads that are ranks."""
-
-    def run(count, work):
-        own, meeting, said, ends = threading.local(), threading.Barrier(count, timeout=60), [None] * count, {}
-
-        def values(self, value):
-            if self.is_alone:
-                return [value]
-            said[self.number] = value
-            meeting.wait()
-            heard = list(said)
-            meeting.wait()
-            return heard
-
-        def thread(number):
-            own.ranks = Ranks(number=number, count=count)
-            try:
-                ends[number] = work()
-            except Exception as error:
-                ends[number] = error
-                meeting.abort()
-
-        with monkeypatch.context() as patch:
-            patch.setattr(Ranks, "here", lambda: own.ranks)
-            patch.setattr(Ranks, "join", lambda self, device_type: None)
-            patch.setattr(Ranks, "values", values)
-            threads = [threading.Thread(target=thread, args=(number,)) for number in range(count)]
-            for each in threads:
-                each.start()
-            for each in threads:
-                each.join()
-        return [ends[number] for number in range(count)]
-
-    return run
+    """See `run_as_ranks`."""
+    return partial(run_as_ranks, monkeypatch)
 
 
 @pytest.fixture(scope="module")
