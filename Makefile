@@ -24,7 +24,7 @@ NO_TORCH := $(filter-out $(OF_WORDS) tests/builders/test_plugin_benchmark.py tes
 WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py \
   test_more_chat_models.py) \
   tests/docs/test_model_types.py
-WITH_RAY := tests/prediction/test_ray_engine.py
+WITH_RAY := tests/prediction/test_ray_engine.py tests/context_finding/test_contexts_by_engines.py
 CANARY := tests/test_registration.py tests/data/test_load.py tests/eval_modules/test_metric_modules.py
 export OMP_NUM_THREADS ?= 2
 

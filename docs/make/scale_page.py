@@ -284,7 +284,8 @@ print(oochub.evaluate(predictions)["accuracy"])
 
 Several devices or machines: the processes of torchrun make a part each, on their own device, into one folder on a disk
 that all see. `--engine ray --ray-address ADDRESS` does the same on a cluster of Ray. Rows and numbers are those of
-one process: [docs/models.md](models.md#several-devices-and-machines).
+one process, and so are the contexts of `oochub contexts`, which takes the same options:
+[docs/models.md](models.md#several-devices-and-machines).
 
 <!-- not run: it needs several devices or machines -->
 ```bash

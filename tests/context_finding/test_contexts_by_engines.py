@@ -1,8 +1,9 @@
 """Contexts that several processes find are those of one: shares of torchrun, blocks of Ray, what kills leave.
 
 Everyday ranks are threads that meet at a barrier, and a block for an actor is pickled; the slow ones start the
-processes. Planted faults seen: ranks that measure the same blocks; a rank that measures what another did; a rank that
-writes beside the first; a block that begins at its number; an engine that is looked at after the data.
+processes. Planted faults seen: ranks that measure the same blocks; turns that begin anew with each split; a rank that
+measures what another should have; one that writes beside the first; a block without its last row; an engine that is
+looked at after the data.
 """
 
 import io
@@ -24,11 +25,13 @@ from process_tree import list_descendants
 from rank_threads import run_as_ranks
 
 import oochub
+from oochub.context_finding import context_columns
 from oochub.context_finding import measure_images as module
 from oochub.context_finding.context_columns import make_way
 from oochub.context_finding.measure_images import measure_images
 from oochub.errors import OochubError
 from oochub.prediction import ray_engine
+from oochub.process.ranks import Ranks
 from oochub.storage.cache_folder import cache_folder
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="needs oochub[ray]; `make ray` installs it")
@@ -52,12 +55,12 @@ def splits(train, test):
 
 @pytest.fixture
 def short_blocks(monkeypatch):
-    """Blocks of eight rows; the first row of each that is measured, not taken from the cache."""
+    """Blocks of eight rows; the rank, split and first row of each that is measured, not taken from the cache."""
     monkeypatch.setattr(module, "_ROWS", 8)
     measured, whole = [], module._Measuring._measure
 
     def counted(self, contents, names):
-        measured.append((self._split, int(names[0].rpartition(" ")[2])))
+        measured.append((Ranks.here().number, self._split, int(names[0].rpartition(" ")[2])))
         return whole(self, contents, names)
 
     monkeypatch.setattr(module._Measuring, "_measure", counted)
@@ -68,20 +71,16 @@ def test_each_rank_measures_its_blocks_and_has_all(short_blocks, tmp_path, monke
     """Of 3 and 2 blocks the first rank has 0, 2 and 1, the other one 1 and 0: five turns, one after the other."""
     data = splits(20, 12)
     expected = oochub.contexts(data, by="properties", cache=False)
-    blocks, own = sorted(short_blocks), []
     short_blocks.clear()
-    whole = module._Measuring.__init__
-
-    def seen(self, part, way, split, **how):
-        whole(self, part, way, split, **how)
-        own.append((module.Ranks.here().number, how["is_cached"]))
-
-    monkeypatch.setattr(module._Measuring, "__init__", seen)
+    written, write = [], context_columns.write_repository
+    monkeypatch.setattr(
+        context_columns, "write_repository", lambda *given, **named: written.append(write(*given, **named))
+    )
     out = tmp_path / "found"
     for end in run_as_ranks(monkeypatch, 2, lambda: oochub.contexts(data, by="properties", out=out)):
         assert {name: part[:] for name, part in end.items()} == {name: part[:] for name, part in expected.items()}
-    assert sorted(short_blocks) == blocks and len(blocks) == 5  # each once
-    assert sorted(own) == [(rank, cached) for rank in (0, 1) for cached in (False, False, True, True)]
+    first, second = [(0, "test", 8), (0, "train", 0), (0, "train", 16)], [(1, "test", 0), (1, "train", 8)]
+    assert sorted(short_blocks) == first + second and len(written) == 1
     assert oochub.load(out)["test"]["contexts"][:] == expected["test"]["contexts"][:]
     assert [each.name for each in tmp_path.iterdir()] == ["found"]
 

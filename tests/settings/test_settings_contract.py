@@ -36,7 +36,7 @@ RECORDS = [
     for module in MODULES
     for value in vars(module).values()
     if inspect.isclass(value) and issubclass(value, Settings) and value.__module__ == module.__name__
-    if value is not Settings
+    if value is not Settings and not value.__subclasses__()  # its options are those of each that it is the base of
 ]
 FIELDS = [(kind, name) for kind in RECORDS for name in list_options(kind)]
 FUNCTIONS = {name: catalog.get("command", name) for name in oochub.names("command")}
