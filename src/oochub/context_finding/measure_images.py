@@ -7,9 +7,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import datasets
 import numpy as np
@@ -52,7 +53,7 @@ def measure_splits(
     """
     ranks = Ranks.here()
     engine = RayEngine.of(asked, ranks)
-    kept: dict[str, Any] = {"skip_broken": asked.skip_broken, "cache": asked.cache}
+    measured = partial(measure_images, way=way, skip_broken=asked.skip_broken, cache=asked.cache)
     if not ranks.is_alone:
         if not asked.cache:
             raise OochubError(
@@ -65,12 +66,12 @@ def measure_splits(
         turn = 0
         for split, part in data.items():
             share = slice((ranks.number - turn) % ranks.count, None, ranks.count)
-            measure_images(part, way, split=split, share=share, **kept)
+            measured(part, split=split, share=share)
             turn += -(-len(part) // _ROWS)
         ranks.values(None)
-        kept["is_cached"] = True
     with engine or nullcontext():
-        return {split: measure_images(part, way, split=split, engine=engine, **kept) for split, part in data.items()}
+        is_cached = not ranks.is_alone
+        return {split: measured(part, split=split, engine=engine, is_cached=is_cached) for split, part in data.items()}
 
 
 def measure_images(

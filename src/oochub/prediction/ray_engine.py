@@ -37,6 +37,7 @@ _ENDED = (
 
 _Read = TypeVar("_Read")
 _Answered = TypeVar("_Answered")
+_Given = TypeVar("_Given")
 
 
 @dataclass(frozen=True)
@@ -221,14 +222,14 @@ class RayEngine:
 
 
 @lru_cache(maxsize=2)
-def _resolve_reference(reference: Any) -> Any:
+def _resolve_reference(reference: object) -> Any:
     """What a reference of Ray stands for, read once in each process."""
     import ray
 
     return ray.get(reference)
 
 
-def _read(row: dict[str, Any], *, job: list[Any]) -> dict[str, Any]:
+def _read(row: dict[str, object], *, job: list[object]) -> dict[str, object]:
     """What the number of a row stands for, in a task."""
     return {"made": _try_call(_resolve_reference(job[0]), row["item"])}
 
@@ -236,19 +237,19 @@ def _read(row: dict[str, Any], *, job: list[Any]) -> dict[str, Any]:
 class _Answering:
     """The model in an actor."""
 
-    def __init__(self, job: list[Any], threads: int) -> None:
+    def __init__(self, job: list[object], threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
         self._answer = _resolve_reference(job[0])
 
-    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+    def __call__(self, row: dict[str, object]) -> dict[str, object]:
         """The answer to what was read."""
         made = row["made"]
         return {"made": made if isinstance(made, OochubError) else _try_call(self._answer, made)}
 
 
-def _try_call(work: Callable[[Any], Any], given: Any) -> Any:
+def _try_call(work: Callable[[_Given], _Answered], given: _Given) -> _Answered | OochubError:
     """What a function gives, or its error: raised here it would arrive with this process's traceback."""
     try:
         return work(given)
