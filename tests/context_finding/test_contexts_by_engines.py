@@ -216,7 +216,7 @@ def test_torchrun_finds_what_one_process_finds(job, tmp_path, is_killed):
 
 @needs_ray
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", ["ray::MapWorker", "driver"])
+@pytest.mark.parametrize("killed", ["ray::MapWorker", pytest.param("driver", marks=pytest.mark.campaign)])
 def test_ray_finds_what_one_process_finds(job, tmp_path, killed):
     """With an actor killed in the middle, and with the process that asks killed and run again."""
     words, expected = job

@@ -150,7 +150,14 @@ def _same(one, other):
 
 @needs_ray
 @pytest.mark.slow
-@pytest.mark.parametrize("killed", ["", "ray::MapWorker", "driver"])
+@pytest.mark.parametrize(
+    "killed",
+    [
+        pytest.param("", marks=pytest.mark.campaign),
+        "ray::MapWorker",
+        pytest.param("driver", marks=pytest.mark.campaign),
+    ],
+)
 def test_ray_gives_what_one_process_gives(job, tmp_path, killed):
     """Undisturbed, with an actor killed in the middle, and with the process that asks killed and run again."""
     assert _ended(job(tmp_path / "one.parquet", "local")).returncode == 0
