@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from oochub.builders.toy_worlds import _folder, _textures
-from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, DrawnClass
+from oochub.builders.toy_worlds import _folder
+from oochub.builders.toy_worlds._imagenet_things import ID_THINGS
+from oochub.builders.toy_worlds._things_on_grounds import OVERSAMPLING, cover, paint_ground, place_thing
 
 _SIZES = {"small": 3, "medium": 40}
 _FOLDERS = (
@@ -16,9 +17,7 @@ _FOLDERS = (
     *("05_insect", "06_musical instrument", "07_primate", "08_fish"),
 )
 _THINGS = tuple(ID_THINGS.values())[: len(_FOLDERS)]
-_GROUNDS = tuple((_textures.LOCATIONS | _textures.GROUNDS).values())[: len(_FOLDERS)]
 _BLACK = (0, 0, 0)
-_OVERSAMPLING = 2
 
 
 def toy_imagenet_9(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -59,52 +58,24 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
 
 def _list_variants(rng: np.random.Generator, label: int) -> Iterator[tuple[str, Image.Image]]:
     """The variants of one foreground by name."""
-    parts = _place(rng, _THINGS[label])
+    parts = place_thing(rng, _THINGS[label])
     own, same, random, following = (
-        _paint_ground(rng, number)
+        paint_ground(rng, number)
         for number in (label, label, int(rng.integers(len(_FOLDERS))), (label + 1) % len(_FOLDERS))
     )
-    yield "original", _finish(_cover(own, parts))
-    yield "mixed_same", _finish(_cover(same, parts))
-    yield "mixed_rand", _finish(_cover(random, parts))
-    yield "mixed_next", _finish(_cover(following, parts))
-    yield "only_fg", _finish(_cover(Image.new("RGB", own.size, _BLACK), parts))
+    yield "original", _finish(cover(own, parts))
+    yield "mixed_same", _finish(cover(same, parts))
+    yield "mixed_rand", _finish(cover(random, parts))
+    yield "mixed_next", _finish(cover(following, parts))
+    yield "only_fg", _finish(cover(Image.new("RGB", own.size, _BLACK), parts))
     corners = np.concatenate([points for _, points in parts])
     boxed = own.copy()
     (left, top), (right, bottom) = corners.min(0), corners.max(0)
     ImageDraw.Draw(boxed).rectangle((float(left), float(top), float(right), float(bottom)), fill=_BLACK)
     yield "only_bg_b", _finish(boxed)
     yield "only_bg_t", _finish(own)
-    yield "no_fg", _finish(_cover(own, [(_BLACK, points) for _, points in parts]))
-
-
-_Parts = list[tuple[_textures.Color, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]]
-
-
-def _place(rng: np.random.Generator, thing: DrawnClass) -> _Parts:
-    """The colored polygons of a thing somewhere in the image."""
-    main = _textures.COLORS[int(rng.integers(len(_textures.COLORS)))]
-    colors = {"main": main, "light": (232, 232, 224), "dark": (44, 38, 40), "red": (200, 52, 44)}
-    scale, side = rng.uniform(0.5, 0.75), _textures.PIXELS * _OVERSAMPLING
-    middle = 0.5 + (0.5 - scale / 2) * rng.uniform(-1, 1, 2)
-    flip = np.array([rng.choice([-1.0, 1.0]), 1.0])
-    placed = [(part.paint, ((part.points - 0.5) * flip * scale + middle) * side) for part in thing.parts]
-    return [(colors.get(paint, main), points) for paint, points in placed]
-
-
-def _paint_ground(rng: np.random.Generator, label: int) -> Image.Image:
-    scene = _GROUNDS[label](rng) + _textures.jitter(rng, light=12.0, warmth=6.0)
-    side = _textures.PIXELS * _OVERSAMPLING
-    picture = Image.fromarray(scene.clip(0, 255).astype(np.uint8))
-    return picture.resize((side, side), Image.Resampling.NEAREST)
-
-
-def _cover(ground: Image.Image, parts: _Parts) -> Image.Image:
-    canvas = ground.copy()
-    for color, points in parts:
-        ImageDraw.Draw(canvas).polygon(points.ravel().tolist(), fill=color)
-    return canvas
+    yield "no_fg", _finish(cover(own, [(_BLACK, points) for _, points in parts]))
 
 
 def _finish(canvas: Image.Image) -> Image.Image:
-    return canvas.reduce(_OVERSAMPLING)
+    return canvas.reduce(OVERSAMPLING)

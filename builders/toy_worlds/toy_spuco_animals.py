@@ -7,13 +7,12 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from oochub.builders.toy_worlds import _birds, _breeds, _folder, _textures
+from oochub.builders.toy_worlds._things_on_grounds import OVERSAMPLING, make_canvas, paint_room
 
 _SIZES = {"small": 20, "medium": 200}
 _USUAL = {"landbirds": "land", "waterbirds": "water", "small_dogs": "indoor", "big_dogs": "outdoor"}
 _FOLDERS = {"spuco_birds": ("landbirds", "waterbirds"), "spuco_dogs": ("small_dogs", "big_dogs")}
 _DRAWN = {"small_dogs": "dachshund", "big_dogs": "labrador"}
-_OVERSAMPLING = 2
-_WALLS = ((196, 184, 160), (168, 152, 130), (214, 206, 190))
 
 
 def toy_spuco_animals(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
@@ -63,22 +62,17 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
 
 def _paint_picture(rng: np.random.Generator, label: str, background: str) -> Image.Image:
     ground, animal = rng.spawn(2)
-    scene = _paint_ground(ground, background) + _textures.jitter(rng, light=12.0, warmth=6.0)
-    side = _textures.PIXELS * _OVERSAMPLING
-    canvas = Image.fromarray(scene.clip(0, 255).astype(np.uint8)).resize((side, side), Image.Resampling.NEAREST)
+    canvas = make_canvas(_paint_ground(ground, background) + _textures.jitter(rng, light=12.0, warmth=6.0))
     if label in _DRAWN:
-        _breeds.draw_dog(ImageDraw.Draw(canvas), animal, breed=_DRAWN[label], side=side, visible=True)
+        _breeds.draw_dog(ImageDraw.Draw(canvas), animal, breed=_DRAWN[label], side=canvas.width, visible=True)
     else:
         _birds.draw_parts(canvas, _birds.bird_parts(animal, bird=label.removesuffix("s")))
-    return canvas.reduce(_OVERSAMPLING)
+    return canvas.reduce(OVERSAMPLING)
 
 
 def _paint_ground(rng: np.random.Generator, background: str) -> _textures.Picture:
     if background == "indoor":
-        wall = _textures.flat(_WALLS[int(rng.integers(len(_WALLS)))], 4 * _textures.noise(rng))
-        floor = _textures.flat((134, 96, 62), 9 * _textures.noise(rng))
-        line = np.full(_textures.PIXELS, rng.uniform(0.55, 0.75), np.float32)
-        return _textures.mixed(wall, floor, _textures.below(line))
+        return paint_room(rng)
     if background == "outdoor":
         return _textures.GROUNDS["grass"](rng)
     if background == "land":
