@@ -38,7 +38,12 @@ def build(
         ),
     ] = False,
     num_proc: Annotated[
-        int | None, typer.Option(rich_help_panel=MORE, help="Number of processes that build.", min=1)
+        int | None,
+        typer.Option(
+            rich_help_panel=MORE,
+            help="Number of processes that build; more than one helps if cores are free. The default is one.",
+            min=1,
+        ),
     ] = None,
     format: Annotated[
         Literal["parquet", "webdataset"], typer.Option(help="Format of the files: Parquet, or shards of a WebDataset.")
