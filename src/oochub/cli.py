@@ -9,6 +9,9 @@ def main() -> None:
 
 
 def _run_commands() -> None:
+    from oochub.process.cores import shorten_waiting
+
+    shorten_waiting()
     from oochub.app import app
     from oochub.commands._terminal import prepare_terminal
 
