@@ -24,7 +24,7 @@ NO_TORCH := $(filter-out $(OF_WORDS) tests/builders/test_plugin_benchmark.py tes
 WITH_TORCHVISION := $(addprefix tests/models/,test_vision.py test_supported_models.py test_every_classifier.py \
   test_more_chat_models.py) \
   tests/docs/test_model_types.py
-WITH_RAY := tests/prediction/test_ray_engine.py tests/context_finding/test_contexts_by_engines.py
+WITH_RAY := tests/prediction/test_ray_engine.py tests/context_finding/test_contexts_by_engines.py tests/test_repairing.py
 CANARY := tests/test_registration.py tests/data/test_load.py tests/eval_modules/test_metric_modules.py
 export OMP_NUM_THREADS ?= 2
 
@@ -104,7 +104,7 @@ $(RAY)/.ready: constraints.txt | $(READY)
 	touch $@
 
 ray: $(READY) $(RAY)/.ready  ## a cluster of Ray on this machine, its workers killed
-	PYTHONPATH=$(CURDIR)/$(RAY) $(BIN)/python -m pytest -m "not campaign" $(WITH_RAY)
+	PYTHONPATH=$(CURDIR)/$(RAY) $(BIN)/python -m pytest -m "not campaign" -k ray $(WITH_RAY)
 
 lint: $(READY)  ## ruff and mypy, which must be clean
 	$(BIN)/ruff check .

@@ -55,6 +55,8 @@ from oochub.output import find_output_of_features
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
+from oochub.prediction.ray_engine import RayEngine
+from oochub.process.ranks import Ranks
 from oochub.records.provenance import provenance
 from oochub.remote.check_source import check_source
 from oochub.report.repair import Repair, RepairDraw
@@ -188,6 +190,7 @@ def repair_source(
         OochubError: See `repair`.
     """
     _check_asked(asked)
+    _check_processes(asked)
     check_collecting(settings, has_out=out is not None)
     model = wrap_callable(model, how, asked)
     folder = None if out is None else RepairedFolder.at(out, given=model)
@@ -213,7 +216,13 @@ def repair_source(
     opened = ModelSource(model)
     _check_mode(opened, how, first)
     if way is not None:
-        measurement = MeasurementSettings(skip_broken=asked.skip_broken, seed=settings.seed)
+        measurement = MeasurementSettings(
+            skip_broken=asked.skip_broken,
+            seed=settings.seed,
+            engine=asked.engine,
+            ray_address=asked.ray_address,
+            actors=asked.actors,
+        )
         splits = find_contexts(splits, way, choose_on=found.choose_on, asked=measurement)
     images = None if settings.unlabeled is None else UnlabeledImages.open(settings.unlabeled)
     command = _write_command(model, source, (data, how, asked, found, settings), out)
@@ -367,6 +376,18 @@ def _check_asked(asked: PredictionSettings) -> None:
                 f"A repair needs the features before the last layer, and nothing else: leave out "
                 f"{choose_wording(f'{name}=', flag)}."
             )
+
+
+def _check_processes(asked: PredictionSettings) -> None:
+    """Refuses a cluster that is not there, and processes of torchrun, which would all write one folder."""
+    ranks = Ranks.here()
+    RayEngine.of(asked, ranks)
+    if not ranks.is_alone:
+        engine = choose_wording('engine="ray"', "--engine ray")
+        raise OochubError(
+            f"A repair is made by one process, but torchrun started {ranks.count}. Start it without torchrun; its "
+            f"features are extracted by several with {engine}."
+        )
 
 
 def _make_splits(data: Any) -> datasets.DatasetDict:

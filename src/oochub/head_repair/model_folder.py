@@ -88,6 +88,7 @@ def ask_folder(
         asked: How the given model predicts.
     """
     own = replace(asked, features=False, splits=None, images=False, cache=False, limit=None)
+    own = replace(own, engine="local", ray_address=None, actors=None)  # for few rows no cluster is started
     logits: NDArray[np.float32] = predict_splits(folder, part.select(places), ModelSettings(mode="head"), own).logits
     return logits
 

@@ -24,7 +24,7 @@ class EngineSettings(Settings):
         more="Each process of torchrun has its own device and its own parts. On a cluster (`pip install "
         "'oochub[ray]'`) tasks read and actors hold the model. Rows, ids and numbers stay the same.",
         panel="Speed",
-        commands=("predict", "contexts"),
+        commands=("predict", "contexts", "repair"),
         is_keyed=False,
     )
     ray_address: str | None = option(
@@ -32,7 +32,7 @@ class EngineSettings(Settings):
         help="Address of a Ray cluster; without it one is started on this machine.",
         more='For example "auto".',
         panel="Speed",
-        commands=("predict", "contexts"),
+        commands=("predict", "contexts", "repair"),
         is_keyed=False,
     )
     actors: int | None = option(
@@ -41,7 +41,7 @@ class EngineSettings(Settings):
         panel="Speed",
         least=1,
         hint="Leave it out for the default.",
-        commands=("predict", "contexts"),
+        commands=("predict", "contexts", "repair"),
         is_keyed=False,
     )
 
