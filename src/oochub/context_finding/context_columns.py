@@ -85,9 +85,9 @@ def contexts(
         config: Configuration, if the source has several.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.
-        engine: local: this process, or those of torchrun; ray: a Ray cluster. Each process of torchrun has its own
-            device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and actors hold the model.
-            Rows, ids and numbers stay the same.
+        engine: local: this process, or those of torchrun, not for a repair; ray: a Ray cluster. Each process of
+            torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and
+            actors hold the model. Rows, ids and numbers stay the same.
         ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
         actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
         skip_broken: Leave out and count images that cannot be read. Their rows get no context. Otherwise the first one

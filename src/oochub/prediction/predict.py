@@ -151,9 +151,9 @@ def predict(
         cache: Reuse cached predictions if nothing has changed. Predictions by a model folder or Hub id are cached, and
             reused if model, data, options and versions are the same: no model runs, and `provenance["when"]["cached"]`
             says when it did. A model object and a stream always run. See docs/cache.md.
-        engine: local: this process, or those of torchrun; ray: a Ray cluster. Each process of torchrun has its own
-            device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and actors hold the model.
-            Rows, ids and numbers stay the same.
+        engine: local: this process, or those of torchrun, not for a repair; ray: a Ray cluster. Each process of
+            torchrun has its own device and its own parts. On a cluster (`pip install 'oochub[ray]'`) tasks read and
+            actors hold the model. Rows, ids and numbers stay the same.
         ray_address: Address of a Ray cluster; without it one is started on this machine. For example "auto".
         actors: Copies of the model in the cluster; default one per GPU, or one per CPU without GPUs.
         **settings: Settings of the mode; see its class, `oochub.get("mode", "head")`.

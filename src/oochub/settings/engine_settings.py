@@ -20,7 +20,7 @@ class EngineSettings(Settings):
 
     engine: Literal["local", "ray"] = option(
         "local",
-        help="local: this process, or those of torchrun; ray: a Ray cluster.",
+        help="local: this process, or those of torchrun, not for a repair; ray: a Ray cluster.",
         more="Each process of torchrun has its own device and its own parts. On a cluster (`pip install "
         "'oochub[ray]'`) tasks read and actors hold the model. Rows, ids and numbers stay the same.",
         panel="Speed",
