@@ -1,4 +1,4 @@
-"""SCALE: the energy after all activations are scaled up where few of them hold the most."""
+"""SCALE: the energy after all activations are scaled up, more so where the largest are less of their sum."""
 
 from oochub.detector import Detector
 from oochub.eval_modules.detectors._activations import compute_sharpening, count_kept, find_largest
