@@ -109,6 +109,21 @@ _imagenet_ood = Benchmark(
             "imagenet-sketch/",
         ),
         _declare_raw_file(
+            "imagenet-a/",
+            "https://github.com/hendrycks/natural-adv-examples",
+            "7,500 JPEGs",
+            "MIT (repository)",
+            "<wnid>/*.jpg",
+        ),
+        _declare_raw_file(
+            "imagenetv2-matched-frequency-format-val/",
+            "https://huggingface.co/datasets/vaishaal/ImageNetV2",
+            "10,000 JPEGs",
+            "MIT (repository)",
+            "<0 to 999, the number of the class>/*.jpeg",
+            "imagenetv2-matched-frequency/",
+        ),
+        _declare_raw_file(
             "openimage_o/",
             "https://github.com/haoqiwang/vim",
             "17,632 JPEGs",
@@ -190,19 +205,24 @@ def _make_config(name: str, description: str) -> ImagenetOodConfig:
 
 
 class ImagenetOod(BenchmarkBuilder):
-    """ImageNet-1K, sets with its classes in other images (C, R, Sketch), and with none of them (OOD and five more).
+    """ImageNet-1K, sets with its classes in other images (C, R, Sketch, A, V2), and with none of them (OOD and more).
 
     Every config has the same columns. Labels are 0 to 999 in the standard order, and -1 where `is_ood`. A row's
-    `environment` is its set and its `group` the set with what the image is (a corruption, a rendition); C, R and
-    Sketch are `shift` "covariate", the others "semantic"; `context` says near or far of the sets of OpenOOD v1.5, whose
+    `environment` is its set and its `group` the set with what the image is (a corruption, a rendition); C, R,
+    Sketch, A and V2 are `shift` "covariate", the others "semantic"; `context` says near or far of the sets of OpenOOD v1.5, whose
     folder of data is read as it is. The bytes are those of the source, read in place
     from folders or tar files; `codec`, `width` and `height` are what the bytes say, whatever the file is called.
+
+    `imagenet_a` has 200 of the classes, and the answer is looked for among these, as by its authors: the build record
+    has them as `present_classes`. `imagenet_v2` is MatchedFrequency, whose folders are the numbers of the classes.
+    Sources: Hendrycks et al. 2019, abstract (7,500 images), and `eval.py` of natural-adv-examples 0777070 (200
+    classes); `README.md` of ImageNetV2 0b0c3fe (10,000 images, ten of each class); public loaders (folders' numbers).
 
     Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Sections 2 and 3, Appendix I; Zhang et al. 2024, OpenOOD
     v1.5, Section 4; Huang and Li 2021, MOS, Section 4.1.
 
-    >>> list(ImagenetOod.builder_configs)[4:10], len(ImagenetOod.builder_configs)
-    (['imagenet_ood', 'openimage_o', 'ssb_hard', 'ninco', 'inaturalist', 'textures'], 85)
+    >>> list(ImagenetOod.builder_configs)[6:12], len(ImagenetOod.builder_configs)
+    (['ssb_hard', 'ninco', 'inaturalist', 'textures', 'imagenet_a', 'imagenet_v2'], 87)
     """
 
     BENCHMARK: ClassVar[Benchmark] = imagenet_ood
@@ -218,6 +238,8 @@ class ImagenetOod(BenchmarkBuilder):
         _make_config("ninco", "Near: images of other classes, each looked at for those of ImageNet-1K."),
         _make_config("inaturalist", "Far: plants that ImageNet-1K has no class for."),
         _make_config("textures", "Far: the Describable Textures."),
+        _make_config("imagenet_a", "Photographs of 200 classes that a ResNet-50 gets wrong."),
+        _make_config("imagenet_v2", "New photographs of the 1,000 classes, ten of each: MatchedFrequency."),
         *(
             _make_config(
                 f"{corruption}_{severity}", f"The validation images with {corruption} at severity {severity} of 5."

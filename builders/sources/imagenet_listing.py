@@ -20,12 +20,13 @@ from oochub.builders.sources.imagenet_sets import (
 )
 from oochub.builders.sources.imagenet_truth import validation_wnids
 from oochub.builders.sources.stored import Stored
-from oochub.class_names.imagenet_classes import LABELS
+from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS, LABELS
 from oochub.errors import OochubError, did_you_mean
 from oochub.storage.reading import read_lines
 
 _PAPER_SAYS = 31_807
 _OF_21K = re.compile(r"(n\d{8})/\1_\d+\.JPEG")
+_CLASS_NUMBER = re.compile(r"[0-9]{1,3}")
 _NAMED = 10
 
 
@@ -79,6 +80,8 @@ def _list_pictures(config: str, place: Path, file_list: Path | None, within: Pat
     if environment == "imagenet_1k" and not all(stored.label for stored in pictures):
         truth = validation_wnids(place)
         pictures = [each._replace(label=truth.get(PurePosixPath(each.name).stem, each.label)) for each in pictures]
+    if environment == "imagenet_v2":
+        pictures = [stored._replace(label=_read_class_number(stored.name)) for stored in pictures]
     if environment == "imagenet_c":
         pictures = [stored for stored in pictures if _is_corrupted(stored)]
     return _list_known_classes(environment, place, pictures, published, "images")
@@ -96,6 +99,12 @@ def _list_links(passed: Sequence[str]) -> list[str]:
     return [f"{len(passed):,} links or devices in archives are skipped: {_shorten_names(passed)}"] if passed else []
 
 
+def _read_class_number(name: str) -> str:
+    """The wnid of an image of ImageNetV2, whose folder is the number of its class; "" for any other folder."""
+    folder = PurePosixPath(name).parent.name
+    return IMAGENET_1K_WNIDS[int(folder)] if _CLASS_NUMBER.fullmatch(folder) else ""
+
+
 def _is_corrupted(stored: Stored) -> bool:
     parts = PurePosixPath(stored.name).parts
     return len(parts) > 3 and parts[-4] in CORRUPTIONS and parts[-3] in SEVERITIES
@@ -105,9 +114,10 @@ def _list_known_classes(environment: str, place: Path, pictures: Iterable[Stored
     named = _index_by_name(environment, place, pictures)
     unknown = [stored.name for stored in named.values() if stored.label not in LABELS]
     if unknown:
+        named_like = "the number of its class, 0/ to 999/" if environment == "imagenet_v2" else "its class, n01440764/"
         raise OochubError(
             f"{len(unknown):,} images in {place} belong to no class of ImageNet-1K: {_shorten_names(unknown)}. Each "
-            "must lie in a folder named like its class, n01440764/. Move the others away."
+            f"must lie in a folder named like {named_like}. Move the others away."
         )
     remarks = _note_other_renditions(place, sorted(named)) if environment == "imagenet_r" else ()
     pictures = [named[name] for name in sorted(named)]

@@ -58,7 +58,11 @@ SETS: dict[str, ImagenetSet] = {
     "ninco": ImagenetSet("ninco/", "semantic", ("near",), 5_879, 0),  # the same
     "inaturalist": ImagenetSet("inaturalist/", "semantic", ("far",), 10_000, 0),  # MOS, Section 4.1
     "textures": ImagenetSet("texture/", "semantic", ("far",), 5_640, 0),  # the same
+    "imagenet_a": ImagenetSet("imagenet-a/", "covariate", ("photo",), 7_500, 200),
+    "imagenet_v2": ImagenetSet("imagenetv2-matched-frequency-format-val/", "covariate", ("photo",), 10_000, 1000),
 }
+_BY_CLASS = ("imagenet_r", "imagenet_sketch", "imagenet_a")
+"""Sets whose published names are <wnid>/<file>."""
 LISTED = ("openimage_o", "ssb_hard", "ninco", "inaturalist", "textures")
 """Sets of which every image counts, or those that a list names."""
 
@@ -93,11 +97,13 @@ def published_name(environment: str, stored: Stored) -> str:
     'fog/3/n01440764/ILSVRC2012_val_00000293.JPEG'
     """
     path = PurePosixPath(stored.name)
+    if environment == "imagenet_v2":
+        return "/".join(path.parts[-2:])
     if environment == "imagenet_ood":
         return f"{stored.label}/{path.stem}.JPEG"
     if environment == "imagenet_c":
         return "/".join(path.parts[-4:])
-    if environment in ("imagenet_r", "imagenet_sketch") or path.name.startswith(f"{stored.label}_"):
+    if environment in _BY_CLASS or path.name.startswith(f"{stored.label}_"):
         return f"{stored.label}/{path.name}"
     return path.name
 
@@ -128,7 +134,7 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
     if environment == "imagenet_c":
         context, severity = file.parts[0], int(file.parts[1])
         example = f"{context}/{severity}/{file.stem}"
-    elif environment in ("imagenet_r", "imagenet_sketch"):
+    elif environment in (*_BY_CLASS, "imagenet_v2"):
         context = rendition(file.stem) or "misc" if environment == "imagenet_r" else context
         example = f"{environment}/{stored.label}/{file.stem}"  # a stem such as art_0 is in every class
     return {

@@ -18,7 +18,7 @@ from oochub.builders.toy_worlds._corruptions import corrupt
 from oochub.builders.toy_worlds._imagenet_ood_things import OOD_THINGS, OPEN_THINGS
 from oochub.builders.toy_worlds._imagenet_painting import PHOTO, RENDITIONS, SKETCH, Style, paint
 from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, DrawnClass
-from oochub.class_names.imagenet_classes import IMAGENET_R_WNIDS
+from oochub.class_names.imagenet_classes import IMAGENET_R_WNIDS, LABELS
 
 _SIZES = {"small": 3, "medium": 20}
 _TRAINING = 10
@@ -28,7 +28,7 @@ _UNLISTED = 1
 _QUALITY = 92
 _PACKED = tuple(OOD_THINGS)[len(OOD_THINGS) // 2 :]
 """The classes of ImageNet-21K that lie there as a tar; the others are folders."""
-_VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION, _NEAR, _FAR = range(9)
+_VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION, _NEAR, _FAR, _MISSED, _AGAIN = range(11)
 """What each stream of numbers is for."""
 
 _Named = Iterator[tuple[str, Image.Image]]
@@ -53,7 +53,12 @@ def _list_known_classes(seed: int, count: int) -> _Named:
             yield f"sketch/{wnid}/sketch_{k}.JPEG", _paint_picture(seed, thing, SKETCH, _SKETCH, label, k)
             if wnid in IMAGENET_R_WNIDS:
                 rendition, style = list(RENDITIONS.items())[(label + k) % len(RENDITIONS)]
+                picture = _paint_picture(seed, thing, PHOTO, _MISSED, label, k)
+                yield f"imagenet-a/{wnid}/0.{label:03}{k:03}_{wnid}.jpg", picture
                 yield f"imagenet-r/{wnid}/{rendition}_{k}.jpg", _paint_picture(seed, thing, style, _RENDITION, label, k)
+            name = hashlib.sha256(f"{label} {k}".encode()).hexdigest()[:40]
+            picture = _paint_picture(seed, thing, PHOTO, _AGAIN, label, k)
+            yield f"imagenetv2-matched-frequency-format-val/{LABELS[wnid]}/{name}.jpeg", picture
         for k in range(_TRAINING * count):
             yield f"imagenet/train/{wnid}/{wnid}_{k + 1}.JPEG", _paint_picture(seed, thing, PHOTO, _TRAIN, label, k)
 
@@ -96,8 +101,9 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     its classes as folders and half as tar files, a class of ImageNet-1K beside them, and images that
     `imagenetood.txt` does not list. `imagenet-c/` has all 15 corruptions at all 5 severities, `imagenet-r/` four
     renditions of 20 classes, `sketch/` outlines on paper, `openimage_o/` things of no list; `ssb_hard/`, `ninco/`,
-    `inaturalist/` and `texture/` are the sets of OpenOOD. An image depends on the seed, its set, class and number only,
-    so a smaller world is a part of a larger one.
+    `inaturalist/` and `texture/` are the sets of OpenOOD. `imagenet-a/` and
+    `imagenetv2-matched-frequency-format-val/` are new drawings of the classes. An image depends on the seed, its set,
+    class and number only, so a smaller world is a part of a larger one.
 
     Args:
         folder: Folder of the world: a new or empty one, or one that already holds this very world, which is then
@@ -116,12 +122,12 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     >>> import tempfile
     >>> root = toy_imagenet(Path(tempfile.mkdtemp()) / "imagenet_ood", size=1)
     >>> sorted(path.name for path in root.iterdir())[:4]
-    ['imagenet', 'imagenet-21k', 'imagenet-c', 'imagenet-r']
+    ['imagenet', 'imagenet-21k', 'imagenet-a', 'imagenet-c']
     >>> len(list(root.glob("imagenet/val/n*/ILSVRC2012_val_*.JPEG")))
     30
     """
     count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_imagenet", "drawing": 1, "validation_pictures_per_class": count, "seed": seed}
+    record = {"world": "toy_imagenet", "drawing": 2, "validation_pictures_per_class": count, "seed": seed}
     return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
 
 
