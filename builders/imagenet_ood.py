@@ -208,10 +208,10 @@ class ImagenetOod(BenchmarkBuilder):
     """ImageNet-1K, sets with its classes in other images (C, R, Sketch, A, V2), and with none of them (OOD and more).
 
     Every config has the same columns. Labels are 0 to 999 in the standard order, and -1 where `is_ood`. A row's
-    `environment` is its set and its `group` the set with what the image is (a corruption, a rendition); C, R,
-    Sketch, A and V2 are `shift` "covariate", the others "semantic"; `context` says near or far of the sets of OpenOOD v1.5, whose
-    folder of data is read as it is. The bytes are those of the source, read in place
-    from folders or tar files; `codec`, `width` and `height` are what the bytes say, whatever the file is called.
+    `environment` is its set and its `group` the set with what the image is (a corruption, a rendition); C, R, Sketch, A
+    and V2 are `shift` "covariate", the others "semantic"; `context` says near or far of the sets of OpenOOD v1.5, whose
+    folder of data is read as it is. The bytes are those of the source, read in place from folders or tar files;
+    `codec`, `width` and `height` are what the bytes say, whatever the file is called.
 
     `imagenet_a` has 200 of the classes, and the answer is looked for among these, as by its authors: the build record
     has them as `present_classes`. `imagenet_v2` is MatchedFrequency, whose folders are the numbers of the classes.
