@@ -1,4 +1,4 @@
-"""Domains: PACS, VLCS, Office-Home, Terra Incognita, DomainNet, or your own folder, tested on a domain left out."""
+"""Domains: PACS, VLCS, Office-Home, Terra Incognita, DomainNet, NICO++, or your own folder; one domain is left out."""
 
 import hashlib
 from collections.abc import Iterable
@@ -25,6 +25,7 @@ from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
 
 _HOME = "https://github.com/facebookresearch/DomainBed"
+_FETCHED = {"public_dg_0416/train": "https://github.com/YyzHarry/SubpopBench (subpopbench/scripts/download.py)"}
 _NOT_STATED = "not stated by DomainBed; see the page of the data set"
 _SPLITS = ("train", "validation", "test", "oracle_validation")
 _LAYOUT = "domain/class/image"
@@ -37,13 +38,16 @@ _DOMAINBED = """@inproceedings{gulrajani2021search,
 
 
 class _DataSet(NamedTuple):
-    """A published data set: its folder, its domains, its number of classes and images, and their names where known."""
+    """A published data set: its folder, its domains, its numbers of classes and images, the names of its classes.
+
+    No names of classes, and no number of images, if no source for them was found.
+    """
 
     title: str
     folder: str
     domains: tuple[str, ...]
     class_count: int
-    images: int
+    images: int | None
     home: str
     citation: str
     classes: tuple[str, ...] = ()
@@ -126,6 +130,20 @@ _DATA_SETS = {
   year = {2019}
 }""",
     ),
+    "nico_plus_plus": _DataSet(
+        title="NICO++",
+        folder="public_dg_0416/train",
+        domains=("autumn", "dim", "grass", "outdoor", "rock", "water"),
+        class_count=60,
+        images=None,
+        home="https://arxiv.org/abs/2204.08040",
+        citation="""@inproceedings{zhang2023nico,
+  title = {{NICO}++: Towards Better Benchmarking for Domain Generalization},
+  author = {Zhang, Xingxuan and He, Yue and Xu, Renzhe and Yu, Han and Shen, Zheyan and Cui, Peng},
+  booktitle = {Conference on Computer Vision and Pattern Recognition},
+  year = {2023}
+}""",
+    ),
 }
 
 _domains = Benchmark(
@@ -175,12 +193,12 @@ def _declare_config(data_set: _DataSet) -> Benchmark:
         "left out of training.",
         homepage=data_set.home,
         citation=f"{data_set.citation}\n\n{_DOMAINBED}",
-        sources=(data_set.title.lower(), data_set.folder.lower()),
+        sources=tuple(dict.fromkeys((data_set.title.lower(), data_set.folder.partition("/")[0].lower()))),
         raw_files=(
             RawFile(
                 path=f"{data_set.folder}/",
-                url=f"{_HOME} (domainbed/scripts/download.py)",
-                size=f"{data_set.images:,} images",
+                url=_FETCHED.get(data_set.folder, f"{_HOME} (domainbed/scripts/download.py)"),
+                size=f"{data_set.images:,} images" if data_set.images else "not stated",
                 license=_NOT_STATED,
                 note=f"{{{','.join(data_set.domains)}}}/<class>/<image>",
             ),
@@ -239,17 +257,19 @@ class Domains(BenchmarkBuilder):
     `test_domain`.
 
     `environment`, `domain` and the context are the same; a group is class/domain. Data folders hold `PACS/`, `VLCS/`,
-    `office_home/`, `terra_incognita/` or `domain_net/`, as DomainBed's `download.py` leaves them; the config `folder`
-    takes any folder of domain/class/image.
+    `office_home/`, `terra_incognita/` or `domain_net/`, as DomainBed's `download.py` leaves them, or NICO++'s
+    `public_dg_0416/`, whose domains are six contexts; the config `folder` takes any folder of domain/class/image.
 
     Source: Gulrajani and Lopez-Paz 2021; DomainBed b93c22a, `datasets.py`, `scripts/train.py`, `lib/misc.py`,
     `scripts/download.py` (folders, the classes of Terra Incognita). Numbers of images: Zhou et al., Domain
     Generalization: A Survey, Table 2. Today's download of Terra Incognita is known to give 24,330 images of the
     24,788 (khanrc/miro, issue 9), so its rows are noted as partial. The classes of Office-Home and DomainNet are those
-    that are found; only their number is checked.
+    that are found; only their number is checked, as for NICO++, whose folders, contexts and number of classes are those
+    of SubpopBench 4d3dbbe (`generate_metadata_nicopp`); how many images it has is not checked. SubpopBench divides it
+    in another way, by groups.
 
     >>> list(Domains.builder_configs)
-    ['pacs', 'vlcs', 'office_home', 'terra_incognita', 'domain_net', 'folder']
+    ['pacs', 'vlcs', 'office_home', 'terra_incognita', 'domain_net', 'nico_plus_plus', 'folder']
     """
 
     BENCHMARK: ClassVar[Benchmark] = domains
@@ -352,5 +372,5 @@ def _list_gaps(folders: Folders, classes: list[str], known: _DataSet | None) -> 
         return []
     images = sum(len(files) for own in folders.values() for files in own.values())
     counts = ((images, known.images, "images"), (len(classes), known.class_count, "classes"))
-    gaps = [f"{found:,} of {of:,} {what}" for found, of, what in counts if found != of]
+    gaps = [f"{found:,} of {of:,} {what}" for found, of, what in counts if of is not None and found != of]
     return [f"partial: {', '.join(gaps)}"] if gaps else []

@@ -1,4 +1,4 @@
-"""A toy of DomainBed's data sets of images: drawn classes in the folders of PACS, VLCS and three others."""
+"""A toy of DomainBed's data sets of images: drawn classes in the folders of PACS, VLCS and four others."""
 
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,10 @@ _DOMAINS = {
         **{"clipart": "clipart", "infograph": "poster", "painting": "art"},
         **{"quickdraw": "quickdraw", "real": "photo", "sketch": "sketch"},
     },
+    "public_dg_0416/train": {
+        **{"autumn": "sand", "dim": "night", "grass": "meadow"},
+        **{"outdoor": "photo", "rock": "product", "water": "snow"},
+    },
 }
 _CLASSES = {
     "PACS": "dog elephant giraffe guitar horse house person",
@@ -26,14 +30,15 @@ _CLASSES = {
     "office_home": "Alarm_Clock Backpack Bike Hammer Mug",
     "terra_incognita": "bird bobcat cat coyote dog empty opossum rabbit raccoon squirrel",
     "domain_net": "airplane backpack car soccer_ball umbrella",
+    "public_dg_0416/train": "bear bicycle bird boat bus",
 }
 
 
 def toy_domains(folder: str | Path, *, size: str | int = "small", seed: int = 0) -> Path:
     """Draws small data sets of `<data set>/<domain>/<class>/<image>`: every one that a config of `domains` reads.
 
-    PACS, VLCS and Terra Incognita have their published domains and classes, Office-Home and DomainNet their domains
-    and five of their classes. A class is a shape, which need not be its likeness; a domain is a way of drawing, such as
+    PACS, VLCS and Terra Incognita have their published domains and classes, Office-Home, DomainNet and NICO++ their
+    domains and five classes. A class is a shape, which need not be its likeness; a domain is a way of drawing, such as
     sketches, or a ground, so that a model of some domains does worse on another one.
 
     Args:
@@ -53,7 +58,7 @@ def toy_domains(folder: str | Path, *, size: str | int = "small", seed: int = 0)
     ['art_painting', 'cartoon', 'photo', 'sketch']
     """
     count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_domains", "drawing": 1, "pictures_per_class": count, "seed": seed}
+    record = {"world": "toy_domains", "drawing": 2, "pictures_per_class": count, "seed": seed}
     return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
 
 

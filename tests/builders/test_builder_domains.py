@@ -161,6 +161,17 @@ def test_an_unfinished_set_is_noted_or_refused(raw):
         load_dataset("domains", "office_home", data_dir=raw("domains"), strict=True)
 
 
+def test_nico_has_no_count_of_images(raw):
+    """No source says how many there are, so only its 60 classes are checked; a context that is missing is refused."""
+    data = load_dataset("domains", "nico_plus_plus", data_dir=raw("domains"), test_domain="water")
+    assert "partial: 5 of 60 classes" in BuildRecord.of(data["test"].info).notes
+    assert {example.partition("/")[0] for example in data["test"]["example_id"]} == {"water"}
+    known = domains._DATA_SETS["nico_plus_plus"]
+    classes = [f"class_{k}" for k in range(60)]
+    folders = {context: {label: ["1.jpg"] for label in classes} for context in known.domains}
+    assert domains._list_gaps(folders, classes, known) == []
+
+
 # Images of each domain: PACS from the docstring of Dassl's `datasets/dg/pacs.py`, Terra Incognita from khanrc/miro,
 # issue 9.
 _PUBLISHED = {
