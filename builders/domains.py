@@ -152,6 +152,7 @@ _domains = Benchmark(
     summary="The same classes in several domains, such as photographs and sketches; one is left out of training.",
     version="1.0.0",
     homepage=_HOME,
+    sources=("domainbed",),
     citation=_DOMAINBED,
     raw_files=(
         RawFile(
