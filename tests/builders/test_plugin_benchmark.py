@@ -86,6 +86,7 @@ def test_list_and_show_have_it(session):
     assert "split id_test" in shown and "towns of training" in shown
 
 
+@pytest.mark.slow
 def test_build_writes_its_only_config(session):
     from datasets import load_dataset
 

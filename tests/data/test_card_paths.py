@@ -67,6 +67,7 @@ def test_its_own_files_are_read_here_and_on_the_hub(hub, written):
     assert oochub.load(folder, options={"data_files": other})["train"].num_rows == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metadata",
     [

@@ -59,6 +59,7 @@ def test_the_truths_of_the_worlds():
     assert worse == pytest.approx(truths["NLL at most so much worse, paired"], abs=0.002)
 
 
+@pytest.mark.slow
 def test_a_cell_is_simulated_again():
     """The first releases of a world, with its own seed: the same counts each time, a state for each rule."""
     world = check_page.WORLDS[0]

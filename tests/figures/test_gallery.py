@@ -256,6 +256,7 @@ def test_what_stands_on_the_axes(cars, coco):
     assert LINES["object"]["linestyle"] != LINES["context"]["linestyle"]
 
 
+@pytest.mark.slow
 def test_comparison_and_criteria_in_words(cars):
     erm, gdro = predicted(cars), predicted(cars, model="runs/gdro", seed=1)
     ax = gallery(gdro, cars["test"], than=erm, columns=2)

@@ -28,6 +28,7 @@ def test_the_tasks_of_a_nooch_task_by_hand() -> None:
     assert _format_eval_yaml(oochub.get("benchmark", "nooch"), ["all"]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", oochub.names("benchmark"))
 def test_every_config_has_tasks_of_its_own(name: str) -> None:
     """Ids are unique over all configs, and splits are those of the sides.

@@ -80,6 +80,7 @@ def _is_undecided(board):
     return all(not row.is_comparable and row.rank is None and row.reason for row in board.rows) and not board.lines
 
 
+@pytest.mark.slow
 def test_of_entries_of_other_rows_none_is_comparable(checked, tmp_path):
     """Neither eight senders nor the first date decide. Seen: eight were ranked, and the ninth was not verified."""
     other = _other_rows(checked, tmp_path, "other")

@@ -117,6 +117,7 @@ def test_heads_sort(browser, board):
     assert browser.evaluate("document.querySelectorAll('#open th[aria-sort]').length") == 1
 
 
+@pytest.mark.slow
 def test_filters_hide_rows_and_rank_those_that_are_shown(browser, board):
     """Planted fault seen: ranks of all rows, which stay as they were."""
     everything = dict(browser.evaluate(SHOWN))

@@ -151,6 +151,7 @@ def test_audit_takes_a_module(net, data, tmp_path):
     assert net.training
 
 
+@pytest.mark.slow
 def test_a_module_is_cached_by_its_weights_and_code_and_a_function_by_its_name(net, data):
     """Planted faults: weights left out of the digest; an attribute; the transform; a function without a name."""
 

@@ -98,6 +98,7 @@ def test_another_device_keeps_the_threads_of_torch(two_threads):
         assert threads.run(torch.get_num_threads) == 2
 
 
+@pytest.mark.slow
 def test_logits_are_the_same_bits_with_any_number_of_threads(two_threads, tmp_path, monkeypatch):
     """Of one and of two, and of a number that changes from pass to pass."""
     model, made, turn = resnet(tmp_path / "model"), [], itertools.cycle([1, 2])

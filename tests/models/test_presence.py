@@ -118,6 +118,7 @@ def test_a_score_of_one_stays_finite(tmp_path: Path) -> None:
     np.testing.assert_allclose(found.logits, [[-logit(1 - 1e-7), logit(1 - 1e-7)]] * len(SIZES), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_label_map_names_the_classes_of_the_thing(detr: Path) -> None:
     """Planted: the first of the classes alone."""
     data = rows(ClassLabel(names=["no_vehicle", "vehicle"]))

@@ -84,6 +84,7 @@ def open_linear(monkeypatch, pixels, calibrating, checking):
     return open_runtime(Network().eval(), {"pixel_values": pixels}, asked, calibration=calibration), net
 
 
+@pytest.mark.slow
 def test_scales_are_those_by_hand(monkeypatch):
     """A weight has 127 steps for each output, an input 255 over the mean range of the batches, with zero; logits none.
 

@@ -51,6 +51,7 @@ def difference(found, reference):
     return np.abs(found - reference).max() / np.ptp(reference)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOTH)
 def test_logits_and_features_are_those_of_torch(model, data, name, tmp_path):
     """In batches that the rows fill or not, and zoomed. Planted faults: the last batch not cut, features of another."""

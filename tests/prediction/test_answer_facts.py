@@ -22,6 +22,7 @@ def test_each_odd_sign_alone_is_that_of_json(odd):
     assert made.digest == hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 13, 8192, 20_000])
 @pytest.mark.parametrize("kind", ["int64", "int8", "odd", "number", "labels"])
 def test_the_digest_is_that_of_json_and_bytes(n, kind):

@@ -139,6 +139,7 @@ def test_found_contexts_fit_a_screen(browser, tmp_path):
     assert browser.evaluate(_SEEN) == {"tbody tr": 2, ".strip": 2, "details": 0}
 
 
+@pytest.mark.slow
 def test_the_browser_would_tell(browser, tmp_path):
     """The net above has no holes: a style attribute, an outside image and a script are all reported."""
     browser.events.clear()

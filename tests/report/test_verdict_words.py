@@ -87,7 +87,7 @@ def misfits(report):
         "contexts": on_context,
         "usual": on_context,
         "unusual": on_context,
-        "background": benchmark.name in ("spawrious", "waterbirds"),
+        "background": benchmark.name in ("spawrious", "waterbirds"),  # by their groups
         "backgrounds": benchmark.name in ("spawrious", "waterbirds"),
         "image": benchmark.words.example == "image",
         "images": benchmark.words.example == "image",
@@ -98,6 +98,8 @@ def misfits(report):
         "right": benchmark.primary_metric in ("accuracy", "auc"),
         "examples": True,
     }
+    declared = " ".join(str(text) for text in vars(benchmark.words).values()).lower()
+    fits = {word: is_fit or word in re.findall(r"[a-z]+", declared) for word, is_fit in fits.items()}
     for name, text in texts(report).items():
         # What says that there is none, and the metric of groups, which has a unit of its own
         text = text.replace("names no context", "").replace("no context is named", "").replace("points of accuracy", "")
@@ -157,7 +159,9 @@ def strangers(report):
     """Numbers in the verdict that its part does not have, each compared at the digits in which it is printed."""
     allowed = numbers_of(report)
     reasons = {reason for each in report.to_pandas()["reason"].dropna() for reason in (each, *each.split("; "))}
-    names = {row.group for row in report.group_rows} | {"ImageNet-1K", "F1"} | reasons
+    names = {each for row in report.group_rows for each in (row.group, row.context) if each}
+    names |= {name.replace("_", " ") for name in names}  # as they are shown
+    names |= {"ImageNet-1K", "F1"} | reasons
     names = sorted(names, key=len, reverse=True)
     for name, text in texts(report).items():
         values, counts = allowed.get(name, ([], []))

@@ -125,6 +125,7 @@ def test_the_counts_of_the_reference(audited):
     assert len(people) == 9 and "n09818022" in people
 
 
+@pytest.mark.slow
 def test_the_52_are_those_of_the_class_facts(audited, real_data):
     """`imagenet_ood_637.json` has four flags a class, made elsewhere."""
     result, _ = audited

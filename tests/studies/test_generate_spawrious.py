@@ -75,6 +75,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return read_parquet(folder / "manifest.parquet").table.to_pylist()
 
 
+@pytest.mark.slow
 def test_each_picture_is_that_of_its_seed(made: Path, models: dict[str, str]) -> None:
     """The libraries called one image at a time, as their own pages do; the seed by its formula.
 
@@ -189,6 +190,7 @@ def stopping(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield lambda writes: (patch.undo(), after(writes))
 
 
+@pytest.mark.slow
 def test_stopped_anywhere_it_goes_on(made: Path, small: GenerationPlan, tmp_path: Path, stopping: Any) -> None:
     """At every fifth write or so. Planted fault: a try that is not counted among the tries."""
     folder, stops = tmp_path / "dogs", 0

@@ -160,6 +160,7 @@ def test_a_browser_that_stores_nothing_says_so(pair):
     assert seen.evaluate("localStorage.length") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (420, "dark")])
 def test_raters_answer_on_pages_of_their_own(pair, tmp_path, width, scheme):
     """Two pages in one browser keep their marks apart; what they save is scored: 2 of 3 answers, 1 image left.

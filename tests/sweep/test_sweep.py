@@ -227,6 +227,7 @@ def test_ended_in_the_middle_it_goes_on(tuned, tmp_path, undisturbed, how):
     pd.testing.assert_frame_equal(pd.read_parquet(result.table).drop(columns="seconds"), undisturbed)
 
 
+@pytest.mark.slow
 def test_another_rule_is_another_selection_of_the_same_runs(done, tuned, tmp_path):
     """The oracle's has tables of its own, marked; it takes the same settings here, so that nothing runs."""
     out = tmp_path / "out"
