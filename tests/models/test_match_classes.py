@@ -192,3 +192,13 @@ def test_the_facts_have_the_words_of_imagenet_s_own_list():
     tree = load_wordnet_facts()
     for wnid, name in zip(IMAGENET_1K_WNIDS, HUB, strict=True):
         assert name == ", ".join(tree.lemmas[wnid]), wnid
+
+
+def test_a_small_model_and_the_thousand_classes_of_imagenet_match_by_name():
+    """The model has no class of ImageNet to WordNet. Planted fault seen: wnids that no class of the model bears."""
+    found = match_classes(["goldfish", "jellyfish", "snow leopard"], IMAGENET_1K_NAMES, restrict=True)
+    matched = {each.name.partition(",")[0]: each.outputs for each in found.answering}
+    assert matched == {"goldfish": (0,), "jellyfish": (1,), "snow leopard": (2,)} and len(found.left_out) == 997
+    with pytest.raises(OochubError, match=r"does not know 1,000 of these: .* and 980 more\.") as refused:
+        match_classes(["one", "two"], IMAGENET_1K_NAMES)
+    assert len(str(refused.value)) < 3_000

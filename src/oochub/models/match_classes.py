@@ -20,6 +20,7 @@ from oochub.models.label_map import Answering, LabelMap, list_names, list_output
 from oochub.records.build_record import ABSENCE
 
 Given = Mapping[str, Sequence[str | int]]
+_LISTED = 20  # classes that are not known
 
 
 def match_classes(
@@ -99,7 +100,9 @@ class _Names:
         """What a class of the data set may be, in words, to (outputs, rule)."""
         if self._are_own:
             return {name: ((self._own.index(name),), "name")}
-        return self._list_meanings(self._wnids[self._wanted.index(name)] or name)
+        wnid = self._wnids[self._wanted.index(name)]
+        is_known = wnid is not None and any(self._imagenet.wnids)  # else names alone tell
+        return self._list_meanings(str(wnid) if is_known else name)
 
     def listed(self, name: str, several: Sequence[str | int]) -> tuple[int, ...]:
         """The outputs that a file gives for a class."""
@@ -171,8 +174,9 @@ def _raise_unmatched(
     absent = [name for name in unknown if ABSENCE.fullmatch(name)]
     problems = []
     if unknown:
-        listed = [f"{name}{_find_near(name, own)}" for name in unknown]
-        problems.append(f"The model does not know {len(unknown):,} of these: {'; '.join(listed)}.")
+        listed = [f"{name}{_find_near(name, own)}" for name in unknown[:_LISTED]]
+        more = f" and {len(unknown) - _LISTED:,} more" if len(unknown) > _LISTED else ""
+        problems.append(f"The model does not know {len(unknown):,} of these: {'; '.join(listed)}{more}.")
     if absent:
         problems.append(f"{absent[0]} is the absence of a thing, for which no classifier has a class.")
     problems += [f"{name} may be {senses}." for name, senses in ambiguous.items()]
