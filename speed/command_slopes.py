@@ -31,7 +31,7 @@ def commands(is_short: bool) -> Iterator[Slope]:
 
 
 def _comparing(root: Path, sizes: tuple[int, int]) -> Slope:
-    from scale_slopes import scored
+    from scored_rows import scored
 
     def ready(rows: int) -> Callable[[], object]:
         files = [root / f"{rows}_{number}.parquet" for number in range(2)]

@@ -168,7 +168,7 @@ def write(file: str, rows: str, classes: str) -> None:
         for size in (200, int(rows)):
             small_pictures(size).save_to_disk(f"{file}/{size}")
         return
-    from scale_slopes import scored
+    from scored_rows import scored
 
     for size in (200, int(rows)):
         scored(size, int(classes)).save(file.format(size))
