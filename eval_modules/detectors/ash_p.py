@@ -26,7 +26,7 @@ class AshP(Detector):
     Raises:
         OochubError: A percentile out of range, or so large that no activation is kept; something missing or unfit.
 
-    Source: Djurisic, Bozanic, Ashok and Liu 2022 (arXiv 2209.09858), Section 3, Algorithm 1.
+    Source: Djurisic, Bozanic, Ashok and Liu 2022 (arXiv 2209.09858), Algorithm 1.
 
     >>> detector = AshP(percentile=50).fit(weight=np.eye(4)[:2], bias=[0.0, 0.0])
     >>> detector.score(features=[[1.0, 0.0, 5.0, 0.0]]).round(4).tolist()  # log(e + 1)

@@ -27,7 +27,7 @@ class Dice(Detector):
     Raises:
         OochubError: A percentile out of range; something missing or unfit.
 
-    Source: Sun and Li 2022 (arXiv 2111.09805), Section 3.
+    Source: Sun and Li 2022 (arXiv 2111.09805).
 
     >>> detector = Dice(percentile=50).fit(features=[[1.0, 3.0]], weight=[[4.0, 1.0], [0.0, 2.0]], bias=[0.0, 0.0])
     >>> detector.weight.tolist()  # of the contributions 4, 3, 0 and 6 those above 3.5

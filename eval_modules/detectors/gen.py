@@ -24,7 +24,7 @@ class Gen(Detector):
         OochubError: gamma out of range; top is larger than the number of classes, which is given; logits that are
             missing or not finite.
 
-    Source: Liu, Lochman and Zach 2023 (CVPR), the generalized entropy of their Section 3.
+    Source: Liu, Lochman and Zach 2023 (CVPR), the generalized entropy.
 
     >>> Gen(gamma=0.5).score(logits=np.log([[1, 3]])).round(6).tolist()  # twice sqrt(3/4 1/4)
     [-0.866025]

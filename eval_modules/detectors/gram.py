@@ -32,7 +32,7 @@ class Gram(Detector):
         OochubError: powers is not a whole number of 1 or more; a class without training rows; something missing or
             unfit.
 
-    Source: Sastry and Oore 2020 (arXiv 1912.12510), Section 3; row sums as in the code of OpenOOD and pytorch-ood.
+    Source: Sastry and Oore 2020 (arXiv 1912.12510); row sums as in the code of OpenOOD and pytorch-ood.
 
     >>> rows = {"features": [[1.0, 2.0], [2.0, 2.0], [1.0, 1.0]], "logits": [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]}
     >>> detector = Gram(powers=1).fit(**rows, label=[0, 0, 1])

@@ -31,7 +31,7 @@ class Nnguide(Detector):
         OochubError: k is not a whole number of 1 or more, or larger than the number of rows; something missing or
             unfit.
 
-    Source: Park, Jung and Teoh 2023 (arXiv 2309.14888), Section 3.
+    Source: Park, Jung and Teoh 2023 (arXiv 2309.14888).
 
     >>> detector = Nnguide(k=1).fit(features=[[1.0, 0.0], [0.0, 2.0]], logits=[[9.0, -90.0], [1.0, -90.0]])
     >>> detector.score(features=[[5.0, 0.0], [0.0, 1.0]], logits=[[2.0, -90.0], [2.0, -90.0]]).round(6).tolist()

@@ -27,7 +27,7 @@ class Relation(Detector):
     Raises:
         OochubError: A power of 0 or less, or a cutoff outside [0, 1]; something missing or unfit.
 
-    Source: Kim, Hwang and Song 2023 (arXiv 2301.12321), Section 3, the relation graph's score for
+    Source: Kim, Hwang and Song 2023 (arXiv 2301.12321), the relation graph's score for
     out-of-distribution rows.
 
     >>> even = [[0.0, 0.0]]  # <p, p_i> is 1/2 for both rows

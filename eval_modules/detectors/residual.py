@@ -29,7 +29,7 @@ class Residual(Detector):
         OochubError: dim out of range, or so large that the training set has nothing outside: the largest allowed is
             given; something missing or unfit.
 
-    Source: Wang, Li, Feng and Zhang 2022 (arXiv 2203.10807), Section 4, the detector that they call Residual.
+    Source: Wang, Li, Feng and Zhang 2022 (arXiv 2203.10807), the detector that they call Residual.
 
     >>> features = [[2.0, 0.1], [-2.0, 0.1], [3.0, 0.1], [-3.0, 0.1]]
     >>> detector = Residual(dim=1).fit(features=features, weight=[[1.0, 0.0], [-1.0, 0.0]], bias=[0.0, 0.0])

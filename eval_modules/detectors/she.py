@@ -22,7 +22,7 @@ class She(Detector):
     Raises:
         OochubError: A class without a training row that is predicted right; something missing or unfit.
 
-    Source: Zhang et al. 2023 (ICLR, openreview KkazG4lgKL), Section 3, the simplified Hopfield energy with one pattern
+    Source: Zhang et al. 2023 (ICLR, openreview KkazG4lgKL), the simplified Hopfield energy with one pattern
     per class; the inner product, which the authors and OpenOOD use.
 
     >>> detector = She().fit(features=[[2.0, 0.0], [0.0, 4.0]], logits=[[1.0, 0.0], [0.0, 1.0]], label=[0, 1])

@@ -27,7 +27,7 @@ class Ssd(Detector):
     Raises:
         OochubError: Features that are missing or unfit, or that all have one direction.
 
-    Source: Sehwag, Chiang and Mittal 2021 (arXiv 2103.12051), Section 3, with one cluster. The authors' features are
+    Source: Sehwag, Chiang and Mittal 2021 (arXiv 2103.12051), with one cluster. The authors' features are
     those of a self-supervised model; here they are of any.
 
     >>> detector = Ssd().fit(features=[[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [0.0, 3.0]])

@@ -14,6 +14,7 @@ from rich.table import Table
 from oochub.errors import OochubError
 from oochub.process.cores import count_cores
 from oochub.process.program import serve_parent
+from oochub.process.start_process import start_process
 from oochub.storage.files import check_writable, lock_target
 from oochub.studies import file_kinds
 from oochub.studies.demo.effect import DEMO, SIZES, Row, SideMeans, raw_folder, render, run, world_of
@@ -74,7 +75,7 @@ def _render_worlds(folder: Path, size: str | int | None) -> None:
         for row in missing:
             ours, its = context.Pipe()
             processes.append(context.Process(target=serve_parent, args=(its,)))
-            processes[-1].start()
+            start_process(processes[-1])
             ours.send(partial(_render, row, folder, SIZES[row.benchmark] if size is None else size))
         for process in processes:
             process.join()
@@ -85,7 +86,6 @@ def _render_worlds(folder: Path, size: str | int | None) -> None:
 
 
 def _render(row: Row, folder: Path, size: str | int, _: object) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # so that drafts are removed
     with suppress(OochubError):  # `run` will raise it again
         render(row, folder, size=size)

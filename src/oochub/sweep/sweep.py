@@ -5,7 +5,6 @@ Processes do one run after the other, and none outlives the sweep.
 
 import json
 import os
-import signal
 import threading
 import time
 import traceback
@@ -14,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from multiprocessing import connection, get_context, resource_tracker
+from multiprocessing import connection, get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from tqdm import tqdm
 from oochub import catalog
 from oochub.errors import OochubError
 from oochub.process.program import serve_parent
+from oochub.process.start_process import start_process
 from oochub.records.schema import from_json, to_json
 from oochub.storage.artifacts import SWEEP
 from oochub.storage.files import check_writable, lock_target, write_whole
@@ -97,13 +97,7 @@ class _Workers:
     def _start_process(self) -> Any:
         pipe, theirs = self._context.Pipe()
         self._processes[pipe] = self._context.Process(target=serve_parent, args=(theirs,))
-        resource_tracker.ensure_running()  # starting it would lift the block
-        # A child inherits the block: it leaves Ctrl-C to the sweep, which ends it.
-        earlier = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            self._processes[pipe].start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
+        start_process(self._processes[pipe])
         theirs.close()  # else the end of the process would not end the pipe
         pipe.send(partial(_serve_runs, measure=self._measure, folder=self._folder))
         return pipe
