@@ -69,8 +69,6 @@ imagenet_9 = Benchmark(
         example="image",
         inside="on usual backgrounds",
         outside="on random ones",
-        inside_title="on usual backgrounds",
-        outside_title="on random backgrounds",
         cause="the background",
     ),
     context_column="variant",

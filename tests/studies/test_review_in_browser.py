@@ -28,6 +28,7 @@ def pair(browser, tmp_path):  # noqa: F811
     def opened(decisions=None, *, width=1280, scheme="light"):
         page = pairs_page(review_queue(ood, known), (ood, ood_data), (known, known_data), decisions=decisions)
         path.write_text(page, "utf-8")
+        _wait_for_marks(browser, tmp_path)
         browser.show(path, width=width, scheme=scheme)
         return ood
 
@@ -43,6 +44,15 @@ def _blank(folder):
     path = folder / "blank.html"
     path.write_text("<!doctype html><title>x</title>")
     return path
+
+
+def _wait_for_marks(seen, folder):
+    """Until another page sees what this one stored: each has a process of its own, and storage is told between them."""
+    stored = "JSON.stringify({...localStorage})"
+    wanted, deadline = seen.evaluate(stored), time.monotonic() + 20
+    seen.show(_blank(folder), width=1280)
+    while seen.evaluate(stored) != wanted:
+        assert time.monotonic() < deadline, "no other page sees the marks"
 
 
 def _press(seen, example, what):
