@@ -1,7 +1,6 @@
 """Declarations of own data with one thing wrong: the field is named with its line, or what is declared is the same."""
 
 import copy
-import json
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from fuzz_case import CHANGED, REFUSED, SAFE, Case, Format, Used
 from mutations import place_cases, text_cases
+from toml_text import toml_text
 
 import oochub
 from oochub.data.benchmark_file import BenchmarkFile
@@ -44,21 +44,9 @@ _WRONG: dict[str, Any] = {
 }
 
 
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return str(value) if isinstance(value, float) else json.dumps(value)
-
-
-def _text(declared: dict[str, Any]) -> str:
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in declared.items())
-
-
 def _make(folder: Path) -> None:
     (folder / "rows.csv").write_text("species,place\ncow,grass\ncow,sand\ncamel,sand\ncamel,grass\n")
-    (folder / _FILE).write_text(_text(_DECLARED))
+    (folder / _FILE).write_text(toml_text(_DECLARED))
 
 
 def _use(folder: Path, out: Path) -> Used:
@@ -75,7 +63,7 @@ BENCHMARK_FILE = Format(
 
 
 def _writing(declared: dict[str, Any]) -> Callable[[Path], object]:
-    return lambda folder: (folder / _FILE).write_text(_text(declared))
+    return lambda folder: (folder / _FILE).write_text(toml_text(declared))
 
 
 def _changed() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -97,20 +85,24 @@ CASES = [
     *place_cases(_FILE),
     *(Case(name=name, mutate=_writing(declared), expect=SAFE | {REFUSED, CHANGED}) for name, declared in _changed()),
     *(
-        Case(name=name, mutate=lambda folder, text=text: (folder / _FILE).write_text(text), expect=frozenset({REFUSED}))
+        Case(
+            name=name,
+            mutate=lambda folder, text=text: (folder / _FILE).write_text(text),
+            expect=frozenset({REFUSED}),
+        )
         for name, text in {
-            "an include": 'include = "other.toml"\n' + _text(_DECLARED),
+            "an include": 'include = "other.toml"\n' + toml_text(_DECLARED),
             "two million bytes": "#" * 2_000_000,
             "deep": "title = " + "[" * 100_000,
-            "a source of another folder": _text(_DECLARED | {"data": {"source": "/etc"}}),
-            "dates": _text(_DECLARED).replace('"1.0.0"', "2026-01-01"),
+            "a source of another folder": toml_text(_DECLARED | {"data": {"source": "/etc"}}),
+            "dates": toml_text(_DECLARED).replace('"1.0.0"', "2026-01-01"),
         }.items()
     ),
 ]
 
 
 def test_the_writer_of_these_declarations():
-    assert tomllib.loads(_text(_DECLARED)) == _DECLARED
+    assert tomllib.loads(toml_text(_DECLARED)) == _DECLARED
 
 
 @pytest.mark.campaign

@@ -1,7 +1,6 @@
 """Files of rules with one thing wrong: the key, value or rule is named, or the rules are the same."""
 
 import copy
-import json
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from fuzz_case import CHANGED, REFUSED, SAFE, Case, Format, Used
 from mutations import place_cases, text_cases
+from toml_text import toml_text
 
 from oochub.records.schema import to_json
 from oochub.report.check_rules import read_rules
@@ -41,18 +41,6 @@ _WRONG: dict[str, Any] = {
 }
 
 
-def _toml(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return str(value) if isinstance(value, float) else json.dumps(value)
-
-
-def _text(rules: dict[str, Any]) -> str:
-    return "".join(f"{key} = {_toml(value)}\n" for key, value in rules.items())
-
-
 def _use(folder: Path, out: Path) -> Used:
     read = read_rules(folder / _FILE)
     return Used(numbers=[read.correction, to_json(read.rules)])
@@ -60,14 +48,14 @@ def _use(folder: Path, out: Path) -> Used:
 
 CHECK_RULES = Format(
     name="check_rules",
-    make=lambda folder: (folder / _FILE).write_text(_text(_RULES)),
+    make=lambda folder: (folder / _FILE).write_text(toml_text(_RULES)),
     use=_use,
     names=("rules.toml", "Rule"),
 )
 
 
 def _writing(rules: dict[str, Any]) -> Callable[[Path], object]:
-    return lambda folder: (folder / _FILE).write_text(_text(rules))
+    return lambda folder: (folder / _FILE).write_text(toml_text(rules))
 
 
 def _changed() -> Iterator[tuple[str, dict[str, Any], frozenset[str]]]:
@@ -100,7 +88,7 @@ CASES = [
     *(
         Case(name=name, mutate=lambda folder, text=text: (folder / _FILE).write_text(text))
         for name, text in {
-            "an include": 'include = "other.toml"\n' + _text(_RULES),
+            "an include": 'include = "other.toml"\n' + toml_text(_RULES),
             "two million bytes": "#" * 2_000_000,
             "deep": "rule = " + "[" * 100_000,
             "a rule of rules": "[[rule]]\n[[rule.rule]]\nmetric = 'nll'\nat_most = 1\n",
@@ -111,7 +99,7 @@ CASES = [
 
 
 def test_the_writer_of_these_rules():
-    assert tomllib.loads(_text(_RULES)) == _RULES
+    assert tomllib.loads(toml_text(_RULES)) == _RULES
 
 
 @pytest.mark.campaign

@@ -7,10 +7,9 @@ All lies in `$OOCHUB_CACHE/checks`. `<digest>.json` is the outcome for a report 
 
 import hashlib
 import json
-import os
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -21,7 +20,7 @@ from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation
 from oochub.records.schema import from_json, to_json
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.code_digest import digest_code
-from oochub.storage.file_state import FRESH, describe_state
+from oochub.storage.file_state import FRESH, describe_state, walk_entries
 from oochub.storage.files import write_whole
 from oochub.storage.kept_content import digest_content
 from oochub.storage.reading import read_json
@@ -154,23 +153,11 @@ def _digest_rows(own: "BenchmarkRows | None") -> str:
 def _describe_folder(folder: Path) -> list[str] | None:
     """The path, size and times of each file of an entry; None if that cannot tell one content from another."""
     try:
-        listed = [f"{path} {describe_state(path)}" for path in sorted(_walk(str(folder)))]
+        entries = sorted(walk_entries(folder), key=lambda entry: entry.path)
+        if any(entry.is_symlink() and entry.is_dir() for entry in entries):  # its files lie elsewhere
+            return None
+        listed = [f"{entry.path} {describe_state(entry.path)}" for entry in entries]
         latest = max(int(line.rpartition(" ")[2]) for line in listed)
     except (OSError, ValueError):  # a file that cannot be looked at
         return None
     return None if latest > (time.time() - FRESH) * 1e9 else listed  # it may change again within one time of change
-
-
-def _walk(folder: str) -> Iterator[str]:
-    """All below a folder.
-
-    Raises:
-        ValueError: A link to a folder, whose files lie elsewhere.
-    """
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            yield entry.path
-            if entry.is_dir():
-                if entry.is_symlink():
-                    raise ValueError(entry.path)
-                yield from _walk(entry.path)

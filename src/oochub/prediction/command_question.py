@@ -30,7 +30,7 @@ from oochub.settings.option import Settings
 from oochub.settings.prediction_settings import PredictionSettings
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.code_digest import digest_code
-from oochub.storage.file_state import FRESH, describe_state
+from oochub.storage.file_state import FRESH, describe_state, walk_entries
 from oochub.storage.files import write_whole
 from oochub.storage.kept_content import digest_content
 from oochub.storage.reading import parse_json, read_bytes
@@ -194,7 +194,7 @@ class CommandQuestion:
             ValueError: A file that changed as the command began: another change may have the same time.
         """
         digest = hashlib.sha256()
-        for path in sorted(_walk(str(place))) if place.is_dir() else (str(place),):
+        for path in sorted(entry.path for entry in walk_entries(place)) if place.is_dir() else (str(place),):
             state = describe_state(path)
             digest.update(os.fsencode(path) + f"\n{state}\n".encode())
             if state and int(state.rpartition(" ")[2]) > (self._started - FRESH) * 1e9:
@@ -222,15 +222,6 @@ def _is_path(text: str) -> bool:
 def _list_model_files(folder: Path) -> list[Path]:
     """The files that the key of predictions may depend on."""
     return sorted(file for file in folder.iterdir() if file.suffix.lower() in _MODEL_FILES and file.is_file())
-
-
-def _walk(folder: str) -> Iterator[str]:
-    """All below a folder, hidden files too; a link to a folder is not followed."""
-    with os.scandir(folder) as entries:
-        for entry in entries:
-            yield entry.path
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk(entry.path)
 
 
 def _describe_machine() -> dict[str, object]:

@@ -1,6 +1,7 @@
 """What tells one content of a file from a later one without reading it."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 FRESH = 0.05
@@ -25,3 +26,23 @@ def describe_state(path: str | Path) -> str:
     except (OSError, ValueError):
         return ""
     return f"{about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"
+
+
+def walk_entries(folder: str | Path) -> "Iterator[os.DirEntry[str]]":
+    """All below a folder, hidden files and folders too; a link to a folder is not followed.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        OSError: It cannot be looked into.
+
+    >>> file = Path(__file__)
+    >>> file.name in {entry.name for entry in walk_entries(file.parent)}
+    True
+    """
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            yield entry
+            if entry.is_dir(follow_symlinks=False):
+                yield from walk_entries(entry.path)
