@@ -23,6 +23,7 @@ from oochub.builders.sources.imagenet_sets import (
     set_of,
 )
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
+from oochub.builders.sources.objectnet import BETWEEN, BORDER, FOLDERS, MAPPING
 from oochub.builders.sources.stored import Stored, containers
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 from oochub.errors import OochubError
@@ -124,6 +125,13 @@ _imagenet_ood = Benchmark(
             "imagenetv2-matched-frequency/",
         ),
         _declare_raw_file(
+            "objectnet-1.0/",
+            "https://objectnet.dev/download.html",
+            "50,000 PNGs",
+            "CC BY 4.0 with two more terms: it never tunes a model, and images are posted with their red border",
+            "images/<class>/*.png, and mappings/ of the same download",
+        ),
+        _declare_raw_file(
             "openimage_o/",
             "https://github.com/haoqiwang/vim",
             "17,632 JPEGs",
@@ -205,24 +213,30 @@ def _make_config(name: str, description: str) -> ImagenetOodConfig:
 
 
 class ImagenetOod(BenchmarkBuilder):
-    """ImageNet-1K, sets with its classes in other images (C, R, Sketch, A, V2), and with none of them (OOD and more).
+    """ImageNet-1K, sets with its classes in other images (C, R, Sketch, A, V2, ObjectNet), and with none of them.
 
-    Every config has the same columns. Labels are 0 to 999 in the standard order, and -1 where `is_ood`. A row's
-    `environment` is its set and its `group` the set with what the image is (a corruption, a rendition); C, R, Sketch, A
-    and V2 are `shift` "covariate", the others "semantic"; `context` says near or far of the sets of OpenOOD v1.5, whose
-    folder of data is read as it is. The bytes are those of the source, read in place from folders or tar files;
-    `codec`, `width` and `height` are what the bytes say, whatever the file is called.
+    Every config has the same columns, and `objectnet` also `also_right`. Labels are 0 to 999 in the standard order, and
+    -1 where `is_ood`. A row's `environment` is its set and its `group` the set with what the image is (a corruption, a
+    rendition); C, R, Sketch, A, V2 and ObjectNet are `shift` "covariate", the others "semantic"; `context` says near or
+    far of the sets of OpenOOD v1.5, whose folder of data is read as it is. The bytes are those of the source, read in
+    place from folders or tar files; `codec`, `width` and `height` are what the bytes say, whatever the file is called.
 
     `imagenet_a` has 200 of the classes, and the answer is looked for among these, as by its authors: the build record
     has them as `present_classes`. `imagenet_v2` is MatchedFrequency, whose folders are the numbers of the classes.
     Sources: Hendrycks et al. 2019, abstract (7,500 images), and `eval.py` of natural-adv-examples 0777070 (200
     classes); `README.md` of ImageNetV2 0b0c3fe (10,000 images, ten of each class); public loaders (folders' numbers).
 
+    `objectnet` has the 113 classes of ObjectNet that its download maps to classes of ImageNet-1K, one or more. The
+    first is the label, the others are `also_right`: an answer that is one of them counts as right. Its authors look for
+    the answer among all 1,000 classes. The red border of 2 pixels is cut before a model sees an image (`border` of the
+    build record), and kept where images are shown, as its license asks. The download does not say the background, the
+    rotation and the viewpoint of an image. Source: see `oochub.builders.sources.objectnet`.
+
     Source: Yang, Zhang and Russakovsky 2024, ImageNet-OOD, Sections 2 and 3, Appendix I; Zhang et al. 2024, OpenOOD
     v1.5, Section 4; Huang and Li 2021, MOS, Section 4.1.
 
     >>> list(ImagenetOod.builder_configs)[6:12], len(ImagenetOod.builder_configs)
-    (['ssb_hard', 'ninco', 'inaturalist', 'textures', 'imagenet_a', 'imagenet_v2'], 87)
+    (['ssb_hard', 'ninco', 'inaturalist', 'textures', 'imagenet_a', 'imagenet_v2'], 88)
     """
 
     BENCHMARK: ClassVar[Benchmark] = imagenet_ood
@@ -240,6 +254,7 @@ class ImagenetOod(BenchmarkBuilder):
         _make_config("textures", "Far: the Describable Textures."),
         _make_config("imagenet_a", "Photographs of 200 classes that a ResNet-50 gets wrong."),
         _make_config("imagenet_v2", "New photographs of the 1,000 classes, ten of each: MatchedFrequency."),
+        _make_config("objectnet", "Photographs of 113 classes at random places, turns and views: ObjectNet."),
         *(
             _make_config(
                 f"{corruption}_{severity}", f"The validation images with {corruption} at severity {severity} of 5."
@@ -272,6 +287,7 @@ class ImagenetOod(BenchmarkBuilder):
                 "severity": datasets.Value("int8"),
                 "wnid": text,
                 "class_name": text,
+                **({"also_right": datasets.List(text)} if self.config_name == "objectnet" else {}),
                 "file_name": text,
                 "codec": text,
                 "width": size,
@@ -286,6 +302,8 @@ class ImagenetOod(BenchmarkBuilder):
         enter = entering(config)
         for path in filter(None, (raw.find(folder) for raw in imagenet_ood.raw_files if raw.path in needed)):
             yield from containers(path, enter, is_last=is_wnid) if path.is_dir() else [path]
+            if config == "objectnet":
+                yield from (file for file in (path / FOLDERS, path / MAPPING) if file.is_file())
 
     def _find(self, path: str) -> Path | None:
         return next(raw for raw in imagenet_ood.raw_files if raw.path == path).find(self._folder())
@@ -344,9 +362,11 @@ def _hold_out(pictures: list[Stored], share: float) -> tuple[list[Stored], list[
 
 
 def _collect_facts(environment: str, parts: dict[str, tuple[Path, list[Stored]]], listing: Listing) -> BuildFacts:
+    present = {wnid for stored in parts["test"][1] for wnid in stored.label.split(BETWEEN)}
     return BuildFacts(
         rows={split: len(pictures) for split, (_, pictures) in parts.items()},
-        present_classes=tuple(sorted({LABELS[stored.label] for stored in parts["test"][1] if stored.label in LABELS})),
+        present_classes=tuple(sorted({LABELS[wnid] for wnid in present if wnid in LABELS})),
+        border=BORDER if environment == "objectnet" else None,
         trained_groups=("imagenet_1k/photo",) if "train" in parts else None,
         other={"shift": SETS[environment].shift} | ({"missing": list(listing.missing)} if listing.missing else {}),
     )

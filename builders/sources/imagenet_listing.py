@@ -19,6 +19,7 @@ from oochub.builders.sources.imagenet_sets import (
     set_of,
 )
 from oochub.builders.sources.imagenet_truth import validation_wnids
+from oochub.builders.sources.objectnet import list_objectnet
 from oochub.builders.sources.stored import Stored
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS, LABELS
 from oochub.errors import OochubError, did_you_mean
@@ -73,6 +74,8 @@ def _list_pictures(config: str, place: Path, file_list: Path | None, within: Pat
             place, enter=lambda name: not WNID.fullmatch(name) or name in wnids, within=within, passed=passed
         )
         return _list_imagenet_ood(place, (stored for stored in of_wnids if stored.label in wnids), names, wnids)
+    if environment == "objectnet":
+        return Listing(*list_objectnet(place, within=within))
     published = SETS[environment].images if environment == config else 50_000
     pictures = list(imagenet_pictures(place, enter=entering(config), within=within, passed=passed))
     if environment in LISTED:

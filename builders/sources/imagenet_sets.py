@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from oochub.builders.sources.imagenet import codec_and_size
 from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
+from oochub.builders.sources.objectnet import BETWEEN
 from oochub.builders.sources.stored import Enter, Stored
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 
@@ -60,6 +61,7 @@ SETS: dict[str, ImagenetSet] = {
     "textures": ImagenetSet("texture/", "semantic", ("far",), 5_640, 0),  # the same
     "imagenet_a": ImagenetSet("imagenet-a/", "covariate", ("photo",), 7_500, 200),
     "imagenet_v2": ImagenetSet("imagenetv2-matched-frequency-format-val/", "covariate", ("photo",), 10_000, 1000),
+    "objectnet": ImagenetSet("objectnet-1.0/", "covariate", ("photo",), 50_000, 313),  # 113 of them in ImageNet-1K
 }
 _BY_CLASS = ("imagenet_r", "imagenet_sketch", "imagenet_a")
 """Sets whose published names are <wnid>/<file>."""
@@ -97,7 +99,7 @@ def published_name(environment: str, stored: Stored) -> str:
     'fog/3/n01440764/ILSVRC2012_val_00000293.JPEG'
     """
     path = PurePosixPath(stored.name)
-    if environment == "imagenet_v2":
+    if environment in ("imagenet_v2", "objectnet"):
         return "/".join(path.parts[-2:])
     if environment == "imagenet_ood":
         return f"{stored.label}/{path.stem}.JPEG"
@@ -127,7 +129,8 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
     data = stored.read(place, within=within)
     name = published_name(environment, stored)
     codec, width, height = codec_and_size(data, f"{stored.name} in {place / stored.archive}")
-    file, label = PurePosixPath(name), LABELS.get(stored.label, -1)
+    wnid, *others = stored.label.split(BETWEEN)  # several are right in ObjectNet alone
+    file, label = PurePosixPath(name), LABELS.get(wnid, -1)
     imagenet_set = SETS[environment]
     context = imagenet_set.contexts[0]
     example, severity = file.stem, None
@@ -137,6 +140,7 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
     elif environment in (*_BY_CLASS, "imagenet_v2"):
         context = rendition(file.stem) or "misc" if environment == "imagenet_r" else context
         example = f"{environment}/{stored.label}/{file.stem}"  # a stem such as art_0 is in every class
+    also = {"also_right": [IMAGENET_1K_NAMES[LABELS[each]] for each in others]} if environment == "objectnet" else {}
     return {
         "example_id": example,
         "image": {"bytes": data, "path": file.name},
@@ -147,8 +151,9 @@ def columns_of(environment: str, stored: Stored, place: Path, *, within: Path | 
         "is_ood": imagenet_set.shift == "semantic",
         "context": context,
         "severity": severity,
-        "wnid": stored.label,
-        "class_name": IMAGENET_1K_NAMES[label].partition(", ")[0] if label >= 0 else OOD_CLASSES.get(stored.label, ""),
+        "wnid": wnid,
+        "class_name": IMAGENET_1K_NAMES[label].partition(", ")[0] if label >= 0 else OOD_CLASSES.get(wnid, ""),
+        **also,
         "file_name": name,
         "codec": codec,
         "width": width,

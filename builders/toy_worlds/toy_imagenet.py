@@ -1,6 +1,7 @@
 """A toy of ImageNet-1K and the sets beside it: drawn things, corrupted, redrawn, unknown; in the real layouts."""
 
 import hashlib
+import json
 import shutil
 import tarfile
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageOps
 from tqdm import tqdm
 
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
@@ -28,8 +29,16 @@ _UNLISTED = 1
 _QUALITY = 92
 _PACKED = tuple(OOD_THINGS)[len(OOD_THINGS) // 2 :]
 """The classes of ImageNet-21K that lie there as a tar; the others are folders."""
-_VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION, _NEAR, _FAR, _MISSED, _AGAIN = range(11)
+_VALIDATION, _TRAIN, _OOD, _OPEN, _RENDITION, _SKETCH, _CORRUPTION, _NEAR, _FAR, _MISSED, _AGAIN, _ROOM = range(12)
 """What each stream of numbers is for."""
+_OBJECTNET = {  # folder of ObjectNet: the name of its class, the class drawn, and classes of ImageNet-1K, if any
+    "backpack": ("Backpack", "n02769748", "backpack, back pack, knapsack, packsack, rucksack, haversack"),
+    "hammer": ("Hammer", "n03481172", "hammer"),
+    "lemon": ("Lemon", "n07749582", "lemon"),
+    "mug": ("Mug", "n03063599", "coffee mug"),
+    "squeegee": ("Squeegee", "n02906734", ""),
+    "tie": ("Tie", "n04591157", "bow tie, bow-tie, bowtie; Windsor tie"),
+}
 
 _Named = Iterator[tuple[str, Image.Image]]
 
@@ -61,6 +70,15 @@ def _list_known_classes(seed: int, count: int) -> _Named:
             yield f"imagenetv2-matched-frequency-format-val/{LABELS[wnid]}/{name}.jpeg", picture
         for k in range(_TRAINING * count):
             yield f"imagenet/train/{wnid}/{wnid}_{k + 1}.JPEG", _paint_picture(seed, thing, PHOTO, _TRAIN, label, k)
+
+
+def _list_objectnet(seed: int, count: int) -> _Named:
+    """ObjectNet, each image with its red border of 2 pixels; one class is none of ImageNet-1K's."""
+    for number, (folder, (_, wnid, _)) in enumerate(_OBJECTNET.items()):
+        for k in range(count):
+            name = hashlib.sha256(f"{folder} {k}".encode()).hexdigest()[:15]
+            picture = _paint_picture(seed, ID_THINGS[wnid], PHOTO, _ROOM, number, k)
+            yield f"objectnet-1.0/images/{folder}/{name}.png", ImageOps.expand(picture, 2, (255, 0, 0))
 
 
 def _list_unknown_classes(seed: int, count: int) -> _Named:
@@ -102,7 +120,8 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     `imagenetood.txt` does not list. `imagenet-c/` has all 15 corruptions at all 5 severities, `imagenet-r/` four
     renditions of 20 classes, `sketch/` outlines on paper, `openimage_o/` things of no list; `ssb_hard/`, `ninco/`,
     `inaturalist/` and `texture/` are the sets of OpenOOD. `imagenet-a/` and
-    `imagenetv2-matched-frequency-format-val/` are new drawings of the classes. An image depends on the seed, its set,
+    `imagenetv2-matched-frequency-format-val/` are new drawings of the classes, and so is `objectnet-1.0/`, of five of
+    them and of one that it does not map. An image depends on the seed, its set,
     class and number only, so a smaller world is a part of a larger one.
 
     Args:
@@ -127,16 +146,22 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
     30
     """
     count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_imagenet", "drawing": 2, "validation_pictures_per_class": count, "seed": seed}
+    record = {"world": "toy_imagenet", "drawing": 3, "validation_pictures_per_class": count, "seed": seed}
     return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
 
 
 def _draw(draft: Path, *, count: int, seed: int) -> None:
-    pictures = chain(_list_known_classes(seed, count), _list_unknown_classes(seed, count))
+    pictures = chain(_list_known_classes(seed, count), _list_objectnet(seed, count), _list_unknown_classes(seed, count))
     for name, picture in tqdm(pictures, desc="toy ImageNet", unit="image", disable=None, delay=2):
         path = draft / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        picture.save(path, "JPEG", quality=_QUALITY)
+        picture.save(path, "PNG" if path.suffix == ".png" else "JPEG", quality=_QUALITY)
+    mappings = draft / "objectnet-1.0/mappings"
+    mappings.mkdir()
+    labels = {folder: name for folder, (name, _, _) in _OBJECTNET.items()}
+    mapped = {name: names for name, _, names in _OBJECTNET.values() if names}
+    for file, content in (("folder_to_objectnet_label", labels), ("objectnet_to_imagenet_1k", mapped)):
+        (mappings / f"{file}.json").write_text(json.dumps(content, indent=2) + "\n", "utf-8")
     for wnid in _PACKED:
         _pack(draft / "imagenet-21k" / wnid)
     listed = [f"{wnid}/{wnid}_{k + 1}.JPEG" for wnid in OOD_THINGS for k in range(count)]

@@ -34,6 +34,7 @@ from oochub.probing.object_area import MaskFiles, ObjectArea, choose_area
 from oochub.probing.probed_rows import PROBED, STATES, ProbedRows
 from oochub.records.build_record import presence_class
 from oochub.records.finding_records import BackgroundProbe, ProbedPicture, ShownRow
+from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.sides import GroupsOfRows
 from oochub.settings.model_settings import ModelSettings
 from oochub.settings.prediction_settings import PredictionSettings
@@ -155,6 +156,11 @@ class Background:
         """
         splits = data if isinstance(data, Mapping) else {split: data}
         part = splits[split]
+        if predictions.also_right is not None and len(predictions.also_right.rows):
+            raise OochubError(
+                f"The probe needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Leave out "
+                "--probe background."
+            )
         if predictions.metadata.kind != "classes":
             raise OochubError(
                 f"The probe compares logits of one class per row, but this model gives {predictions.metadata.kind}. "

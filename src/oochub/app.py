@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
-from functools import cache, wraps
+from functools import wraps
 from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any
@@ -186,16 +186,11 @@ def _add_commands() -> None:
             _add(app, name, name, panel)
 
 
-@cache
-def command_line() -> Any:
-    """All commands as the group that reads the words; made once in a process, for it takes longer than most calls."""
-    return typer.main.get_command(app)
-
-
 def every_command() -> dict[str, Any]:
     """The command line's commands by their full names, in the order of `oochub --help`: "audit", "nooch verify"."""
+    top: Any = typer.main.get_command(app)
     found: dict[str, Any] = {}
-    for name, command in command_line().commands.items():
+    for name, command in top.commands.items():
         inner = getattr(command, "commands", None)
         found |= {name: command} if inner is None else {f"{name} {own}": each for own, each in inner.items()}
     return found

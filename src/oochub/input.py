@@ -58,6 +58,8 @@ class Input(ABC):
         processor: What `save_pretrained` saves beside the model: an image processor, a tokenizer, ...
         tokenizer: Tokenizer of a processor of images and texts, if one was given; else None.
         vocabulary: The text of each token by its number, with the spaces around it; empty where it is not known.
+        border: Pixels that are cut from each side of an image before anything else, in prediction; see
+            `oochub.records.build_record.BuildFacts`.
         num_workers: Threads that make `batches` of a kind that is slow to read, images; None takes as many as this
             process has cores, 0 makes them in the thread that asks.
     """
@@ -70,6 +72,7 @@ class Input(ABC):
     processor: Any
     tokenizer: Any = None
     vocabulary: Sequence[str] = ()
+    border: int = 0
     num_workers: int | None = None
 
     @classmethod

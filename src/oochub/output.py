@@ -13,6 +13,7 @@ from oochub import catalog
 from oochub.errors import OochubError, choose_wording
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import no_truth
+from oochub.stats.right_classes import RightClasses
 
 Arrays = dict[str, Any]
 """Arrays by name, each (n, ...); probabilities of classes are a `oochub.stats.logits.ClassProbability`."""
@@ -72,6 +73,10 @@ class PredictedRows(Protocol):
     @property
     def summary(self) -> Any:
         """For the kind `classes`: `prediction`, `confidence`, `loss` and `correct` of each row, made of its logits."""
+
+    @property
+    def also_right(self) -> RightClasses | None:
+        """Classes that are right beside the label; None if no row says any."""
 
     @property
     def class_names(self) -> Sequence[str]:
@@ -217,6 +222,15 @@ class Output(ABC):
     @abstractmethod
     def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
         """Which rows the model got wrong (n,), of what `arrays` gives; a number is wrong to a degree: all are."""
+
+    def right_beside(self, table: pa.Table, class_names: Sequence[str]) -> RightClasses | None:
+        """The classes that are right beside the label, by a column of the table; None of a kind that has none.
+
+        Args:
+            table: Rows, without vectors.
+            class_names: See `check`.
+        """
+        return None
 
     def fits_no_class(self, predictions: PredictedRows) -> NDArray[np.bool_] | None:
         """Which answers (n,) are none of the classes; None, read from nothing, of a kind whose answer always is one."""

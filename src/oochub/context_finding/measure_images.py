@@ -21,9 +21,10 @@ from tqdm import tqdm
 from oochub.context_finder import ContextWay, OpenedPicture
 from oochub.errors import OochubError, choose_wording
 from oochub.inputs.pictures.preprocessing import decode
-from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
+from oochub.inputs.pictures.stored_pictures import cut_border, keep_encoded, read_picture_bytes
 from oochub.prediction.ray_engine import RayEngine
 from oochub.process.ranks import Ranks
+from oochub.records.build_record import find_border
 from oochub.settings.context_settings import MeasurementSettings
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
@@ -160,8 +161,10 @@ class _Measuring(AbstractContextManager["_Measuring"]):
         self._ids = part["example_id"][:] if "example_id" in part.column_names else range(len(part))
         self._way, self._split, self._skips, self._cache, self._is_cached = way, split, skip_broken, cache, is_cached
         self._opened: tuple[ExitStack, ThreadPoolExecutor] | None = None
+        self._border = find_border(part)
         code = hashlib.sha256(Path(inspect.getfile(type(way))).read_bytes()).hexdigest()
-        self._about = json.dumps([way.words(), code, way.settings(), skip_broken], sort_keys=True)
+        about = [way.words(), code, way.settings(), skip_broken, *filter(None, [self._border])]
+        self._about = json.dumps(about, sort_keys=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
@@ -247,7 +250,7 @@ class _Measuring(AbstractContextManager["_Measuring"]):
         if content is None:
             return None
         try:
-            image = decode(content, name)
+            image = cut_border(decode(content, name), self._border, name)
         except OochubError:
             if self._skips:
                 return None

@@ -21,6 +21,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import StoredHead
 from oochub.process.ranks import Ranks, gather_to_first
 from oochub.records.parameters import check_parameters, parse_value
+from oochub.stats.right_classes import count_as_label
 
 _SAMPLED = 500  # rows that an approximate search is measured on
 
@@ -227,6 +228,7 @@ def _score_part(part: Predictions, detectors: Mapping[str, Any], classes: Classe
         if "features" in block:
             sample.append(block["features"][some[(some >= rows.start) & (some < rows.stop)] - rows.start])
     features = np.concatenate(sample) if sample else None
+    answer = count_as_label(answer, part.label, part.also_right)
     return ScoredSet(
         name=str(part.metadata.config),
         predictions=part,

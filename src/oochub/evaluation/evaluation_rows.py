@@ -26,6 +26,7 @@ from oochub.metric import MetricFacts, read_facts
 from oochub.output import Arrays
 from oochub.prediction.predictions import Predictions
 from oochub.records.metadata import HeldOut, count_rows
+from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.sides import GroupsOfRows, WorstOfGroups
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate, estimate_groups
@@ -257,8 +258,8 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRow
     """Checks that a metric can be computed, before anything is.
 
     Raises:
-        OochubError: A column or a fact of the build record that the predictions lack, or a metric of another kind of
-            output.
+        OochubError: A column or a fact of the build record that the predictions lack, a metric of another kind of
+            output, or one that reads a score of the right class where rows have several right classes.
     """
     known, kind, columns = read_metric(metric), evaluated.predictions.metadata.kind, evaluated.columns
     if known.facts is not None and kind not in known.facts.outputs:
@@ -275,6 +276,13 @@ def check_metric(name: str, metric: Callable[..., Any], evaluated: EvaluationRow
         raise OochubError(
             f"The metric {name} needs {', '.join(missing)}, which these predictions lack ({why}). "
             f"Name other metrics with {choose_wording('metrics=[...]', '--metric')}."
+        )
+    also, takes = evaluated.predictions.also_right, {"score", "probability"} & {*known.arrays}
+    if also is not None and len(also.rows) and takes and not (known.facts and known.facts.compact):
+        raise OochubError(
+            f"The metric {name} reads the {takes.pop()} of one right class, but {len(np.unique(also.rows)):,} rows "
+            f"have several right ones (column {ALSO_RIGHT}). Name other metrics with "
+            f"{choose_wording('metrics=[...]', '--metric')}, such as accuracy, nll or ece."
         )
     evaluated.options(metric)
 

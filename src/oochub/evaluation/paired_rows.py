@@ -24,6 +24,7 @@ from oochub.evaluation.evaluation_rows import (
 from oochub.evaluation.mistakes import make_mistake
 from oochub.evaluation.paired_difference import Pair
 from oochub.prediction.predictions import Predictions
+from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.report_records import ComparedModel, Flip
 from oochub.records.sides import GroupsOfRows
 
@@ -115,6 +116,12 @@ def _check_same_truth(first: Predictions, second: Predictions) -> None:
     differs = ~_find_equal(first.label, second.label)
     if differs.any():
         raise _raise_difference(first, differs, "truth", first.label, second.label)
+    if not all(ALSO_RIGHT in part.column_names for part in (first, second)):
+        return
+    values = [part.rows.column(ALSO_RIGHT).to_pylist() for part in (first, second)]
+    differs = np.array([one != other for one, other in zip(*values, strict=True)])
+    if differs.any():
+        raise _raise_difference(first, differs, ALSO_RIGHT, *values)
 
 
 def _check_same_sides(first: Predictions, second: Predictions, benchmark: Benchmark) -> None:

@@ -24,6 +24,7 @@ from oochub.evaluation.detector_scores import BASELINE, ScoredSet, make_detector
 from oochub.evaluation.present_classes import choose_answers
 from oochub.records.finding_records import ProbeRow
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.right_classes import count_as_label
 
 _TAIL = 0.025  # outside the interval on either side
 
@@ -90,7 +91,8 @@ class _Ranked:
 
 def _probe_rows(inside: ScoredSet, outside: ScoredSet, resamples: int, seed: int, bar: Any) -> list[ProbeRow]:
     part = inside.predictions
-    kept = inside.correct & (choose_answers(part.vectors("zoom_logits"), inside.allowed) == inside.answer)
+    zoomed = choose_answers(part.vectors("zoom_logits"), inside.allowed)
+    kept = inside.correct & (count_as_label(zoomed, part.label, part.also_right) == inside.answer)
     ranked = {
         key: (
             _Ranked.of(inside.scores[key][kept], outside.scores[key][outside.is_ood]),

@@ -11,6 +11,7 @@ from oochub.evaluation.declaration import find_declaration
 from oochub.prediction.predictions import Predictions
 from oochub.prediction.predictions_file import StoredHead
 from oochub.records.build_record import CHOSEN_ON
+from oochub.records.output_columns import ALSO_RIGHT
 
 EASY = "easy"
 
@@ -49,6 +50,11 @@ class RepairRows:
         """
         check_kind(predictions.metadata.kind)
         check_challenge(predictions.column_names)
+        if predictions.also_right is not None and len(predictions.also_right.rows):
+            raise OochubError(
+                f"A repair needs one right class per row, but some rows have several (column {ALSO_RIGHT}). Leave "
+                "these rows out."
+            )
         challenge = predictions.rows.column("challenge").to_pylist()
         known = np.array([bool(each) for each in challenge]) & (predictions.label >= 0)
         if not known.all():

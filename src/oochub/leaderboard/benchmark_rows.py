@@ -22,6 +22,7 @@ from oochub.prediction.predictions import Predictions
 from oochub.prediction.stored_rows import StoredRows
 from oochub.records.build_record import OWN, drop_build_column
 from oochub.records.metadata import Metadata, PredictedBy
+from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.schema import to_json
 
 _SENT = ("thumbnail", "thumbnail_text")
@@ -112,7 +113,8 @@ class BenchmarkRows:
         order = _find_places(predictions, table, self.splits)
         assert table is not None  # noqa: S101  else no row had a place
         table = _renumber_labels(said.class_names, names, table.take(pa.array(order)), kind)
-        for name in (*kind.columns, *kind.beside, *_SENT):
+        beside = [name for name in kind.beside if name != ALSO_RIGHT]  # what is right is the benchmark's to say
+        for name in (*kind.columns, *beside, *_SENT):
             if name in predictions.column_names and (name not in table.column_names or name in kind.columns):
                 table = _replace_column(table, name, predictions.rows.column(name))
         notes = tuple(dict.fromkeys((*self.about.notes, *said.notes)))

@@ -24,6 +24,7 @@ from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.prediction.check_rows import check_answers
 from oochub.prediction.predictions import Predictions, concatenate_predictions
+from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
@@ -251,7 +252,8 @@ def _list_columns(declared: Benchmark, predictions: Predictions) -> list[str]:
     read |= {side.column for side in sides if isinstance(side, GroupsOfRows)}
     read |= {declared.group_column, "challenge", *filter(None, [declared.cluster])}
     answers = {*predictions.output.columns, *predictions.output.beside, *_COMPUTED}
-    return ["split", "example_id", predictions.output.label_column, *sorted(read - answers - {"split", "example_id"})]
+    truth = [name for name in (predictions.output.label_column, ALSO_RIGHT) if name in predictions.column_names]
+    return ["split", "example_id", *truth, *sorted(read - answers - {"split", "example_id", *truth})]
 
 
 def _encode_json(content: Any) -> bytes:

@@ -27,6 +27,7 @@ from oochub.models.open_model import (
     open_pretrained,
     read_model_config,
 )
+from oochub.records.build_record import find_border
 from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
 from oochub.remote.fetch import fetch_model_folder
@@ -171,6 +172,7 @@ class ModelSource:
             with model_load_errors(place, words=words if processor is None else f"a processor of {kind.words()}"):
                 processor = kind.load_processor(place, dataset)
         inputs = kind.of(processor, preprocessing=preprocessing)
+        inputs.border = find_border(dataset)
         check_config(inputs, self.config)
         return inputs
 

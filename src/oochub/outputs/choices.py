@@ -19,7 +19,7 @@ from oochub.errors import OochubError
 from oochub.output import Answer, Arrays, ArraysOfRows, PredictedRows
 from oochub.outputs.classes import Classes
 from oochub.records.given_columns import GivenColumns
-from oochub.records.output_columns import check_class_numbers, number_classes
+from oochub.records.output_columns import ALSO_RIGHT, check_class_numbers, number_classes
 from oochub.records.question_options import (
     OPTIONS,
     QUESTION,
@@ -29,6 +29,7 @@ from oochub.records.question_options import (
     name_options,
 )
 from oochub.stats.array_checks import NO_CLASS
+from oochub.stats.right_classes import count_as_label
 
 _NONE = "none of them"
 _OTHER_NONE = "none of these classes"  # where a class is called so
@@ -47,7 +48,7 @@ class Choices(Classes):
 
     columns = ("prediction",)
     text_column = "answer"
-    beside = (QUESTION, OPTIONS)
+    beside = (QUESTION, OPTIONS, ALSO_RIGHT)
     has_fixed_classes = False
     problem_type = ""
     metrics = ("accuracy", "error_rate")
@@ -89,12 +90,14 @@ class Choices(Classes):
         """See `Output.check`; where rows have options of their own, the numbers are of these."""
         check_class_numbers(table, "label", class_names, lowest=-1)
         check_class_numbers(table, "prediction", class_names, lowest=NO_CLASS)
+        self.right_beside(table, class_names)
         if has_option_columns(table.schema) and _are_letters(class_names):
             check_option_numbers(table, ("label", "prediction"))
 
     def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
-        """The class that was chosen (n,); -1 for none of them."""
-        return predictions.column("prediction").astype(np.int64)
+        """The class that was chosen (n,), the label in place of one that is right too; -1 for none of them."""
+        chosen = predictions.column("prediction").astype(np.int64)
+        return count_as_label(chosen, predictions.label, predictions.also_right)
 
     def probability(self, predictions: PredictedRows) -> NDArray[np.float64]:
         """A choice has no probability.

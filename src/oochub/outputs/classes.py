@@ -12,19 +12,25 @@ from oochub.output import Answer, Arrays, ArraysOfRows, Output, PredictedRows
 from oochub.records.build_record import BuildFacts, presence_class
 from oochub.records.given_columns import GivenColumns
 from oochub.records.output_columns import (
+    ALSO_RIGHT,
     check_class_numbers,
     check_logits,
     check_vectors,
     make_vectors,
     number_classes,
+    read_right_classes,
     read_truth,
     vectors,
 )
 from oochub.stats.logits import ClassProbability, softmax, summarize_answers
+from oochub.stats.right_classes import RightClasses
 
 
 class Classes(Output):
     """One class per row: `label` is its number, -1 outside the label set; `logits` (c,).
+
+    If other classes of a row are right too, a column `also_right` lists their names: an answer that is one of them
+    counts as the label, and the loss is that of the probability of all right classes together.
 
     Metrics get label (n,), probability (n, c), prediction (n,), correct (n,), loss (n,) in nats, and of two classes
     score (n,), the second logit minus the first.
@@ -36,6 +42,7 @@ class Classes(Output):
     metrics: ClassVar[tuple[str, ...]] = ("accuracy", "error_rate", "nll", "ece")
     group_metrics: ClassVar[tuple[str, ...]] = ("accuracy", "error_rate", "nll")
     one_answer = True
+    beside: ClassVar[tuple[str, ...]] = (ALSO_RIGHT,)
     taken = (
         "logits or probability, a list a row or columns logit_<class> or probability_<class>; columns of logits named "
         "by the classes; of two classes a column probability or score, that of the second"
@@ -58,6 +65,13 @@ class Classes(Output):
         """See `Output.check`."""
         check_logits(table, len(class_names), class_names)
         check_class_numbers(table, "label", class_names, lowest=-1)
+        self.right_beside(table, class_names)
+
+    def right_beside(self, table: pa.Table, class_names: Sequence[str]) -> RightClasses | None:
+        """See `Output.right_beside`."""
+        if ALSO_RIGHT not in table.column_names:
+            return None
+        return read_right_classes(table.column(ALSO_RIGHT), class_names)
 
     def label(self, table: pa.Table, class_names: Sequence[str]) -> NDArray[np.int64]:
         """Class numbers (n,), -1 outside the label set."""
@@ -70,7 +84,7 @@ class Classes(Output):
         return known
 
     def prediction(self, predictions: PredictedRows) -> NDArray[np.int64]:
-        """The class with the largest logit (n,); the first of equals."""
+        """The class with the largest logit (n,), the first of equals; the label in place of one that is right too."""
         largest: NDArray[np.int64] = predictions.summary.prediction.astype(np.int64, copy=False)
         return largest
 
@@ -85,7 +99,7 @@ class Classes(Output):
             summary = predictions.summary
         else:
             blocks = (block["logits"] for _, block in predictions.blocks("logits"))
-            summary = summarize_answers(blocks, label, allowed=allowed)
+            summary = summarize_answers(blocks, label, allowed=allowed, also=predictions.also_right)
 
         assert summary.loss is not None  # noqa: S101  labels were given
 

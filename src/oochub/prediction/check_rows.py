@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import get_output
+from oochub.output import Output, get_output
 from oochub.prediction.stored_rows import StoredRows, decode_text
 from oochub.records.metadata import VECTORS, Metadata, check_name_length, count_rows
-from oochub.records.output_columns import LONGEST_NAME, vectors
+from oochub.records.output_columns import ALSO_RIGHT, LONGEST_NAME, vectors
 from oochub.stats.logits import SoftmaxSummary, summarize_answers
 
 _ROW = ("example_id", "split")
@@ -201,7 +201,7 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
     output, n = get_output(metadata.kind), len(rows)
     blocks, start = check_blocks(rows, metadata), 0
     first = next(blocks)  # there is a row; the truth has the right type, before it is digested
-    digest = _digest_of_texts(rows, (*_ROW, output.label_column))
+    digest = _digest_of_texts(rows, (*_ROW, *_list_truth(rows, output)))
     arrays: tuple[NDArray[Any], ...] | None = None
     if output.has_confidence:
         arrays = np.empty(n, np.int32), np.empty(n), np.empty(n)
@@ -211,7 +211,8 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
                 digest.update(vectors(block.column(name)).tobytes())
         if arrays is not None:
             label = output.label(block, metadata.class_names)
-            own = summarize_answers([vectors(block.column("logits"))], label)
+            also = output.right_beside(block, metadata.class_names)
+            own = summarize_answers([vectors(block.column("logits"))], label, also=also)
             for whole, some in zip(arrays, own, strict=True):
                 whole[start : start + len(block)] = some
         start += len(block)
@@ -227,13 +228,19 @@ def read_answer_facts(rows: StoredRows, metadata: Metadata, *, sealed: str | Non
 def digest_rows(rows: StoredRows, metadata: Metadata) -> str:
     """The digest of `AnswerFacts` alone, for rows that were checked."""
     output = get_output(metadata.kind)
-    digest = _digest_of_texts(rows, (*_ROW, output.label_column))
+    digest = _digest_of_texts(rows, (*_ROW, *_list_truth(rows, output)))
     for name in output.columns:
         if name in VECTORS:
             for block in rows.blocks([name]):
                 digest.update(vectors(block.column(name)).tobytes())
     _digest_light(digest, rows, output.columns)
     return digest.hexdigest()
+
+
+def _list_truth(rows: StoredRows, output: Output) -> list[str]:
+    """The columns of the truth: the label, and what else is right."""
+    beside = {ALSO_RIGHT} & {*output.beside} & {*rows.column_names}
+    return [output.label_column, *beside]
 
 
 def _digest_of_texts(rows: StoredRows, names: Sequence[str]) -> "hashlib._Hash":

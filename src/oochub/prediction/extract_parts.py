@@ -14,7 +14,7 @@ from tqdm import tqdm
 from oochub.input import BrokenRow, InputBatch
 from oochub.models.mode import Mode
 from oochub.prediction.prediction_data import select_rows
-from oochub.records.output_columns import make_vectors
+from oochub.records.output_columns import ALSO_RIGHT, drop_right_classes, make_vectors
 
 
 class ExtractedPart(NamedTuple):
@@ -162,6 +162,8 @@ def _build_table(
     n, known, kind = len(rows), part.features or {}, mode.kind
     ids = columns.pop("example_id", []) or rows
     added = mode.make_columns(vectors["logits"], columns)
+    if mode.left_out and ALSO_RIGHT in columns:
+        columns[ALSO_RIGHT] = [drop_right_classes(names, mode.left_out) for names in columns[ALSO_RIGHT]]
     arrays: dict[str, Any] = {
         "example_id": pa.array([str(name) for name in ids]),
         "split": pa.array([split] * n),

@@ -32,6 +32,7 @@ from oochub.prediction.stored_rows import StoredRows, WithStoredRows
 from oochub.records.metadata import Metadata, count_rows, read_metadata
 from oochub.records.schema import to_json
 from oochub.stats.logits import SoftmaxSummary, summarize_answers
+from oochub.stats.right_classes import RightClasses
 from oochub.storage.artifacts import PREDICTIONS
 from oochub.storage.files import check_writable
 from oochub.storage.parquet_file import Integrity
@@ -253,6 +254,11 @@ class Predictions(WithStoredRows):
         """The truth: class numbers int64 (n,), -1 outside the label set; labels float (n, k); or numbers float (n,)."""
         return self.output.label(self.rows.light, self.class_names)
 
+    @cached_property
+    def also_right(self) -> RightClasses | None:
+        """Classes that are right beside the label, by the column `also_right`; None if there is no such column."""
+        return self.output.right_beside(self.rows.light, self.class_names)
+
     @property
     def split(self) -> NDArray[Any]:
         """(n,) names of the splits."""
@@ -274,7 +280,10 @@ class Predictions(WithStoredRows):
 
     @property
     def prediction(self) -> NDArray[Any]:
-        """The answer, of the shape of `label`; for classes the one with the largest logit, the first of equals."""
+        """The answer, of the shape of `label`; for classes the one with the largest logit, the first of equals.
+
+        An answer that is right beside the label, by the column `also_right`, counts as the label.
+        """
         return self.output.prediction(self)
 
     @cached_property
@@ -289,7 +298,8 @@ class Predictions(WithStoredRows):
         """
         if not self.output.has_confidence:
             raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without logits of one answer.")
-        return summarize_answers((block["logits"] for _, block in self.blocks("logits")), self.label)
+        blocks = (block["logits"] for _, block in self.blocks("logits"))
+        return summarize_answers(blocks, self.label, also=self.also_right)
 
     @cached_property
     def digest(self) -> str:

@@ -119,6 +119,7 @@ class BuildFacts:
         context_surplus: For `nooch/all`: class to other classes, and how much more of the image each takes on average.
         published_contexts: For `nooch/all`: the contexts of the paper's tasks, if these were asked for.
         usual_contexts: For own data: class to its usual contexts, none or more.
+        border: Pixels that are cut from each side of an image before a model sees it, as the authors of a benchmark do.
         cluster: For own data: the column of what rows share.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
         declared: For own data: what their `benchmark.toml` declares.
@@ -143,6 +144,7 @@ class BuildFacts:
     context_surplus: Mapping[str, Mapping[str, float]] | None = optional()
     published_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
+    border: int | None = optional()
     cluster: str | None = optional()
     found_contexts: FoundContexts | None = optional()
     declared: OwnDeclaration | None = optional()
@@ -406,3 +408,13 @@ def _read_row(sample: Mapping[str, Any]) -> dict[str, Any]:
         if name != _JSON:
             row[_IMAGE] = sample[name]
     return row
+
+
+def find_border(dataset: Any) -> int:
+    """The pixels that the build record of a data set has cut from each side of an image; 0 without a record.
+
+    Args:
+        dataset: A Dataset or IterableDataset.
+    """
+    record = BuildRecord.of(dataset.info)
+    return (record.facts.border if record else None) or 0

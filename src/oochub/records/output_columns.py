@@ -13,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from oochub.errors import OochubError
+from oochub.errors import OochubError, unknown_name
+from oochub.stats.right_classes import RightClasses
 
+ALSO_RIGHT = "also_right"
+"""Column of the classes that are right beside the label."""
 LONGEST_NAME = 2_000
 """Characters of the name of a class, a context or a group; the longest scaffold of a molecule has fewer than 600."""
 
@@ -157,6 +160,54 @@ def check_vectors(table: pa.Table, name: str) -> int:
             f"row {odd}."
         )
     return int(lengths[0])
+
+
+def read_right_classes(column: pa.ChunkedArray, class_names: Sequence[str]) -> RightClasses:
+    """The classes that are right beside the label, of the column `also_right`.
+
+    Args:
+        column: Lists of names of classes, or text with ; between names; an empty list or null where there is none.
+        class_names: Names of the classes (c,).
+
+    Raises:
+        OochubError: Another kind of column, a name that is no class, or fewer than three classes.
+
+    >>> also = read_right_classes(pa.chunked_array([[["b", "c"], []]]), ["a", "b", "c"])
+    >>> also.rows.tolist(), also.classes.tolist()
+    ([0, 0], [1, 2])
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        column = pc.split_pattern(column.cast(pa.large_string()), ";")
+    elif not pa.types.is_null(kind) and not pa.types.is_list(kind) and not pa.types.is_large_list(kind):
+        raise OochubError(
+            f"{ALSO_RIGHT} must hold lists of names of classes, or text with ; between them, got {column.type}."
+        )
+    if pa.types.is_null(kind):
+        return RightClasses(np.empty(0, np.int64), np.empty(0, np.int64))
+    rows = pc.list_parent_indices(column).to_numpy().astype(np.int64)
+    encoded = pc.dictionary_encode(pc.list_flatten(column).cast(pa.string())).combine_chunks()
+    names = [name.strip() for name in encoded.dictionary.to_pylist()]
+    numbers = {name: number for number, name in enumerate(class_names)}
+    for name in names:
+        if name and name not in numbers:
+            raise OochubError(f"{ALSO_RIGHT}: {unknown_name('class', name, class_names)}")
+    if any(names) and len(class_names) < 3:
+        raise OochubError(f"{ALSO_RIGHT} needs three classes or more: with two, every answer would be right. Drop it.")
+    of_names = np.array([numbers.get(name, -1) for name in names], np.int64)
+    classes = of_names[encoded.indices.to_numpy()] if names else np.empty(0, np.int64)
+    return RightClasses(rows[classes >= 0], classes[classes >= 0])
+
+
+def drop_right_classes(names: Sequence[str] | str | None, left_out: Sequence[str]) -> Sequence[str] | str | None:
+    """The names of `also_right` of one row, as it writes them, without those of some classes.
+
+    >>> drop_right_classes(["cat", "dog"], ["dog"]), drop_right_classes("cat; dog", ["dog"])
+    (['cat'], 'cat')
+    """
+    if isinstance(names, str):
+        return ";".join(name for name in names.split(";") if name.strip() not in left_out)
+    return None if names is None else [name for name in names if name not in left_out]
 
 
 def coerce_column(name: str, values: Any) -> pa.Array:

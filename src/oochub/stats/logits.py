@@ -17,6 +17,7 @@ from scipy import special
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_label, check_same_length
+from oochub.stats.right_classes import RightClasses, count_as_label
 
 if TYPE_CHECKING:
     import torch
@@ -125,14 +126,22 @@ def _check_logits(logits: Any) -> Array:
 
 
 def summarize_answers(
-    blocks: Iterable[NDArray[np.float32]], label: NDArray[np.int64], *, allowed: NDArray[np.int64] | None = None
+    blocks: Iterable[NDArray[np.float32]],
+    label: NDArray[np.int64],
+    *,
+    allowed: NDArray[np.int64] | None = None,
+    also: RightClasses | None = None,
 ) -> SoftmaxSummary:
     """The answer to each row, its probability, and the loss of its true class.
+
+    If several classes of a row are right, an answer that is one of them counts as the label, and the loss is that of
+    the probability of all of them together.
 
     Args:
         blocks: Logits (b, c) of all n rows in order.
         label: True classes (n,), -1 for rows without one.
         allowed: Class numbers that an answer may be; None allows all.
+        also: Classes that are right beside the label; None for none.
 
     Returns:
         prediction int32 (n,), the first of equal logits; confidence float64 (n,); loss float64 (n,) in nats, nan for
@@ -147,14 +156,18 @@ def summarize_answers(
     start = 0
     for logits in blocks:
         rows = slice(start, start + len(logits))
-        prediction[rows], confidence[rows], loss[rows] = _summarize_block(logits, label[rows], allowed)
+        right = None if also is None else also.select(rows)
+        prediction[rows], confidence[rows], loss[rows] = _summarize_block(logits, label[rows], allowed, right)
         start += len(logits)
     loss[label < 0] = np.nan
     return SoftmaxSummary(prediction, confidence, loss)
 
 
 def _summarize_block(
-    logits: NDArray[np.float32], label: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    logits: NDArray[np.float32],
+    label: NDArray[np.int64],
+    allowed: NDArray[np.int64] | None,
+    also: RightClasses | None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     exact = logits.astype(np.float64)
     if allowed is not None and len(allowed) < logits.shape[1]:
@@ -165,7 +178,24 @@ def _summarize_block(
         return np.zeros(len(logits), np.int64), np.ones(len(logits)), np.zeros(len(logits))
     summary = summarize_softmax(exact, label=known)
     assert summary.loss is not None  # noqa: S101  labels are given
-    return summary.prediction, summary.confidence, summary.loss
+    if also is None:
+        return summary.prediction, summary.confidence, summary.loss
+    loss = _lower_loss(summary.loss, exact, known, also)
+    return count_as_label(summary.prediction, label, also), summary.confidence, loss
+
+
+def _lower_loss(
+    loss: NDArray[np.float64], logits: NDArray[np.float64], label: NDArray[np.int64], also: RightClasses
+) -> NDArray[np.float64]:
+    """The loss (n,) of the probability that all right classes of a row have together."""
+    pairs = np.unique(np.stack(also), axis=1)
+    rows, classes = pairs[:, label[pairs[0]] != pairs[1]]
+    some, place = np.unique(rows, return_inverse=True)
+    together = logits[some, label[some]]
+    np.logaddexp.at(together, place, logits[rows, classes])
+    lowered = loss.copy()
+    lowered[some] = np.clip(special.logsumexp(logits[some], axis=1) - together, 0.0, _LARGEST_LOSS)
+    return lowered
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +209,8 @@ class ClassProbability:
         label: The true class of each row (n,), -1 where it is none of them.
         prediction: The most probable class (n,), the first of equals.
         confidence: Its probability (n,), in [1 / c, 1].
-        loss: Minus the log of the true class's probability (n,), in nats, at most 708.4; nan where there is none.
+        loss: Minus the log of the true class's probability (n,), or of that of all right ones, in nats, at most 708.4;
+            nan where there is none.
         classes: How many classes c there are.
         matrix: Gives the matrix (k, c) of k rows, by their numbers or a slice.
 

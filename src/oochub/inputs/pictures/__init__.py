@@ -19,7 +19,7 @@ from oochub.inputs.pictures.image_processor import check_image_processor, descri
 from oochub.inputs.pictures.image_threads import PictureRows, cache_pixels, map_images, read_batches
 from oochub.inputs.pictures.image_transform import ImageTransform
 from oochub.inputs.pictures.preprocessing import FusedCheck, Normalizer, Preprocessing, check_fused, decode, normalize
-from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_bytes
+from oochub.inputs.pictures.stored_pictures import cut_border, keep_encoded, read_picture_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -46,16 +46,40 @@ def _zoom_in(picture: Image.Image, factor: float) -> Image.Image:
 
 
 @dataclass(frozen=True)
+class _WithoutBorder:
+    """Preprocesses an image whose border is cut; stands in for a Preprocessing in `read_batches`.
+
+    Attributes:
+        preprocessing: What the model does to it.
+        border: See `Input.border`.
+    """
+
+    preprocessing: Preprocessing
+    border: int
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(height, width)."""
+        return self.preprocessing.size
+
+    def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
+        """uint8 (height, width, 3) of one image; see `Preprocessing.pixels`."""
+        return self.preprocessing.fitted(cut_border(decode(data, where), self.border, where))
+
+
+@dataclass(frozen=True)
 class _BesideZoomed:
     """Preprocesses an image and its zoomed self, decoded once; stands in for a Preprocessing in `read_batches`.
 
     Attributes:
         preprocessing: What the model does to either.
         factor: See `_zoom_in`.
+        border: See `Input.border`.
     """
 
     preprocessing: Preprocessing
     factor: float
+    border: int
 
     @property
     def size(self) -> tuple[int, int]:
@@ -65,7 +89,7 @@ class _BesideZoomed:
 
     def pixels(self, data: bytes, where: str) -> NDArray[np.uint8]:
         """uint8 (2 height, width, 3) of one image; see `Preprocessing.pixels`."""
-        picture = decode(data, where)
+        picture = cut_border(decode(data, where), self.border, where)
         both = (picture, _zoom_in(picture, self.factor))
         return np.concatenate([self.preprocessing.fitted(each) for each in both])
 
@@ -195,9 +219,9 @@ class Pictures(Input):
         if self._fused is None:
             yield from super().pack_batches(part, batch_size=batch_size, zoom=zoom, broken=broken)
             return
-        fused, both = self._fused, None if zoom is None else _BesideZoomed(self._fused, zoom)
-        workers = self.num_workers
-        for batch in read_batches(part, both or fused, batch_size=batch_size, num_workers=workers, broken=broken):
+        fused, both = self._fused, None if zoom is None else _BesideZoomed(self._fused, zoom, self.border)
+        workers, plain_way = self.num_workers, _WithoutBorder(fused, self.border) if self.border else fused
+        for batch in read_batches(part, both or plain_way, batch_size=batch_size, num_workers=workers, broken=broken):
             kinds = (batch.pixels,) if both is None else both.parts(batch.pixels)
             plain, *large = ({"pixel_values": pixels} for pixels in kinds)
             yield InputBatch(plain, batch.columns, large[0] if large else None, batch.rows.tolist())
@@ -214,6 +238,7 @@ class Pictures(Input):
 
     def prepare(self, picture: Image.Image) -> "NDArray[np.uint8] | Mapping[str, torch.Tensor]":
         """What becomes of one decoded image before it is joined to others; several threads may do this at once."""
+        picture = cut_border(picture, self.border, "an image")
         return self._process(picture) if self._fused is None else self._fused.fitted(picture)
 
     def join(self, prepared: Sequence[Any], device: "torch.device") -> dict[str, "torch.Tensor"]:
@@ -247,7 +272,8 @@ class Pictures(Input):
 
     def settings(self) -> dict[str, Any]:
         """See `Input.settings`: the image processor's own record."""
-        return {"image_processor": json.loads(self.processor.to_json_string())}
+        cut = {"border": self.border} if self.border else {}
+        return {"image_processor": json.loads(self.processor.to_json_string()), **cut}
 
     @property
     def std(self) -> tuple[float, ...]:
@@ -264,10 +290,11 @@ class Pictures(Input):
         """See `Input.provenance`."""
         way = {"preprocessing": "processor" if self._fused is None else "draft" if self._fused.draft else "fused"}
         check = {} if self._check is None else {"preprocessing_check": str(self._check)}
-        return {**way, **check, **super().provenance(), "processor_backend": describe_backend(self.processor)}
+        cut = {"border_cut": self.border} if self.border else {}
+        return {**way, **cut, **check, **super().provenance(), "processor_backend": describe_backend(self.processor)}
 
     def thumbnails(self, part: Any, rows: Sequence[int]) -> list[bytes | None]:
-        """See `Input.thumbnails`: at most 224 pixels wide and high."""
+        """See `Input.thumbnails`: at most 224 pixels wide and high, with the border if there is one."""
         pictures = keep_encoded(part.select_columns(["image"]))
         return [_make_thumbnail(pictures[row]["image"], f"row {row}") for row in rows]
 
@@ -285,7 +312,7 @@ class Pictures(Input):
         broken: list[BrokenRow] | None,
     ) -> Iterator[InputBatch]:
         def make(data: bytes, where: str, *row: Mapping[str, object]) -> list[Mapping[str, "torch.Tensor"]]:
-            picture = decode(data, where)
+            picture = cut_border(decode(data, where), self.border, where)
             seen = [picture] if zoom is None else [picture, _zoom_in(picture, zoom)]
             return [self._process(each, *row) for each in seen]
 

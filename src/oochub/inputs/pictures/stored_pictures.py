@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
+from PIL import Image
+
 from oochub.errors import OochubError
 from oochub.storage.reading import read_bytes
 from oochub.storage.tar_member import TarMember
@@ -47,6 +49,27 @@ def describe_picture_place(of: str, example: Any, picture: Mapping[str, Any] | N
     path = PurePath(str(picture["path"])) if picture is not None and picture["path"] else None
     file = "" if path is None or path.stem in str(example) else f" ({'/'.join(path.parts[-2:])})"
     return f"{of}example {example}{file}"
+
+
+def cut_border(picture: Image.Image, border: int, where: str) -> Image.Image:
+    """The image without some pixels at each side.
+
+    Args:
+        picture: A decoded image.
+        border: Pixels of each side.
+        where: What an error calls the image.
+
+    Raises:
+        OochubError: Nothing would be left.
+
+    >>> cut_border(Image.new("RGB", (10, 8)), 2, "row 0").size
+    (6, 4)
+    """
+    if not border:
+        return picture
+    if min(picture.size) <= 2 * border:
+        raise OochubError(f"{where}: the image has {picture.size} pixels, too few to cut {border} from each side.")
+    return picture.crop((border, border, picture.width - border, picture.height - border))
 
 
 def keep_encoded(dataset: Any) -> Any:
