@@ -1,7 +1,7 @@
 """Domains: PACS, VLCS, Office-Home, Terra Incognita, DomainNet, NICO++, or your own folder; one domain is left out."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -146,6 +146,17 @@ _DATA_SETS = {
     ),
 }
 
+
+def _explain_not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
+    """The configs of data sets that the folder does not hold."""
+    lacking = {
+        config: f"There is no folder {challenge.data_set.folder}."
+        for config, challenge in _CHALLENGES.items()
+        if not (folder / challenge.data_set.folder).is_dir()
+    }
+    return lacking if len(lacking) < len(_CHALLENGES) else {}
+
+
 _domains = Benchmark(
     name="domains",
     title="Domains",
@@ -182,6 +193,7 @@ _domains = Benchmark(
     annotations_license="yours",
     toy_world="toy_domains",
     tried_configs=("pacs",),
+    not_buildable=_explain_not_buildable,
 )
 
 
