@@ -399,9 +399,9 @@ def _check(recipe: SweepRecipe) -> None:
         for method in recipe.methods:
             own = {**method.fixed, **table.get("fixed", {}).get(method.title, {})}
             check_names(method.objective, own, f"the method {method.title}")
-            trials = recipe.seeds if recipe.trial_option else (None,)
             drawn = {part: table.get(part) for part in ("random", "default")}
-            settings = [method.draw_settings(trial=trial, **drawn) for trial in trials]
+            numbers = recipe.seeds if recipe.trial_option else (None,)
+            settings = [method.draw_settings(trial=number, **drawn) for number in numbers]
             for setting in chain(*settings):
                 _check_values(method, {**recipe.arguments, **table.get("arguments", {}), **own, **setting})
 
