@@ -20,6 +20,9 @@ _OF_THE_SWEEP |= {"eval_strategy", "save_strategy"}  # each epoch is validated
 ARGUMENTS = [field.name for field in fields(RobustTrainingArguments) if field.name not in _OF_THE_SWEEP]
 """The training arguments that a recipe may set, sweep or draw."""
 
+Values = Mapping[str, Any]
+"""Values of TOML by their names."""
+
 METHOD_KEYS: Mapping[str, type] = {
     **dict.fromkeys(("objective", "environments"), str),
     **dict.fromkeys(("fixed", "grid", "random", "default"), dict),
@@ -52,11 +55,11 @@ class Method:
 
     title: str
     objective: str
-    fixed: Mapping[str, Any] = field(default_factory=dict)
-    settings: tuple[Mapping[str, Any], ...] = ({},)
+    fixed: Values = field(default_factory=dict)
+    settings: tuple[Values, ...] = ({},)
     environments: str | None = None
-    random: Mapping[str, Any] = field(default_factory=dict)
-    default: Mapping[str, Any] = field(default_factory=dict)
+    random: Values = field(default_factory=dict)
+    default: Values = field(default_factory=dict)
     draws: int = 0
     draw_seed: int = 0
 
@@ -64,9 +67,9 @@ class Method:
         self,
         *,
         trial: int | None = None,
-        random: Mapping[str, Any] | None = None,
-        default: Mapping[str, Any] | None = None,
-    ) -> tuple[Mapping[str, Any], ...]:
+        random: Values | None = None,
+        default: Values | None = None,
+    ) -> tuple[Values, ...]:
         """The settings with draws of a trial's own, or from other distributions; those of a grid as they are.
 
         Args:
@@ -89,7 +92,7 @@ class Method:
         return (own, *drawn) if own else drawn
 
 
-def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> Method:
+def read_method(title: str, table: Values, *, draw_seed: int = 0) -> Method:
     """A method from its table in a recipe.
 
     Args:
@@ -132,7 +135,7 @@ def read_method(title: str, table: Mapping[str, Any], *, draw_seed: int = 0) -> 
             f"`default` of {where} must have the names that are drawn, {', '.join(random) or 'none'}; it has "
             f"{', '.join(default)}."
         )
-    settings: Iterable[Mapping[str, Any]]
+    settings: Iterable[Values]
     drawn: dict[str, Any] = {}
     if random:
         _check_count(table["draws"], f"`draws` of {where}")

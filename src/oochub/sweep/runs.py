@@ -19,7 +19,7 @@ from rich.text import Text
 from oochub.errors import OochubError, unknown_name
 from oochub.records.schema import optional
 from oochub.report import format_numbers
-from oochub.sweep.methods import ARGUMENTS, Method
+from oochub.sweep.methods import ARGUMENTS, Method, Values
 from oochub.sweep.selection import describe_rule
 from oochub.sweep.sweep_recipe import SweepRecipe, Tuning, is_place, list_left_out
 
@@ -53,14 +53,14 @@ class Run:
     method: str
     objective: str
     seed: int
-    setting: Mapping[str, Any]
-    fixed: Mapping[str, Any]
+    setting: Values
+    fixed: Values
     model: str
     pretrained: bool = True
     image_size: int | None = None
     environments: str | None = None
     hold_out: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Values = field(default_factory=dict)
     left_out: str | None = None
     stage: str = "final"
     follows: tuple[str, str] | None = None
@@ -94,7 +94,7 @@ class Run:
         readable = "-".join(re.sub(r"[^a-z0-9_.=]+", "-", str(part).lower()).strip("-") for part in parts if part)
         return f"{readable[:120]}-seed{self.seed}-{digest}"
 
-    def following(self, setting: Mapping[str, Any]) -> "Run":
+    def following(self, setting: Values) -> "Run":
         """The run with the setting that was selected for what it follows."""
         return replace(self, setting={**setting, **self.setting}, follows=None)
 
@@ -128,7 +128,7 @@ class RunResult:
         return cls(status="failed", error=str(error) if known else f"{type(error).__name__}: {error}")
 
 
-def format_setting(setting: Mapping[str, Any]) -> str:
+def format_setting(setting: Values) -> str:
     """A setting in words.
 
     >>> format_setting({"learning_rate": 0.001, "form": "nooch"})
@@ -232,8 +232,8 @@ def _list_stage(
 
 
 def _list_settings(
-    recipe: SweepRecipe, method: Method, own: Mapping[str, Any], seeds: tuple[int, ...] | None
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    recipe: SweepRecipe, method: Method, own: Values, seeds: tuple[int, ...] | None
+) -> Iterator[tuple[int, Values]]:
     """Each setting of a method with each seed; in trials, each seed with the settings that are drawn for it."""
     numbers, drawn = seeds or own.get("seeds", recipe.seeds), {part: own.get(part) for part in ("random", "default")}
     if recipe.trial_option:

@@ -21,7 +21,7 @@ from oochub.data.load import check_options
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.parameters import check_parameters
 from oochub.storage.reading import read_text
-from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, check_names, check_table, read_method
+from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, Values, check_names, check_table, read_method
 from oochub.sweep.selection import RULES
 from oochub.trainers.arguments import RobustTrainingArguments
 
@@ -123,12 +123,12 @@ class SweepRecipe:
     image_size: int | None = None
     environments: str | None = None
     hold_out: bool = False
-    options: Mapping[str, Any]
-    arguments: Mapping[str, Any]
+    options: Values
+    arguments: Values
     select: str = "validation_loss"
     leave_out: tuple[str, ...] = ()
     trial_option: str = ""
-    per_task: Mapping[str, Mapping[str, Any]]
+    per_task: Mapping[str, Values]
     tuning: Tuning | None = None
     head: str = "linear"
     hidden_size: int = HIDDEN_SIZE
@@ -178,9 +178,7 @@ def list_recipes() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
 
-def read_recipe(
-    recipe: str | Path, *, variant: str | None = None, overrides: Mapping[str, Any] | None = None
-) -> SweepRecipe:
+def read_recipe(recipe: str | Path, *, variant: str | None = None, overrides: Values | None = None) -> SweepRecipe:
     """Reads a recipe and checks every key, name and value in it; nothing is loaded or trained.
 
     Args:
@@ -247,7 +245,7 @@ def read_recipe(
     return checked
 
 
-def _join_draws(raw: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:
+def _join_draws(raw: Values, table: Values) -> Values:
     """A method's table with what all methods draw: the recipe's `random`, `default` and `draws`."""
     if not raw.get("random") or table.get("grid"):
         return table
@@ -269,7 +267,7 @@ def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
         raise OochubError(f"{file} is not valid TOML: {error}. Correct it.") from error
 
 
-def _apply_change(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _apply_change(raw: Values, change: Values, where: str) -> dict[str, Any]:
     check_table(change, _VARIANT_KEYS, where)
     variant = dict(raw)
     for key, value in change.items():
@@ -283,7 +281,7 @@ def _apply_change(raw: Mapping[str, Any], change: Mapping[str, Any], where: str)
     return variant
 
 
-def _apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+def _apply_overrides(raw: Values, overrides: Values) -> dict[str, Any]:
     table = {**raw, "arguments": dict(raw.get("arguments", {})), "per_task": dict(raw.get("per_task", {}))}
     for key, value in overrides.items():
         if key not in _PLAIN_KEYS and key not in ARGUMENTS:
@@ -302,7 +300,7 @@ def _apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> di
     return table
 
 
-def _drop_key(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _drop_key(table: Values, key: str) -> dict[str, Any]:
     return {name: content for name, content in table.items() if name != key}
 
 
@@ -337,7 +335,7 @@ def _check_seeds(seeds: list[Any], where: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def _read_tuning(table: Mapping[str, Any], tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
+def _read_tuning(table: Values, tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
     check_table(table, _TUNING_KEYS, "tuning")
     check_table(table.get("carry", {}), dict.fromkeys(tasks, list), "tuning.carry")
     carry, shared, titles = table.get("carry", {}), table.get("shared"), [method.title for method in methods]
@@ -434,7 +432,7 @@ def _find_training_environments(task: str) -> tuple[str, ...]:
     return environments
 
 
-def _check_values(method: Method, values: Mapping[str, Any]) -> None:
+def _check_values(method: Method, values: Values) -> None:
     own = list(signature(catalog.get("objective", method.objective)).parameters)
     if unknown := [name for name in values if name not in own and name not in ARGUMENTS]:
         raise unknown_name("training argument", unknown[0], ARGUMENTS)

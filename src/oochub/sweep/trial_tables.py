@@ -2,7 +2,6 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -11,7 +10,7 @@ from oochub.records.table import Table
 from oochub.report import format_numbers
 
 AVERAGE = "Average"
-_Trials = Mapping[Any, float]  # the number of each trial
+_Trials = Mapping[int, float]  # the number of each trial
 
 
 def make_trial_tables(table: pd.DataFrame) -> list[Table]:
@@ -63,7 +62,7 @@ def _collect_trials(rows: pd.DataFrame, method: str, task: str, number: str) -> 
     return dict(zip(own["trial"], own[number], strict=True)) if number in own else {}
 
 
-def _average(parts: Sequence[_Trials], trials: Sequence[Any]) -> _Trials:
+def _average(parts: Sequence[_Trials], trials: Sequence[int]) -> _Trials:
     """The mean of each trial that all parts have."""
     return {trial: statistics.fmean(of[trial] for of in parts) for trial in trials if all(trial in of for of in parts)}
 
@@ -73,7 +72,7 @@ def _tabulate(
     heads: Mapping[str, str],
     cells: Mapping[str, Mapping[str, _Trials]],
     averages: Mapping[str, _Trials],
-    trials: Sequence[Any],
+    trials: Sequence[int],
 ) -> Table:
     rows = tuple(
         (method, *(_format_trials(of[key], trials) for key in heads), _format_trials(averages[method], trials))
@@ -82,7 +81,7 @@ def _tabulate(
     return Table(title=title, heads=("Method", *heads.values(), AVERAGE), rows=rows)
 
 
-def _format_trials(values: _Trials, trials: Sequence[Any]) -> str:
+def _format_trials(values: _Trials, trials: Sequence[int]) -> str:
     """Mean and standard error; "" where a trial is missing."""
     numbers = [values[trial] for trial in trials if trial in values]
     if len(numbers) < len(trials):
