@@ -20,6 +20,7 @@ from oochub.builders.sources.imagenet_sets import (
     SHIFTS,
     columns_of,
     entering,
+    name_validation_image,
     set_of,
 )
 from oochub.builders.sources.imagenet_truth import DEVKIT, SOLUTION
@@ -29,6 +30,7 @@ from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES, LABELS
 from oochub.errors import OochubError
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
+from oochub.records.spectrum import Spectrum
 
 _ACCESS = "ImageNet terms of access: non-commercial research and education"
 _ILSVRC = "https://image-net.org/challenges/LSVRC/2012/"
@@ -170,6 +172,14 @@ _imagenet_ood = Benchmark(
         outside="on its classes in other images",
         inside_title="without a shift",
         outside_title="under a shift",
+    ),
+    spectrum=Spectrum(
+        known="imagenet_1k",
+        shifted=tuple(name for name, each in SETS.items() if each.shift == "covariate"),
+        new={"near": ("ssb_hard", "ninco"), "far": ("inaturalist", "textures", "openimage_o")},
+        published=("imagenet_c", "imagenet_r", "imagenet_v2"),
+        source="OpenOOD v1.5",
+        image_of=name_validation_image,
     ),
     images_license=f"{_ACCESS}; each set's own above",
     annotations_license="not stated",

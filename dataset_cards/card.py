@@ -1,6 +1,7 @@
 """Writes the Hub card of a benchmark from its declaration."""
 
 import math
+from collections.abc import Sequence
 
 from datasets import get_dataset_config_names
 from huggingface_hub import DatasetCard, DatasetCardData
@@ -103,7 +104,25 @@ def _list_sides(benchmark: Benchmark) -> str:
 
 Headline: {benchmark.primary_metric} out of context compared with in context{guessing}.
 Metrics: {", ".join(benchmark.metrics)}.
-{_find_differing_configs([benchmark])}"""
+{_describe_spectrum(benchmark)}{_find_differing_configs([benchmark])}"""
+
+
+def _describe_spectrum(benchmark: Benchmark) -> str:
+    """Which configs detectors are evaluated on, in groups; "" for a benchmark without."""
+    spectrum = benchmark.spectrum
+    if spectrum is None:
+        return ""
+    lines = [f"- {name}: {_list_configs(configs)}" for name, configs in spectrum.new.items()]
+    known = f"Detectors look for new classes beside those of `{spectrum.known}`"
+    if not spectrum.shifted:
+        return "\n".join(["", f"{known}:", "", *lines, ""])
+    shifted = f"- shifted, which the full spectrum counts as in distribution: {_list_configs(spectrum.shifted)}"
+    also = f"{spectrum.source} takes {_list_configs(spectrum.published)} of these."
+    return "\n".join(["", f"{known}:", "", *lines, shifted, "", also, ""])
+
+
+def _list_configs(configs: Sequence[str]) -> str:
+    return ", ".join(f"`{config}`" for config in configs)
 
 
 def _find_differing_configs(benchmarks: list[Benchmark]) -> str:

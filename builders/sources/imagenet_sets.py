@@ -78,6 +78,16 @@ def set_of(config: str) -> str:
     return config if config in SETS else "imagenet_c"
 
 
+def name_validation_image(example_id: str) -> str:
+    """The validation image that a row shows, as it is or corrupted; the row's own id for any other image.
+
+    >>> name_validation_image("fog/3/ILSVRC2012_val_00000293"), name_validation_image("imagenet_r/n01440764/art_0")
+    ('ILSVRC2012_val_00000293', 'imagenet_r/n01440764/art_0')
+    """
+    name = example_id.rpartition("/")[2]
+    return name if name.startswith("ILSVRC2012_val_") else example_id
+
+
 def entering(config: str) -> Enter:
     """Which folders and archives of its set a config looks into: those of its corruption, of classes that are OOD."""
     if config == "imagenet_ood":

@@ -10,6 +10,7 @@ from typing import Any
 from oochub.errors import OochubError, choose_wording
 from oochub.records.build_record import BuildFacts
 from oochub.records.sides import Rows, Vocabulary
+from oochub.records.spectrum import Spectrum
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +99,8 @@ class Benchmark:
             columns, the facts of its build record and the task's config name; see `oochub.task`.
         not_buildable: Names the configs that a raw folder cannot give, each with the reason, of (folder, options), so
             that a sweep and a push of all configs leave them out; None where it gives every one.
+        spectrum: Which configs have known classes, shifted known classes and new ones, near and far, for detectors;
+            None where the configs are not set against each other so.
         describe_context: Names the context of a row (of which only `group` is sure to be there) for a reader, given
             the facts of the build record.
     """
@@ -135,6 +138,7 @@ class Benchmark:
     tried_configs: tuple[str, ...] = ()
     task: Callable[[Mapping[str, Any], BuildFacts, str], tuple[Any, dict[str, Any], BuildFacts]] | None = None
     not_buildable: Callable[[Path, Mapping[str, Any]], Mapping[str, str]] | None = None
+    spectrum: Spectrum | None = None
     describe_context: Callable[[Mapping[str, Any], BuildFacts], str] = find_context_of_group
 
     def of(self, config: str) -> "Benchmark":

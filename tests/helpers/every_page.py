@@ -18,6 +18,7 @@ from leaderboard_entries import sent_entry
 from PIL import Image, ImageDraw
 from probed_report import probe
 from repair_rows_by_hand import OWN, predictions_by_hand
+from spectrum_sets import near_and_far_report
 
 import oochub
 from oochub.evaluation.compare import _compare_predictions as paired_comparison
@@ -212,6 +213,7 @@ PAGES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "nooch": lambda: reports.read(reports.nooch_report()).to_html(),
         "spawrious": lambda: reports.read(reports.spawrious_report()).to_html(),
         "detection": lambda: reports.read(detection_report()).to_html(),
+        "near and far": lambda: reports.read(near_and_far_report()).to_html(),
         "found_contexts": lambda: reports.read(found_report()).to_html(),
         "own_two_classes": own_page,
         "text": text_page,

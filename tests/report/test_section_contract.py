@@ -16,6 +16,7 @@ from detection_reports import detection_report
 from found_rows import found_report
 from probed_report import probed_report
 from rich.console import Console
+from spectrum_sets import near_and_far_report
 
 import oochub
 from oochub.report import forms
@@ -28,6 +29,7 @@ MAKERS = {
     "detection": lambda: reports.read(detection_report()),
     "found contexts": lambda: reports.read(found_report()),
     "backgrounds": lambda: reports.read(probed_report()),
+    "near and far": lambda: reports.read(near_and_far_report()),
     "pictures": lambda: oochub.evaluate(_pictures(), resamples=100),
 }
 FORMS = ("terminal", "markdown", "latex", "notebook", "page", "frame")
@@ -189,6 +191,7 @@ import io
 import numpy as np
 import oochub
 from rich.console import Console
+from spectrum_sets import near_and_far_report
 from oochub.report.forms import terminal
 made = oochub.Predictions.from_arrays(logits=np.eye(2)[[0, 1] * 20], label=[0, 0] * 20)
 report = oochub.evaluate(made, resamples=100)

@@ -13,11 +13,14 @@ from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
+from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.detector_scores import BASELINE, ScoredSet, find_ood_rows, score_sets
+from oochub.evaluation.groups_of_sets import measure_near_and_far
 from oochub.evaluation.present_classes import Classes
 from oochub.evaluation.zoom_probe import probe_zoom
 from oochub.prediction.predictions import Predictions
 from oochub.records.finding_records import AllowedClasses, DetectionRow, DetectorDifference, ProbeRow, Recall
+from oochub.records.near_and_far_records import NearAndFarNumbers
 from oochub.stats.delong import compare_aucs, delong_covariance, paired_delong
 from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import estimate
@@ -34,6 +37,14 @@ _METRICS: Mapping[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+class Detected(NamedTuple):
+    """What detectors tell apart: on pairs of sets, under probes, and on declared groups of sets; None without any."""
+
+    rows: tuple[DetectionRow, ...]
+    probes: tuple[ProbeRow, ...] | None
+    groups: NearAndFarNumbers | None
+
+
 def detect(
     parts: Sequence[Predictions],
     detectors: Iterable[str | Any],
@@ -42,8 +53,10 @@ def detect(
     probes: Sequence[str],
     classes: Classes,
     **sampling: Any,
-) -> tuple[tuple[DetectionRow, ...], tuple[ProbeRow, ...] | None]:
+) -> Detected:
     """Every detector on every pair of a set in distribution and one out of it, and every probe of them.
+
+    If the benchmark declares which of its configs are near and far (`Benchmark.spectrum`), also on these groups.
 
     A higher score is more in-distribution; "correct" is the classifier's own answer.
 
@@ -59,7 +72,7 @@ def detect(
         sampling: resamples and seed.
 
     Returns:
-        The rows of the detectors, and those of the probes; None without probes.
+        The rows of the detectors, those of the probes, and the numbers of the groups.
 
     Raises:
         OochubError: An unknown detector or rule, a detector that lacks the reference, features or head or has other
@@ -69,7 +82,14 @@ def detect(
     """
     sets = score_sets(parts, detectors, reference=reference, classes=classes)
     rows = make_detection_rows(sets, pairs, classes=classes, **sampling)
-    return rows, probe_zoom(sets, pairs, **sampling) if probes else None
+    spectrum = find_declaration(parts[0]).spectrum
+    benchmark = parts[0].metadata.benchmark
+    own = [each for each in sets if each.predictions.metadata.benchmark == benchmark]
+    return Detected(
+        rows=rows,
+        probes=probe_zoom(sets, pairs, **sampling) if probes else None,
+        groups=measure_near_and_far(own, spectrum, **sampling) if spectrum else None,
+    )
 
 
 def make_detection_rows(

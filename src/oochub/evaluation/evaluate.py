@@ -19,7 +19,7 @@ from oochub.evaluation.declaration import (
     describe_model,
     find_declaration,
 )
-from oochub.evaluation.detection_rows import choose_pairs, detect
+from oochub.evaluation.detection_rows import Detected, choose_pairs, detect
 from oochub.evaluation.detector_scores import make_detector, make_detector_key
 from oochub.evaluation.evaluation_inputs import check_inputs, open_parts
 from oochub.evaluation.evaluation_rows import (
@@ -155,10 +155,10 @@ def evaluate(
     if match is not None:
         check_match(match, evaluated.columns)
     sets = make_row_sets(evaluated)
-    detection, probed = None, None
+    detected = None
     if detectors:
         fitted_on = Predictions.load(reference) if isinstance(reference, str | Path) else reference
-        detection, probed = detect(opened, detectors, fitted_on, compared, probes, classes, **sampling)
+        detected = detect(opened, detectors, fitted_on, compared, probes, classes, **sampling)
     slices = [measure_slice(rows, chosen, evaluated) for rows in sets]
     measured = {key for part in slices for key in part.metrics}  # worst_group has no NLL without a probability
     by_role = {rows.role: rows for rows in sets}
@@ -181,11 +181,11 @@ def evaluate(
         worst_group=find_worst_groups(evaluated, everything.split),
         errors=count_errors_by_context(evaluated, everything.mask, everything.split, allowed),
         contexts=find_context_effects(evaluated, correction),
-        detection=detection,
-        probes=probed,
+        detection=detected.rows if detected else None,
+        probes=detected.probes if detected else None,
         calibration=_calibrate_sides(evaluated, behind, by_role, slices) if kind.has_confidence else None,
         mistakes=choose_mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
-        findings=measure_sections(predictions),
+        findings=_add_groups(measure_sections(predictions), detected),
         provenance=Provenance(
             **provenance(),
             seed=seed,
@@ -212,6 +212,13 @@ def evaluate(
             prediction=dict(predictions.metadata.provenance),
         ),
     )
+
+
+def _add_groups(findings: dict[str, object] | None, detected: Detected | None) -> dict[str, object] | None:
+    """The findings of the sections, with what detectors find in declared groups of sets."""
+    if detected is None or detected.groups is None:
+        return findings
+    return {**(findings or {}), "near_and_far": detected.groups}
 
 
 def _calibrate_sides(
