@@ -10,12 +10,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.errors import OochubError
 from oochub.metric import read_facts
 from oochub.records.own_declaration import OwnDeclaration
 from oochub.records.schema import from_json, optional, remainder, to_json
+
+if TYPE_CHECKING:
+    import datasets
 
 OWN = "custom"
 """What a record, predictions and a report call the benchmark of a user's own data."""
@@ -123,8 +126,6 @@ class BuildFacts:
         cluster: For own data: the column of what rows share.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
         declared: For own data: what their `benchmark.toml` declares.
-        trial_seed: Random seed by which the rows were divided into splits, if the benchmark divides them anew for each
-            trial.
         other: What else the builder notes, for readers; JSON types.
 
     >>> content = {"object": "car", "contexts": ["road"], "membership": "published ids"}
@@ -150,7 +151,6 @@ class BuildFacts:
     cluster: str | None = optional()
     found_contexts: FoundContexts | None = optional()
     declared: OwnDeclaration | None = optional()
-    trial_seed: int | None = optional()
     other: Mapping[str, Any] = remainder()
 
     def with_groups(self, trained: Iterable[str], names: Iterable[str] = ()) -> "BuildFacts":
@@ -413,7 +413,7 @@ def _read_row(sample: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def find_border(dataset: Any) -> int:
+def find_border(dataset: "datasets.Dataset | datasets.IterableDataset") -> int:
     """The pixels that the build record of a data set has cut from each side of an image; 0 without a record.
 
     Args:
