@@ -8,6 +8,7 @@ import numpy as np
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.figures._style import GRID, INK, INK2, OUT, hide_frame, label_points, make_axes
 from oochub.report import format_numbers, theme, wording
+from oochub.report.line_across import line_across
 from oochub.report.model_line import ModelLine, make_line_axes, model_lines
 from oochub.report.report import Report
 
@@ -19,18 +20,28 @@ _NAMED = 5
 
 
 def accuracy_on_the_line(
-    reports: Sequence[Report], *, metric: str | None = None, config: str | None = None, ax: "Axes | None" = None
+    reports: Sequence[Report],
+    *,
+    metric: str | None = None,
+    config: str | None = None,
+    against: str | None = None,
+    baseline: Sequence[str] | None = None,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Draws one point per model with 95% intervals both ways, the dotted line of no gap, and the line from 5 models on.
 
-    Shares stand on probit axes. The line is least squares through all models, with its 95% band; the five models
-    farthest above it are named as far as there is room. How far each lies above, its effective robustness, is the
-    table that `--plot` prints; see `oochub.report.model_line`.
+    The numbers are those of both sides of a config, and shares stand on probit axes. With `against` they are those over
+    all of a standard test set, such as imagenet_1k, to the right, and over all of `config` upward, and shares stand on
+    logit axes; see `oochub.report.line_across`. The line is least squares through all models or the baseline, with its
+    95% band; the five models farthest above it are named as far as there is room. How far each lies above, its
+    effective robustness, is the table that `--plot` prints; see `oochub.report.model_line`.
 
     Args:
         reports: One report per model, of one config of a benchmark or of several.
         metric: Its name; None takes the benchmark's primary metric.
         config: The config, "ce_car" or "nooch/ce_car"; required if the reports are of several.
+        against: The config of the standard set, written in the same way.
+        baseline: Names of the models that the line is fitted to; None takes all. Only with `against`.
         ax: Axes to draw on; None makes a new figure.
 
     Returns:
@@ -52,7 +63,7 @@ def accuracy_on_the_line(
     >>> [tick.get_text() for tick in ax.get_xticklabels()]
     ['50', '60', '70', '80', '90', '95', '98']
     """
-    line = _choose_metric(reports, metric, config)
+    line = _choose_line(reports, metric, config, against, baseline)
     x, y = make_line_axes(line)
     ax = make_axes(ax, 5.4, 5.2)
     across = np.array(x.across())
@@ -93,7 +104,13 @@ def accuracy_on_the_line(
 
 
 def _table(
-    reports: Sequence[Report], *, metric: str | None = None, config: str | None = None, **_: Any
+    reports: Sequence[Report],
+    *,
+    metric: str | None = None,
+    config: str | None = None,
+    against: str | None = None,
+    baseline: Sequence[str] | None = None,
+    **_: Any,
 ) -> "pd.DataFrame":
     """The points, and how far each lies above the line with its interval, as `--plot` prints them."""
     import pandas as pd
@@ -101,11 +118,25 @@ def _table(
     return pd.DataFrame(
         {"model": point.model, "in": point.inside.value, "out": point.outside.value}
         | {"above the line": point.robustness.value, "low": point.robustness.low, "high": point.robustness.high}
-        for point in _choose_metric(reports, metric, config).points
+        for point in _choose_line(reports, metric, config, against, baseline).points
     )
 
 
-def _choose_metric(reports: Sequence[Report], metric: str | None, config: str | None) -> ModelLine:
+def _choose_line(
+    reports: Sequence[Report],
+    metric: str | None,
+    config: str | None,
+    against: str | None,
+    baseline: Sequence[str] | None,
+) -> ModelLine:
+    if against is not None:
+        if config is None:
+            how = choose_wording('config="imagenet_a"', "--plot accuracy_on_the_line:config=imagenet_a:against=...")
+            raise OochubError(f"against names the standard set; name the shifted one too: {how}.")
+        return line_across(reports, config=config, against=against, metric=metric, baseline=baseline)
+    if baseline is not None:
+        how = choose_wording('against="imagenet_1k"', "--plot accuracy_on_the_line:against=imagenet_1k:...")
+        raise OochubError(f"baseline names the models of a line across two sets; name the standard one: {how}.")
     lines = {f"{line.benchmark}/{line.config}": line for line in model_lines(list(reports), metric=metric)}
     if config is None and len(lines) > 1:
         first = next(iter(lines.values())).config

@@ -318,6 +318,31 @@ class Predictions(WithStoredRows):
         known = vars(self).get("summary")
         return some.remember(summary=known and SoftmaxSummary(*(np.asarray(each)[numbers] for each in known)))
 
+    def select_classes(self, numbers: Sequence[int]) -> "Predictions":
+        """The rows of some classes, with these as the classes present: `evaluate(..., classes="present")` looks there.
+
+        So the numbers of a standard test set are over the classes that a shifted one has.
+
+        Args:
+            numbers: Class numbers; for those of other predictions their `metadata.facts.present_classes`.
+
+        Raises:
+            OochubError: No row of them, or a kind of output without classes.
+
+        >>> rows = Predictions.from_arrays(logits=[[2.0, 0.0, 9.0]] * 2, label=[0, 2], class_names=["a", "b", "c"])
+        >>> some = rows.select_classes([0, 1])
+        >>> len(some), some.metadata.facts.present_classes
+        (1, (0, 1))
+        """
+        if not self.output.one_answer:
+            raise OochubError(f"These predictions are of the kind {self.metadata.kind}, without one class per row.")
+        present = tuple(sorted({int(number) for number in numbers}))
+        chosen = np.isin(self.label, present)
+        if not chosen.any():
+            raise OochubError(f"No row has one of the {len(present)} classes. Give classes that these rows have.")
+        facts = replace(self.metadata.facts, present_classes=present)
+        return replace(self, metadata=replace(self.metadata, facts=facts)).select(chosen)
+
     def with_table(self, table: pa.Table) -> "Predictions":
         """The same predictions with other rows or columns."""
         return replace(self, rows=table, metadata=replace(self.metadata, rows=count_rows(table.column("split"))))

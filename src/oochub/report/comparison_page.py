@@ -170,7 +170,7 @@ def _draw_chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
         "metric": f"{described} {format_numbers.arrow(line.described.direction)}".rstrip(),
         "titles": line.titles,
         "unit": unit,
-        "is_probit": line.is_probit,
+        "is_share": line.is_share,
         "has_line": line.fit is not None,
         "points": line.points[:_MODELS],
         "more": max(len(line.points) - _MODELS, 0),

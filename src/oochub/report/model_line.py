@@ -2,9 +2,9 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from markupsafe import Markup
@@ -19,6 +19,7 @@ from oochub.stats.estimate import Estimate
 from oochub.stats.estimation import difference
 from oochub.stats.linear_fit import LinearFit, linear_fit
 
+Scale = Literal["probit", "logit"]
 FEWEST = 5
 """Models from which on a line is fitted."""
 
@@ -53,8 +54,11 @@ class ModelLine:
         titles: What the benchmark calls the sides, in context first.
         points: A point a model, those with the highest number out of context first (of a metric of which lower is
             better, the lowest).
-        fit: The line, of probits where the metric is a share; None below five models or where all x are equal.
+        fit: The line, of probits or logits where the metric is a share; None below five models or where all x are
+            equal.
         left_out: What has no point, and why.
+        scale: What shares are fitted as.
+        baseline: The models that the line is fitted to; None for all.
     """
 
     benchmark: str
@@ -65,15 +69,30 @@ class ModelLine:
     points: tuple[LinePoint, ...]
     fit: LinearFit | None
     left_out: tuple[str, ...]
+    scale: Scale = "probit"
+    baseline: tuple[str, ...] | None = None
 
     @property
-    def is_probit(self) -> bool:
-        """Whether both axes are probits: shares near 1 are then as far apart as they are hard to come by."""
+    def is_share(self) -> bool:
+        """Whether both axes are probits or logits: shares near 1 are then as far apart as they are hard to come by."""
         return self.described.unit == "fraction"
 
     def place(self, value: Any) -> Any:
-        """Numbers of the metric on the axis: the probit of a share, else themselves."""
-        return special.ndtri(value) if self.is_probit else np.asarray(value, np.float64)
+        """Numbers of the metric on the axis: the probit or logit of a share, else themselves."""
+        if not self.is_share:
+            return np.asarray(value, np.float64)
+        return special.ndtri(value) if self.scale == "probit" else special.logit(value)
+
+    def value_at(self, place: Any) -> Array:
+        """Numbers of the metric at places on the axis, the inverse of `place`."""
+        if not self.is_share:
+            return np.asarray(place, np.float64)
+        return np.asarray(special.ndtr(place) if self.scale == "probit" else special.expit(place))
+
+    @property
+    def fitted(self) -> int:
+        """How many models the line is fitted to."""
+        return sum(self.baseline is None or point.model in self.baseline for point in self.points)
 
     def shown(self, estimate: Estimate, value: float | None = None) -> float:
         """A number as it is drawn and fitted: a share of 0 or 1 is half an example away from there.
@@ -84,7 +103,7 @@ class ModelLine:
         """
         value = estimate.value if value is None else value
         edge = 1 / (2 * max(estimate.n, 1))
-        return min(max(value, edge), 1 - edge) if self.is_probit else value
+        return min(max(value, edge), 1 - edge) if self.is_share else value
 
     def at(self, value: Any) -> tuple[Array, Array, Array]:
         """The line at numbers in context (m,), and both ends (m,) of its 95% band, all in the metric's own scale.
@@ -93,18 +112,16 @@ class ModelLine:
             OochubError: There is no line.
         """
         if self.fit is None:
-            raise OochubError(f"There are {len(self.points)} models; a line needs at least {FEWEST}.")
-        ends = self.fit.at(self.place(value))
-        back: Callable[[Any], Array] = special.ndtr if self.is_probit else np.asarray
-        middle, low, high = (back(end) for end in ends)
+            raise OochubError(f"There are {self.fitted} models; a line needs at least {FEWEST}.")
+        middle, low, high = (self.value_at(end) for end in self.fit.at(self.place(value)))
         return middle, low, high
 
     @property
     def sentence(self) -> str:
         """What the points say, in one sentence."""
-        n = len(self.points)
+        n, of = self.fitted, "" if self.baseline is None else " of the baseline"
         if self.fit is None:
-            return f"{n} model{'s' if n != 1 else ''}; a line needs at least {FEWEST}."
+            return f"{n} model{'s' if n != 1 else ''}{of}; a line needs at least {FEWEST}."
         clear = [
             point.model
             for point in self.points
@@ -113,7 +130,7 @@ class ModelLine:
         above = wording.join_names(clear[:5]) + (f" and {len(clear) - 5} more" if len(clear) > 5 else "")
         verb = "lies" if len(clear) == 1 else "lie"
         found = f"{above} {verb} clearly above it." if clear else "No model lies clearly above it."
-        return f"The line is fitted to {n} models. {found}"
+        return f"The line is fitted to {n} models{of}. {found}"
 
 
 def model_lines(reports: Sequence[Report], *, metric: str | None = None) -> list[ModelLine]:
@@ -174,17 +191,28 @@ def _fit_line(named: Sequence[tuple[str, Report]], metric: str | None) -> ModelL
         fit=None,
         left_out=tuple(left_out),
     )
-    places = [[float(bare.place(bare.shown(estimate))) for estimate in (x, y)] for _, x, y in pairs]
-    fit = linear_fit(*zip(*places, strict=True)) if len(pairs) >= FEWEST else None
+    return add_points(bare, pairs)
+
+
+def add_points(bare: ModelLine, pairs: Sequence[tuple[str, Estimate, Estimate]]) -> ModelLine:
+    """The line through the models that it is fitted to, with a point for each model.
+
+    Args:
+        bare: The line without fit and points.
+        pairs: Name of each model, its number in context, and that out of context.
+    """
+    baseline = [pair for pair in pairs if bare.baseline is None or pair[0] in bare.baseline]
+    places = [[float(bare.place(bare.shown(estimate))) for estimate in (x, y)] for _, x, y in baseline]
+    fit = linear_fit(*zip(*places, strict=True)) if len(baseline) >= FEWEST else None
     if fit is not None and math.isnan(fit.slope):
         fit = None
-    line = ModelLine(**{**vars(bare), "fit": fit})
+    line = replace(bare, fit=fit)
     points = [
-        LinePoint(model=name, inside=x, outside=y, robustness=_estimate_robustness(line, x, y, len(pairs)))
+        LinePoint(model=name, inside=x, outside=y, robustness=_estimate_robustness(line, x, y, len(baseline)))
         for name, x, y in pairs
     ]
-    points.sort(key=lambda point: point.outside.value, reverse=described.direction != "lower")
-    return ModelLine(**{**vars(line), "points": tuple(points)})
+    points.sort(key=lambda point: point.outside.value, reverse=bare.described.direction != "lower")
+    return replace(line, points=tuple(points))
 
 
 def _estimate_robustness(line: ModelLine, inside: Estimate, outside: Estimate, count: int) -> Estimate:
@@ -299,7 +327,7 @@ class Axis:
     @property
     def ticks(self) -> list[float]:
         """Round values between the ends, few enough to be told apart."""
-        if not self._line.is_probit:
+        if not self._line.is_share:
             return svg.ticks(self._low, self._high)
         every = [tick for tick in _TICKS if 0 <= self.at(tick) <= 1]
         while len(every) > _MOST:
@@ -314,7 +342,7 @@ class Axis:
         return [self._map_back(place) for place in np.linspace(self._low, self._high, _STEPS)]
 
     def _map_back(self, place: float) -> float:
-        return float(special.ndtr(place)) if self._line.is_probit else float(place)
+        return float(self._line.value_at(place))
 
 
 def make_line_axes(line: ModelLine) -> tuple[Axis, Axis]:
