@@ -9,7 +9,7 @@ import reports
 from scipy import stats
 
 import oochub
-from oochub.report.comparison_page import make_gap_matrix
+from oochub.report.gap_matrix import make_gap_matrix
 from oochub.report.model_line import draw_line_chart, make_line_axes, model_lines
 from oochub.stats.estimate import Estimate
 

@@ -24,6 +24,7 @@ from oochub.report.comparison_table import (
     comparison_table,
 )
 from oochub.report.footnotes import Footnotes
+from oochub.report.gap_matrix import format_matrix, make_gap_matrix
 from oochub.report.model_line import find_trained_models
 from oochub.report.paper_table_of_methods import paper_table_of_methods
 from oochub.report.report import Report
@@ -77,7 +78,7 @@ class Comparison:
         from rich.text import Text
 
         parts: list[RenderableType] = []
-        for each in self._format_texts():
+        for each in [*self._summarize(), *self._format_texts()]:
             text, lines = each if shows_bold else _say_best(each)
             parts.append(Text(text.title, style="bold"))
             for grid in text.to_terminal(width):
@@ -98,7 +99,7 @@ class Comparison:
     def to_markdown(self) -> str:
         """The tables in Markdown, each with its heading, caption and notes; ends in a line feed."""
         lines: list[str] = []
-        for text, said in self._format_texts():
+        for text, said in [*self._summarize(), *self._format_texts()]:
             lines += [f"**{escape_markdown(text.title)}**", "", text.to_markdown(), ""]
             lines += [f"{escape_markdown(line)}\n" for line in said]
         return "\n".join(lines).rstrip() + "\n"
@@ -136,6 +137,13 @@ class Comparison:
         from oochub.report.comparison_page import comparison_page
 
         return comparison_page(self.reports, self._format_texts(), metric=self.metric)
+
+    def _summarize(self) -> list[_ComparisonText]:
+        """The gap on each data set in one table, before those of several; none for one data set alone."""
+        matrix = make_gap_matrix(self.reports)
+        if len(matrix.benchmarks) < 2:
+            return []
+        return [_ComparisonText(format_matrix(matrix), (_SUMMARY,))]
 
     def _format_texts(self) -> list[_ComparisonText]:
         of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric, table.rows))
@@ -268,6 +276,10 @@ def _check_versions(runs: Sequence[ComparedRun]) -> None:
             )
 
 
+_SUMMARY = (
+    "The primary metric of each data set with its 95% interval; shares in percent. The gap is the number out of context "
+    "minus that in context."
+)
 _BOLD = "Bold"
 """With what the caption says which cells are bold."""
 

@@ -1,96 +1,18 @@
 """The page of many reports: a matrix of their gaps, or of any one number, models in and out of context, the tables."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
-from oochub.errors import OochubError, unknown_name
 from oochub.records.table import Table
 from oochub.report import format_numbers, theme, wording
 from oochub.report.footnotes import Footnotes
-from oochub.report.model_line import ModelLine, draw_line_chart, model_lines, name_models
+from oochub.report.gap_matrix import GapMatrix, MatrixCell, lay_out_matrix, make_gap_matrix
+from oochub.report.model_line import ModelLine, draw_line_chart, model_lines
 from oochub.report.report import Report
 from oochub.report.self_contained_page import self_contained_page
-from oochub.stats.estimate import Estimate
 
 _CHARTS = 12
 _MODELS = 40
-
-
-GAP = "gap"
-
-
-@dataclass(frozen=True, kw_only=True)
-class MatrixCell:
-    """One number.
-
-    Attributes:
-        estimate: The number.
-        unit: Unit of the number.
-        lost: For a gap of shares, how much worse the metric is out of context; nan for every other number.
-    """
-
-    estimate: Estimate
-    unit: str
-    lost: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class GapMatrix:
-    """What the table and the figure show.
-
-    Attributes:
-        number: "gap", or a key of the reports.
-        models: The rows, in order of appearance.
-        benchmarks: The columns: "nooch/ce_car", in order of appearance.
-        metrics: What the number of each column is: the title of its metric.
-        cells: Cells by row and column; a model that was not evaluated there has none.
-    """
-
-    number: str
-    models: tuple[str, ...]
-    benchmarks: tuple[str, ...]
-    metrics: Mapping[str, str]
-    cells: Mapping[tuple[str, str], MatrixCell]
-
-
-def make_gap_matrix(reports: Sequence[Report], *, number: str = GAP) -> GapMatrix:
-    """The matrix of reports.
-
-    Args:
-        reports: Reports, at most one per model and config.
-        number: "gap", or what `report[number]` takes: "out_of_context/accuracy", "auc", "worst_group".
-
-    Raises:
-        OochubError: No reports, two of one model on one config, or a number that no report has.
-    """
-    if not reports:
-        raise OochubError("There are no reports. Give at least one that `oochub evaluate` made.")
-    names = name_models(reports)
-    cells: dict[tuple[str, str], MatrixCell] = {}
-    metrics: dict[str, str] = {}
-    for name, report in zip(names, reports, strict=True):
-        column = f"{report.benchmark.name}/{report.benchmark.config}"
-        key = report.benchmark.primary_metric if number == GAP else number.rpartition("/")[2]
-        described = report.description(key)
-        metrics.setdefault(column, described.title)
-        if number not in report:
-            continue
-        if (name, column) in cells:
-            raise OochubError(f"Two reports are for {name} on {column}, but a cell holds one number. Leave one out.")
-        estimate, lost = report[number], float("nan")
-        if number == GAP and described.unit == "fraction" and not format_numbers.is_undefined(estimate):
-            lost = max(0.0, estimate.value if described.direction == "lower" else -estimate.value)
-        cells[name, column] = MatrixCell(estimate=estimate, unit=described.unit, lost=lost)
-    if not cells:
-        raise unknown_name("number in these reports", number, {key for report in reports for key in report})
-    return GapMatrix(
-        number=number,
-        models=tuple(dict.fromkeys(names)),
-        benchmarks=tuple(metrics),
-        metrics=metrics,
-        cells=cells,
-    )
 
 
 def comparison_page(
@@ -108,7 +30,7 @@ def comparison_page(
     """
     matrix = make_gap_matrix(reports)
     has_points = any(_has_point(report, metric) for report in reports)
-    lines = [line for line in model_lines(reports, metric=metric) if line.points] if has_points else []
+    lines = [line for line in model_lines(reports, metric=metric) if len(line.points) > 1] if has_points else []
     charts = [(line, draw_line_chart(line, number=number)) for number, line in enumerate(lines[:_CHARTS])]
     return self_contained_page(
         "comparison.html.jinja",
@@ -138,26 +60,28 @@ def _write_headline(matrix: GapMatrix) -> str:
 
 
 def _draw_matrix(matrix: GapMatrix) -> dict[str, Any]:
-    body, width, limits = [], theme.heat_width(cell.lost for cell in matrix.cells.values()), Footnotes()
-    for model in matrix.models:
-        cells: list[dict[str, str] | None] = []
-        for column in matrix.benchmarks:
-            cell = matrix.cells.get((model, column))
-            if cell is None:
-                cells.append(None)
-                continue
-            step = "" if format_numbers.is_undefined(cell.lost) else f"h{theme.heat_step(cell.lost, width)}"
-            cells.append(
-                {
-                    "value": format_numbers.points(cell.estimate, cell.unit),
-                    "interval": limits.below(cell.estimate, cell.unit, signed=True),
-                    "n": format_numbers.count(cell.estimate.n),
-                    "heat": step,
-                }
-            )
-        body.append((model, cells))
-    heads = [(wording.name(column), wording.name(matrix.metrics[column], 40)) for column in matrix.benchmarks]
-    return {"heads": heads, "body": body, "steps": theme.heat_ends(width), "limits": limits}
+    layout, limits = lay_out_matrix(matrix), Footnotes()
+    width = theme.heat_width(cell.lost for cell in matrix.cells.values())
+    body = [(head, [_draw_cell(cell, width, limits) for cell in cells]) for head, cells in layout.rows]
+    return {
+        "corner": layout.corner,
+        "heads": layout.heads,
+        "body": body,
+        "steps": theme.heat_ends(width),
+        "limits": limits,
+    }
+
+
+def _draw_cell(cell: MatrixCell | None, width: float, limits: Footnotes) -> dict[str, str] | None:
+    if cell is None:
+        return None
+    value, _, interval = limits.cell(cell.estimate, cell.unit, signed=cell.is_difference).partition("\n")
+    return {
+        "value": value,
+        "interval": interval,
+        "below": cell.title or f"n {format_numbers.count(cell.estimate.n)}",
+        "heat": "" if format_numbers.is_undefined(cell.lost) else f"h{theme.heat_step(cell.lost, width)}",
+    }
 
 
 def _draw_chart(line: ModelLine, drawing: Any) -> dict[str, Any]:
