@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from oochub.figures._style import INK, INK2, draw_title, hide_frame, make_axes
 from oochub.report import format_numbers, theme, wording
-from oochub.report.comparison_page import GAP, make_gap_matrix
+from oochub.report.gap_matrix import GAP, make_gap_matrix
 from oochub.report.report import Report
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ import os
 import sys
 from collections.abc import Callable
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -186,11 +186,16 @@ def _add_commands() -> None:
             _add(app, name, name, panel)
 
 
+@cache
+def command_line() -> typer.core.TyperGroup:
+    """All commands as the group that reads the words; made once in a process, for it takes longer than most calls."""
+    return cast("typer.core.TyperGroup", typer.main.get_command(app))
+
+
 def every_command() -> dict[str, Any]:
     """The command line's commands by their full names, in the order of `oochub --help`: "audit", "nooch verify"."""
-    top: Any = typer.main.get_command(app)
     found: dict[str, Any] = {}
-    for name, command in top.commands.items():
+    for name, command in command_line().commands.items():
         inner = getattr(command, "commands", None)
         found |= {name: command} if inner is None else {f"{name} {own}": each for own, each in inner.items()}
     return found

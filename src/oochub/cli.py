@@ -12,11 +12,11 @@ def _run_commands() -> None:
     from oochub.process.cores import shorten_waiting
 
     shorten_waiting()
-    from oochub.app import app
+    from oochub.app import command_line
     from oochub.commands._terminal import prepare_terminal
 
     prepare_terminal()
-    app()
+    command_line()()
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def app():
         draft.write_text("half")
         {stopped}
 sys.modules["oochub.app"] = type(sys)("oochub.app")
-sys.modules["oochub.app"].app = app
+sys.modules["oochub.app"].command_line = lambda: app
 oochub.cli.main()
 """
 _STOPPED = {

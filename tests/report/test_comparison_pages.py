@@ -142,6 +142,21 @@ def test_many_models_are_on_the_page_of_their_reports():
     assert "−14.0−17.0 to −11.0n 800" in words and "–" in words
 
 
+def test_one_table_holds_the_data_sets_of_several_benchmarks():
+    """Before the tables of each; not for one benchmark, and not for means over seeds. Planted faults: for either."""
+    here = made("m", 0.99, 0.85)
+    other = made("m", 0.8, 0.9, config="default")
+    other = replace(other, benchmark=replace(other.benchmark, name="waterbirds"))
+    text = comparison([here, other]).to_markdown()
+    assert text.startswith("**The gap of m**") and text.count("The gap of") == 1
+    assert "| waterbirds/default, AUC | 80.0 (78.0 to 81.0) | 90.0 (88.0 to 91.0) | +10.0 (+7.0 to +13.0) |" in text
+    assert "The gap of" not in comparison([here, made("m", 0.8, 0.9, config="ce_cow")]).to_markdown()
+    seeds = [made("m", 0.99, 0.85, seeds=[seed]) for seed in range(2)]
+    assert "The gap of" not in comparison([*seeds, other]).to_markdown()
+    words = ParsedPage(comparison([here, other]).to_html()).words
+    assert "1 model on 2 data sets" in words and "−14.0−17.0 to −11.0n 800" in words
+
+
 def test_reports_without_sides_are_a_page_without_charts():
     """And so are those of a metric that picks its own rows. Planted fault: charts of whatever was asked for."""
     bare = [replace(each, slices=tuple(p for p in each.slices if p.role == "all")) for each in models()]

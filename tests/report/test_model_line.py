@@ -9,7 +9,7 @@ import reports
 from scipy import stats
 
 import oochub
-from oochub.report.gap_matrix import make_gap_matrix
+from oochub.report.gap_matrix import format_matrix, lay_out_matrix, make_gap_matrix
 from oochub.report.model_line import draw_line_chart, make_line_axes, model_lines
 from oochub.stats.estimate import Estimate
 
@@ -131,6 +131,31 @@ def test_cells_are_the_numbers_of_the_reports():
         make_gap_matrix([given[0], given[0]])
     with pytest.raises(oochub.OochubError, match="Did you mean"):
         make_gap_matrix(given, number="acurracy")
+
+
+def test_both_sides_of_a_single_model_stand_before_its_gap():
+    """On two data sets. Planted faults: the sides turned; a gap without its sign."""
+    given = [made("m", 0.99, 0.85), made("m", 0.8, 0.9, config="ce_cow")]
+    layout = lay_out_matrix(make_gap_matrix(given))
+    numbers = [[cell.estimate.value for cell in cells] for _, cells in layout.rows]
+    assert (layout.corner, [head for head, _ in layout.heads]) == ("Data set", ["in context", "out of context", "gap"])
+    assert numbers == [pytest.approx([0.99, 0.85, -0.14]), pytest.approx([0.8, 0.9, 0.1])]
+    table = format_matrix(make_gap_matrix(given))
+    assert table.title == "The gap of m" and table.rows[0][0] == "nooch/ce_car, AUC"
+    assert table.rows[0][1:] == ("99.0 (97.0 to 100.0)", "85.0 (83.0 to 86.0)", "−14.0 (−17.0 to −11.0)")
+    assert table.rows[1][3] == "+10.0 (+7.0 to +13.0)"
+    bare = format_matrix(make_gap_matrix([made("m", 0.99, 0.85, width=None), given[1]]))
+    assert bare.rows[0][1:3] == ("99.0", "85.0")
+
+
+def test_what_there_is_more_of_stands_below_each_other():
+    """Planted fault: cells by the other of their two names."""
+    two = [*models()[:2], *models(config="ce_cow")[:2]]
+    assert lay_out_matrix(make_gap_matrix(two)).corner == "Model"
+    layout = lay_out_matrix(make_gap_matrix([*two, made("model 1", 0.8, 0.9, config="ce_bus")]))
+    assert layout.corner == "Data set" and [head for head, _ in layout.heads] == ["model 0", "model 1"]
+    (first, second) = layout.rows[2][1]
+    assert first is None and second.estimate == pytest.approx(0.1)
 
 
 def test_the_figures_draw_the_same_numbers(tmp_path):

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers.modeling_outputs import BaseModelOutputWithNoAttention, ImageClassifierOutput
@@ -32,6 +32,9 @@ from oochub.records.metadata import HeldOut, PredictedBy, Training
 from oochub.records.schema import from_json, optional, to_json
 from oochub.remote.fetch import fetch_model_folder
 from oochub.storage.reading import read_bytes, read_json
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,7 @@ class ModelSource:
         check_changes(kind, **changes)
         words = f"a model of {kind.words()}"
         if self.path is not None:
-            read_model_config(self.path, words=words)  # said with these words
+            _check_kind(kind, read_model_config(self.path, words=words), self.path)  # said with these words
         if place is None:
             processor = kind.load_processor(None, dataset)
         elif not is_given:
@@ -242,6 +245,26 @@ class ModelSource:
         hint = f"Give {option} ({' and '.join(modes)} do), or leave the mode out." if modes else "Use another model."
         kind = kind if self.config.model_type in kind.lower() else f"{kind} of type {self.config.model_type}"
         raise OochubError(f"{self.path} is a {kind}, and this mode does not serve such models. {hint}")
+
+
+def _check_kind(kind: type[Input], config: "PreTrainedConfig", source: str) -> None:
+    """Refuses a type of model that transformers knows for images where rows are something else, or the reverse.
+
+    Raises:
+        OochubError: Such a model.
+    """
+    from transformers.models.auto import image_processing_auto, modeling_auto
+
+    of_images = config.model_type in image_processing_auto.IMAGE_PROCESSOR_MAPPING_NAMES
+    of_texts = config.model_type in modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
+    wants_images = kind.unit == "image"
+    if of_images == of_texts or of_images == wants_images:
+        return
+    reads, wanted = ("images", f"{kind.unit}s") if of_images else ("texts", "images")
+    raise OochubError(
+        f"{source} is a {config.model_type} model, which reads {reads}, but each row of this data set holds "
+        f"{'an' if wanted[0] in 'aei' else 'a'} {wanted[:-1]}. Name one that reads {wanted}."
+    )
 
 
 _WITHOUT_LOGITS = ("pp_lcnet",)

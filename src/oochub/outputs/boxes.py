@@ -146,8 +146,8 @@ class Boxes(Output):
         """The boxes of a model that gives 5 numbers for each: x1, y1, x2, y2, score; one below 0, or nan, is no box."""
         if outputs.shape[1] % 5:
             raise OochubError(
-                f"A model of boxes must give 5 numbers per box, x1, y1, x2, y2 and a score; got {outputs.shape[1]} "
-                "in all."
+                "The answers here are boxes, so the model must be a detector, or give 5 numbers per box (x1, y1, x2, "
+                f"y2 and a score); for an image this one gave {outputs.shape[1]}."
             )
         boxes = [row[row[:, 4] >= 0] for row in outputs.reshape(len(outputs), -1, 5)]
         return {

@@ -139,11 +139,11 @@ class Comparison:
         return comparison_page(self.reports, self._format_texts(), metric=self.metric)
 
     def _summarize(self) -> list[_ComparisonText]:
-        """The gap on each data set in one table, before those of several; none for one data set alone."""
-        matrix = make_gap_matrix(self.reports)
-        if len(matrix.benchmarks) < 2:
+        """The gaps of all benchmarks in one table, if there are several and no cell is a mean over seeds."""
+        has_seeds = any(cell.seeds > 1 for table in self.tables for cell in table.cells.values())
+        if has_seeds or len({table.benchmark for table in self.tables}) < 2:
             return []
-        return [_ComparisonText(format_matrix(matrix), (_SUMMARY,))]
+        return [_ComparisonText(format_matrix(make_gap_matrix(self.reports)), (_SUMMARY,))]
 
     def _format_texts(self) -> list[_ComparisonText]:
         of_metric = groupby(self.tables, key=lambda table: (table.benchmark, table.metric, table.rows))
@@ -277,8 +277,8 @@ def _check_versions(runs: Sequence[ComparedRun]) -> None:
 
 
 _SUMMARY = (
-    "The primary metric of each data set with its 95% interval; shares in percent. The gap is the number out of context "
-    "minus that in context."
+    "The primary metric of each data set with its 95% interval; shares in percent. The gap is the number out of "
+    "context minus that in context."
 )
 _BOLD = "Bold"
 """With what the caption says which cells are bold."""

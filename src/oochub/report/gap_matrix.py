@@ -24,7 +24,7 @@ class MatrixCell:
         unit: Unit of the number.
         is_difference: Whether it is a gap.
         lost: For a gap of shares, how much worse the metric is out of context; nan for every other number.
-        title: What its rows are, where they are one side of a gap; else "".
+        title: What its rows are if they are one side of a gap; else "".
     """
 
     estimate: Estimate
@@ -44,7 +44,7 @@ class GapMatrix:
         benchmarks: Data sets: "nooch/ce_car", in order of appearance.
         metrics: What the number of each data set is: the title of its metric.
         cells: Numbers by model and data set; a model that was not evaluated there has none.
-        sides: Of a gap, the numbers in context and out of it, by model and data set, where there are both.
+        sides: The numbers in and out of context that a gap is the difference of, where both exist.
     """
 
     number: str
