@@ -8,6 +8,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 
 from oochub.benchmark import Benchmark
 from oochub.records.sides import GroupsOfRows, Rows
+from oochub.records.spectrum import Spectrum
 
 _INPUTS = {"pictures": "images", "token_ids": "token ids"}  # kinds of input whose name is no word of a text
 
@@ -104,21 +105,19 @@ def _list_sides(benchmark: Benchmark) -> str:
 
 Headline: {benchmark.primary_metric} out of context compared with in context{guessing}.
 Metrics: {", ".join(benchmark.metrics)}.
-{_describe_spectrum(benchmark)}{_find_differing_configs([benchmark])}"""
+{"".join(map(_describe_spectrum, benchmark.spectra))}{_find_differing_configs([benchmark])}"""
 
 
-def _describe_spectrum(benchmark: Benchmark) -> str:
-    """Which configs detectors are evaluated on, in groups; "" for a benchmark without."""
-    spectrum = benchmark.spectrum
-    if spectrum is None:
-        return ""
+def _describe_spectrum(spectrum: Spectrum) -> str:
+    """Which configs detectors are evaluated on, in groups."""
     lines = [f"- {name}: {_list_configs(configs)}" for name, configs in spectrum.new.items()]
-    known = f"Detectors look for new classes beside those of `{spectrum.known}`"
+    known = f"Detectors look for new classes beside those of `{spectrum.known}`:"
     if not spectrum.shifted:
-        return "\n".join(["", f"{known}:", "", *lines, ""])
-    shifted = f"- shifted, which the full spectrum counts as in distribution: {_list_configs(spectrum.shifted)}"
+        return "\n".join(["", known, "", *lines, ""])
+    lines.append(f"- shifted, which the full spectrum counts as in distribution: {_list_configs(spectrum.shifted)}")
     also = f"{spectrum.source} takes {_list_configs(spectrum.published)} of these."
-    return "\n".join(["", f"{known}:", "", *lines, shifted, "", also, ""])
+    is_other = set(spectrum.published) != set(spectrum.shifted)
+    return "\n".join(["", known, "", *lines, *(["", also] if is_other else []), ""])
 
 
 def _list_configs(configs: Sequence[str]) -> str:

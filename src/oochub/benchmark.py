@@ -166,6 +166,17 @@ class Benchmark:
         return [replace(next(iter(configs.values())), configs=configs) for configs in folders.values()]
 
     @property
+    def spectra(self) -> list[Spectrum]:
+        """How configs are set against each other for detectors: the benchmark's own way, and those of its configs.
+
+        >>> from oochub import get
+        >>> [spectrum.known for spectrum in get("benchmark", "imagenet_ood").spectra]
+        ['imagenet_1k']
+        """
+        found = {own.spectrum.known: own.spectrum for own in (self, *self.configs.values()) if own.spectrum}
+        return list(found.values())
+
+    @property
     def differences(self) -> dict[str, list[str]]:
         """What differs from this declaration in kind of output, headline or sides, in words: the configs of each.
 

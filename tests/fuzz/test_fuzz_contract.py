@@ -18,6 +18,7 @@ FUZZED = {
     "builders/imagenet_ood.py": "lists",
     "builders/sources/coco_file.py": "coco",
     "builders/sources/coco_json.py": "captions",
+    "builders/sources/image_list.py": "lists",
     "builders/sources/imagenet.py": "tars",
     "builders/sources/imagenet_listing.py": "lists",
     "builders/sources/imagenet_truth.py": "lists",

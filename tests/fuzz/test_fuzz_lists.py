@@ -12,12 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mutations import bytes_cases, place_cases, text_cases
 
+from oochub.builders.sources.image_list import find_listed, read_image_list
 from oochub.builders.sources.imagenet_listing import list_pictures
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS
 from oochub.studies.imagenet_ood.model_list import read_models
 
 _WNID = "n02666943"  # of the 637 classes
 _NAMES = [f"{_WNID}/{_WNID}_{k}.JPEG" for k in (12, 13, 14)]
+_LABELLED = ["a/test/cat/1.png", "a/test/dog/1.png", "a/test/horse/1.png"]
 _LIST, _MODELS, _SOLUTION = "list.txt", "models.txt", "imagenet/LOC_val_solution.csv"
 _TRUTH = "imagenet/ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"
 _META = "imagenet/ILSVRC2012_devkit_t12/data/meta.mat"
@@ -73,6 +75,20 @@ def _use_validation(folder: Path, out: Path) -> Used:
     return Used(numbers=[[stored.name, stored.label] for stored in listing.pictures], notes=tuple(listing.gaps))
 
 
+def _make_labelled(folder: Path) -> None:
+    for name in _LABELLED:
+        (folder / "place" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "place" / name).write_bytes(b"\xff\xd8\xff")
+    (folder / _LIST).write_text("".join(f"{name} {k}\n" for k, name in enumerate(_LABELLED)))
+
+
+def _use_labelled(folder: Path, out: Path) -> Used:
+    images = read_image_list(folder / _LIST, ("cat", "dog", "horse"), known=True)
+    found, gaps = find_listed(images, folder / "place", folder / _LIST)
+    return Used(numbers=[list(image) for image in found], notes=tuple(gaps))
+
+
+LABELLED = Format(name="labelled lists", make=_make_labelled, use=_use_labelled)
 LISTS = Format(name="file lists", make=_make_list, use=_use_list)
 MODELS = Format(name="model lists", make=_make_models, use=_use_models)
 SOLUTION = Format(name="truth, Kaggle", make=_make_solution, use=_use_validation)
@@ -95,7 +111,22 @@ _WRONG_NAMES = [
 _WRONG_MODELS = ["/nowhere/at/all", "./nowhere", "a b c", "a/b/c/d", "https://host/x", "..", "\0"]
 _WRONG_ROWS = [f"{_VAL[0]},", f"{_VAL[0]}", f"{_VAL[0]},n99999999 1 2 3 4", f"{_VAL[0]},1", f"{_VAL[0]},car", ",", ""]
 _WRONG_NUMBERS = ["0", "1001", "-1", "1.5", "x", "nan", "1 1", "١"]
+_WRONG_LABELLED = [
+    *("a/test/cat/1.png", "a/test/cat/1.png 3", "a/test/cat/1.png -1", "a/test/cat/1.png x", "a/test/cat/1.png 1"),
+    *(
+        "a/test/dog/1.png 1",
+        "../a.png 0",
+        "/a/test/cat/1.png 0",
+        " 0",
+        "0",
+        "a/test/cat/1.png 0.0",
+        "a/test/cat/1.png --1",
+    ),
+]
 CASES = [
+    *((LABELLED, case) for case in text_cases(_LIST, blank=frozenset({REFUSED}), bom=frozenset({SAME, REFUSED, SAID}))),
+    *((LABELLED, case) for case in place_cases(_LIST)),
+    *((LABELLED, Case(name=f"line {line!r}", mutate=_first(_LIST, line))) for line in _WRONG_LABELLED),
     *((LISTS, case) for case in text_cases(_LIST, blank=frozenset({REFUSED}), bom=frozenset({SAME, REFUSED}))),
     *((LISTS, case) for case in place_cases(_LIST)),
     *((LISTS, Case(name=f"line {line!r}", mutate=_first(_LIST, line))) for line in _WRONG_NAMES),

@@ -279,7 +279,7 @@ def _list_facts(shown: Benchmark, configs: str) -> list[str]:
         f"configs         {configs}",
         f"in context      {shown.in_context.name} ({shown.in_context.description})",
         f"out of context  {shown.out_of_context.name} ({shown.out_of_context.description})",
-        *([f"detection       {shown.spectrum.description}"] if shown.spectrum else []),
+        *(f"detection       {spectrum.description}" for spectrum in shown.spectra),
         f"input           {shown.input}",
         f"output          {shown.output}",
         f"metrics         {', '.join(shown.metrics)}; headline {shown.primary_metric}",

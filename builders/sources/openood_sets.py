@@ -1,0 +1,123 @@
+"""OpenOOD v1.5's four benchmarks: the sets of each, the lists that say which images they have, and the classes.
+
+How many images a list has was counted in copies of OpenOOD's lists that others publish: those of CIFAR-10 in
+glhr/ood-labelnoise 12cecfc, the others in glhr/COOkeD 217223b. The copies lack the training lists of ImageNet, so these
+counts are not checked.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
+
+CLASSIC, LARGE = "images_classic/", "images_largescale/"
+LISTS = "benchmark_imglist/"
+SHIFTS = ("none", "covariate", "semantic")
+
+_CIFAR_10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+_CIFAR_100 = (
+    "apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can "
+    "castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin "
+    "elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard "
+    "lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid otter palm_tree pear "
+    "pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal shark "
+    "shrew skunk skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank telephone "
+    "television tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm"
+)
+IMAGENET_200 = tuple(
+    map(
+        int,
+        "1 2 4 6 8 9 11 13 22 23 26 29 31 39 47 63 71 76 79 84 90 94 96 97 99 100 105 107 113 122 125 130 132 144 145 "
+        "147 148 150 151 155 160 161 162 163 171 172 178 187 195 199 203 207 208 219 231 232 234 235 242 245 247 250 "
+        "251 254 259 260 263 265 267 269 276 277 281 288 289 291 292 293 296 299 301 308 309 310 311 314 315 319 323 "
+        "327 330 334 335 337 338 340 341 344 347 353 355 361 362 365 366 367 368 372 388 390 393 397 401 407 413 414 "
+        "425 428 430 435 437 441 447 448 457 462 463 469 470 471 472 476 483 487 515 546 555 558 570 579 583 587 593 "
+        "594 596 609 613 617 621 629 637 657 658 701 717 724 763 768 774 776 779 780 787 805 812 815 820 824 833 847 "
+        "852 866 875 883 889 895 907 928 931 932 933 934 936 937 943 945 947 948 949 951 953 954 957 963 965 967 980 "
+        "981 983 988".split(),
+    )
+)
+"""The numbers of the 200 classes, those of ImageNet-R, among ImageNet's 1,000, in the order of OpenOOD's labels."""
+
+CLASSES: dict[str, tuple[str, ...]] = {
+    "cifar10": _CIFAR_10,
+    "cifar100": tuple(_CIFAR_100.split()),
+    "imagenet200": tuple(IMAGENET_1K_NAMES[number] for number in IMAGENET_200),
+    "imagenet": tuple(IMAGENET_1K_NAMES),
+}
+"""The classes of each benchmark in the order of its labels."""
+
+
+class ListedSet(NamedTuple):
+    """One set of a benchmark, as its lists say it.
+
+    Attributes:
+        benchmark: The benchmark: "cifar10", "cifar100", "imagenet200" or "imagenet".
+        name: What OpenOOD calls the set: "tin".
+        folder: Where the paths of its lists begin, in OpenOOD's data.
+        lists: The file of each split, in `benchmark_imglist/<benchmark>/`.
+        images: How many lines each of them has; None where nobody's copy has the list.
+        shift: "none", "covariate" (known classes in other images) or "semantic" (new classes).
+        context: "known", "shifted", "near" or "far".
+    """
+
+    benchmark: str
+    name: str
+    folder: str
+    lists: Mapping[str, str]
+    images: Mapping[str, int | None]
+    shift: str
+    context: str
+
+
+def _make_test(benchmark: str, name: str, folder: str, images: int, context: str, file: str = "") -> ListedSet:
+    shift = "covariate" if context == "shifted" else "semantic"
+    return ListedSet(benchmark, name, folder, {"test": file or f"test_{name}.txt"}, {"test": images}, shift, context)
+
+
+def _make_known(benchmark: str, folder: str, train: int | None, validation: int, test: int) -> ListedSet:
+    lists = {split: f"{of}_{benchmark}.txt" for split, of in _SPLITS.items()}
+    images = {"train": train, "validation": validation, "test": test}
+    return ListedSet(benchmark, benchmark, folder, lists, images, "none", "known")
+
+
+_SPLITS = {"train": "train", "validation": "val", "test": "test"}
+
+
+def _make_cifar(benchmark: str, other: str, images: int, tin: int, places: int) -> dict[str, ListedSet]:
+    return {
+        benchmark: _make_known(benchmark, CLASSIC, 50_000, 1_000, 9_000),
+        f"{benchmark}_{other}": _make_test(benchmark, other, CLASSIC, images, "near"),
+        f"{benchmark}_tin": _make_test(benchmark, "tin", CLASSIC, tin, "near"),
+        f"{benchmark}_mnist": _make_test(benchmark, "mnist", CLASSIC, 70_000, "far"),
+        f"{benchmark}_svhn": _make_test(benchmark, "svhn", CLASSIC, 26_032, "far"),
+        f"{benchmark}_texture": _make_test(benchmark, "texture", CLASSIC, 5_640, "far"),
+        f"{benchmark}_places365": _make_test(benchmark, "places365", CLASSIC, places, "far"),
+    }
+
+
+def _make_imagenet(benchmark: str, known: ListedSet, v2: int, c: int, r: int) -> dict[str, ListedSet]:
+    shifted = {"v2": v2, "c": c, "r": r}
+    return {
+        benchmark: known,
+        **{
+            f"{benchmark}_{each}": _make_test(
+                benchmark, f"imagenet_{each}", LARGE, images, "shifted", f"test_{benchmark}_{each}.txt"
+            )
+            for each, images in shifted.items()
+        },
+        f"{benchmark}_ssb_hard": _make_test(benchmark, "ssb_hard", LARGE, 49_000, "near"),
+        f"{benchmark}_ninco": _make_test(benchmark, "ninco", LARGE, 5_879, "near"),
+        f"{benchmark}_inaturalist": _make_test(benchmark, "inaturalist", LARGE, 10_000, "far"),
+        f"{benchmark}_textures": _make_test(benchmark, "textures", CLASSIC, 5_160, "far"),
+        f"{benchmark}_openimage_o": _make_test(benchmark, "openimage_o", LARGE, 15_869, "far"),
+    }
+
+
+SETS: dict[str, ListedSet] = {
+    **_make_cifar("cifar10", "cifar100", 9_000, 7_793, 35_195),
+    **_make_cifar("cifar100", "cifar10", 10_000, 6_526, 33_773),
+    **_make_imagenet("imagenet200", _make_known("imagenet200", LARGE, None, 1_000, 9_000), 2_000, 2_000, 30_000),
+    **_make_imagenet("imagenet", _make_known("imagenet", LARGE, None, 5_000, 45_000), 10_000, 10_000, 30_000),
+}
+"""Every config: "cifar10" has the known classes, "cifar10_tin" a set beside them."""
