@@ -9,7 +9,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from oochub.benchmark import Benchmark, RawFile
+from oochub.benchmark import Archive, Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.metadata_table import MetadataTable
 from oochub.errors import OochubError
@@ -29,6 +29,11 @@ def _declare_raw_file(path: str, note: str) -> RawFile:
     return RawFile(path=path, also=f"celebA_v*/{path}", url=_HOME, size="1.4 GB", license=_TERMS, note=note)
 
 
+def _declare_archive(name: str, size: int, sha256: str) -> Archive:
+    source = "tensorflow/datasets, tensorflow_datasets/url_checksums/celeb_a.txt"
+    return Archive(name=name, size=size, digest=f"sha256:{sha256}", source=source)
+
+
 celebA = Benchmark(
     name="celebA",
     title="CelebA hair color",
@@ -46,6 +51,17 @@ celebA = Benchmark(
         _declare_raw_file("list_attr_celeba.*", ".csv, as WILDS and Kaggle have it, or .txt, as its authors do"),
         _declare_raw_file("list_eval_partition.*", ".csv or .txt"),
         _declare_raw_file("img_align_celeba/", "202,599 JPEGs"),
+    ),
+    archives=(
+        _declare_archive(
+            "img_align_celeba.zip", 1_443_490_838, "46fb89443c578308acf364d7d379fe1b9efb793042c0af734b6112e4fd3a8c74"
+        ),
+        _declare_archive(
+            "list_attr_celeba.txt", 26_721_026, "f0e5da289d5ccf75ffe8811132694922b60f2af59256ed362afa03fefba324d0"
+        ),
+        _declare_archive(
+            "list_eval_partition.txt", 2_836_386, "fc955bcb3ef8fbdf7d5640d9a8693a8431b5f2ee291a5c1449a1549e7e073fe7"
+        ),
     ),
     in_context=Rows(name="all faces", split="test"),
     out_of_context=WorstOfGroups(split="test"),

@@ -9,7 +9,7 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from oochub.benchmark import Benchmark, RawFile
+from oochub.benchmark import Benchmark, Mirror, RawFile
 from oochub.builder import BenchmarkBuilder
 from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
 from oochub.errors import OochubError
@@ -49,6 +49,7 @@ imagenet_hard = Benchmark(
             also="validation-*.parquet",
         ),
     ),
+    mirrors=(Mirror(name="taesiri/imagenet-hard", holds="the files themselves"),),
     in_context=Rows(name="all", split="test"),
     out_of_context=WorstOfGroups(name="worst origin", split="test"),
     primary_metric="accuracy",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import datasets
 
-from oochub.benchmark import Benchmark, RawFile
+from oochub.benchmark import Archive, Benchmark, Mirror, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig, cut_rows
 from oochub.builders.sources.imagenet import is_wnid
 from oochub.builders.sources.imagenet_listing import Listing, list_pictures, list_training_pictures
@@ -48,6 +48,51 @@ _OF_OPENOOD = {  # folder in OpenOOD's data, size, license, what the folder hold
 def _declare_raw_file(path: str, url: str, size: str, license: str, note: str, also: str = "") -> RawFile:
     return RawFile(path=path, url=url, size=size, license=license, note=note, also=also, required=False)
 
+
+_TFDS = "tensorflow/datasets, tensorflow_datasets/{}"
+_ARCHIVES = (
+    Archive(
+        name="ILSVRC2012_img_train.tar",
+        size=147_897_477_120,
+        digest="sha256:b08200a27a8e34218a0e58fde36b0fe8f73bc377f4acea2d91602057c3ca45bb",
+        source=_TFDS.format("url_checksums/imagenet2012.txt"),
+    ),
+    Archive(
+        name="ILSVRC2012_img_val.tar",
+        size=6_744_924_160,
+        digest="sha256:c7e06a6c0baccf06d8dbeb6577d71efff84673a5dbdd50633ab44f8ea0456ae0",
+        source=_TFDS.format("url_checksums/imagenet2012.txt"),
+    ),
+    Archive(
+        name="imagenet-a.tar",
+        size=687_552_512,
+        digest="sha256:3bb3632277e6ba6392ea64c02ddbf4dd2266c9caffd6bc09c9656d28f012589e",
+        source=_TFDS.format("datasets/imagenet_a/checksums.tsv"),
+    ),
+    Archive(
+        name="imagenet-r.tar",
+        size=2_191_079_936,
+        digest="sha256:18c6bf493b39a0d975d48e587437f562caab9c52ae6327dcfa9dd8eb54aa1b52",
+        source=_TFDS.format("url_checksums/imagenet_r.txt"),
+    ),
+    Archive(
+        name="imagenetv2-matched-frequency.tar.gz",
+        size=1_253_959_680,
+        digest="sha256:a32004f9e773279307499059d320336a23ccdc62cb32063da29bae9bd04c122c",
+        source=_TFDS.format("url_checksums/imagenet_v2.txt"),
+    ),
+    Archive(
+        name="dtd-r1.0.1.tar.gz",
+        size=625_239_812,
+        digest="sha256:e42855a52a4950a3b59612834602aa253914755c95b0cff9ead6d07395f8e205",
+        source=_TFDS.format("url_checksums/dtd.txt"),
+    ),
+)
+_MIRRORS = (
+    Mirror(name="vaishaal/ImageNetV2", holds="the archives of ImageNetV2"),
+    Mirror(name="timm/objectnet", holds="ObjectNet as lossless WebP in Parquet files; it asks for consent"),
+    Mirror(name="timm/objectnet-720p-in1k", holds="its 113 classes, shrunk to 720 pixels; it asks for consent"),
+)
 
 _imagenet_ood = Benchmark(
     name="imagenet_ood",
@@ -160,6 +205,8 @@ _imagenet_ood = Benchmark(
             for name in _OF_OPENOOD
         ),
     ),
+    archives=_ARCHIVES,
+    mirrors=_MIRRORS,
     closed={"shift": SHIFTS},
     in_context=Rows(name="ImageNet-1K as it is", split="test", where={"shift": ("none",)}),
     out_of_context=Rows(name="its classes in other images", split="test", where={"shift": ("covariate",)}),

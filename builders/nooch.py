@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import datasets
 
-from oochub.benchmark import Benchmark, RawFile
+from oochub.benchmark import Archive, Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.nooch.images import NoochImages
@@ -48,6 +48,11 @@ def _explain_not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str
         unpublished = [name for name in _CLASSES if only and name not in PUBLISHED_CONTEXTS]
         reasons = dict.fromkeys(unpublished, "The paper publishes contexts for its 12 tasks only.")
     return {f"{criterion}_{name}": reason for criterion in ("ce", "gist") for name, reason in reasons.items()}
+
+
+def _declare_archive(name: str, size: int, sha256: str) -> Archive:
+    source = "tensorflow/datasets, tensorflow_datasets/url_checksums/coco2017.txt"
+    return Archive(name=name, size=size, digest=f"sha256:{sha256}", source=source)
 
 
 _nooch = Benchmark(
@@ -109,6 +114,19 @@ _nooch = Benchmark(
             license="BSD-3-Clause",
             required=False,
             note="the official split",
+        ),
+    ),
+    archives=(
+        _declare_archive(
+            *("train2017.zip", 19_336_861_798, "69a8bb58ea5f8f99d24875f21416de2e9ded3178e903f1f7603e283b9e06d929")
+        ),
+        _declare_archive(
+            *("val2017.zip", 815_585_330, "4f7e2ccb2866ec5041993c9cf2a952bbed69647b115d0f74da7ce8f4bef82f05")
+        ),
+        _declare_archive(
+            "annotations_trainval2017.zip",
+            252_907_541,
+            "113a836d90195ee1f884e704da6304dfaaecff1f023f49b6ca93c4aaae470268",
         ),
     ),
     in_context=Rows(name="easy", split="test", where={"challenge": ("easy",)}),

@@ -44,6 +44,36 @@ class RawFile:
         return None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Archive:
+    """An archive of a release, as somebody published its size and digest.
+
+    Attributes:
+        name: Name of its file.
+        size: Its bytes.
+        digest: "sha256:" or "md5:" and the digest in hexadecimal digits.
+        source: Where size and digest were read.
+    """
+
+    name: str
+    size: int
+    digest: str
+    source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mirror:
+    """A repository on the Hub that its own page says to hold data of a benchmark.
+
+    Attributes:
+        name: Its id, user/name.
+        holds: What it holds, and in what form.
+    """
+
+    name: str
+    holds: str
+
+
 def find_context_of_group(row: Mapping[str, Any], facts: BuildFacts) -> str:
     """The context that a group's name ends with: "desert" of "labrador/desert".
 
@@ -73,6 +103,8 @@ class Benchmark:
         primary_metric: Name of the metric whose gap between the two is the headline; higher is better.
         metrics: Metrics computed by default.
         chance: The primary metric of guessing; nan where there is no such number.
+        archives: The archives that its raw files are unpacked from, those whose digest was published.
+        mirrors: Repositories on the Hub with its data; nothing vouches for them but `--verify`.
         sources: The data sets that its rows are of or overlap with, by words that model cards use for them: a model
             whose card names one may have seen tested rows.
         practical_gap: A gap smaller than this does not matter in practice.
@@ -117,6 +149,8 @@ class Benchmark:
     chance: float
     images_license: str
     annotations_license: str
+    archives: tuple[Archive, ...] = ()
+    mirrors: tuple[Mirror, ...] = ()
     sources: tuple[str, ...] = ()
     practical_gap: float = 0.02
     input: str = "pictures"

@@ -82,6 +82,7 @@ ELSEWHERE = {
     "src/oochub/commands/cache.py": "records of the library's own builds, tests/commands/test_caches.py",
     "src/oochub/commands/train.py": "the recipe that it wrote just before",
     "src/oochub/data/build_file.py": "build.json of a repository, tests/data/test_own_repository.py",
+    "src/oochub/data/verify_archives.py": "the library's own cache, tests/data/test_verify_archives.py",
     "src/oochub/data/write_webdataset.py": "images of a data set that was built",
     "src/oochub/data/open_source.py": "what kind of file it is alone, tests/data/test_folder_files.py",
     "src/oochub/data/join_images.py": "images compared by their digest, tests/hub/test_push_repository.py, and the "

@@ -25,6 +25,7 @@ from oochub.errors import OochubError, unknown_name
 from oochub.metric import read_facts
 
 if TYPE_CHECKING:
+    from oochub.data.verify_archives import VerifiedArchive
     from oochub.data.verify_raw import VerifiedConfig
 
 PANEL = "Start"
@@ -49,9 +50,16 @@ def show(
         bool,
         typer.Option(
             "--verify",
-            help="Benchmarks only: compare the raw folder with the release by files, tables, ids and counts.",
+            help="Benchmarks only: compare the raw folder with the release by files, tables, ids, counts and digests.",
         ),
     ] = False,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            help="With --verify: dataset repository on the Hub, user/name, whose files are compared by their digests.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Shows one thing: a benchmark's files, the documentation of others, or the models that are served."""
@@ -61,8 +69,10 @@ def show(
     if name is None:
         kind, name = _find_thing(kind)
 
+    if mirror is not None and (not verify or data_dir is not None):
+        raise OochubError("--mirror is compared by --verify, without --data-dir. Give --mirror and --verify.")
     if verify:
-        _verify(kind, name, data_dir, as_json)
+        _verify(kind, name, data_dir, mirror, as_json)
         return
     text = _describe(kind, name, data_dir=data_dir)
     if as_json:
@@ -71,25 +81,80 @@ def show(
     out_console.print(text, markup=False)
 
 
-def _verify(kind: str, name: str, data_dir: str | None, as_json: bool) -> None:
-    """What a build of each config would find; ends with 1 if something of the release is missing."""
+def _verify(kind: str, name: str, data_dir: str | None, mirror: str | None, as_json: bool) -> None:
+    """The archives by their digests, and what a build of each config would find; ends with 1 if something differs."""
+    from oochub.benchmark import find_data_folder
+    from oochub.data.load import get_declaration
+    from oochub.data.verify_archives import verify_archives
     from oochub.data.verify_raw import verify_raw
 
     if kind != "benchmark":
         raise OochubError(f"--verify compares the raw folder of a benchmark, got a {kind}. Leave it out.")
     benchmark, _, config = name.partition("/")
-    found = verify_raw(benchmark, config, data_dir=data_dir)
+    declared = get_declaration(name)
+    if mirror is not None:
+        _verify_mirror(declared, mirror, as_json)
+        return
+    found, unbuilt = [], None
+    try:
+        found = verify_raw(benchmark, config, data_dir=data_dir)
+    except OochubError as error:  # archives that nobody unpacked yet are compared all the same
+        unbuilt = error
+    place = find_data_folder(declared, data_dir) if unbuilt is None else Path(data_dir or "").expanduser()
+    archives = verify_archives(declared.archives, place) if data_dir is not None or unbuilt is None else []
+    if unbuilt is not None and all(each.state == "not there" for each in archives):
+        raise unbuilt
     if as_json:
         rows = [{"whole": each.is_whole, **asdict(each)} for each in found]
-        out_console.print_json(json.dumps({"benchmark": benchmark, "configs": rows}))
+        content = {"benchmark": benchmark, "configs": rows, "archives": list(map(asdict, archives))}
+        out_console.print_json(json.dumps(content | ({"error": str(unbuilt)} if unbuilt else {})))
     else:
-        out_console.print(
-            _build_table(f"{benchmark}: what a build would find, without reading images", _list_found(found))
-        )
-        whole = sum(each.is_whole for each in found)
-        out_console.print(f"{whole} of {len(found)} configs whole, by the counts that the builder knows.", markup=False)
+        _print_archives(archives)
+        if unbuilt is not None:
+            out_console.print(f"Cannot be built: {unbuilt}", markup=False)
+        else:
+            out_console.print(
+                _build_table(f"{benchmark}: what a build would find, without reading images", _list_found(found))
+            )
+            whole = sum(each.is_whole for each in found)
+            out_console.print(
+                f"{whole} of {len(found)} configs whole, by the counts that the builder knows.", markup=False
+            )
+    if unbuilt is not None or any(each.state == "differs" for each in archives):
+        raise typer.Exit(1)
     if not all(each.is_whole for each in found):
         raise typer.Exit(1)
+
+
+def _verify_mirror(declared: Benchmark, mirror: str, as_json: bool) -> None:
+    """The files of a repository on the Hub beside the published digests; ends with 1 if none is as published."""
+    from oochub.data.verify_archives import verify_repository
+    from oochub.hub.upload import open_client
+    from oochub.remote.remote_repository import RemoteRepository
+
+    client = open_client(mirror, dry_run=True)
+    repository = RemoteRepository.read(client, mirror, repo_type="dataset", revision=None)
+    if not repository.is_there:
+        raise OochubError(f"There is no dataset repository {mirror} on the Hub that can be read. Correct the name.")
+    archives = verify_repository(declared.archives, repository)
+    if as_json:
+        content = {"benchmark": declared.name, "mirror": mirror, "commit": repository.commit}
+        out_console.print_json(json.dumps(content | {"archives": list(map(asdict, archives))}))
+    else:
+        _print_archives(archives)
+        size = sum(file.size for file in repository.files.values())
+        about = f"{mirror} at {str(repository.commit)[:8]} has {len(repository.files):,} files, {size / 10**6:,.1f} MB"
+        known = sum(each.state == "as published" for each in archives)
+        said = f"{known} of {len(archives)} archives are there as published" if archives else "no digest is published"
+        out_console.print(f"{about}; {said}. Nothing was downloaded.", markup=False)
+    if any(each.state == "differs" for each in archives) or all(each.state == "not there" for each in archives):
+        raise typer.Exit(1)
+
+
+def _print_archives(archives: "Sequence[VerifiedArchive]") -> None:
+    if archives:
+        rows = [(each.name, each.state, each.said or each.path) for each in archives]
+        out_console.print(_build_table("Archives, by size and digest", rows))
 
 
 def _list_found(found: "Sequence[VerifiedConfig]") -> list[tuple[str, ...]]:
@@ -314,3 +379,11 @@ def _list_raw_files(benchmark: Benchmark) -> Iterator[str]:
     """The paths that each download holds, where it is from, how large it is, and its license."""
     for (url, size, license), names in benchmark.downloads.items():
         yield from (f"  {', '.join(names)}", f"      from {url}", f"      {size}; license: {license}")
+    if benchmark.archives:
+        yield from ("", "Archives whose digest is published")
+    for archive in benchmark.archives:
+        yield f"  {archive.name}"
+        yield from (f"      {archive.size:,} bytes, {archive.digest}", f"      by {archive.source}")
+    if benchmark.mirrors:
+        yield from ("", "Repositories on the Hub")
+    yield from (f"  {mirror.name}: {mirror.holds}" for mirror in benchmark.mirrors)

@@ -263,7 +263,7 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
 
     Args:
         to: The repository, user/name.
-        dry_run: Nothing will be written: no token is needed.
+        dry_run: Nothing will be written, or the Hub is only read: no token is needed.
 
     Raises:
         OochubError: A name that is none, no token, or HF_HUB_OFFLINE is set.
@@ -286,7 +286,7 @@ def open_client(to: str, *, dry_run: bool = False) -> Any:
             "organization, a slash, and a name of letters, digits, - , _ and dots."
         ) from None
     if is_offline_mode():
-        raise OochubError("HF_HUB_OFFLINE is set, so nothing can be pushed. Unset it, or set it to 0.")
+        raise OochubError("HF_HUB_OFFLINE is set, so the Hub cannot be reached. Unset it, or set it to 0.")
     token = get_token()
     if token is None and not dry_run:
         rehearse = choose_wording("dry_run=True", "--dry-run")

@@ -1,0 +1,135 @@
+"""The archives of a release, as a user has them or a repository on the Hub: compared by size and digest."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tqdm import tqdm
+
+from oochub.benchmark import Archive
+from oochub.errors import OochubError
+from oochub.remote.remote_repository import RemoteRepository
+from oochub.storage.cache_folder import cache_folder
+from oochub.storage.file_state import describe_state
+from oochub.storage.files import write_whole
+from oochub.storage.reading import read_json
+
+_BLOCK = 1 << 22
+_STARS = "*/"
+
+State = Literal["as published", "differs", "not there"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifiedArchive:
+    """An archive beside what was published of it.
+
+    Attributes:
+        name: Name of its file.
+        state: Whether it is there, and as it was published.
+        path: Where it was found; "" if it was not.
+        said: What differs, in words; "" if nothing does.
+    """
+
+    name: str
+    state: State
+    path: str = ""
+    said: str = ""
+
+
+def verify_archives(archives: Sequence[Archive], folder: Path) -> list[VerifiedArchive]:
+    """Compares archives that lie in a folder, or in a folder in it, with what was published.
+
+    A file of another size is not read. A digest is kept in the cache until the file changes.
+
+    Args:
+        archives: What was published.
+        folder: A raw folder, or any folder that archives were fetched into.
+
+    Raises:
+        OochubError: An archive that cannot be read.
+
+    >>> verify_archives([Archive(name="a.tar", size=3, digest="sha256:00", source="")], Path("nowhere"))[0].state
+    'not there'
+    """
+    return [_verify_file(archive, _find(archive.name, folder)) for archive in archives]
+
+
+def verify_repository(archives: Sequence[Archive], repository: RemoteRepository) -> list[VerifiedArchive]:
+    """Compares the files of a repository on the Hub with what was published, without fetching one.
+
+    The Hub knows the SHA-256 of a large file. A file counts as an archive by its digest, under whatever name, or by its
+    name.
+
+    Args:
+        archives: What was published.
+        repository: What the repository holds.
+    """
+    verified = []
+    for archive in archives:
+        kind, _, digest = archive.digest.partition(":")
+        same = [path for path, file in repository.files.items() if (kind, file.digest) == ("sha256", digest)]
+        named = [path for path in repository.files if path.rpartition("/")[2] == archive.name]
+        if same:
+            verified.append(VerifiedArchive(name=archive.name, state="as published", path=same[0]))
+        elif named:
+            file = repository.files[named[0]]
+            own = f"sha256:{file.digest}" if file.is_large else "a digest that the Hub does not say"
+            said = _compare(archive, file.size, own)
+            verified.append(VerifiedArchive(name=archive.name, state="differs", path=named[0], said=said))
+        else:
+            verified.append(VerifiedArchive(name=archive.name, state="not there"))
+    return verified
+
+
+def _find(name: str, folder: Path) -> Path | None:
+    places = (place for pattern in (name, _STARS + name) for place in sorted(folder.glob(pattern)))
+    return next((place for place in places if place.is_file()), None)
+
+
+def _verify_file(archive: Archive, file: Path | None) -> VerifiedArchive:
+    if file is None:
+        return VerifiedArchive(name=archive.name, state="not there")
+    size = file.stat().st_size
+    own = "" if size != archive.size else _digest_file(file, archive.digest.partition(":")[0])
+    said = "" if own == archive.digest else _compare(archive, size, own)
+    state: State = "differs" if said else "as published"
+    return VerifiedArchive(name=archive.name, state=state, path=str(file), said=said)
+
+
+def _compare(archive: Archive, size: int, digest: str) -> str:
+    if size != archive.size:
+        return f"{size:,} bytes, but {archive.size:,} were published"
+    return f"{digest}, but {archive.digest} was published"
+
+
+def _digest_file(file: Path, kind: str) -> str:
+    """The digest of a file with its kind, from the cache if the file has not changed since it was read."""
+    state = describe_state(file)
+    key = hashlib.sha256(json.dumps([kind, str(file.absolute()), state]).encode()).hexdigest()[:32]
+    kept = cache_folder("shards") / f"{key}.compared"
+    with suppress(OochubError):  # not there, or damaged
+        known = read_json(kept)
+        if isinstance(known, str) and known.startswith(f"{kind}:"):
+            return known
+    digest = hashlib.new(kind, usedforsecurity=False)
+    try:
+        with (
+            file.open("rb") as content,
+            tqdm(total=file.stat().st_size, desc=f"Reading {file.name}", unit="B", unit_scale=True, delay=2,
+                 disable=None) as bar,
+        ):  # fmt: skip
+            while block := content.read(_BLOCK):
+                digest.update(block)
+                bar.update(len(block))
+    except OSError as error:
+        raise OochubError(f"{file} cannot be read: {error.strerror}. Fetch it again.") from error
+    found = f"{kind}:{digest.hexdigest()}"
+    if describe_state(file) == state:
+        with suppress(OochubError), write_whole(kept) as draft:  # a cache that cannot be written costs time only
+            draft.write_text(json.dumps(found), "utf-8")
+    return found
