@@ -32,6 +32,8 @@ _VARIANTS = {
 }
 _NEEDED = ("mixed_same", "mixed_rand")
 _FOLDER = re.compile(r"0([0-8])[_ -].+")
+_PASTED = re.compile(r"fg_(?P<foreground>.+)_bg_.+")
+_SHOWN = 3
 _HOME = "https://github.com/MadryLab/backgrounds_challenge"
 _LICENSE = "ImageNet terms of access: non-commercial research and education"
 
@@ -40,7 +42,7 @@ imagenet_9 = Benchmark(
     name="imagenet_9",
     title="ImageNet-9",
     summary="Nine coarse classes of ImageNet, each foreground on a background of its own class and of another one.",
-    version="1.0.0",
+    version="1.1.0",
     homepage=_HOME,
     sources=("imagenet",),
     citation="""@inproceedings{xiao2021noise,
@@ -72,6 +74,7 @@ imagenet_9 = Benchmark(
         cause="the background",
     ),
     context_column="variant",
+    pair="foreground",
     closed={
         "variant": tuple(_VARIANTS),
         "group": tuple(f"{label}/{variant}" for label in _CLASSES for variant in _VARIANTS),
@@ -85,16 +88,18 @@ imagenet_9 = Benchmark(
 class Imagenet9(BenchmarkBuilder):
     """The folder `bg_challenge/` of the release: variants, in each `val/`, nine class folders and images.
 
-    The gap is the paper's BG-Gap: the accuracy on `mixed_rand` minus that on `mixed_same`. The two sides have the same
-    foregrounds, but the interval takes their rows as independent, so it is wider than a paired one. All variants are
-    rows of the split `test`; those that are not in the folder are noted. `group` is class/variant.
+    The gap is the paper's BG-Gap: the accuracy on `mixed_rand` minus that on `mixed_same`. Both sides show the same
+    foregrounds, so its interval is that of pairs by `foreground`, the id of the image that the foreground is cut from:
+    the name of an original, and what stands between `fg_` and `_bg_` in the name of a mixed image. A foreground that
+    only one of the two has is noted, and counts unpaired. All variants are rows of the split `test`; those that are not
+    in the folder are noted. `group` is class/variant.
 
     A model of the 1,000 classes of ImageNet answers through a label map (`label_map=`, `--label-map`) from these nine
     classes to its own: the authors' is `in_to_in9.json`, by which a dog is no carnivore.
 
     Source: Xiao et al. 2021, Sections 2 and 4; backgrounds_challenge 46d224b, `README.md`, `in9_eval.py`,
-    `challenge_eval.py`, `in9_classes.txt`. How many images were published is not stated there, so counts are not
-    checked.
+    `challenge_eval.py`, `in9_classes.txt`; the names of images by `main.py` of roleofimagebackgrounds, the code of the
+    paper's submission. How many images were published is not stated there, so counts are not checked.
 
     >>> Imagenet9.BENCHMARK.out_of_context.where
     {'variant': ('mixed_rand',)}
@@ -111,6 +116,7 @@ class Imagenet9(BenchmarkBuilder):
                 "environment": datasets.ClassLabel(names=list(_VARIANTS)),
                 "group": datasets.ClassLabel(names=list(imagenet_9.closed["group"])),
                 "variant": datasets.ClassLabel(names=list(_VARIANTS)),
+                "foreground": datasets.Value("string"),
             }
         )
 
@@ -124,6 +130,7 @@ class Imagenet9(BenchmarkBuilder):
         rows = [row for variant in present for row in _list_rows(folder, variant, within=self._within)]
         missing = [variant for variant in _VARIANTS if variant not in present]
         notes = [f"partial: without the variants {', '.join(missing)}"] if missing else []
+        notes += _note_partners(_check_foregrounds(rows, folder))
         return self._splits(folder, {"test": pa.Table.from_pylist(rows)}, BuildFacts(), notes)
 
 
@@ -154,4 +161,47 @@ def _list_rows(folder: Path, variant: str, *, within: Path | None) -> list[dict[
 
 def _make_row(file: str, label: str, variant: str) -> dict[str, str]:
     names = {"label": label, "environment": variant, "group": f"{label}/{variant}", "variant": variant}
-    return {"example_id": file.rpartition(".")[0], "file": file, **names}
+    example_id = file.rpartition(".")[0]
+    image = example_id.rpartition("/")[2]
+    pasted = _PASTED.fullmatch(image)
+    return {
+        "example_id": example_id,
+        "file": file,
+        **names,
+        "foreground": pasted["foreground"] if pasted else image,
+    }
+
+
+def _check_foregrounds(rows: list[dict[str, str]], folder: Path) -> dict[str, dict[str, str]]:
+    """The foregrounds of each variant with their files; refuses one that is of two classes, or twice in a variant."""
+    first: dict[str, dict[str, str]] = {}
+    found: dict[str, dict[str, str]] = {}
+    for row in rows:
+        name, own = row["foreground"], found.setdefault(row["variant"], {})
+        other = first.setdefault(name, row)
+        if other["label"] != row["label"]:
+            raise OochubError(
+                f"{folder} has the foreground {name} as {other['label']} in {other['file']} and as {row['label']} in "
+                f"{row['file']}. Move it to its class, or unpack the release again."
+            )
+        if name in own:
+            raise OochubError(
+                f"{folder} has the foreground {name} twice in {row['variant']}: {own[name]} and {row['file']}. Each "
+                "variant has it once: remove one of them."
+            )
+        own[name] = row["file"]
+    return found
+
+
+def _note_partners(found: dict[str, dict[str, str]]) -> list[str]:
+    """The foregrounds that one side of the gap has and the other one lacks."""
+    notes = []
+    for side, other in (_NEEDED, _NEEDED[::-1]):
+        alone = [file for name, file in found[side].items() if name not in found[other]]
+        if alone:
+            more = ", ..." if len(alone) > _SHOWN else ""
+            notes.append(
+                f"partial: {len(alone):,} of {len(found[side]):,} foregrounds of {side} have no image in {other} "
+                f"({', '.join(alone[:_SHOWN])}{more})"
+            )
+    return notes

@@ -103,7 +103,7 @@ def _list_sides(benchmark: Benchmark) -> str:
 | in context | {_count_rows(benchmark.in_context)} |
 | out of context | {_count_rows(benchmark.out_of_context)} |
 
-Headline: {benchmark.primary_metric} out of context compared with in context{guessing}.
+Headline: {benchmark.primary_metric} out of context compared with in context{guessing}.{_describe_pairs(benchmark)}
 Metrics: {", ".join(benchmark.metrics)}.
 {"".join(map(_describe_spectrum, benchmark.spectra))}{_find_differing_configs([benchmark])}"""
 
@@ -122,6 +122,13 @@ def _describe_spectrum(spectrum: Spectrum) -> str:
 
 def _list_configs(configs: Sequence[str]) -> str:
     return ", ".join(f"`{config}`" for config in configs)
+
+
+def _describe_pairs(benchmark: Benchmark) -> str:
+    """What both sides show, for a benchmark whose sides show the same things elsewhere; "" for another."""
+    if benchmark.pair is None:
+        return ""
+    return f" Both sides show the same things, by the column `{benchmark.pair}`, so this difference is one of pairs."
 
 
 def _find_differing_configs(benchmarks: list[Benchmark]) -> str:

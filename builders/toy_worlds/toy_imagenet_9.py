@@ -16,6 +16,11 @@ _FOLDERS = (
     *("00_dog", "01_bird", "02_wheeled vehicle", "03_reptile", "04_carnivore"),
     *("05_insect", "06_musical instrument", "07_primate", "08_fish"),
 )
+_WNIDS = (
+    *("n02084071", "n01503061", "n04576211", "n01661091", "n02075296"),
+    *("n02159955", "n03800933", "n02469914", "n02512053"),
+)
+"""Of the nine classes, by which images are named."""
 _THINGS = tuple(ID_THINGS.values())[: len(_FOLDERS)]
 _BLACK = (0, 0, 0)
 
@@ -24,7 +29,8 @@ def toy_imagenet_9(folder: str | Path, *, size: str | int = "small", seed: int =
     """Draws the eight variants of ImageNet-9, `<variant>/val/<class>/<image>`, each of the same foregrounds.
 
     A class is a shape, which need not be its likeness, and has a ground of its own; the variants put the foreground on
-    another ground, leave it away or cut it out, as those of the release do.
+    another ground, leave it away or cut it out, as those of the release do. Images are named as there: by the original,
+    mixed ones by that of the foreground and one of the background.
 
     Args:
         folder: A new or empty folder, or one that already holds this very world, which is then left as it is.
@@ -43,7 +49,7 @@ def toy_imagenet_9(folder: str | Path, *, size: str | int = "small", seed: int =
     72
     """
     count = _folder.count_of(size, _SIZES, least=1)
-    record = {"world": "toy_imagenet_9", "drawing": 1, "foregrounds_per_class": count, "seed": seed}
+    record = {"world": "toy_imagenet_9", "drawing": 2, "foregrounds_per_class": count, "seed": seed}
     return _folder.toy_world(folder, record, partial(_draw, count=count, seed=seed))
 
 
@@ -53,7 +59,15 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
             for variant, picture in _list_variants(np.random.default_rng([seed, label, k]), label):
                 target = draft / variant / "val" / name
                 target.mkdir(parents=True, exist_ok=True)
-                picture.save(target / f"{label:02}_{k + 1:04}.JPEG", "JPEG", quality=92)
+                picture.save(target / f"{_name_image(variant, label, k, count)}.JPEG", "JPEG", quality=92)
+
+
+def _name_image(variant: str, label: int, k: int, count: int) -> str:
+    own = f"{_WNIDS[label]}_{k + 1:04}"
+    if not variant.startswith("mixed"):
+        return own
+    ground = label if variant == "mixed_same" else (label + 1) % len(_FOLDERS)  # also that of mixed_rand, as there
+    return f"fg_{own}_bg_{_WNIDS[ground]}_{(k + 1) % count + 1:04}"
 
 
 def _list_variants(rng: np.random.Generator, label: int) -> Iterator[tuple[str, Image.Image]]:

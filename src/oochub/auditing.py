@@ -42,6 +42,7 @@ def audit(
     context: str | None = None,
     group: str | None = None,
     cluster: str | None = None,
+    pair: str | None = None,
     image: str | None = None,
     usual: Mapping[str, Sequence[str]] | None = None,
     config: str | None = None,
@@ -72,6 +73,8 @@ def audit(
         group: Own data: column of groups; default group, or label/context.
         cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
             Intervals then count clusters in place of rows, and a repair never divides one.
+        pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
+            foreground that stands on two backgrounds. The gap then has an interval of pairs.
         image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
         usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
         config: Configuration, if the source has several.

@@ -118,6 +118,9 @@ class Benchmark:
         group_column: Column of the groups: `group`, one per row, or `groups`, a list per row, which may overlap.
         context_column: Column that holds the context.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
+        pair: Column that names the thing of each row, where both sides show the same things elsewhere, such as a
+            foreground on another background. The gap is then one of pairs. What is paired is also a cluster, unless
+            `cluster` names a larger one.
         closed: Columns of which all words are known, with these: another word in predictions is an error.
         validation_split: The split by which training chooses its epoch and a sweep its settings.
         templates: Texts with {} for the name of a class, by which a model of images and texts answers.
@@ -161,6 +164,7 @@ class Benchmark:
     group_column: str = "group"
     context_column: str = "context"
     cluster: str | None = None
+    pair: str | None = None
     closed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     validation_split: str = "validation"
     templates: tuple[str, ...] = ("a photo of a {}.",)
@@ -171,6 +175,10 @@ class Benchmark:
     not_buildable: Callable[[Path, Mapping[str, Any]], Mapping[str, str]] | None = None
     spectrum: Spectrum | None = None
     describe_context: Callable[[Mapping[str, Any], BuildFacts], str] = find_context_of_group
+
+    def __post_init__(self) -> None:
+        if self.pair is not None and self.cluster is None:
+            object.__setattr__(self, "cluster", self.pair)
 
     def of(self, config: str) -> "Benchmark":
         """The declaration of one config: its own where it has one, else the benchmark's.

@@ -77,6 +77,7 @@ def repair(
     group: str | None = None,
     image: str | None = None,
     cluster: str | None = None,
+    pair: str | None = None,
     usual: Mapping[str, Sequence[str]] | None = None,
     config: str | None = None,
     data_dir: str | None = None,
@@ -108,6 +109,8 @@ def repair(
         image: Own data: column of images or paths; default image. Without a name, the only column of images is taken.
         cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
             Intervals then count clusters in place of rows, and a repair never divides one.
+        pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
+            foreground that stands on two backgrounds. The gap then has an interval of pairs.
         usual: The usual contexts of a class; default those more frequent with it. Such as {"dog": ["grass", "beach"]}.
         config: Configuration, if the source has several.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.

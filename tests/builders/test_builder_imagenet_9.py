@@ -1,6 +1,7 @@
-"""The ImageNet-9 builder: variants and classes by folder, BG-Gap by hand, variants that are missing or not whole.
+"""The ImageNet-9 builder: variants and classes by folder, pairs by foreground, BG-Gap by hand, folders not whole.
 
-Planted faults seen: the original images as the side in context, folders numbered in another order, a variant left out.
+Planted faults seen: the original images as the side in context, folders numbered in another order, a variant left out,
+the background's name for the foreground's.
 """
 
 import shutil
@@ -32,7 +33,7 @@ def small(drawn, tmp_path):
 
 
 def test_rows_by_hand(small):
-    shutil.copy(small / "no_fg/val/08_fish/08_0001.JPEG", small / "no_fg/val/08_fish/second.JPEG")
+    shutil.copy(small / "no_fg/val/08_fish/n02512053_0001.JPEG", small / "no_fg/val/08_fish/second.JPEG")
     part = load_dataset("imagenet_9", data_dir=small)["test"]
     assert part.features["label"].names == _CLASSES
     assert part.features["variant"].names == list(_VARIANTS)
@@ -60,11 +61,54 @@ def test_the_gap_is_bg_gap(small):
         class_names=_CLASSES,
         split=np.array(["test"] * len(part)),
         variant=part.features["variant"].int2str(part["variant"]),
+        foreground=part["foreground"],
         group=part.features["group"].int2str(part["group"]),
         benchmark="imagenet_9",
     )
     report = oochub.evaluate(predictions, resamples=100, metrics=["accuracy"])
     assert report.gap.estimate.value == pytest.approx(6 / 9 - 1)
+    assert (report.gap.pairs.column, report.gap.pairs.both) == ("foreground", 9)
+
+
+def test_a_foreground_has_one_name_on_every_background(small):
+    """By the names of the release: the original's own, and what stands between fg_ and _bg_."""
+    part = load_dataset("imagenet_9", data_dir=small)["test"]
+    images = {row["foreground"]: set() for row in part.remove_columns("image")}
+    for row in part.remove_columns("image"):
+        images[row["foreground"]].add(row["variant"])
+        stem = row["example_id"].rpartition("/")[2]
+        mixed = _VARIANTS[row["variant"]].startswith("mixed")
+        assert stem.partition("_bg_")[0] == ("fg_" if mixed else "") + row["foreground"]
+    assert len(images) == 9 and all(of == set(range(8)) for of in images.values())
+    assert not any("partial" in note for note in BuildRecord.of(part.info).notes)
+
+
+def test_a_foreground_without_its_partner_is_said(small):
+    same, rand = (small / variant / "val" / "00_dog" for variant in ("mixed_same", "mixed_rand"))
+    image = next(same.iterdir())
+    image.rename(image.with_name(image.name.replace("fg_n", "fg_m")))
+    (other,) = rand.iterdir()
+    shutil.copy(other, other.with_name("fg_n02084071_0099_bg_n02084071_0003.JPEG"))
+    notes = BuildRecord.of(load_dataset("imagenet_9", data_dir=small)["test"].info).notes
+    notes = [note for note in notes if "foreground" in note]
+    assert [note.partition(" (")[0] for note in notes] == [
+        "partial: 1 of 9 foregrounds of mixed_same have no image in mixed_rand",
+        "partial: 2 of 10 foregrounds of mixed_rand have no image in mixed_same",
+    ]
+    assert "mixed_rand/val/00_dog/fg_n02084071_0099_bg_n02084071_0003.JPEG" in notes[1]
+
+
+def test_a_foreground_twice_or_of_two_classes(small):
+    rand = small / "mixed_rand" / "val"
+    (image,) = (rand / "00_dog").iterdir()
+    copy = shutil.copy(image, image.with_name("fg_n02084071_0001_bg_n01503061_0007.JPEG"))
+    with pytest.raises(oochub.OochubError, match=r"the foreground n02084071_0001 twice in mixed_rand: .*remove one"):
+        load_dataset("imagenet_9", data_dir=small)
+    shutil.move(copy, rand / "08_fish")
+    with pytest.raises(
+        oochub.OochubError, match=r"the foreground n02084071_0001 as dog in .* and as fish in mixed_rand"
+    ):
+        load_dataset("imagenet_9", data_dir=small)
 
 
 def test_variants_that_are_not_there(small):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import datasets
 import numpy as np
+import pyarrow as pa
 import pytest
 from own_data import picture_folder
 
@@ -199,6 +200,13 @@ _WRONG = {  # what is replaced by what, the error, and what stands on the line t
     ),
     "a percentile": ('name = "abroad"', 'name = "a"\npercentile = 101', r"percentile of a side must be in", None),
     "a template": ("practical_gap", 'templates = ["a cow"]\npractical_gap', r"A template needs \{\}", None),
+    "no such pair": ('context = "place"', 'context = "place"\npair = "plase"', "No column named 'plase'", None),
+    "a pair that is the context": (
+        'context = "place"',
+        'context = "place"\npair = "place"',
+        "column 'place', which holds the context. Name a column of what rows share, such as a foreground",
+        None,
+    ),
     "a table as text": ("[data]", 'words = "a"\n[data]', r"words must be a table", "words ="),
 }
 
@@ -215,6 +223,26 @@ def test_what_is_wrong_is_named_with_its_line(case, tmp_path):
     if stands is not None:
         line = re.search(r"line (\d+)", str(refused.value))
         assert line and stands in text.splitlines()[int(line[1]) - 1]
+
+
+def test_sides_that_show_the_same_things(tmp_path):
+    """One cow is on both sides, five animals at home alone, a camel abroad. Planted fault seen: pair not read."""
+    animals = ["cow 1", "cow 2", "cow 3", "cow 1", "camel 1", "camel 2", "camel 3", "camel 4"]
+    text = _TEXT.replace('context = "place"', 'context = "place"\npair = "animal"')
+    folder = _folder(tmp_path / "cows", text)
+    rows = [(*row, animal) for row, animal in zip(_ROWS, animals, strict=True)]
+    with (folder / "rows.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("species", "place", "area", "animal"), *rows])
+    data = oochub.load(folder)
+    facts = BuildRecord.of(data["train"].info).facts
+    assert (facts.pair, facts.cluster) == ("animal", "animal")
+    made = _predictions(data, wrong=[3], columns=("group", "challenge", "context"))
+    table = made.table.append_column("animal", pa.array(animals))
+    pairs = oochub.evaluate(made.with_table(table)).gap.pairs
+    assert (pairs.column, pairs.both, pairs.only_in, pairs.only_out) == ("animal", 1, 5, 1)
+    with pytest.raises(OochubError, match=r"a pair has a row on each side, and .out_of_context. is of the form worst"):
+        groups = text.replace('name = "abroad"', 'name = "abroad"\nform = "worst_group"')
+        oochub.load(_folder(tmp_path / "groups", groups))
 
 
 def test_templates_reach_a_model_of_images_and_texts(tmp_path):

@@ -126,6 +126,8 @@ def numbers_of(report):
         groups += [float(worst.estimate), worst.estimate.low, worst.estimate.high]
     hard = [part.n for part in map(report.slice_of, ("hard_positive", "hard_negative")) if part]
     errors = [part.metrics["error_rate"] for part in report.slices if "error_rate" in part.metrics]
+    pairs = report.gap.pairs
+    paired = [] if pairs is None else [pairs.both, pairs.only_in + pairs.only_out]
     d, bounds = report.benchmark.practical_gap, [gap.low, gap.high]
     ends = [end for value in sides for end in (value.low, value.high)]  # the second side, where it is at chance
     lead = [*map(float, sides), *(float(value) for value in (all_of_them.metrics if all_of_them else {}).values())]
@@ -133,7 +135,7 @@ def numbers_of(report):
         "headline": ([d], []),
         "rest": ([float(gap), *bounds], []),
         "lead": (lead, [100]),
-        "how_much": ([float(gap), *bounds], [95, report.gap.n_in, report.gap.n_out, *hard]),
+        "how_much": ([float(gap), *bounds], [95, report.gap.n_in, report.gap.n_out, *hard, *paired]),
         "on_what": ([*groups, *map(float, errors)], _sizes(report)),
         "how_sure": ([d, -d, *ends, report.benchmark.chance], [report.gap.n_out_smallest, 50, *_holm_counts(report)]),
     }

@@ -345,6 +345,7 @@ def _list_facts(shown: Benchmark, configs: str) -> list[str]:
         f"in context      {shown.in_context.name} ({shown.in_context.description})",
         f"out of context  {shown.out_of_context.name} ({shown.out_of_context.description})",
         *(f"detection       {spectrum.description}" for spectrum in shown.spectra),
+        *([f"pairs           both sides show the same things, by {shown.pair}"] if shown.pair else []),
         f"input           {shown.input}",
         f"output          {shown.output}",
         f"metrics         {', '.join(shown.metrics)}; headline {shown.primary_metric}",

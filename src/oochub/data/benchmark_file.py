@@ -24,7 +24,7 @@ from oochub.storage.reading import read_text
 
 NAME = "benchmark.toml"
 _LARGEST = 10**6  # bytes
-_COLUMNS = ("image", "label", "context", "group", "cluster")
+_COLUMNS = ("image", "label", "context", "group", "cluster", "pair")
 _TABLES: Mapping[str, tuple[str, ...]] = {
     "data": ("source", "config", *_COLUMNS),
     "in_context": tuple(each.name for each in fields(OwnSide)),
@@ -90,6 +90,7 @@ class BenchmarkFile:
             if not isinstance(value, str) or not value:
                 raise OochubError(f"{at('data', key)}: {key} must be a text in quotes, got {value!r:.60}.")
         settings = DataSettings(**{key: value for key, value in data.items() if key != "source"}, usual=usual)
+        _check_pair(settings, declaration, at)
         name, arguments = _read_criterion(criterion, at)
         source = _find_rows(file, data.get("source", "."), at)
         return cls(
@@ -231,6 +232,15 @@ def _find_rows(file: Path, source: str, at: _Lines) -> str:
     if not is_there:
         raise OochubError(f"{at('data', 'source')}: there is no {source!r:.80} beside the file.")
     return str(place) if source != "." else str(folder)
+
+
+def _check_pair(settings: DataSettings, declared: OwnDeclaration, at: _Lines) -> None:
+    for name, side in (("in_context", declared.in_context), ("out_of_context", declared.out_of_context)):
+        if settings.pair is not None and side is not None and side.form != "rows":
+            raise OochubError(
+                f"{at(name, 'form')}: a pair has a row on each side, and [{name}] is of the form {side.form}. Write "
+                'form = "rows", or leave pair out.'
+            )
 
 
 def _check_side(name: str, side: OwnSide, data: datasets.DatasetDict, at: _Lines) -> None:

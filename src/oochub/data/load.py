@@ -34,6 +34,7 @@ def load(
     context: str | None = None,
     group: str | None = None,
     cluster: str | None = None,
+    pair: str | None = None,
     split: str | None = None,
     data_dir: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -67,6 +68,8 @@ def load(
         group: Own data: column of groups; default group, or label/context.
         cluster: Own data: column of what rows share, such as a patient, a video or the image that they are cut from.
             Intervals then count clusters in place of rows, and a repair never divides one.
+        pair: Own data: column that names the thing of a row, if both sides show the same things elsewhere. Such as the
+            foreground that stands on two backgrounds. The gap then has an interval of pairs.
         split: The one split to keep.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         options: Option of the benchmark. By name, as `load_dataset` takes them.

@@ -157,8 +157,11 @@ def make_user_data(
     if is_own:
         facts = replace(facts, rows=dict(data.num_rows))
     if columns.cluster is not None:
-        _check_cluster(data, columns, is_own=is_own)
+        _check_shared(data, columns, "cluster", columns.cluster, is_own=is_own)
         facts = replace(facts, cluster=columns.cluster)
+    if columns.pair is not None:
+        _check_shared(data, columns, "pair", columns.pair, is_own=is_own)
+        facts = replace(facts, pair=columns.pair, cluster=columns.cluster or columns.pair)
     notes = (*notes, *(note_guess(role, column) for role, column in guessed.items()))
     used = {"challenge", label_name, group_name, context_name if is_own else "context"} - set(guessed.values())
     used |= set(asked.made) if asked is not None else set()
@@ -268,19 +271,20 @@ def _check_inside(column: ClassColumn, role: str) -> None:
             )
 
 
-def _check_cluster(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> None:
-    """Checks that a column can tell which rows belong together, and has no other role."""
-    named = choose_wording("cluster=", "--cluster-column")
+def _check_shared(data: datasets.DatasetDict, columns: DataSettings, role: str, column: str, *, is_own: bool) -> None:
+    """Checks that the column of clusters or pairs can tell which rows belong together, and has no other role."""
+    named = choose_wording(f"{role}=", f"--{role}-column")
     if not is_own:
-        raise OochubError(f"{named} is for own data, and a benchmark declares its own clusters. Leave it out.")
-    roles = [role for role, column in columns.named.items() if column == columns.cluster and role != "cluster"]
-    roles += [name for name in ("example_id", "image", "label", "context", "challenge") if name == columns.cluster]
+        raise OochubError(f"{named} is for own data, and a benchmark declares its own {role}s. Leave it out.")
+    roles = [other for other, name in columns.named.items() if name == column and other != role]
+    roles += [name for name in ("example_id", "image", "label", "context", "challenge") if name == column]
     if roles:
+        what = "a patient or a video" if role == "cluster" else "a foreground that stands on two backgrounds"
         raise OochubError(
-            f"{named} names the column {columns.cluster!r}, which holds the {roles[0]}. Name a column of what rows "
-            "share, such as a patient or a video."
+            f"{named} names the column {column!r}, which holds the {roles[0]}. Name a column of what rows share, such "
+            f"as {what}."
         )
-    read_class_column(data, str(columns.cluster), role="cluster")
+    read_class_column(data, column, role=role)
 
 
 def _read_challenges(data: datasets.DatasetDict, columns: DataSettings, *, is_own: bool) -> _Made:

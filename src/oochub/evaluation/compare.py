@@ -24,6 +24,7 @@ from oochub.evaluation.paired_difference import FROM_INTERVAL, OF_ROWS, Pair, Te
 from oochub.evaluation.paired_numbers import compute_numbers, compute_side_number, find_side, make_number
 from oochub.evaluation.paired_rows import find_flips, pair_rows
 from oochub.evaluation.row_sets import RowSet, explain_missing_side, is_computed, make_row_sets
+from oochub.evaluation.side_pairs import pair_sides
 from oochub.evaluation.tasks import task as task_of
 from oochub.evaluation.weighted_metric import read_row_values
 from oochub.prediction.predictions import Predictions
@@ -171,8 +172,8 @@ def _compare_predictions(
     Each number on each slice and group comes with both models' values, the difference with a paired interval, and a
     p-value whose test is named (`oochub.evaluation.paired_difference`); `is_clear` is Holm's correction at 5% over the
     slices of a metric, and over the groups. The gaps of the two models are those of their reports; the interval of
-    their difference is made of the paired differences on both sides, taken as independent, which makes it wide where
-    the sides share rows.
+    their difference is made of the paired differences on both sides, which are paired too if both sides show the
+    same things (`oochub.evaluation.side_pairs`), and else taken as independent.
 
     Args:
         a: Predictions of the first model, or the path of a Parquet file.
@@ -328,10 +329,12 @@ def _compare_gap(pair: Pair, sets: Mapping[Any, RowSet], slices: Mapping[Any, Co
         slices[role].numbers.get(name) or _slice(sets[role], _find_primary(pair[0]), pair).numbers[name]
         for role in _SIDES
     )
-    change = difference(outside.difference, inside.difference)
+    paired = (pair_sides(catalog.get("metric", name), sets, models) for models in (pair[:1], pair[1:], pair))
+    first, second, both = (0.0 if each is None else each.correlation for each in paired)
+    change = difference(outside.difference, inside.difference, correlation=both)
     return make_number(
-        difference(outside.first, inside.first),
-        difference(outside.second, inside.second),
+        difference(outside.first, inside.first, correlation=first),
+        difference(outside.second, inside.second, correlation=second),
         TestedDifference(change, interval_p_value(change), FROM_INTERVAL),
     )
 

@@ -67,6 +67,7 @@ def find_declaration(predictions: Predictions) -> Benchmark:
         output=predictions.metadata.kind,
         group_column=column or "group",
         cluster=facts.cluster if facts.cluster in columns else None,
+        pair=facts.pair if facts.pair in columns else None,
         words=words,
         images_license="",
         annotations_license="",

@@ -35,6 +35,7 @@ from oochub.evaluation.present_classes import find_allowed
 from oochub.evaluation.row_sets import (
     RowSet,
     describe_no_class,
+    describe_partners,
     find_measured_groups,
     find_rows_behind,
     make_row_sets,
@@ -165,17 +166,18 @@ def evaluate(
     sides: dict[Side, Any] = {side: by_role[side].mask for side in _SIDES if side in by_role}
     behind = {side: mask for side in sides if (mask := find_rows_behind(by_role[side], evaluated)).any()}
     everything, nowhere = sets[0], np.zeros(len(evaluated.known), bool)
+    gap = measure_gap(by_role, {part.role: part for part in slices}, evaluated)
     return Report(
         benchmark=describe_benchmark(predictions.metadata, declared),
         model=describe_model(predictions),
         metrics={key: each for key, each in describe_metrics(chosen).items() if key in measured or kind.has_confidence},
         notes=(
-            *filter(None, [describe_no_class(sets, evaluated)]),
+            *filter(None, [describe_no_class(sets, evaluated), describe_partners(gap, evaluated)]),
             *_write_notes(evaluated, allowed, evaluated.shadowed, chose),
             *words,
         ),
         slices=tuple(slices),
-        gap=measure_gap(by_role, {part.role: part for part in slices}, evaluated),
+        gap=gap,
         matched_gap=measure_gap_at_equal(match, by_role, evaluated) if match else None,
         groups=measure_groups(evaluated, sides, everything.split),
         worst_group=find_worst_groups(evaluated, everything.split),

@@ -158,8 +158,14 @@ class EvaluationRows:
         return WorstOfGroups(split="yes", column=column).rows_of_groups({column: self.columns[column], "split": chosen})
 
     def cluster(self, rows: Any) -> Any:
-        """What some rows share, where the benchmark declares a column of it; else None."""
-        return self.columns[self.benchmark.cluster][rows] if self.benchmark.cluster else None
+        """What some rows share, where the benchmark declares a column of it; None if it does not, or no two share it.
+
+        The rows of one side of pairs each have a thing of their own, and are independent.
+        """
+        if self.benchmark.cluster is None:
+            return None
+        shared = self.columns[self.benchmark.cluster][rows]
+        return None if len(np.unique(getattr(shared, "codes", shared))) == len(shared) else shared
 
 
 def _convert_column(column: Any) -> NDArray[Any]:

@@ -15,7 +15,8 @@ label as often as the rows out of context do. A model that is worse at a class w
 Source: Holt and Smith 1979, Post Stratification (J. R. Statist. Soc. A 142:33-46).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,8 +91,9 @@ def estimate_matched_gap(
 ) -> MatchedGap:
     """The metric out of context minus in context, with the column spread on both sides as out of context.
 
-    The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample. If a side
-    has 10,000 independent rows or more, cells of rows with like values are drawn (`oochub.evaluation.matching`).
+    The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample. Clusters
+    with rows on both sides are drawn with all of them. If a side has 10,000 independent rows or more, cells of rows
+    with like values are drawn (`oochub.evaluation.matching`).
 
     Args:
         metric: auc, accuracy, error_rate or nll; for others the gap is nan with the reason.
@@ -120,11 +122,12 @@ def estimate_matched_gap(
     0.0
     """
     check_match(column, in_columns)
-    sides, samplings = [], []
+    sides, samplings, clusters = [], [], []
     for columns, cluster, own in ((in_columns, in_cluster, seed), (out_columns, out_cluster, seed + 1)):
         known = np.isfinite(columns[column].astype(np.float64))
         sides.append({name: array[known] for name, array in columns.items()})
         shared = None if cluster is None or not known.any() else cluster[known]
+        clusters.append(shared)
         samplings.append(Sampling(cluster=shared, resamples=resamples, seed=own, confidence=confidence))
     codes, strata = _make_strata(*(side["label"] for side in sides), *(side[column] for side in sides))
     parts = zip(titles, (in_columns, out_columns), sides, strict=True)
@@ -137,7 +140,7 @@ def estimate_matched_gap(
         n_in=sum(each.n_in for each in strata),
         n_out=sum(each.n_out for each in strata),
         share_out=n_kept / n_out if n_out else np.nan,
-        estimate=_estimate_gap(metric, sides, codes, within, samplings, missing),
+        estimate=_estimate_gap(metric, sides, codes, within, samplings, missing, _number_units(clusters)),
         strata=strata,
     )
 
@@ -191,6 +194,7 @@ def _estimate_gap(
     within: Array,
     samplings: list[Sampling],
     missing: str,
+    units_of_both: list[Array] | None,
 ) -> Estimate:
     n, sampling = sum(len(rows) for rows in codes), samplings[0]
     method = f"percentile bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
@@ -209,7 +213,7 @@ def _estimate_gap(
     if few < _FEW:
         why = f"the weighted rows are equivalent to {few:.1f} unweighted ones, too few for an interval"
         return Estimate(value, n=n, method=method, reason=why)
-    drawn = _resample_gap(metric, sides, codes, within, samplings, value)
+    drawn = _resample_gap(metric, sides, codes, within, samplings, value, units_of_both)
     kept = drawn[~np.isnan(drawn)]
     reasons = [f"undefined in {len(drawn) - len(kept)} of {len(drawn)} resamples"] if len(kept) < len(drawn) else []
     reasons += [warning for warning in dict.fromkeys(each.warning for each in samplings) if warning]
@@ -234,6 +238,7 @@ def _resample_gap(
     within: Array,
     samplings: list[Sampling],
     value: float,
+    units_of_both: list[Array] | None,
 ) -> Array:
     """The gap of each resample (k,): of rows, or of cells of many rows."""
     units = [
@@ -248,7 +253,10 @@ def _resample_gap(
         forms, _compute_weights(strata, within, [each.rows[None].astype(np.float64) for each in units])
     )[0]
     together = max(1, _BLOCK // max(len(code) for code in strata))
-    blocks = zip(*(_draw_counts(each.rows, s, together) for each, s in zip(units, samplings, strict=True)), strict=True)
+    own_blocks = (_draw_counts(each.rows, s, together) for each, s in zip(units, samplings, strict=True))
+    blocks: Iterable[Sequence[Array]] = zip(*own_blocks, strict=True)
+    if units_of_both is not None:
+        blocks = _draw_counts_of_both(units_of_both, samplings[0], together)
     drawn: Array = np.concatenate(
         [_compute_differences(forms, _compute_weights(strata, within, counts)) for counts in blocks]
     )
@@ -320,6 +328,22 @@ def _draw_counts(rows: Array, sampling: Sampling, together: int) -> Iterator[Arr
         drawn = generator.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
         yield counts if sampling.cluster is None else counts[:, sampling.cluster]
+
+
+def _number_units(clusters: Sequence[Array | None]) -> list[Array] | None:
+    """The unit of each row of both sides, numbered together; None if none has rows on both sides."""
+    inside, outside = clusters
+    if inside is None or outside is None or not np.isin(inside, outside).any():
+        return None
+    codes = np.unique(np.concatenate([np.asarray(inside), np.asarray(outside)]), return_inverse=True)[1]
+    return np.split(codes, [len(inside)])
+
+
+def _draw_counts_of_both(units: Sequence[Array], sampling: Sampling, together: int) -> Iterator[list[Array]]:
+    """Blocks of how often each row of both sides is drawn, each unit with its rows of both sides."""
+    every = np.arange(max(int(each.max()) for each in units) + 1)
+    for counts in _draw_counts(np.ones(len(every)), replace(sampling, cluster=every), together):
+        yield [counts[:, each] for each in units]
 
 
 class RowCells(NamedTuple):

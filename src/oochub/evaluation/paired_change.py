@@ -16,6 +16,7 @@ from oochub.evaluation.paired_difference import Pair, Rows
 from oochub.evaluation.paired_numbers import compute_numbers, compute_side_number, find_side
 from oochub.evaluation.paired_rows import pair_rows
 from oochub.evaluation.row_sets import RowSet, make_row_sets
+from oochub.evaluation.side_pairs import pair_sides
 from oochub.prediction.predictions import Predictions
 from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report
@@ -111,13 +112,16 @@ class PairedChange:
         return self._measure_rows(metric.partition(".")[0], metric, np.flatnonzero(rows.mask))
 
     def _measure_gap(self) -> Estimate | None:
-        """That of the paired changes on both sides, taken as independent, as `oochub compare` does."""
+        """That of the paired changes on both sides, as `oochub compare` has it."""
         sides = {rows.role: rows for rows in self._sets.values()}
         if not {"in", "out"} <= set(sides):
             return None
         primary = self._report.benchmark.primary_metric
         inside, outside = (self._measure_set(sides[role], primary) for role in ("in", "out"))
-        return None if inside is None or outside is None else difference(outside, inside)
+        if inside is None or outside is None:
+            return None
+        pairs = pair_sides(catalog.get("metric", primary), sides, self._pair or ())
+        return difference(outside, inside, correlation=0.0 if pairs is None else pairs.correlation)
 
     def _find_group(self, number: RuleNumber) -> Rows | None:
         """The row numbers of a group on its side."""

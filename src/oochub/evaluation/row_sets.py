@@ -15,6 +15,7 @@ from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.group_sides import estimate_group_side, find_worst_group_rows, measure_worst_group_apart
 from oochub.evaluation.matching import estimate_matched_gap
+from oochub.evaluation.side_pairs import pair_sides
 from oochub.records.metadata import count_rows
 from oochub.records.report_records import ChosenGroup, Gap, MatchedGap, Role, Side, Slice
 from oochub.records.sides import GroupsOfRows, Rows, WorstOfGroups
@@ -189,18 +190,40 @@ def measure_gap(sets: Mapping[Role, RowSet], slices: Mapping[Role, Slice], evalu
     smallest = min((n for role, n in sizes.items() if role in ("hard_positive", "hard_negative")), default=None)
     n = sum(sizes.get(side, 0) for side in _SIDES)
     estimate = Estimate(np.nan, n=n, method="none", reason=explain_missing_side(sets, evaluated.benchmark))
+    pairs = None
     if set(_SIDES) <= set(sets):
         metric = get_primary_metric(evaluated)
         inside, outside = (
             slices[side].metrics.get(name) or estimate_side(sets[side], metric, evaluated) for side in _SIDES
         )
-        estimate = difference(outside, inside)
+        pairs = pair_sides(metric, sets, [evaluated])
+        estimate = difference(outside, inside, correlation=0.0 if pairs is None else pairs.correlation)
     return Gap(
         metric=name,
         estimate=estimate,
         n_in=sizes.get("in", 0),
         n_out=sizes.get("out", 0),
         n_out_smallest=sizes.get("out", 0) if smallest is None else smallest,
+        pairs=pairs,
+    )
+
+
+def describe_partners(gap: Gap, evaluated: EvaluationRows) -> str:
+    """What has no partner on the other side, for a benchmark that declares pairs; "" if everything has one.
+
+    Args:
+        gap: The gap between the sides.
+        evaluated: All evaluated rows.
+    """
+    pairs = gap.pairs
+    if pairs is None or evaluated.benchmark.pair is None or not pairs.only_in + pairs.only_out:
+        return ""
+    words = evaluated.benchmark.words
+    if not pairs.both:
+        return f"no {pairs.column} has rows on both sides, so the sides are compared as independent"
+    return (
+        f"values of {pairs.column} without a partner: {pairs.only_in:,} {words.inside_title}, {pairs.only_out:,} "
+        f"{words.outside_title}; their rows count unpaired"
     )
 
 

@@ -124,6 +124,7 @@ class BuildFacts:
         usual_contexts: For own data: class to its usual contexts, none or more.
         border: Pixels that are cut from each side of an image before a model sees it, as the authors of a benchmark do.
         cluster: For own data: the column of what rows share.
+        pair: For own data: the column that names the thing of a row, if both sides show the same things.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
         declared: For own data: what their `benchmark.toml` declares.
         other: What else the builder notes, for readers; JSON types.
@@ -149,6 +150,7 @@ class BuildFacts:
     usual_contexts: Mapping[str, tuple[str, ...]] | None = optional()
     border: int | None = optional()
     cluster: str | None = optional()
+    pair: str | None = optional()
     found_contexts: FoundContexts | None = optional()
     declared: OwnDeclaration | None = optional()
     other: Mapping[str, Any] = remainder()

@@ -81,6 +81,25 @@ class MetricDescription:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SidePairs:
+    """What has rows on both sides, by which the difference of the sides is one of pairs.
+
+    Attributes:
+        column: Column that names it, such as the foreground.
+        both: Number of its values with rows on both sides.
+        only_in: Number of values with rows in context alone; these rows count unpaired.
+        only_out: Number of values with rows out of context alone; these rows count unpaired.
+        correlation: Correlation of the two numbers that comes of it, in [-1, 1].
+    """
+
+    column: str
+    both: Count
+    only_in: Count
+    only_out: Count
+    correlation: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Gap:
     """The primary metric out of context minus in context.
 
@@ -90,6 +109,7 @@ class Gap:
         n_in: Rows in context.
         n_out: Rows out of context.
         n_out_smallest: Rows of the smallest part out of context: hard positives or hard negatives.
+        pairs: What has rows on both sides; None if nothing has.
     """
 
     metric: str
@@ -97,6 +117,7 @@ class Gap:
     n_in: Count
     n_out: Count
     n_out_smallest: Count
+    pairs: SidePairs | None = optional()
 
 
 @dataclass(frozen=True, kw_only=True)

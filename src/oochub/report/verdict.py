@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oochub.records.report_records import Case, Fact, Side, Verdict, WorstValue
+from oochub.records.report_records import Case, Fact, Side, SidePairs, Verdict, WorstValue
 from oochub.report import format_numbers, wording
 from oochub.report.footnotes import describe_interval, describe_reason
 from oochub.report.group_findings import (
@@ -236,7 +236,21 @@ def _say_how_much(report: "Report") -> Fact:
         f"{wording.title_side(benchmark, 'out')}"
     )
     size = f"{format_numbers.points(gap.estimate, report.unit)}{format_numbers.points_word(report.unit)}"
-    return Fact(title, size, f" of {metric} ({inner}), {where}.")
+    return Fact(title, size, f" of {metric} ({inner}), {where}.{_describe_pairs(gap.pairs)}")
+
+
+def _describe_pairs(pairs: SidePairs | None) -> str:
+    """How many things both sides show, and how many have no partner; "" if the sides share nothing."""
+    if pairs is None:
+        return ""
+    column = wording.words(pairs.column)
+    if not pairs.both:
+        return f" No {column} has rows on both sides, so nothing is paired."
+    alone = pairs.only_in + pairs.only_out
+    counts = "counts" if alone == 1 else "count"
+    rest = f"; {format_numbers.count(alone)} without a partner {counts} unpaired" if alone else ""
+    have = "has" if pairs.both == 1 else "have"
+    return f" Paired by {column}: {format_numbers.count(pairs.both)} {have} rows on both sides{rest}."
 
 
 def _say_on_what(report: "Report", drops: Sequence[Drop]) -> Fact:

@@ -7,7 +7,7 @@ from typing import Any
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.settings.option import Settings, option, parse_pairs
 
-_ROLES = ("image", "label", "context", "group", "cluster")
+_ROLES = ("image", "label", "context", "group", "cluster", "pair")
 
 
 def parse_usual(texts: Iterable[str] | None, flag: str = "--usual") -> dict[str, tuple[str, ...]] | None:
@@ -68,6 +68,13 @@ class DataSettings(Settings):
         more="Intervals then count clusters in place of rows, and a repair never divides one.",
         panel="Data",
         flag="--cluster-column",
+    )
+    pair: str | None = option(
+        None,
+        help="Own data: column that names the thing of a row, if both sides show the same things elsewhere.",
+        more="Such as the foreground that stands on two backgrounds. The gap then has an interval of pairs.",
+        panel="Data",
+        flag="--pair-column",
     )
     image: str | None = option(
         None,

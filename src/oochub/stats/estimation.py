@@ -19,6 +19,7 @@ from oochub.stats.bootstrap import bootstrap
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.means_of_groups import estimate_means
 
+_ROUNDING = 1e-12
 _NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -158,20 +159,24 @@ def gap(
     return difference(outside, inside)
 
 
-def difference(first: Estimate, second: Estimate) -> Estimate:
-    """`first` minus `second`, of independent rows, with an interval made from their two intervals.
+def difference(first: Estimate, second: Estimate, *, correlation: float = 0.0) -> Estimate:
+    """`first` minus `second`, with an interval made from their two intervals.
 
-        low = d - sqrt((a - low_a)^2 + (high_b - b)^2),  high = d + sqrt((high_a - a)^2 + (b - low_b)^2)
+        low = d - sqrt(A^2 + B^2 - 2 r A B),   A = a - low_a,  B = high_b - b
+        high = d + sqrt(A^2 + B^2 - 2 r A B),  A = high_a - a,  B = b - low_b
 
     It inherits the coverage of its two intervals, skewness included: method 10 of Newcombe 1998 for
-    proportions, Zou and Donner 2008 (Statist. Med. 27:1693-1702) for any statistic.
+    proportions, Zou and Donner 2008 (Statist. Med. 27:1693-1702) for any statistic; with a correlation r, Newcombe's
+    method 10 for paired proportions (Statist. Med. 17:2635-2650).
 
     Args:
         first: An Estimate of one set of rows.
         second: An Estimate of the same metric and level on other rows.
+        correlation: How the two go together, in [-1, 1]: 0 for rows that share nothing, else see
+            `oochub.stats.side_correlation`.
 
     Returns:
-        The Estimate of the difference; n is the rows of both; nan where either has no interval.
+        The Estimate of the difference; n is the rows of both; no interval where either has none.
 
     >>> a = Estimate(56 / 70, low=0.6926, high=0.8769, n=70, method="wilson")
     >>> b = Estimate(48 / 80, low=0.4904, high=0.7003, n=80, method="wilson")
@@ -180,11 +185,24 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     """
     value = first.value - second.value
     reasons = dict.fromkeys(each.reason for each in (first, second) if each.reason)
+    paired = " of pairs" if correlation else ""
+    method = " and ".join(dict.fromkeys((first.method, second.method))) + f", square-and-add difference{paired}"
+    below = _add_arms(first.value - first.low, second.high - second.value, correlation)
+    above = _add_arms(first.high - first.value, second.value - second.low, correlation)
+    if correlation and below + above <= _ROUNDING:
+        why = f"{value:g} in every pair: this says nothing about further pairs"
+        return Estimate(value, n=first.n + second.n, method=method, reason="; ".join([*reasons, why]))
     return Estimate(
         value,
-        low=value - math.hypot(first.value - first.low, second.high - second.value),
-        high=value + math.hypot(first.high - first.value, second.value - second.low),
+        low=value - below,
+        high=value + above,
         n=first.n + second.n,
-        method=" and ".join(dict.fromkeys((first.method, second.method))) + ", square-and-add difference",
+        method=method,
         reason="; ".join(reasons) or None,
     )
+
+
+def _add_arms(first: float, second: float, correlation: float) -> float:
+    if not correlation:
+        return math.hypot(first, second)
+    return math.sqrt(max(0.0, first**2 + second**2 - 2 * correlation * first * second))
