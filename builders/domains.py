@@ -1,7 +1,7 @@
 """Domains: PACS, VLCS, Office-Home, Terra Incognita, DomainNet, NICO++, or your own folder; one domain is left out."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -146,6 +146,17 @@ _DATA_SETS = {
     ),
 }
 
+
+def _explain_not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str, str]:
+    """The configs of data sets that the folder does not hold."""
+    lacking = {
+        config: f"There is no folder {challenge.data_set.folder}."
+        for config, challenge in _CHALLENGES.items()
+        if not (folder / challenge.data_set.folder).is_dir()
+    }
+    return lacking if len(lacking) < len(_CHALLENGES) else {}
+
+
 _domains = Benchmark(
     name="domains",
     title="Domains",
@@ -182,6 +193,7 @@ _domains = Benchmark(
     annotations_license="yours",
     toy_world="toy_domains",
     tried_configs=("pacs",),
+    not_buildable=_explain_not_buildable,
 )
 
 
@@ -211,10 +223,39 @@ def _declare_config(data_set: _DataSet) -> Benchmark:
     )
 
 
-_configs = {config: _declare_config(data_set) for config, data_set in _DATA_SETS.items()}
+class _Challenge(NamedTuple):
+    """What a config reads: a data set, and the domain that its name leaves out; None if an option does."""
+
+    data_set: _DataSet
+    test_domain: str | None = None
+
+
+_CHALLENGES = {
+    **{config: _Challenge(data_set) for config, data_set in _DATA_SETS.items()},
+    **{
+        f"{config}_{domain.lower().replace(' ', '_')}": _Challenge(data_set, domain)
+        for config, data_set in _DATA_SETS.items()
+        for domain in data_set.domains
+    },
+}
+
+
+def _declare_challenge(challenge: _Challenge) -> Benchmark:
+    declared, domain = _declare_config(challenge.data_set), challenge.test_domain
+    if domain is None:
+        return declared
+    others = tuple(name for name in challenge.data_set.domains if name != domain)
+    return replace(
+        declared,
+        summary=f"{challenge.data_set.class_count} classes in {len(others) + 1} domains; {domain} is not in training.",
+        training_environments=others,
+    )
+
+
+_configs = {config: _declare_challenge(challenge) for config, challenge in _CHALLENGES.items()}
 domains = replace(
     _domains,
-    raw_files=tuple(replace(raw, required=False) for each in _configs.values() for raw in each.raw_files),
+    raw_files=tuple(replace(raw, required=False) for name in _DATA_SETS for raw in _configs[name].raw_files),
     images_license="each data set has its own",
     annotations_license="each data set has its own",
     configs=_configs | {"folder": replace(_domains, toy_world="toy_domain_folder")},
@@ -238,8 +279,14 @@ class DomainsConfig(BenchmarkConfig):
     strict: bool = False
 
 
-def _make_config(name: str, description: str) -> DomainsConfig:
-    return DomainsConfig(name=name, version=datasets.Version(domains.version), description=description)
+def _make_config(name: str, description: str, test_domain: str | None = None) -> DomainsConfig:
+    version = datasets.Version(domains.version)
+    return DomainsConfig(name=name, version=version, description=description, test_domain=test_domain)
+
+
+def _describe_challenge(challenge: _Challenge) -> str:
+    known, domain = challenge
+    return f"{known.title} without {domain}." if domain else f"{known.title}: {', '.join(known.domains)}."
 
 
 class Domains(BenchmarkBuilder):
@@ -254,8 +301,8 @@ class Domains(BenchmarkBuilder):
     - `test`: 80% of the domain left out, which its published accuracies are of;
     - `oracle_validation`: its other 20%, for oracle selection (`validation_split` of a training).
 
-    Leave-one-domain-out cross-validation trains once more for each domain of training: build with that domain as
-    `test_domain`.
+    A config that ends in the name of a domain leaves out that one: `pacs_sketch` is `pacs` with `test_domain="sketch"`.
+    Each of them is a task of its own in a sweep and a column of its table, as in the recipe `domainbed`.
 
     `environment`, `domain` and the context are the same; a group is class/domain. Data folders hold `PACS/`, `VLCS/`,
     `office_home/`, `terra_incognita/` or `domain_net/`, as DomainBed's `download.py` leaves them, or NICO++'s
@@ -269,26 +316,36 @@ class Domains(BenchmarkBuilder):
     of SubpopBench 4d3dbbe (`generate_metadata_nicopp`); how many images it has is not checked. SubpopBench divides it
     in another way, by groups.
 
-    >>> list(Domains.builder_configs)
-    ['pacs', 'vlcs', 'office_home', 'terra_incognita', 'domain_net', 'nico_plus_plus', 'folder']
+    >>> [name for name in Domains.builder_configs if "pacs" in name]
+    ['pacs', 'pacs_art_painting', 'pacs_cartoon', 'pacs_photo', 'pacs_sketch']
     """
 
     BENCHMARK: ClassVar[Benchmark] = domains
     BUILDER_CONFIG_CLASS = DomainsConfig
     BUILDER_CONFIGS: ClassVar[list[DomainsConfig]] = [
-        *(_make_config(name, f"{each.title}: {', '.join(each.domains)}.") for name, each in _DATA_SETS.items()),
+        *(_make_config(name, _describe_challenge(each), each.test_domain) for name, each in _CHALLENGES.items()),
         _make_config("folder", f"Any folder of {_LAYOUT}."),
     ]
 
+    @property
+    def _challenge(self) -> _Challenge | None:
+        return _CHALLENGES.get(self.config_name)
+
     def _place(self, folder: Path) -> Path:
-        known = _DATA_SETS.get(self.config_name)
-        return folder / known.folder if known else folder
+        challenge = self._challenge
+        return folder / challenge.data_set.folder if challenge else folder
 
     def _watched(self, folder: Path) -> Iterable[Path]:
         return iterate_folders(self._place(folder))
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
-        config, known = self.config, _DATA_SETS.get(self.config.name)
+        config, challenge = self.config, self._challenge
+        known = challenge.data_set if challenge else None
+        if challenge and challenge.test_domain not in (None, config.test_domain):
+            raise OochubError(
+                f"domains/{config.name} leaves out {challenge.test_domain}, got test_domain={config.test_domain!r}. "
+                "Leave the option out, or take the config of that domain."
+            )
         place = self._place(self._folder())
         folders = list_class_folders(place, within=self._within)
         if known:
@@ -304,7 +361,7 @@ class Domains(BenchmarkBuilder):
         self._check_whole(f"{place} is not the release", gaps)
         names = list(known.classes) if known and known.classes else classes
         self.info.features = _make_features(names, list(folders))
-        facts = BuildFacts(other={"test_domain": test_domain, "trial_seed": config.trial_seed})
+        facts = BuildFacts(trial_seed=config.trial_seed, other={"test_domain": test_domain})
         facts = facts.with_groups(parts["train"]["group"].to_pylist())
         return self._splits(place, parts, facts, [*gaps, f"the domain left out is {test_domain}"])
 

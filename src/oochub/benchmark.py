@@ -115,6 +115,8 @@ class Benchmark:
         images_license: License of the images.
         annotations_license: License of the labels.
         environments: Column with the training environments by default.
+        training_environments: The environments that the training split has, if the declaration knows them; a recipe can
+            then leave out each of them in turn without naming them.
         group_column: Column of the groups: `group`, one per row, or `groups`, a list per row, which may overlap.
         context_column: Column that holds the context.
         cluster: Column of the clusters by which intervals are resampled, None for independent rows.
@@ -161,6 +163,7 @@ class Benchmark:
     words: Vocabulary = field(default_factory=Vocabulary)
     task_category: str = "image-classification"
     environments: str = "environment"
+    training_environments: tuple[str, ...] = ()
     group_column: str = "group"
     context_column: str = "context"
     cluster: str | None = None

@@ -168,7 +168,7 @@ def reported_files() -> dict[str, Path]:
     """The files of numbers that papers report, by the name of their benchmark.
 
     >>> sorted(reported_files())
-    ['imagenet_ood', 'nooch', 'spawrious', 'waterbirds', 'wilds']
+    ['domains', 'imagenet_ood', 'nooch', 'spawrious', 'waterbirds', 'wilds']
     """
     return {file.stem: file for file in sorted((_STUDIES / "reported").glob("*.json"))}
 

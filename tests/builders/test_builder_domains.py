@@ -80,7 +80,7 @@ def test_rows_by_hand(two, trial_seed):
     assert named == {"label": label, "environment": "b", "group": f"{label}/b", "domain": "b"}
     record = BuildRecord.of(data["test"].info)
     assert "the domain left out is b" in record.notes
-    assert record.facts.other["test_domain"] == "b" and record.facts.other["trial_seed"] == trial_seed
+    assert record.facts.other["test_domain"] == "b" and record.facts.trial_seed == trial_seed
 
 
 def test_each_image_is_in_one_split(raw):
@@ -98,6 +98,19 @@ def test_each_image_is_in_one_split(raw):
 def test_the_first_domain_is_left_out_by_default(two):
     data = load_dataset("domains", "folder", data_dir=two)
     assert {example[0] for example in data["test"]["example_id"]} == {"a"}
+
+
+def test_a_config_for_each_domain(raw):
+    """`pacs_sketch` has the rows of `pacs` without sketch, and knows its environments before anything is built."""
+    folder = raw("domains")
+    one = load_dataset("domains", "office_home_real_world", data_dir=folder)
+    other = load_dataset("domains", "office_home", data_dir=folder, test_domain="Real World")
+    assert _ids(one) == _ids(other)
+    environments = one["train"].features["environment"].names
+    trained = {environments[number] for number in one["train"]["environment"]}
+    assert trained == set(domains.domains.of("office_home_real_world").training_environments)
+    with pytest.raises(oochub.OochubError, match="leaves out Real World, got test_domain='Art'"):
+        load_dataset("domains", "office_home_real_world", data_dir=folder, test_domain="Art")
 
 
 def test_names_that_are_wrong(two):

@@ -18,6 +18,7 @@ COLUMNS = (
     "validation/worst_group.accuracy",
     "validation/hard_positive/nll",
     "validation/hard_negative/nll",
+    "oracle_validation/accuracy",
     "out_of_context/auc",
     "out_of_context/accuracy",
 )
@@ -61,6 +62,7 @@ def number_of(rule: str, row: dict, rows: list[dict]) -> float:
         "training_domain_validation": row["validation/accuracy"],
         "ood_validation": row[f"validation/{headline}"],
         "worst_group": row["validation/worst_group.accuracy"],
+        "test_domain_validation": row["oracle_validation/accuracy"],
         "oracle": row[f"out_of_context/{headline}"],
     }[rule]
 
@@ -124,7 +126,7 @@ def test_infinite_losses_and_whole_failures_select_nothing():
 
 
 def test_rules_say_what_they_take():
-    assert len(RULES) == 7
+    assert len(RULES) == 8
     for rule in RULES:
         assert describe_rule(rule).startswith("The ") and describe_rule(rule).endswith("."), rule
     assert "TEST" in describe_rule("oracle")

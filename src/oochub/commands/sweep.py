@@ -96,7 +96,8 @@ def sweep(
     from oochub.sweep.sweep import feature_sweep
     from oochub.sweep.sweep import sweep as run
     from oochub.sweep.sweep_latex import write_latex
-    from oochub.sweep.sweep_table import SELECTION_HEADS, list_unselected, selection_rows
+    from oochub.sweep.sweep_table import SELECTION_HEADS, TRIALS, list_unselected, selection_rows
+    from oochub.sweep.trial_tables import make_trial_tables
 
     check_raw_folders(() if plan.missing_benchmarks else plan.tasks, raw.data_dir)
     if features:
@@ -114,6 +115,11 @@ def sweep(
         for row in selection_rows(selected):
             table.add_row(*row)
         out_console.print(table)
+        trials = make_trial_tables(runs) if plan.trial_option else []
+        for each in trials:
+            out_console.print(f"\n{each.title}", *each.to_terminal(out_console.width), markup=False, sep="\n")
+        if trials:
+            out_console.print(TRIALS, markup=False)
         for sentence in list_unselected(runs):
             out_console.print(sentence, markup=False)
     written = {}

@@ -34,7 +34,8 @@ from oochub.records.provenance import provenance
 from oochub.records.report_records import ComparedNumber, ComparedRows, GroupRow, Side
 from oochub.records.sides import GroupsOfRows
 from oochub.report import wording
-from oochub.report.comparison import Comparison, compare_files, comparison
+from oochub.report.compared_files import compare_files
+from oochub.report.comparison import Comparison, comparison
 from oochub.report.paired_report import PairedReport
 from oochub.report.report import Report
 from oochub.settings.comparison_settings import ComparisonSettings

@@ -209,6 +209,7 @@ def describe_benchmark(said: Metadata, benchmark: Benchmark) -> EvaluatedBenchma
         in_context=_make_side(benchmark.in_context),
         out_of_context=_make_side(benchmark.out_of_context),
         words=benchmark.words,
+        trial_seed=facts.trial_seed,
         data_set=said.data_set,
     )
 

@@ -127,6 +127,8 @@ class BuildFacts:
         pair: For own data: the column that names the thing of a row, if both sides show the same things.
         found_contexts: What `oochub.contexts` found: by which way, and what they are called.
         declared: For own data: what their `benchmark.toml` declares.
+        trial_seed: Random seed by which the rows were divided into splits, if the benchmark divides them anew for each
+            trial.
         other: What else the builder notes, for readers; JSON types.
 
     >>> content = {"object": "car", "contexts": ["road"], "membership": "published ids"}
@@ -153,6 +155,7 @@ class BuildFacts:
     pair: str | None = optional()
     found_contexts: FoundContexts | None = optional()
     declared: OwnDeclaration | None = optional()
+    trial_seed: int | None = optional()
     other: Mapping[str, Any] = remainder()
 
     def with_groups(self, trained: Iterable[str], names: Iterable[str] = ()) -> "BuildFacts":

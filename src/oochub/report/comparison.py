@@ -8,8 +8,7 @@ from itertools import groupby, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oochub.errors import OochubError, choose_wording, unknown_name
-from oochub.prediction.predictions import Predictions
+from oochub.errors import OochubError, unknown_name
 from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers, wording
 from oochub.report.comparison_table import (
@@ -29,7 +28,7 @@ from oochub.report.model_line import find_trained_models
 from oochub.report.paper_table_of_methods import paper_table_of_methods
 from oochub.report.report import Report
 from oochub.settings.table_settings import TableSettings, TableStyle
-from oochub.storage.artifacts import PREDICTIONS, REPORT, format_csv
+from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -412,82 +411,3 @@ def _make_records(table: ComparisonTable) -> Iterator[Mapping[str, Any]]:
                     | {"method": column.method, "reported": column.reported}
                     | {**vars(table.cells[row, column]), "bold": (row, column) in table.bold}
                 )
-
-
-class ComparedFiles(NamedTuple):
-    """Reports, or two predictions, as they are or their paths; the other kind is empty."""
-
-    reports: tuple[Report | Path, ...]
-    predictions: tuple[Predictions | Path, ...]
-
-
-def compare_files(sources: Sequence[Predictions | Report | str | Path]) -> ComparedFiles:
-    """Tells reports from predictions, and finds the reports in folders; what is in a file is not read yet.
-
-    Args:
-        sources: Reports, predictions, paths of report.json, of folders that hold some at any depth, or of .parquet
-            files of predictions, in the order in which they are compared.
-
-    Raises:
-        OochubError: Both kinds, one or more than two predictions, a folder without a report, or anything else.
-
-    >>> compare_files(["a.parquet", "b.parquet"]).predictions
-    (PosixPath('a.parquet'), PosixPath('b.parquet'))
-    """
-    predictions: list[Predictions | Path] = []
-    others: list[Report | Path] = []
-    for source in sources:
-        if isinstance(source, Predictions) or (
-            isinstance(source, str | Path) and _is_of_predictions(_parse_path(source))
-        ):
-            predictions.append(source if isinstance(source, Predictions) else _parse_path(source))
-        elif isinstance(source, Report | str | Path):
-            others.append(source if isinstance(source, Report) else _parse_path(source))
-        else:
-            raise OochubError(
-                "Only reports or predictions, or paths of such files, can be compared, got a "
-                f"{type(source).__name__}. `oochub.predict` makes predictions, `oochub.evaluate` a report from them."
-            )
-    if predictions and others:
-        named = predictions[0] if isinstance(predictions[0], Path) else "PREDICTIONS"
-        made = choose_wording("oochub.evaluate(predictions)", f"oochub evaluate {named} --out report.json")
-        raise OochubError(
-            "Predictions can only be compared with predictions, and reports with reports, got "
-            f"{_describe_given(predictions[0])} and {_describe_given(others[0])}. Make a report from the "
-            f"predictions: {made}."
-        )
-    if predictions and len(predictions) != 2:
-        raise OochubError(
-            f"Exactly two predictions can be compared, example by example, got {len(predictions)}. For more models "
-            f"make a report of each with `{choose_wording('oochub.evaluate', 'oochub evaluate')}`, and compare the "
-            "reports."
-        )
-    reports = [
-        report
-        for each in others
-        for report in (_find_reports(each) if isinstance(each, Path) and each.is_dir() else [each])
-    ]
-    return ComparedFiles(tuple(reports), tuple(predictions))
-
-
-def _parse_path(source: str | Path) -> Path:
-    return Path(source).expanduser()
-
-
-def _is_of_predictions(path: Path) -> bool:
-    is_named = path.suffix.lower() in PREDICTIONS.suffixes
-    return is_named and (not path.is_dir() or PREDICTIONS.recognizes(path))  # or one of parts
-
-
-def _describe_given(given: Any) -> str:
-    return str(given) if isinstance(given, Path) else "a report" if isinstance(given, Report) else "predictions"
-
-
-def _find_reports(folder: Path) -> list[Path]:
-    found = [path for path in sorted(folder.rglob("*.json")) if path.is_file() and REPORT.recognizes(path)]
-    if not found:
-        raise OochubError(
-            f"There is no report in {folder} or in its folders. `oochub evaluate PREDICTIONS --out "
-            f"{folder / 'report.json'}` makes one."
-        )
-    return found

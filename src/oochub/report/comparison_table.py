@@ -281,12 +281,12 @@ def _find_metric_and_slice(runs: Sequence[ComparedRun], metric: str, slice: str 
 
 
 def _check_same_rows(runs: Sequence[ComparedRun], name: str) -> None:
-    first: dict[str, ComparedRun] = {}
+    first: dict[tuple[str, int | None], ComparedRun] = {}  # a trial divides the rows anew
     for run in runs:
         here = next((part for part in run.report.slices if part.name == name), None)
         if here is None:
             continue
-        other = first.setdefault(run.config, run)
+        other = first.setdefault((run.config, run.report.benchmark.trial_seed), run)
         there = other.report.slice(name)
         marks = {part.examples for part in (here, there) if part.examples is not None}  # older reports have none
         if here.n != there.n or len(marks) > 1:

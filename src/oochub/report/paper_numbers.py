@@ -2,8 +2,9 @@
 
 One JSON file per benchmark, `studies/reported/<benchmark>.json`: its source, setting, notes, and tables as printed,
 each with the metric, slice and methods under the names of this hub; of ImageNet-OOD, a slice is the set out of
-distribution and the methods are detectors. A table may have a setting, notes and a model of its own. A cell is [mean,
-standard deviation] or null where the source has none that can be read with certainty.
+distribution and the methods are detectors. A table may have a setting, notes and a model of its own; one with
+`only_if_named` never stands for the paper if no table is named. A cell is [mean, standard deviation] or null where the
+source has none that can be read with certainty.
 """
 
 import json
@@ -95,6 +96,8 @@ def find_reported_numbers(
             continue
         if number != table if table else _find_model(content, printed) != (model or _find_model(content, {})):
             continue
+        if table is None and printed.get("only_if_named"):
+            continue
         setting = printed.get("setting", setting) if table or model else setting
         notes |= dict.fromkeys(printed.get("notes", ()))
         for config, cells in printed["rows"].items():
@@ -139,7 +142,7 @@ def list_reported_benchmarks() -> list[str]:
     """The benchmarks of which reported numbers are known.
 
     >>> list_reported_benchmarks()
-    ['imagenet_ood', 'nooch', 'spawrious', 'waterbirds', 'wilds']
+    ['domains', 'imagenet_ood', 'nooch', 'spawrious', 'waterbirds', 'wilds']
     """
     return list(catalog.reported_files())
 

@@ -19,9 +19,9 @@ from rich.text import Text
 from oochub.errors import OochubError, unknown_name
 from oochub.records.schema import optional
 from oochub.report import format_numbers
-from oochub.sweep.methods import ARGUMENTS, Method
+from oochub.sweep.methods import ARGUMENTS, Method, Values
 from oochub.sweep.selection import describe_rule
-from oochub.sweep.sweep_recipe import SweepRecipe, Tuning, is_place
+from oochub.sweep.sweep_recipe import SweepRecipe, Tuning, is_place, list_left_out
 
 _MODEL = ("model", "pretrained", "image_size", "environments", "hold_out")
 _TRAINED = ("task", "objective", "hyperparameters", "arguments", *_MODEL, "options", "left_out")
@@ -53,14 +53,14 @@ class Run:
     method: str
     objective: str
     seed: int
-    setting: Mapping[str, Any]
-    fixed: Mapping[str, Any]
+    setting: Values
+    fixed: Values
     model: str
     pretrained: bool = True
     image_size: int | None = None
     environments: str | None = None
     hold_out: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Values = field(default_factory=dict)
     left_out: str | None = None
     stage: str = "final"
     follows: tuple[str, str] | None = None
@@ -94,7 +94,7 @@ class Run:
         readable = "-".join(re.sub(r"[^a-z0-9_.=]+", "-", str(part).lower()).strip("-") for part in parts if part)
         return f"{readable[:120]}-seed{self.seed}-{digest}"
 
-    def following(self, setting: Mapping[str, Any]) -> "Run":
+    def following(self, setting: Values) -> "Run":
         """The run with the setting that was selected for what it follows."""
         return replace(self, setting={**setting, **self.setting}, follows=None)
 
@@ -128,7 +128,7 @@ class RunResult:
         return cls(status="failed", error=str(error) if known else f"{type(error).__name__}: {error}")
 
 
-def format_setting(setting: Mapping[str, Any]) -> str:
+def format_setting(setting: Values) -> str:
     """A setting in words.
 
     >>> format_setting({"learning_rate": 0.001, "form": "nooch"})
@@ -202,7 +202,7 @@ def _list_stage(
     left_out: tuple[str, ...] | None = None,
 ) -> list[Run]:
     runs = []
-    methods = list(methods)
+    methods, of_task = list(methods), list_left_out(recipe)
     for task in tasks:
         own = recipe.per_task.get(task, {})
         common: dict[str, Any] = {
@@ -215,21 +215,33 @@ def _list_stage(
         for method in (each for each in methods if each.title in own.get("methods", [each.title])):
             fixed = {**arguments, **method.fixed, **own.get("fixed", {}).get(method.title, {})}
             common["environments"] = method.environments or environments
-            for setting in method.settings:
-                for seed in seeds or own.get("seeds", recipe.seeds):
-                    for environment in (None, *(recipe.leave_out if left_out is None else left_out)):
-                        runs.append(
-                            Run(
-                                **common,
-                                method=method.title,
-                                objective=method.objective,
-                                seed=seed,
-                                setting=setting,
-                                fixed={name: value for name, value in fixed.items() if name not in setting},
-                                left_out=environment,
-                            )
-                        )
+            for seed, setting in _list_settings(recipe, method, own, seeds):
+                trial = {recipe.trial_option: seed} if recipe.trial_option else {}
+                for environment in (None, *(of_task[task] if left_out is None else left_out)):
+                    run = Run(
+                        **common | {"options": {**common["options"], **trial}},
+                        method=method.title,
+                        objective=method.objective,
+                        seed=seed,
+                        setting=setting,
+                        fixed={name: value for name, value in fixed.items() if name not in setting},
+                        left_out=environment,
+                    )
+                    runs.append(run)
     return runs
+
+
+def _list_settings(
+    recipe: SweepRecipe, method: Method, own: Values, seeds: tuple[int, ...] | None
+) -> Iterator[tuple[int, Values]]:
+    """Each setting of a method with each seed; in trials, each seed with the settings that are drawn for it."""
+    numbers, drawn = seeds or own.get("seeds", recipe.seeds), {part: own.get(part) for part in ("random", "default")}
+    if recipe.trial_option:
+        for seed in numbers:
+            yield from ((seed, setting) for setting in method.draw_settings(trial=seed, **drawn))
+        return
+    for setting in method.draw_settings(**drawn) if any(drawn.values()) else method.settings:
+        yield from ((seed, setting) for seed in numbers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,6 +62,14 @@ def oracle(table: pd.DataFrame) -> "pd.Series[float]":
     return _compute_headline(table, "out_of_context")
 
 
+def test_domain_validation(table: pd.DataFrame) -> "pd.Series[float]":
+    """The highest accuracy on rows of the tested domain that are held out of the test: an oracle (DomainBed).
+
+    They are the split "oracle_validation". DomainBed keeps the last epoch: `load_best_model_at_end = false`.
+    """
+    return _number(table, "oracle_validation/accuracy")
+
+
 RULES: Mapping[str, Callable[[pd.DataFrame], "pd.Series[float]"]] = {
     rule.__name__: rule
     for rule in (
@@ -71,10 +79,17 @@ RULES: Mapping[str, Callable[[pd.DataFrame], "pd.Series[float]"]] = {
         worst_group,
         nooch,
         leave_one_environment_out,
+        test_domain_validation,
         oracle,
     )
 }
 """The rules by name."""
+
+ORACLES = {
+    "test_domain_validation": "Oracle: selected on the tested domain. Do not compare it with other rules.",
+    "oracle": "Oracle: selected on the test split. Do not compare it with other rules.",
+}
+"""What is said of a selection that looks at the test, by the name of the rule."""
 
 
 def score_runs(table: pd.DataFrame, rule: str) -> "pd.Series[float]":
@@ -88,7 +103,7 @@ def score_runs(table: pd.DataFrame, rule: str) -> "pd.Series[float]":
     return values.where(np.isfinite(values) & (table["status"] == "finished") & table["left_out"].isna())
 
 
-def select_settings(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
+def select_settings(table: pd.DataFrame, rule: str, *, by_trial: bool = False) -> "pd.Series[bool]":
     """Which rows have the setting that the rule takes, among those of their task and method.
 
     A setting of which a run failed or has no score is never taken; where that leaves none, nothing is selected.
@@ -96,6 +111,7 @@ def select_settings(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
     Args:
         table: The runs, see `oochub.sweep.sweep_table.make_run_table`.
         rule: A name of `RULES`.
+        by_trial: Whether each seed is a trial, with settings and a selection of its own.
 
     >>> runs = {"stage": "final", "task": "t", "method": "m", "left_out": None, "seed": [0, 1, 0, 1]}
     >>> table = pd.DataFrame(runs | {"setting": ["a", "a", "b", "b"], "status": ["finished"] * 3 + ["failed"]})
@@ -105,7 +121,8 @@ def select_settings(table: pd.DataFrame, rule: str) -> "pd.Series[bool]":
     """
     score = score_runs(table, rule)
     chosen = pd.Series(False, table.index)
-    for _, rows in table[table["left_out"].isna()].groupby(_CHOICE, sort=False):
+    among = [*_CHOICE, *(["seed"] if by_trial else [])]
+    for _, rows in table[table["left_out"].isna()].groupby(among, sort=False):
         means = score[rows.index].groupby(rows["setting"], sort=False).mean(skipna=False)
         means = means.round(12)  # the order of a sum does not decide
         if means.notna().any():

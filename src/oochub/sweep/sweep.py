@@ -28,6 +28,7 @@ from oochub.records.schema import from_json, to_json
 from oochub.storage.artifacts import SWEEP
 from oochub.storage.files import check_writable, lock_target, write_whole
 from oochub.sweep.runs import Run, RunResult, plan_stages
+from oochub.sweep.selection import ORACLES
 from oochub.sweep.sweep_recipe import SweepRecipe, name_features_track
 from oochub.sweep.sweep_table import make_run_table, make_selection_table, to_markdown, write_table
 
@@ -127,7 +128,7 @@ class SweepResult(NamedTuple):
 
     Attributes:
         table: runs.parquet, one row per run.
-        selected: selected.parquet, the selected settings (oracle.parquet when the rule is the oracle's).
+        selected: selected.parquet, the selected settings (oracle.parquet when the rule is an oracle's).
         page: The same as Markdown.
         runs: Number of runs in the table.
         failed: Number of them that failed.
@@ -247,7 +248,7 @@ def _sweep_recipe(
                     due = time.monotonic() + pause * (time.monotonic() - began)
                 bar.update()
             table = _write(recipe, folder, known, results, track)
-    stem = "oracle" if recipe.select == "oracle" else "selected"
+    stem = "oracle" if recipe.select in ORACLES else "selected"
     write_table(make_selection_table(table), folder / f"{stem}.parquet", recipe)
     with write_whole(folder / f"{stem}.md") as draft:
         draft.write_text(to_markdown(table, recipe, track=track), "utf-8")

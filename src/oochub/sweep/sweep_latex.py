@@ -14,7 +14,7 @@ from oochub.report.paper_table_of_methods import GAP, paper_table_of_methods
 from oochub.report.report import describe_by_name
 from oochub.settings.table_settings import TableSettings, TableStyle
 from oochub.stats.estimate import Estimate
-from oochub.sweep.selection import describe_rule
+from oochub.sweep.selection import ORACLES, describe_rule
 from oochub.sweep.sweep_recipe import SweepRecipe
 from oochub.sweep.sweep_table import SELECTION_HEADS, list_unselected, make_selection_table, selection_rows
 
@@ -60,7 +60,7 @@ def _collect_notes(table: pd.DataFrame, recipe: SweepRecipe) -> list[str]:
     tracks = list(dict.fromkeys(table["track"])) if len(table) else []
     notes = [f"Settings are selected by {recipe.select}: {wording.put_in_sentence(describe_rule(recipe.select))}"]
     notes += [f"Track: {track}." for track in tracks]
-    notes += ["Oracle: selected on the test split. Do not compare it with other rules."] * (recipe.select == "oracle")
+    notes += [ORACLES[recipe.select]] if recipe.select in ORACLES else []
     failed = int((table["status"] == "failed").sum()) if len(table) else 0
     notes += [f"Runs that failed: {failed}."] if failed else []
     return [*notes, *list_unselected(table)]

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from oochub.data.load import check_options
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.parameters import check_parameters
 from oochub.storage.reading import read_text
-from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, check_names, check_table, read_method
+from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, Values, check_names, check_table, read_method
 from oochub.sweep.selection import RULES
 from oochub.trainers.arguments import RobustTrainingArguments
 
@@ -37,15 +38,18 @@ _TASK_KEYS: Mapping[str, type] = {
     "options": dict,
     "arguments": dict,
     "fixed": dict,
+    "random": dict,
+    "default": dict,
     "methods": list,
 }
 _PLAIN_KEYS: Mapping[str, type] = {
     **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict and key != "methods"},
-    **dict.fromkeys(("about", "source", "select", "head"), str),
+    **dict.fromkeys(("about", "source", "select", "head", "trial_option"), str),
     **dict.fromkeys(("tasks", "leave_out", "needs"), list),
-    **dict.fromkeys(("draw_seed", "hidden_size"), int),
+    **dict.fromkeys(("draw_seed", "hidden_size", "draws"), int),
 }
-_KEYS = {**_PLAIN_KEYS, **dict.fromkeys(("options", "arguments", "methods", "per_task", "tuning", "variants"), dict)}
+_TABLES = ("options", "arguments", "methods", "per_task", "tuning", "variants", "random", "default")
+_KEYS = {**_PLAIN_KEYS, **dict.fromkeys(_TABLES, dict)}
 _VARIANT_KEYS = {**_PLAIN_KEYS, "options": dict, "arguments": dict, "tuning": dict, "methods": list}
 _MOST_RUNS = 100_000
 _LARGEST_SIZE = 100_000  # pixels a side, or numbers of a layer
@@ -95,9 +99,12 @@ class SweepRecipe:
         options: Options of the builder.
         arguments: Fields of RobustTrainingArguments that all runs have.
         select: Name of the selection rule.
-        leave_out: The environments that leave_one_environment_out leaves out in turn.
+        leave_out: The environments that leave_one_environment_out leaves out in turn; "*" stands for those that the
+            benchmark declares for its training.
+        trial_option: Option of the builder that takes the seed: each seed is a trial, with rows divided by it, settings
+            drawn anew for it, and a selection of its own. "" where seeds are repetitions of one setting.
         per_task: What is different on single tasks; `fixed` in it is by title of the method, `methods`
-            are the titles of those that are run there.
+            are the titles of those that are run there, `random` and `default` take the place of the methods' own.
         tuning: None where a setting is selected on each task among all its runs.
         head: Head of the runs on features, which has no part in fine-tuning: "linear", or "mlp" with one hidden layer.
         hidden_size: Size of that layer.
@@ -116,11 +123,12 @@ class SweepRecipe:
     image_size: int | None = None
     environments: str | None = None
     hold_out: bool = False
-    options: Mapping[str, Any]
-    arguments: Mapping[str, Any]
+    options: Values
+    arguments: Values
     select: str = "validation_loss"
     leave_out: tuple[str, ...] = ()
-    per_task: Mapping[str, Mapping[str, Any]]
+    trial_option: str = ""
+    per_task: Mapping[str, Values]
     tuning: Tuning | None = None
     head: str = "linear"
     hidden_size: int = HIDDEN_SIZE
@@ -170,9 +178,7 @@ def list_recipes() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
 
-def read_recipe(
-    recipe: str | Path, *, variant: str | None = None, overrides: Mapping[str, Any] | None = None
-) -> SweepRecipe:
+def read_recipe(recipe: str | Path, *, variant: str | None = None, overrides: Values | None = None) -> SweepRecipe:
     """Reads a recipe and checks every key, name and value in it; nothing is loaded or trained.
 
     Args:
@@ -211,10 +217,12 @@ def read_recipe(
             raise OochubError(f"The recipe {name} has no {key}. The files in {FOLDER} are examples.")
     tasks = _expand_tasks(raw["tasks"])
     (seed,) = _check_seeds([raw.get("draw_seed", 0)], "the draws (draw_seed)")
-    methods = tuple(read_method(title, table, draw_seed=seed) for title, table in raw["methods"].items())
+    methods = tuple(
+        read_method(title, _join_draws(raw, table), draw_seed=seed) for title, table in raw["methods"].items()
+    )
     plain = ("model", "pretrained", "image_size", "environments", "hold_out", "about", "source", "select")
     checked = SweepRecipe(
-        **{key: raw[key] for key in (*plain, "head", "hidden_size") if key in raw},
+        **{key: raw[key] for key in (*plain, "head", "hidden_size", "trial_option") if key in raw},
         name=name,
         tasks=tasks,
         methods=methods,
@@ -237,6 +245,14 @@ def read_recipe(
     return checked
 
 
+def _join_draws(raw: Values, table: Values) -> Values:
+    """A method's table with what all methods draw: the recipe's `random`, `default` and `draws`."""
+    if not raw.get("random") or table.get("grid"):
+        return table
+    shared = {part: {**raw.get(part, {}), **table.get(part, {})} for part in ("random", "default")}
+    return {**table, **shared, "draws": table.get("draws", raw.get("draws", 0))}
+
+
 def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
     file = Path(recipe).expanduser()
     if file.suffix != ".toml":
@@ -251,7 +267,7 @@ def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
         raise OochubError(f"{file} is not valid TOML: {error}. Correct it.") from error
 
 
-def _apply_change(raw: Mapping[str, Any], change: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _apply_change(raw: Values, change: Values, where: str) -> dict[str, Any]:
     check_table(change, _VARIANT_KEYS, where)
     variant = dict(raw)
     for key, value in change.items():
@@ -265,7 +281,7 @@ def _apply_change(raw: Mapping[str, Any], change: Mapping[str, Any], where: str)
     return variant
 
 
-def _apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+def _apply_overrides(raw: Values, overrides: Values) -> dict[str, Any]:
     table = {**raw, "arguments": dict(raw.get("arguments", {})), "per_task": dict(raw.get("per_task", {}))}
     for key, value in overrides.items():
         if key not in _PLAIN_KEYS and key not in ARGUMENTS:
@@ -284,7 +300,7 @@ def _apply_overrides(raw: Mapping[str, Any], overrides: Mapping[str, Any]) -> di
     return table
 
 
-def _drop_key(table: Mapping[str, Any], key: str) -> dict[str, Any]:
+def _drop_key(table: Values, key: str) -> dict[str, Any]:
     return {name: content for name, content in table.items() if name != key}
 
 
@@ -319,7 +335,7 @@ def _check_seeds(seeds: list[Any], where: str) -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def _read_tuning(table: Mapping[str, Any], tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
+def _read_tuning(table: Values, tasks: tuple[str, ...], methods: tuple[Method, ...]) -> Tuning:
     check_table(table, _TUNING_KEYS, "tuning")
     check_table(table.get("carry", {}), dict.fromkeys(tasks, list), "tuning.carry")
     carry, shared, titles = table.get("carry", {}), table.get("shared"), [method.title for method in methods]
@@ -359,7 +375,16 @@ def _check(recipe: SweepRecipe) -> None:
             f"together; got select = {recipe.select!r} and leave_out = {list(recipe.leave_out)}."
         )
     for benchmark in recipe.benchmarks:
-        check_options(benchmark, recipe.options)
+        trials = dict.fromkeys([recipe.trial_option] if recipe.trial_option else [], 0)
+        check_options(benchmark, {**recipe.options, **trials})
+    if recipe.tuning and (
+        recipe.trial_option or any({"random", "default"} & set(own) for own in recipe.per_task.values())
+    ):
+        raise OochubError(
+            "tuning carries settings to other tasks, so trial_option and random or default of per_task, which give "
+            "others there, do not go with it. Leave one of them out."
+        )
+    list_left_out(recipe)
     titles = {method.title: dict for method in recipe.methods}
     for task, table in {"": {}, **recipe.per_task}.items():
         if task and task not in recipe.tasks:
@@ -372,11 +397,42 @@ def _check(recipe: SweepRecipe) -> None:
         for method in recipe.methods:
             own = {**method.fixed, **table.get("fixed", {}).get(method.title, {})}
             check_names(method.objective, own, f"the method {method.title}")
-            for setting in method.settings:
+            drawn = {part: table.get(part) for part in ("random", "default")}
+            numbers = recipe.seeds if recipe.trial_option else (None,)
+            settings = [method.draw_settings(trial=number, **drawn) for number in numbers]
+            for setting in chain(*settings):
                 _check_values(method, {**recipe.arguments, **table.get("arguments", {}), **own, **setting})
 
 
-def _check_values(method: Method, values: Mapping[str, Any]) -> None:
+def list_left_out(recipe: SweepRecipe) -> dict[str, tuple[str, ...]]:
+    """The environments that each task leaves out in turn.
+
+    Raises:
+        OochubError: A task whose benchmark does not declare its environments, where "*" asks for them.
+
+    >>> list_left_out(read_recipe("domainbed", variant="leave_one_domain_out"))["domains/pacs_sketch"]
+    ('art_painting', 'cartoon', 'photo')
+    """
+    if "*" not in recipe.leave_out:
+        return dict.fromkeys(recipe.tasks, recipe.leave_out)
+    declared = {task: _find_training_environments(task) for task in recipe.tasks}
+    if unknown := [task for task, environments in declared.items() if not environments]:
+        raise OochubError(
+            f"leave_out = ['*'] takes the environments that a benchmark declares for its training, and {unknown[0]} "
+            "declares none. List their names."
+        )
+    return declared
+
+
+def _find_training_environments(task: str) -> tuple[str, ...]:
+    benchmark, _, config = task.partition("/")
+    if benchmark not in catalog.names("benchmark"):
+        return ()
+    environments: tuple[str, ...] = catalog.get("benchmark", benchmark).of(config).training_environments
+    return environments
+
+
+def _check_values(method: Method, values: Values) -> None:
     own = list(signature(catalog.get("objective", method.objective)).parameters)
     if unknown := [name for name in values if name not in own and name not in ARGUMENTS]:
         raise unknown_name("training argument", unknown[0], ARGUMENTS)

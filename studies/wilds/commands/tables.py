@@ -28,7 +28,7 @@ def tables(
     import pandas as pd
 
     from oochub.errors import OochubError
-    from oochub.report.comparison import compare_files
+    from oochub.report.compared_files import compare_files
     from oochub.report.comparison_page import make_tables_page
     from oochub.report.report import Report
     from oochub.storage.artifacts import format_csv
