@@ -126,6 +126,8 @@ class Benchmark:
         closed: Columns of which all words are known, with these: another word in predictions is an error.
         validation_split: The split by which training chooses its epoch and a sweep its settings.
         templates: Texts with {} for the name of a class, by which a model of images and texts answers.
+        imagenet_classes: Class to the numbers of ImageNet-1K's classes that are of it, by which a model of ImageNet
+            answers without a label map; None leaves it to their names and WordNet.
         configs: The declarations of those configs that differ from this one.
         toy_world: The function f(folder, *, size, seed) that draws a small raw folder: its name where it is a file of
             `builders/toy_worlds`, else "package.module:function"; "" has none, or its configs have their own.
@@ -171,6 +173,7 @@ class Benchmark:
     closed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     validation_split: str = "validation"
     templates: tuple[str, ...] = ("a photo of a {}.",)
+    imagenet_classes: Mapping[str, tuple[int, ...]] | None = None
     configs: Mapping[str, "Benchmark"] = field(default_factory=dict)
     toy_world: str = ""
     tried_configs: tuple[str, ...] = ()

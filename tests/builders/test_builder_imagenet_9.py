@@ -9,11 +9,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 from datasets import load_dataset
 
 import oochub
 from oochub import Predictions
 from oochub.builders.toy_worlds.toy_imagenet_9 import toy_imagenet_9
+from oochub.class_names.imagenet_classes import IMAGENET_1K_NAMES
+from oochub.models.match_classes import ImagenetOutputs
 from oochub.records.build_record import BuildRecord
 
 _VARIANTS = ("original", "mixed_same", "mixed_rand", "mixed_next", "only_fg", "only_bg_b", "only_bg_t", "no_fg")
@@ -80,7 +83,9 @@ def test_a_foreground_has_one_name_on_every_background(small):
         mixed = _VARIANTS[row["variant"]].startswith("mixed")
         assert stem.partition("_bg_")[0] == ("fg_" if mixed else "") + row["foreground"]
     assert len(images) == 9 and all(of == set(range(8)) for of in images.values())
-    assert not any("partial" in note for note in BuildRecord.of(part.info).notes)
+    notes = BuildRecord.of(part.info).notes
+    assert not any("foreground" in note for note in notes)
+    assert sum(note.endswith(", 1 of 450 of dog") for note in notes) == 8  # nine images of 4,050 in each variant
 
 
 def test_a_foreground_without_its_partner_is_said(small):
@@ -136,3 +141,52 @@ def test_folders_that_are_not_whole(small, change, said):
     change(small / "mixed_rand" / "val")
     with pytest.raises(oochub.OochubError, match=said):
         load_dataset("imagenet_9", data_dir=small)
+
+
+@pytest.mark.slow
+def test_as_many_images_as_published_have_no_note(small):
+    """The published number, as empty files: names and counts are all that is compared."""
+    for variant in _VARIANTS:
+        for folder in (small / variant / "val").iterdir():
+            (drawn,) = folder.iterdir()
+            for k in range(2, 451):
+                (folder / drawn.name.replace("_0001", f"_{k:04}", 1)).touch()
+    record = BuildRecord.of(load_dataset("imagenet_9", data_dir=small, streaming=True)["test"].info)
+    assert record.facts.rows == {"test": 8 * 4050}
+    assert not any("partial" in note for note in record.notes)
+    next((small / "mixed_next" / "val" / "08_fish").iterdir()).unlink()
+    record = BuildRecord.of(load_dataset("imagenet_9", data_dir=small, streaming=True)["test"].info)
+    assert "partial: 4,049 of 4,050 images of mixed_next, 449 of 450 of fish" in record.notes
+
+
+def test_imagenet_s_classes_by_wordnet():
+    """The authors' map is WordNet's below the nine ids of in9_classes.txt, but for classes that they leave out."""
+    names = dict(zip(_CLASSES, "n02084071 n01503061 n04576211 n01661091 n02075296 n02159955".split(), strict=False))
+    names |= dict(zip(_CLASSES[6:], "n03800933 n02469914 n02512053".split(), strict=True))
+    outputs = ImagenetOutputs(IMAGENET_1K_NAMES)
+    left_out = {171, 172, *range(80, 87), 575, 660, *range(281, 286)}  # hounds, grouse, two things on wheels, cats
+    dogs = set(range(151, 269))
+    declared = oochub.get("benchmark", "imagenet_9").imagenet_classes
+    assert list(declared) == _CLASSES
+    for name, wnid in names.items():
+        (kinds,) = outputs.senses(wnid).values()
+        others = left_out | (dogs if name == "carnivore" else set())
+        assert set(declared[name]) == set(kinds) - others, name
+    assert sum(map(len, declared.values())) == len({k for numbers in declared.values() for k in numbers}) == 370
+
+
+@pytest.mark.slow
+def test_a_model_of_imagenet_answers_without_a_label_map(small):
+    """Each image is answered by one class of ImageNet: a tabby is of no class, so the next most probable one counts."""
+    part = load_dataset("imagenet_9", data_dir=small)["test"].select(range(9))
+
+    def answer(batch):
+        logits = torch.zeros(len(batch), 1000)
+        logits[:, 281], logits[:, 269] = 9.0, 6.0
+        return logits
+
+    found = oochub.predict(
+        answer, part, class_names=IMAGENET_1K_NAMES, transform=lambda image: torch.zeros(3, 8, 8), image_processor=None
+    )
+    assert {found.class_names[k] for k in found.prediction} == {"carnivore"}
+    assert found.metadata.provenance["label_map"]["dog"]["rule"] == "benchmark"

@@ -202,3 +202,21 @@ def test_a_small_model_and_the_thousand_classes_of_imagenet_match_by_name():
     with pytest.raises(OochubError, match=r"does not know 1,000 of these: .* and 980 more\.") as refused:
         match_classes(["one", "two"], IMAGENET_1K_NAMES)
     assert len(str(refused.value)) < 3_000
+
+
+def test_what_a_benchmark_declares_of_imagenet_s_classes():
+    """It is for models of ImageNet, in any order, that do not have the classes themselves; a user's file wins.
+
+    Planted fault seen: numbers of ImageNet taken for outputs of any model.
+    """
+    declared = {"dog": (151, 153), "cat": (281, 282, 285)}
+    found = match_classes(IMAGENET_1K_NAMES, ["cat", "dog"], declared=declared)
+    assert found.outputs == ((281, 282, 285), (151, 153))
+    assert [each.rule for each in found.answering] == ["benchmark"] * 2
+    some = [f"{IMAGENET_1K_WNIDS[k]}_x" for k in (285, 151, 152, 281)]
+    assert match_classes(some, ["cat", "dog"], declared=declared).outputs == ((0, 3), (1,))
+    own = match_classes(["dog", "cat", "cow"], ["cat", "dog"], declared=declared)
+    assert own.outputs == ((1,), (0,))
+    assert match_classes(["a", "b"], ["a", "b"], declared={"a": (1,), "b": (0,)}).outputs == ((0,), (1,))
+    given = match_classes(IMAGENET_1K_NAMES, ["cat", "dog"], given={"cat": [283]}, declared=declared)
+    assert given.outputs == ((283,), (151, 153))

@@ -18,7 +18,7 @@ class Answering(NamedTuple):
     Attributes:
         name: Name of the class.
         outputs: Numbers of these outputs, one or more.
-        rule: "order", "name", "synonym" (ImageNet's), "WordNet" or "file".
+        rule: "order", "name", "synonym" (ImageNet's), "WordNet", "benchmark" (declared by it) or "file".
     """
 
     name: str

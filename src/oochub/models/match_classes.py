@@ -28,6 +28,7 @@ def match_classes(
     class_names: Sequence[str],
     *,
     given: Given | None = None,
+    declared: Mapping[str, Sequence[int]] | None = None,
     restrict: bool = False,
     can_restrict: bool = True,
 ) -> LabelMap:
@@ -36,12 +37,15 @@ def match_classes(
     What a file gives wins. Lists that are equal, or where each class of the data set is one of the model's, are matched
     as they are; outputs without names (LABEL_0, ...), as many as there are classes, by their order. Else each class by
     itself: by its name or a synonym, without case, spaces, "_" and "-"; and for a model of ImageNet's classes through
-    all that are the thing or a kind of it by WordNet: "bird" through 59 of the 1,000.
+    all that are the thing or a kind of it by WordNet: "bird" through 59 of the 1,000. What a benchmark declares of
+    ImageNet's classes comes before WordNet.
 
     Args:
         model_names: Names of the model's outputs, in their order.
         class_names: Names of the data set's classes.
         given: A class of the data set to classes of the model: names, wnids, or numbers of outputs.
+        declared: A class of the data set to the numbers of the classes of ImageNet-1K that answer for it, for a model
+            that has classes of ImageNet; those that it lacks are passed over.
         restrict: Leave out classes that the model does not know, instead of an error; two must be left.
         can_restrict: Whether the error may suggest `restrict`.
 
@@ -65,6 +69,10 @@ def match_classes(
     for name in wanted:
         if given is not None and name in given:
             found[name] = Answering(name, names.listed(name, given[name]), "file")
+            continue
+        outputs = names.find_numbered((declared or {}).get(name, ()))
+        if outputs:
+            found[name] = Answering(name, outputs, "benchmark")
             continue
         candidates = names.candidates(name)
         if len(candidates) == 1:
@@ -103,6 +111,13 @@ class _Names:
         wnid = self._wnids[self._wanted.index(name)]
         is_known = wnid is not None and any(self._imagenet.wnids)  # else names alone tell
         return self._list_meanings(str(wnid) if is_known else name)
+
+    def find_numbered(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """The outputs of a model of ImageNet's classes for numbers of ImageNet-1K's; none if it is another model."""
+        if self._are_own:
+            return ()
+        wanted = {IMAGENET_1K_WNIDS[number] for number in numbers}
+        return tuple(k for k, wnid in enumerate(self._imagenet.wnids) if wnid in wanted)
 
     def listed(self, name: str, several: Sequence[str | int]) -> tuple[int, ...]:
         """The outputs that a file gives for a class."""

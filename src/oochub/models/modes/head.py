@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+import datasets
 import torch
 from torch import nn
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub import catalog
+from oochub.benchmark import Benchmark
 from oochub.errors import OochubError, choose_wording
 from oochub.input import Input
 from oochub.models.extraction import Head, find_head
@@ -20,6 +22,7 @@ from oochub.models.match_classes import match_classes
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import Output, check_fixed_classes, find_output_of_features, get_output
+from oochub.records.build_record import BuildRecord
 
 
 class HeadMode(Mode):
@@ -137,13 +140,26 @@ def _make_label_map(
         raise OochubError(f"{options} concern classes with names, but the data set has none. Leave them out.")
     if not kind.has_classes:
         return LabelMap.in_order([kind.label_column])
-    found = LabelMap.in_order(own) if names is None else match_classes(own, names, given=given, restrict=restrict)
+    found = (
+        LabelMap.in_order(own)
+        if names is None
+        else match_classes(own, names, given=given, declared=_find_declared(part), restrict=restrict)
+    )
     if not kind.one_answer and (found.has_sums or found.left_out):
         raise OochubError(
             "Mapping several classes of a model to one, and leaving rows out, need data with one class per row; "
             f"these rows have {kind.name}. Give each class one class of the model."
         )
     return found
+
+
+def _find_declared(part: datasets.Dataset) -> Mapping[str, Sequence[int]] | None:
+    """The classes of ImageNet that the benchmark declares for its own, if the rows are of a benchmark."""
+    record = BuildRecord.of(part.info)
+    if record is None or record.benchmark not in catalog.names("benchmark"):
+        return None
+    declared: Benchmark = catalog.get("benchmark", record.benchmark).of(record.config)
+    return declared.imagenet_classes
 
 
 class _Said(NamedTuple):
