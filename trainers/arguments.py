@@ -18,6 +18,7 @@ _CHOICES = {
     "sampler": SAMPLERS,
     "forward": ("joint", "per_environment"),
     "cache": ("uint8", "none"),
+    "average": ("none", "uniform", "ema", "swad"),
 }
 _STRATEGIES = {"eval_strategy": ("epoch", "no"), "save_strategy": ("epoch", "steps")}
 _STRATEGY_HINTS = {
@@ -31,6 +32,8 @@ _WHOLE_FROM = {  # whole numbers and the smallest that is allowed
     "gradient_accumulation_steps": 1,
     "early_stopping_patience": 0,
     "environments_per_batch": 0,
+    "swad_start_patience": 1,
+    "swad_end_patience": 1,
     "save_steps": 0,
     "dataloader_num_workers": 0,
     "seed": 0,
@@ -40,6 +43,11 @@ _WITHOUT_EFFECT |= {"report_to", "save_strategy"}
 _WITHOUT_EFFECT |= {"eval_strategy", "load_best_model_at_end"}  # by the splits of the run, and where it is False
 _NAMED_IF_SET = ("torch_compile", "channels_last")  # so that runs without them are the runs of earlier versions
 _LARGEST_SEED = 2**32 - 1  # of numpy and torch alike
+_OF_AVERAGE = {  # what each kind of average reads
+    "uniform": ("average_start",),
+    "ema": ("average_decay",),
+    "swad": ("swad_start_patience", "swad_end_patience", "swad_ratio"),
+}
 _DECAY = 0.96  # an epoch, WILDS' of FMoW and PovertyMap
 
 
@@ -107,6 +115,17 @@ class RobustTrainingArguments:
         lr_decay: Only for exponential: the rate is multiplied by it after each epoch.
         warmup_ratio: Fraction of all steps in which the rate rises from zero; in onecycle, to its peak (0 is 0.3).
 
+    Average:
+        average: Weights that are kept: "none", those of an epoch (`load_best_model_at_end`); "uniform", their mean
+            after each step from `average_start` on; "ema", their exponential moving average; "swad", their mean over a
+            valley of the validation loss (Cha et al. 2021), after which the run stops; see `WeightAverage`. BatchNorm's
+            statistics are then computed anew on the training rows.
+        average_start: Only for uniform: share of the steps after which the mean begins.
+        average_decay: Only for ema: what the average keeps of itself in each step.
+        swad_start_patience: Only for swad: N_s, epochs of which the first must have the lowest loss to begin.
+        swad_end_patience: Only for swad: N_e, epochs that must all be above the limit to end.
+        swad_ratio: Only for swad: r; the limit is so many times the mean loss of the first N_s epochs of the valley.
+
     Machine:
         seed: Random seed for the order of rows and the augmentation. Equal seeds on one machine give equal weights.
         full_determinism: Ask torch for deterministic algorithms; those that have none give a warning.
@@ -166,6 +185,13 @@ class RobustTrainingArguments:
     lr_decay: float = _DECAY
     warmup_ratio: float = 0.0
 
+    average: str = "none"
+    average_start: float = 0.75
+    average_decay: float = 0.999
+    swad_start_patience: int = 3
+    swad_end_patience: int = 6
+    swad_ratio: float = 1.3
+
     seed: int = 0
     full_determinism: bool = True
     mixed_precision: str = "no"
@@ -204,6 +230,7 @@ class RobustTrainingArguments:
         self._check_number("warmup_ratio", below=1.0)
         self._check_number("lr_decay", above=0.0)
         self._check_number("auxiliary_weight")
+        self._check_average()
         split_augmentation(self.augment)
         for name in (*_NAMED_IF_SET, "normalize", "affine_after_blocks", "full_determinism", "overwrite_output_dir"):
             if not isinstance(getattr(self, name), bool):
@@ -250,6 +277,28 @@ class RobustTrainingArguments:
                 "eval_strategy='no' measures none. Set eval_strategy='epoch'."
             )
 
+    def _check_average(self) -> None:
+        self._check_number("average_start", below=1.0)
+        self._check_number("average_decay", above=0.0, below=1.0)
+        self._check_number("swad_ratio", above=0.0)
+        for kind, names in _OF_AVERAGE.items():
+            changed = [name for name in names if getattr(self, name) != getattr(type(self), name)]
+            if changed and self.average != kind:
+                raise OochubError(
+                    f"{changed[0]}={getattr(self, changed[0])} is only for average={kind!r}, got {self.average!r}. Set "
+                    "that average, or leave it out."
+                )
+        if self.average != "none" and self.load_best_model_at_end:
+            raise OochubError(
+                f"average={self.average!r} keeps averaged weights, and load_best_model_at_end=True those of an epoch. "
+                "Leave one of them out."
+            )
+        if self.average == "swad" and self.eval_strategy == "no":
+            raise OochubError(
+                "average='swad' goes by the validation loss, but eval_strategy='no' measures none. Set "
+                "eval_strategy='epoch'."
+            )
+
     @property
     def keeps_last(self) -> bool:
         """Whether the weights of the last epoch are kept, whatever the validation split says of the others."""
@@ -272,6 +321,8 @@ class RobustTrainingArguments:
     def settings(self) -> dict[str, Any]:
         """What the trained weights depend on: all but where files go and how fast."""
         left_out = _WITHOUT_EFFECT | {name for name in _NAMED_IF_SET if not getattr(self, name)}
+        left_out |= {name for kind, names in _OF_AVERAGE.items() for name in names if self.average != kind}
+        left_out |= {"average"} if self.average == "none" else set()
         names = [field.name for field in fields(self) if field.name not in left_out]
         return {name: getattr(self, name) for name in names} | (
             {"load_best_model_at_end": False} if self.keeps_last else {}

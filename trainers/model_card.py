@@ -51,7 +51,7 @@ def write_model_card(recipe: Mapping[str, Any], *, citations: Iterable[str] = ()
         "## Training",
         _build_table({"objective": objective["name"], **objective["hyperparameters"], **recipe["arguments"]}),
         "",
-        f"The kept weights are those of {recipe['selection']['rule']}.",
+        f"The kept weights are {_name_kept(recipe)}.",
         *_describe_special(recipe["arguments"]),
         "",
         *(["## Results", "On the validation split:", "", _build_table(results, head="number"), ""] if results else []),
@@ -117,3 +117,8 @@ def _build_table(values: Mapping[str, Any], *, head: str = "setting") -> str:
 
 def _list_versions(packages: Mapping[str, str]) -> list[str]:
     return [f"{name} {version}" for name, version in packages.items()]
+
+
+def _name_kept(recipe: Mapping[str, Any]) -> str:
+    rule = recipe["selection"]["rule"]
+    return f"those of {rule}" if recipe["arguments"].get("average", "none") == "none" else rule

@@ -22,6 +22,7 @@ from oochub.trainers.fine_tuning.fitting import check_detector, check_objective,
 from oochub.trainers.fine_tuning.loop import Loop, TrainingData
 from oochub.trainers.fine_tuning.run_folder import AUXILIARY_HEAD, Progress, RunFolder
 from oochub.trainers.fine_tuning.validation import RULES, Validation
+from oochub.trainers.fine_tuning.weight_average import AveragedWeights
 from oochub.trainers.model_card import write_model_card
 from oochub.trainers.objective import Objective
 from oochub.trainers.recipe import make_recipe, settings
@@ -182,7 +183,7 @@ class RobustTrainer:
                 self.model, state, writes = loop.trained()
                 detach(self.model)
                 if writes:
-                    self._write(progress, state)
+                    self._write(progress, state, loop.averaged)
                 loop.wait()
         else:
             folder.clear()  # left over when the run was killed in its last moment
@@ -198,7 +199,9 @@ class RobustTrainer:
         self._inputs.processor.save_pretrained(folder)
         return Path(folder)
 
-    def _write(self, progress: Progress, state: dict[str, Any]) -> None:
+    def _write(
+        self, progress: Progress, state: dict[str, Any], averaged: tuple[AveragedWeights, dict[str, float]] | None
+    ) -> None:
         names = self._train.environment_names
         content = make_recipe(
             self.model,
@@ -209,7 +212,9 @@ class RobustTrainer:
             problem_type=self._task.problem_type,
             environment_column=self._column,
             environments=dict(zip(names, self._environments, strict=True)) if self._column else {},
-            selection=_describe_kept_epoch(
+            selection=_describe_average(*averaged, swad=self.args.average == "swad", held_out=self._held_out)
+            if averaged
+            else _describe_kept_epoch(
                 progress, None if self.args.keeps_last else self._data.validation, self._held_out
             ),
         )
@@ -268,12 +273,15 @@ def _make_inputs(args: RobustTrainingArguments, **processors: Any) -> Input:
 
 def _check_validation(args: RobustTrainingArguments, eval_dataset: Any, held_out: HeldOut | None) -> Any:
     """The validation split that is measured, None for none, as the arguments say."""
-    if held_out is not None and (args.eval_strategy == "no" or args.keeps_last):
-        name = "eval_strategy='no'" if args.eval_strategy == "no" else "load_best_model_at_end=False"
+    takes_all = args.keeps_last or args.average in ("uniform", "ema")
+    if held_out is not None and (args.eval_strategy == "no" or takes_all):
+        name = "load_best_model_at_end=False" if args.average == "none" else f"average={args.average!r}"
+        name = "eval_strategy='no'" if args.eval_strategy == "no" else name
         raise OochubError(f"hold_out keeps rows that choose the epoch, but {name} chooses none. Leave one of them out.")
     if args.eval_strategy == "no":
         return None
     asked = {"eval_strategy='epoch'": args.eval_strategy, "load_best_model_at_end=True": args.load_best_model_at_end}
+    asked |= {"average='swad'": args.average == "swad"}
     wanted = [name for name, value in asked.items() if value]
     if eval_dataset is None and wanted:
         raise OochubError(f"{wanted[0]} needs a validation split. Pass eval_dataset, or leave it out.")
@@ -300,6 +308,20 @@ def _check_tracker(name: str) -> None:
         raise unknown_name("tracker for report_to", name, allowed)
     if name != "none" and name not in map(str, get_available_trackers()):
         raise OochubError(f"report_to={name!r} needs its package, which is not installed: pip install {name}.")
+
+
+def _describe_average(
+    kept: AveragedWeights, numbers: Mapping[str, float], *, swad: bool, held_out: HeldOut | None
+) -> dict[str, Any]:
+    """What the kept weights are the average of, with their own numbers on the validation split."""
+    chosen = {"metric": "loss", "greater_is_better": False} if swad else {"metric": None, "greater_is_better": None}
+    record = {} if held_out is None else {"held_out": to_json(held_out)}
+    value = numbers["loss"] if swad else None
+    return (
+        chosen
+        | record
+        | {"rule": kept.words, "best_epoch": kept.last_epoch, "value": value, "numbers": dict(sorted(numbers.items()))}
+    )
 
 
 def _describe_kept_epoch(

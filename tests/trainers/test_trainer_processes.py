@@ -25,6 +25,7 @@ CASES: dict[str, dict[str, Any]] = {
     "fish": {"sampler": "environments"},
     "jtt": {"hyperparameters": {"mode": "loss_weight", "upweight": 4.0}, "num_train_epochs": 2},
     "undersample_environments": {},
+    "average": {"objective": "erm", "average": "uniform", "average_start": 0.5},
     "batch_norm": {"objective": "erm"},
 }
 EQUAL = [case for case in CASES if case != "batch_norm"]

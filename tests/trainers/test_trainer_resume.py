@@ -25,6 +25,9 @@ CASES: dict[str, dict[str, Any]] = {name: {"sampler": name} for name in SAMPLERS
     "jtt_weights": {"objective": "jtt", "hyperparameters": {"mode": "loss_weight"}},
     "w2d": {"objective": "w2d"},
     "coral": {"objective": "coral", "dropout": 0.3},
+    "average": {"average": "uniform", "average_start": 0.2},
+    "ema": {"average": "ema", "average_decay": 0.9},
+    "swad": {"average": "swad", "swad_start_patience": 2, "swad_end_patience": 2, "swad_ratio": 1.0},
 }
 
 

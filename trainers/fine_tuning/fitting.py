@@ -142,6 +142,8 @@ def check_objective(
     own = objective.sampler(train.label, train.environment, seed=args.seed)
     if not isinstance(chosen, UniformSampler) and own is not None:
         raise OochubError(f"{name} chooses its rows itself, so sampler={args.sampler!r} does nothing. Leave it out.")
+    if args.average != "none" and not objective.shares[-1]:
+        raise OochubError(f"{name} ends without a step, so average={args.average!r} has no weights. Leave it out.")
     stage_epochs(objective.shares, args.num_train_epochs)
     objective.examine(model, probe, label=train.label, environment=train.environment)
     if torch.distributed.is_available() and torch.distributed.is_initialized():

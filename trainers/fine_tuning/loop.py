@@ -32,6 +32,7 @@ from oochub.trainers.fine_tuning.launch import (
 from oochub.trainers.fine_tuning.run_folder import Progress, RunFolder
 from oochub.trainers.fine_tuning.schedule import Schedule, make_optimizer, stage_steps
 from oochub.trainers.fine_tuning.validation import Validation
+from oochub.trainers.fine_tuning.weight_average import AveragedWeights, WeightAverage, renew_batch_norm
 from oochub.trainers.objective import CleanPass, Objective
 from oochub.trainers.rows.examples import Examples
 from oochub.trainers.samplers import EpochSampler
@@ -58,7 +59,13 @@ class Loop:
         folder: Folder that checkpoints are written to and read from.
         head: The model's last layers, if their inputs are wanted.
         callbacks: See `Callbacks`.
+
+    Attributes:
+        averaged: What the kept weights are the average of, and their numbers on the validation split; None for those of
+            an epoch.
     """
+
+    averaged: tuple[AveragedWeights, dict[str, float]] | None = None
 
     def __init__(
         self,
@@ -98,6 +105,10 @@ class Loop:
         self._eval_batches = data.evaluation and self._make_loader(data.evaluation, args.per_device_eval_batch_size)
         objective.to(accelerator.device)
         accelerator.register_for_checkpointing(self._schedule, objective)
+        self._average = None
+        if args.average != "none":
+            self._average = WeightAverage(args, self._training.module.parameters())
+            accelerator.register_for_checkpointing(self._average)
         self._trackers = _Trackers(accelerator, args.settings)
         self._tell = Callbacks(
             callbacks,
@@ -127,7 +138,9 @@ class Loop:
                         if progress.stage_steps:
                             continue
                     bar.set_postfix(self._close_epoch(progress))
-        if progress.best_epoch != progress.epoch and not self._args.keeps_last:
+            if self._average is not None:
+                self._keep_average(self._average, progress)
+        if self._average is None and progress.best_epoch != progress.epoch and not self._args.keeps_last:
             self._accelerator.load_state(str(self._folder.of_epoch(progress.best_epoch)))
         self._trackers.finish()
         self._tell("on_train_end", progress)
@@ -142,6 +155,15 @@ class Loop:
     def wait(self) -> None:
         """Waits until every process is here."""
         self._accelerator.wait_for_everyone()
+
+    def _keep_average(self, average: WeightAverage, progress: Progress) -> None:
+        """Gives the model its averaged weights, with statistics of BatchNorm that are theirs, and measures them."""
+        data, size = self._data, self._args.per_device_train_batch_size
+        kept = average.restore(progress.epoch)
+        torch.manual_seed(self._args.seed)  # of a dropout that the model itself has
+        rows = DataLoader(data.train, size, collate_fn=_return_unchanged, drop_last=len(data.train) > size)
+        renew_batch_norm(self._training.module, rows, data.train.inputs, self._accelerator.device)
+        self.averaged = kept, self._measure()[0]
 
     @property
     def _cache_dir(self) -> Path | None:
@@ -205,6 +227,7 @@ class Loop:
     def _end_stage(self, progress: Progress) -> bool:
         patience = self._args.early_stopping_patience
         spent = progress.stage == self._last_stage and 0 < patience <= progress.bad_epochs
+        spent |= self._average is not None and self._average.ended
         return spent or self._tell.stop or progress.global_step >= progress.stage_began + progress.stage_steps
 
     def _run_epoch(self, progress: Progress, bar: Any) -> None:
@@ -239,6 +262,8 @@ class Loop:
             if accelerator.sync_gradients:
                 progress.global_step += 1
                 self._schedule.step()
+                if self._average is not None and progress.stage == self._last_stage:
+                    self._average.take((progress.global_step - progress.stage_began) / progress.stage_steps)
                 bar.update()
                 self._tell("on_step_end", progress)
                 if self._end_stage(progress) or self._tell.stop_epoch:
@@ -256,11 +281,9 @@ class Loop:
                 f"Lower learning_rate (it is {self._args.learning_rate:g})."
             )
         self._tell("on_epoch_end", progress)
-        names, numbers, by_environment = self._data.train.environment_names, {}, None
-        validation = self._data.validation
-        if self._eval_batches is not None and validation is not None:
-            logits = self._training.outputs_of_all(self._eval_batches, self._data.train.inputs).logits.numpy()
-            numbers, by_environment = validation.measure(logits), validation.by_environment(logits)
+        names, (numbers, by_environment) = self._data.train.environment_names, self._measure()
+        if self._average is not None and numbers and progress.stage == self._last_stage:
+            self._average.close_epoch(progress.epoch, numbers["loss"])
         record = {
             "epoch": progress.epoch,
             "stage": progress.stage + 1,
@@ -282,6 +305,14 @@ class Loop:
         self._tell("on_save", progress)
         self._trackers.log(record)
         return {key: round(value, 4) for key, value in shown.items() if key in ("loss", "eval_loss")}
+
+    def _measure(self) -> tuple[dict[str, float], dict[str, float] | None]:
+        """The numbers of the validation split, and its accuracy by environment; none without such a split."""
+        validation = self._data.validation
+        if self._eval_batches is None or validation is None:
+            return {}, None
+        logits = self._training.outputs_of_all(self._eval_batches, self._data.train.inputs).logits.numpy()
+        return validation.measure(logits), validation.by_environment(logits)
 
     def _select(self, progress: Progress, numbers: dict[str, float]) -> None:
         validation = self._data.validation
