@@ -187,7 +187,11 @@ def renew_batch_norm(model: nn.Module, batches: Iterable[Any], inputs: Input, de
     Raises:
         OochubError: A row that cannot be read.
     """
-    update_bn(_read_batches(batches, inputs, device), _Caller(model))
+    hook = model.register_forward_pre_hook(_name_inputs, with_kwargs=True)
+    try:
+        update_bn(_read_batches(batches, inputs, device), model)
+    finally:
+        hook.remove()
 
 
 def _read_batches(batches: Iterable[Any], inputs: Input, device: torch.device) -> Iterator[Any]:
@@ -200,13 +204,8 @@ def _read_batches(batches: Iterable[Any], inputs: Input, device: torch.device) -
         yield inputs.ready(send_to_device(rows, device), augment="none", generator=still)
 
 
-class _Caller(nn.Module):  # type: ignore[misc]
-    """Calls a model with the inputs of a batch by their names."""
-
-    def __init__(self, model: nn.Module) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, inputs: dict[str, Tensor]) -> object:
-        """What the model says."""
-        return self.model(**inputs)
+def _name_inputs(
+    model: nn.Module, given: tuple[dict[str, Tensor]], named: object
+) -> tuple[tuple[()], dict[str, Tensor]]:
+    """A batch's inputs by their names, for a caller that has one argument."""
+    return (), given[0]
