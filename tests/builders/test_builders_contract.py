@@ -345,7 +345,9 @@ def test_wrong_names_and_folders(tried, folder, tmp_path):
     with pytest.raises(oochub.OochubError, match="OOCHUB_DATA"):
         load_dataset(benchmark, config)
     with pytest.raises(oochub.OochubError, match="data_dir= instead of data_files="):
-        load_dataset_builder(benchmark, config, data_files={"train": str(next(folder.rglob("*.*")))})
+        load_dataset_builder(
+            benchmark, config, data_files={"train": str(next(path for path in folder.rglob("*.*") if path.is_file()))}
+        )
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ FUZZED = {
     "builders/sources/imagenet.py": "tars",
     "builders/sources/imagenet_listing.py": "lists",
     "builders/sources/imagenet_truth.py": "lists",
+    "builders/sources/json_lines.py": "lists",
     "builders/sources/metadata_table.py": "metadata",
     "builders/sources/objectnet.py": "objectnet",
     "builders/sources/nooch/id_arrays.py": "ids",

@@ -14,12 +14,14 @@ from mutations import bytes_cases, place_cases, text_cases
 
 from oochub.builders.sources.image_list import find_listed, read_image_list
 from oochub.builders.sources.imagenet_listing import list_pictures
+from oochub.builders.sources.json_lines import read_json_lines
 from oochub.class_names.imagenet_classes import IMAGENET_1K_WNIDS
 from oochub.studies.imagenet_ood.model_list import read_models
 
 _WNID = "n02666943"  # of the 637 classes
 _NAMES = [f"{_WNID}/{_WNID}_{k}.JPEG" for k in (12, 13, 14)]
 _LABELLED = ["a/test/cat/1.png", "a/test/dog/1.png", "a/test/horse/1.png"]
+_PAIRS = "pairs.jsonl"
 _LIST, _MODELS, _SOLUTION = "list.txt", "models.txt", "imagenet/LOC_val_solution.csv"
 _TRUTH = "imagenet/ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt"
 _META = "imagenet/ILSVRC2012_devkit_t12/data/meta.mat"
@@ -88,6 +90,15 @@ def _use_labelled(folder: Path, out: Path) -> Used:
     return Used(numbers=[list(image) for image in found], notes=tuple(gaps))
 
 
+def _make_pairs(folder: Path) -> None:
+    (folder / _PAIRS).write_text("".join(f'{{"a": "{name}", "n": {k}}}\n' for k, name in enumerate(_LABELLED)))
+
+
+def _use_pairs(folder: Path, out: Path) -> Used:
+    return Used(numbers=read_json_lines(folder / _PAIRS, ["a"])["a"].to_pylist())
+
+
+PAIRS = Format(name="JSON lines", make=_make_pairs, use=_use_pairs)
 LABELLED = Format(name="labelled lists", make=_make_labelled, use=_use_labelled)
 LISTS = Format(name="file lists", make=_make_list, use=_use_list)
 MODELS = Format(name="model lists", make=_make_models, use=_use_models)
@@ -125,6 +136,9 @@ _WRONG_LABELLED = [
 ]
 CASES = [
     *((LABELLED, case) for case in text_cases(_LIST, blank=frozenset({REFUSED}), bom=frozenset({SAME, REFUSED, SAID}))),
+    *((PAIRS, case) for case in text_cases(_PAIRS, blank=frozenset({REFUSED}), bom=frozenset({SAME, REFUSED}))),
+    *((PAIRS, case) for case in place_cases(_PAIRS)),
+    *((PAIRS, Case(name=f"line {line!r}", mutate=_first(_PAIRS, line))) for line in ("{}", "[]", '{"a": 1}', "1", "{")),
     *((LABELLED, case) for case in place_cases(_LIST)),
     *((LABELLED, Case(name=f"line {line!r}", mutate=_first(_LIST, line))) for line in _WRONG_LABELLED),
     *((LISTS, case) for case in text_cases(_LIST, blank=frozenset({REFUSED}), bom=frozenset({SAME, REFUSED}))),

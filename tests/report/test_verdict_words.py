@@ -24,7 +24,7 @@ DECLARED = [
 ]
 PLURALS = {
     "comment": "comments", "example": "examples", "file": "files", "image": "images", "molecule": "molecules",
-    "patch": "patches", "place": "places", "review": "reviews",
+    "pair": "pairs", "patch": "patches", "place": "places", "review": "reviews",
 }  # fmt: skip
 # Case: in context, the gap, the smallest set out of context. Worked by hand from the table of `verdict`, d = 0.02
 NUMBERS = {
