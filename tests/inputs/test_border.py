@@ -79,8 +79,28 @@ def test_an_image_that_is_all_border_is_named(tmp_path):
         oochub.predict(str(tmp_path), _rows(24), images=False, cache=False)
 
 
-def _save(folder):
+def test_a_benchmark_without_python_declares_one(tmp_path):
+    """A folder of framed images with `border = 2` gives the logits of the same images cut by hand."""
+    for folder, kept in (("framed", 0), ("by_hand", 2)):
+        for k, row in enumerate(_rows(0, kept=kept)):
+            place = tmp_path / folder / "test" / ("cat", "dog", "cow")[k]
+            place.mkdir(parents=True)
+            row["image"].save(place / "a.png")
+    (tmp_path / "framed/benchmark.toml").write_text('title = "Framed"\nborder = 2\n', "utf-8")
+    _save(tmp_path / "model", classes=("cat", "cow", "dog"))
+    framed, by_hand = (
+        oochub.predict(str(tmp_path / "model"), oochub.load(str(tmp_path / name)), images=False, cache=False)
+        for name in ("framed", "by_hand")
+    )
+    assert (framed.logits == by_hand.logits).all() and framed.metadata.provenance["border_cut"] == 2
+    (tmp_path / "framed/benchmark.toml").write_text('title = "Framed"\nborder = -1\n', "utf-8")
+    with pytest.raises(OochubError, match="line 2: border must be 0 pixels or more, got -1"):
+        oochub.load(str(tmp_path / "framed"))
+
+
+def _save(folder, classes=("0", "1", "2", "3")):
     torch.manual_seed(0)
-    config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic", num_labels=4)
+    config = ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], layer_type="basic")
+    config.id2label, config.label2id = dict(enumerate(classes)), {name: k for k, name in enumerate(classes)}
     ResNetForImageClassification(config).save_pretrained(folder)
     _processor().save_pretrained(folder)

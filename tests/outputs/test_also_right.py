@@ -56,6 +56,8 @@ def test_numbers_equal_a_loop(as_text, tmp_path):
         np.testing.assert_allclose(each.summary.loss, _losses(made["logits"], right), atol=1e-6)
     assert loaded.digest == predictions.digest
     report = oochub.evaluate(loaded, metrics=["accuracy", "nll", "ece", "f1_macro"], resamples=100)
+    several = sum(len(names) > 1 for names in right)
+    assert any(note.startswith(f"{several} of {_N} rows have several right classes") for note in report.notes)
     counted = np.where(hits, made["label"], made["logits"].argmax(axis=1))
     row = next(row for row in report.slices if row.role == "all")
     np.testing.assert_allclose(row.metrics["accuracy"].value, hits.mean())

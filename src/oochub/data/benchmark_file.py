@@ -128,7 +128,7 @@ class BenchmarkFile:
                 _check_side(name, side, data, at)
         record = BuildRecord.of(next(iter(data.values())).info)
         assert record is not None  # noqa: S101  own data have one
-        facts = replace(record.facts, declared=self.declaration)
+        facts = replace(record.facts, declared=self.declaration, border=self.declaration.border or None)
         if self.criterion is not None:
             facts = replace(facts, usual_contexts=None)
         version = self.declaration.version

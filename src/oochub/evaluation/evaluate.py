@@ -266,6 +266,13 @@ def _write_notes(
         )
     if allowed is not None and len(allowed) < len(classes):
         notes.append(f"answers are limited to the {len(allowed)} classes present, not all {len(classes):,}")
+    also, label = evaluated.predictions.also_right, evaluated.predictions.label
+    several = 0 if also is None else len(np.unique(also.rows[also.classes != label[also.rows]]))
+    if several:
+        notes.append(
+            f"{several:,} of {len(evaluated.predictions):,} rows have several right classes: an answer that is one of "
+            "them is right, and NLL takes their probability together"
+        )
     notes += [
         f"the column {column} is not read, because it has the name of a value that is computed here"
         for column in shadowed

@@ -68,9 +68,10 @@ class OwnDeclaration:
         practical_gap: A gap smaller than this does not matter in practice.
         words: What report, page and terminal call the sides.
         templates: Texts with {} for the name of a class, by which a model of images and texts answers.
+        border: Pixels that are cut from each side of an image before a model sees it.
 
     Raises:
-        OochubError: One side without the other, or an empty title.
+        OochubError: One side without the other, an empty title, or a border below 0.
     """
 
     title: str
@@ -89,6 +90,7 @@ class OwnDeclaration:
     practical_gap: Share = optional(0.02)
     words: Vocabulary = optional(Vocabulary())
     templates: tuple[str, ...] = optional(())
+    border: int = optional(0)
 
     def __post_init__(self) -> None:
         if not self.title.strip():
@@ -97,6 +99,8 @@ class OwnDeclaration:
             one, other = ("in_context", "out_of_context")
             one, other = (one, other) if self.in_context is not None else (other, one)
             raise OochubError(f"There is [{one}] without [{other}]. Declare both sides, or none.")
+        if self.border < 0:
+            raise OochubError(f"border must be 0 pixels or more, got {self.border}. Correct it.")
         without = [text for text in self.templates if "{}" not in text]
         if without:
             raise OochubError(f"A template needs {{}} for the name of a class, got {without[0]!r:.80}. Add it.")

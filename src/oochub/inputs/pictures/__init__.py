@@ -79,7 +79,7 @@ class _BesideZoomed:
 
     preprocessing: Preprocessing
     factor: float
-    border: int
+    border: int = 0
 
     @property
     def size(self) -> tuple[int, int]:
