@@ -248,7 +248,9 @@ class ModelSource:
 
 
 def _check_kind(kind: type[Input], config: "PreTrainedConfig", source: str) -> None:
-    """Refuses a type of model that transformers knows for images where rows are something else, or the reverse.
+    """Refuses a type of model that transformers knows for images where rows are texts, or the reverse.
+
+    Arrays of bands are read by models of images too, and a kind of images with prompts says itself what a model lacks.
 
     Raises:
         OochubError: Such a model.
@@ -258,7 +260,9 @@ def _check_kind(kind: type[Input], config: "PreTrainedConfig", source: str) -> N
     of_images = config.model_type in image_processing_auto.IMAGE_PROCESSOR_MAPPING_NAMES
     of_texts = config.model_type in modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES
     wants_images = kind.unit == "image"
-    if of_images == of_texts or of_images == wants_images:
+    if of_images == of_texts or of_images == wants_images or kind.unit not in ("image", "text"):
+        return
+    if kind.auto_model == "AutoModelForImageTextToText":
         return
     reads, wanted = ("images", f"{kind.unit}s") if of_images else ("texts", "images")
     raise OochubError(
