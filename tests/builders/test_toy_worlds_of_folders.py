@@ -16,6 +16,7 @@ _LEAST = {
     "toy_metashift": 12,
     "toy_spuco_animals": 4,
     "toy_imagenet_9": 1,
+    "toy_hard_imagenet": 1,
     "toy_domains": 1,
     "toy_openood": 10,
 }
