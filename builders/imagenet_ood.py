@@ -90,6 +90,7 @@ _ARCHIVES = (
 )
 _MIRRORS = (
     Mirror(name="vaishaal/ImageNetV2", holds="the archives of ImageNetV2"),
+    Mirror(name="songweig/imagenet_sketch", holds="ImageNet-Sketch.zip, in data/"),
     Mirror(name="timm/objectnet", holds="ObjectNet as lossless WebP in Parquet files; it asks for consent"),
     Mirror(name="timm/objectnet-720p-in1k", holds="its 113 classes, shrunk to 720 pixels; it asks for consent"),
 )

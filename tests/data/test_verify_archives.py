@@ -120,6 +120,21 @@ def test_a_mirror_is_compared_by_digest_without_a_download(tmp_path, declared, h
     assert "1 of 2 archives are there as published. Nothing was downloaded." in said
 
 
+def test_what_a_hub_does_not_say_is_not_known(tmp_path, declared, hub, monkeypatch):
+    """A small file lies in git, whose digest is another; without a published digest nothing can be compared."""
+    small = replace(declared.archives[0], name="small.txt", size=5)
+    monkeypatch.setattr("oochub.data.load.get_declaration", lambda name: replace(declared, archives=(small,)))
+    HfApi().create_repo("user/small", repo_type="dataset")
+    file = {"path_in_repo": "small.txt", "path_or_fileobj": b"other"}
+    HfApi().upload_file(repo_id="user/small", repo_type="dataset", **file)
+    done = _show("--mirror", "user/small", "--json")
+    (found,) = json.loads(done.stdout)["archives"]
+    assert (done.exit_code, found["state"], found["said"]) == (3, "not known", "the Hub says no such digest")
+    monkeypatch.setattr("oochub.data.load.get_declaration", lambda name: replace(declared, archives=()))
+    done = _show("--mirror", "user/small")
+    assert done.exit_code == 3 and "no digest is published" in done.stdout
+
+
 def test_what_is_refused(tmp_path, declared, hub):
     for words, said in (
         (("--mirror", "user/nothing"), "There is no dataset repository user/nothing on the Hub"),

@@ -127,7 +127,10 @@ def _verify(kind: str, name: str, data_dir: str | None, mirror: str | None, as_j
 
 
 def _verify_mirror(declared: Benchmark, mirror: str, as_json: bool) -> None:
-    """The files of a repository on the Hub beside the published digests; ends with 1 if none is as published."""
+    """The files of a repository on the Hub beside the published digests.
+
+    Ends with 1 if one differs or none is there as published, with 3 if nothing can be compared.
+    """
     from oochub.data.verify_archives import verify_repository
     from oochub.hub.upload import open_client
     from oochub.remote.remote_repository import RemoteRepository
@@ -147,7 +150,10 @@ def _verify_mirror(declared: Benchmark, mirror: str, as_json: bool) -> None:
         known = sum(each.state == "as published" for each in archives)
         said = f"{known} of {len(archives)} archives are there as published" if archives else "no digest is published"
         out_console.print(f"{about}; {said}. Nothing was downloaded.", markup=False)
-    if any(each.state == "differs" for each in archives) or all(each.state == "not there" for each in archives):
+    states = {each.state for each in archives}
+    if states <= {"not known"}:  # also where no digest is published
+        raise typer.Exit(3)
+    if "differs" in states or "as published" not in states:
         raise typer.Exit(1)
 
 

@@ -21,7 +21,7 @@ from oochub.storage.reading import read_json
 _BLOCK = 1 << 22
 _STARS = "*/"
 
-State = Literal["as published", "differs", "not there"]
+State = Literal["as published", "differs", "not known", "not there"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,8 @@ class VerifiedArchive:
 
     Attributes:
         name: Name of its file.
-        state: Whether it is there, and as it was published.
+        state: Whether it is there, and as it was published; "not known" if it has the published size, but no digest of
+            the published kind is at hand.
         path: Where it was found; "" if it was not.
         said: What differs, in words; "" if nothing does.
     """
@@ -78,9 +79,10 @@ def verify_repository(archives: Sequence[Archive], repository: RemoteRepository)
             verified.append(VerifiedArchive(name=archive.name, state="as published", path=same[0]))
         elif named:
             file = repository.files[named[0]]
-            own = f"sha256:{file.digest}" if file.is_large else "a digest that the Hub does not say"
-            said = _compare(archive, file.size, own)
-            verified.append(VerifiedArchive(name=archive.name, state="differs", path=named[0], said=said))
+            is_known = file.size != archive.size or (file.is_large and kind == "sha256")
+            said = _compare(archive, file.size, f"sha256:{file.digest}") if is_known else "the Hub says no such digest"
+            state: State = "differs" if is_known else "not known"
+            verified.append(VerifiedArchive(name=archive.name, state=state, path=named[0], said=said))
         else:
             verified.append(VerifiedArchive(name=archive.name, state="not there"))
     return verified
