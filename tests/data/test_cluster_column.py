@@ -7,6 +7,7 @@ import torch
 from PIL import Image
 
 import oochub
+from oochub.builders.toy_worlds.toy_waterbirds import toy_waterbirds
 from oochub.errors import OochubError
 from oochub.stats.estimation import estimate
 
@@ -69,6 +70,28 @@ def test_intervals_count_clusters(tmp_path):
 def test_odd_columns_are_refused(cluster, words, tmp_path):
     with pytest.raises(OochubError, match=words):
         oochub.load(write_frames(tmp_path / "frames"), label="time", context="place", cluster=cluster)
+
+
+@pytest.mark.parametrize(
+    ("source", "pair", "words"),
+    [
+        ("frames", "vidoe", "Did you mean 'video'"),
+        (
+            "frames",
+            "time",
+            "pair= names the column 'time', which holds the label. Name a column of what rows share, such",
+        ),
+        ("waterbirds", "place", "leave out pair=, which is for your own data"),
+    ],
+)
+def test_odd_columns_of_pairs_are_refused(source, pair, words, tmp_path):
+    """Planted fault seen: the cluster's name in the message."""
+    if source == "frames":
+        given = {"source": write_frames(tmp_path / "frames"), "label": "time", "context": "place"}
+    else:
+        given = {"source": source, "data_dir": toy_waterbirds(tmp_path / "raw" / "waterbirds")}
+    with pytest.raises(OochubError, match=words):
+        oochub.load(pair=pair, **given)
 
 
 def test_a_missing_value_is_refused():

@@ -43,7 +43,8 @@ def pair_sides(metric: Metric, sides: "Mapping[Role, RowSet]", models: Sequence[
     if benchmark.cluster is None or isinstance(benchmark.out_of_context, GroupsOfRows):
         return None
     places = [np.flatnonzero(sides[role].mask) for role in ("in", "out")]
-    units = [np.asarray(evaluated.columns[benchmark.cluster][rows]) for rows in places]
+    column = evaluated.columns[benchmark.cluster]
+    units = [np.asarray(getattr(column, "codes", column)[rows]) for rows in places]
     influences = [_find_influence(metric, rows, models) for rows in places]
     if not np.isin(units[0], units[1]).any():
         if benchmark.pair is None:
@@ -87,6 +88,8 @@ def _find_influence(metric: Metric, rows: Rows, models: Sequence[EvaluationRows]
             found.append(_Influence(compute_auc_influence(label, arrays["score"]), are_shares=False))
         elif facts is not None and facts.row_numbers is not None:
             values, is_share = facts.row_numbers(arrays, **each.options(metric))[:2]
+            if len(values) != len(rows):  # some rows have no number
+                return None
             is_share = is_share and len(models) == 1 and bool(np.isin(values, (0, 1)).all())
             found.append(_Influence((values - values.mean()) / len(rows), is_share))
         else:
