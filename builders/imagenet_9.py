@@ -224,16 +224,15 @@ def _check_foregrounds(rows: list[dict[str, str]], folder: Path) -> dict[str, di
 
 def _note_counts(rows: list[dict[str, str]], present: list[str]) -> list[str]:
     """The variants that have another number of images than the published one, with the class that differs most."""
-    counts, notes = Counter((row["variant"], row["label"]) for row in rows), []
+    counts = Counter((row["variant"], row["label"]) for row in rows)
+    found: dict[str, list[str]] = {}
     for variant in present:
         own = {name: counts[variant, name] for name in _CLASSES}
         worst = max(own, key=lambda name: abs(own[name] - _IMAGES_PER_CLASS))
         if own[worst] != _IMAGES_PER_CLASS:
-            notes.append(
-                f"partial: {sum(own.values()):,} of {_IMAGES_PER_CLASS * len(_CLASSES):,} images of {variant}, "
-                f"{own[worst]:,} of {_IMAGES_PER_CLASS} of {worst}"
-            )
-    return notes
+            images = f"{sum(own.values()):,} of {_IMAGES_PER_CLASS * len(_CLASSES):,} images"
+            found.setdefault(f"{images} ({own[worst]:,} of {_IMAGES_PER_CLASS} of {worst})", []).append(variant)
+    return [f"partial: {text} in {', '.join(variants)}" for text, variants in found.items()]
 
 
 def _note_partners(found: dict[str, dict[str, str]]) -> list[str]:

@@ -299,6 +299,7 @@ _REASONS = (
     r"all rows of a class win the same share of pairs \(such as equal scores\): no variance",
     r"one side is a statistic over groups of the same rows",
     r"\S+ in every row or cluster: this says nothing about further rows",
+    r"\S+ in every pair: this says nothing about further pairs",
     r"(?:\d+ to )?\d+ of \d+ resamples .*",
     r"no errors|no error in a context of some of the other classes|no interval|not evaluated|no such rows",
     r"(?P<left>\d+) of (?P<among>\d+) groups have no (?:value|interval)",
@@ -414,6 +415,16 @@ def _(c: Counts, level: str, gap: str, at: str = "", spread: str = "", where: st
 @rule(rf"(?P<level>(?:At|Below) chance <where:SIDE>, t|T)his model is slightly worse (?:<side:SIDE>|there than <than:SIDE>)\. {_SIZE}")  # fmt: skip  # noqa: E501
 def _(c: Counts, level: str, gap: str, at: str = "", spread: str = "", **_: str) -> str:
     return f"a gap of {gap} is large" if not -2.05 <= read(gap) <= 0 else gap_said(c, gap, at, spread)
+
+
+@rule(
+    r"Paired by user: (?P<both>\d+) (?:has|have) rows on both sides"
+    r"(?:; (?P<alone>\d+) without a partner counts? unpaired)?\."
+)
+def _(c: Counts, both: str, alone: str = "0") -> str:
+    inside, outside = (set(c.rows.user[side].tolist()) for side in c.pair)
+    true = len(inside & outside), len(inside ^ outside)
+    return "" if (int(both), int(alone)) == true else f"they are {true}"
 
 
 @rule(r"Any (?:effect of context|difference) is smaller than 2 points\.")
