@@ -10,7 +10,8 @@ import numpy as np
 from oochub import catalog
 from oochub.benchmark import find_data_folder
 from oochub.context_finding.context_environments import context_environments
-from oochub.data.load import get_declaration, is_benchmark, load
+from oochub.data.holdout_split import choose_holdout
+from oochub.data.load import find_data_declaration, get_declaration, is_benchmark, load
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_rows import find_epoch_rows
@@ -51,6 +52,27 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
         OochubError: What training, prediction and evaluation raise.
     """
     from oochub.prediction.predict import predict
+
+    if run.mixes:
+        _mix(run, folder, data_dir)
+    else:
+        _train(run, folder, data_dir)
+    data = load(run.task, data_dir=data_dir, options=run.options)
+    column = run.environments
+    if run.left_out:  # its rows are told by the environments that training saw
+        data, column = context_environments(data, column, needed=("train",), source=run.task)
+    predictions = predict(folder, data, out=folder / "predictions.parquet", images=False, cache=False)
+    benchmark = find_declaration(predictions)
+    if run.left_out:
+        column, split = column or benchmark.environments, benchmark.validation_split
+        numbers = measure_held_out(predictions, column, run.left_out, split=split)
+        return RunResult(headline=benchmark.primary_metric, numbers=numbers)
+    report = evaluate(folder / "predictions.parquet")
+    report.save(folder / "report.json")
+    return RunResult(headline=benchmark.primary_metric, numbers=collect_numbers(predictions, report))
+
+
+def _train(run: Run, folder: Path, data_dir: str | None) -> None:
     from oochub.training import train
 
     train(
@@ -68,19 +90,20 @@ def measure(run: Run, folder: Path, *, data_dir: str | None = None) -> RunResult
         leave_out=run.left_out or None,
         hold_out=run.hold_out,
     )
+
+
+def _mix(run: Run, folder: Path, data_dir: str | None) -> None:
+    from oochub.sweep.model_soup import make_soup
+
     data = load(run.task, data_dir=data_dir, options=run.options)
-    column = run.environments
-    if run.left_out:  # its rows are told by the environments that training saw
-        data, column = context_environments(data, column, needed=("train",), source=run.task)
-    predictions = predict(folder, data, out=folder / "predictions.parquet", images=False, cache=False)
-    benchmark = find_declaration(predictions)
-    if run.left_out:
-        column, split = column or benchmark.environments, benchmark.validation_split
-        numbers = measure_held_out(predictions, column, run.left_out, split=split)
-        return RunResult(headline=benchmark.primary_metric, numbers=numbers)
-    report = evaluate(folder / "predictions.parquet")
-    report.save(folder / "report.json")
-    return RunResult(headline=benchmark.primary_metric, numbers=collect_numbers(predictions, report))
+    declared = find_data_declaration(data)
+    split = declared.validation_split if declared else "validation"
+    validation = data[split]
+    if run.hold_out:
+        rows, _ = choose_holdout(validation, split=split, cluster=declared.cluster if declared else None)
+        validation = validation.select(rows)
+    runs = [folder.parent / name for name in run.mixes]
+    make_soup(runs, folder, train=data["train"], validation=validation, kind=str(run.setting["soup"]))
 
 
 def collect_numbers(predictions: Predictions, report: Report) -> dict[str, float | int | None]:

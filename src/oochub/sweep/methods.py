@@ -151,6 +151,19 @@ def read_method(title: str, table: Values, *, draw_seed: int = 0) -> Method:
     )
 
 
+def join_draws(recipe: Values, table: Values) -> Values:
+    """A method's table with what all methods draw: the recipe's `random`, `default` and `draws`.
+
+    >>> shared = {"random": {"dropout": {"uniform": [0.0, 0.5]}}, "draws": 3}
+    >>> join_draws(shared, {"objective": "erm"})["draws"]
+    3
+    """
+    if not recipe.get("random") or table.get("grid"):
+        return table
+    shared = {part: {**recipe.get(part, {}), **table.get(part, {})} for part in ("random", "default")}
+    return {**table, **shared, "draws": table.get("draws", recipe.get("draws", 0))}
+
+
 def _check_count(count: int, what: str) -> None:
     """Said before anything is expanded."""
     if count > _MOST_SETTINGS:

@@ -47,6 +47,7 @@ class Run:
         left_out: The environment whose rows it does not see, None for a run on all of them.
         stage: "tuning", whose runs only serve to select a setting, or "final".
         follows: A task and a method of earlier stages; the setting selected for them joins this run's.
+        mixes: Ids of the runs whose weights it mixes in place of a training; its setting then names the kind of soup.
     """
 
     task: str
@@ -64,11 +65,13 @@ class Run:
     left_out: str | None = None
     stage: str = "final"
     follows: tuple[str, str] | None = None
+    mixes: tuple[str, ...] = ()
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Those of the objective."""
-        return {name: value for name, value in {**self.fixed, **self.setting}.items() if name not in ARGUMENTS}
+        values = {} if self.mixes and "soup" in self.setting else self.setting
+        return {name: value for name, value in {**self.fixed, **values}.items() if name not in ARGUMENTS}
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -88,6 +91,8 @@ class Run:
         trained = {name: getattr(self, name) for name in _TRAINED}
         if not self.hold_out:
             del trained["hold_out"]  # runs of before keep their ids
+        if self.mixes:
+            trained["mixes"] = [*self.setting.values(), *self.mixes]
         digest = hashlib.sha256(json.dumps(trained, sort_keys=True).encode()).hexdigest()[:8]
         task = Path(self.task).name if is_place(self.task) else self.task
         parts = [task, self.method, format_setting(self.setting), self.left_out and f"without-{self.left_out}"]
@@ -156,6 +161,8 @@ def plan_stages(recipe: SweepRecipe, *, only: Iterable[str] = ()) -> list[list[R
         if recipe.tuning
         else [_list_stage(recipe, recipe.tasks, recipe.methods)]
     )
+    if recipe.soup:
+        every.append(list(_list_soups(recipe, every[-1])))
     wanted = set(only)
     tasks = set(recipe.tasks)
     methods = {name for method in recipe.methods for name in (method.title, method.objective)}
@@ -242,6 +249,17 @@ def _list_settings(
         return
     for setting in method.draw_settings(**drawn) if any(drawn.values()) else method.settings:
         yield from ((seed, setting) for seed in numbers)
+
+
+def _list_soups(recipe: SweepRecipe, runs: Iterable[Run]) -> Iterator[Run]:
+    """A run for each task, method and seed that mixes the weights of its settings."""
+    together: dict[tuple[str, str, int], list[Run]] = {}
+    for run in runs:
+        together.setdefault((run.task, run.method, run.seed), []).append(run)
+    for first, *others in together.values():
+        if others:
+            ids = tuple(run.id for run in (first, *others))
+            yield replace(first, setting={"soup": recipe.soup}, mixes=ids)
 
 
 @dataclass(frozen=True, kw_only=True)

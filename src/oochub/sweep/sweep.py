@@ -187,6 +187,8 @@ def feature_sweep(
     Raises:
         OochubError: What `sweep` raises.
     """
+    if recipe.soup:
+        raise OochubError(f"soup={recipe.soup!r} mixes whole networks. Leave out --features, or the soup.")
     track = name_features_track(recipe.hidden)
     folder = _claim_folder(Path(out), recipe, track)
     with lock_target(folder):

@@ -21,7 +21,16 @@ from oochub.data.load import check_options
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.records.parameters import check_parameters
 from oochub.storage.reading import read_text
-from oochub.sweep.methods import ARGUMENTS, METHOD_KEYS, Method, Values, check_names, check_table, read_method
+from oochub.sweep.methods import (
+    ARGUMENTS,
+    METHOD_KEYS,
+    Method,
+    Values,
+    check_names,
+    check_table,
+    join_draws,
+    read_method,
+)
 from oochub.sweep.selection import RULES
 from oochub.trainers.arguments import RobustTrainingArguments
 
@@ -44,7 +53,7 @@ _TASK_KEYS: Mapping[str, type] = {
 }
 _PLAIN_KEYS: Mapping[str, type] = {
     **{key: kind for key, kind in _TASK_KEYS.items() if kind is not dict and key != "methods"},
-    **dict.fromkeys(("about", "source", "select", "head", "trial_option"), str),
+    **dict.fromkeys(("about", "source", "select", "head", "trial_option", "soup"), str),
     **dict.fromkeys(("tasks", "leave_out", "needs"), list),
     **dict.fromkeys(("draw_seed", "hidden_size", "draws"), int),
 }
@@ -55,6 +64,7 @@ _MOST_RUNS = 100_000
 _LARGEST_SIZE = 100_000  # pixels a side, or numbers of a layer
 _LARGEST_SEED = 2**32 - 1  # that numpy and torch take
 _HEADS = ("linear", "mlp")
+_SOUPS = ("uniform", "greedy")  # as in model_soup, which imports torch
 _TASK = re.compile(r"\w[\w-]*(/(?!\.)[\w.*?\[\]-]+)?")  # its config may hold * and ?; it becomes a part of a path
 _PLACE = re.compile(r"\.(/(?!\.)[\w.-]+)+")  # of own data, below the working directory
 _TUNING_KEYS: Mapping[str, type] = {"shared": str, "seeds": list, "carry": dict}
@@ -103,6 +113,8 @@ class SweepRecipe:
             benchmark declares for its training.
         trial_option: Option of the builder that takes the seed: each seed is a trial, with rows divided by it, settings
             drawn anew for it, and a selection of its own. "" where seeds are repetitions of one setting.
+        soup: "uniform" or "greedy" mixes the weights of a method's settings, for each task and seed, into one more
+            setting, see `oochub.sweep.model_soup.make_soup`; "" mixes none.
         per_task: What is different on single tasks; `fixed` in it is by title of the method, `methods`
             are the titles of those that are run there, `random` and `default` take the place of the methods' own.
         tuning: None where a setting is selected on each task among all its runs.
@@ -128,6 +140,7 @@ class SweepRecipe:
     select: str = "validation_loss"
     leave_out: tuple[str, ...] = ()
     trial_option: str = ""
+    soup: str = ""
     per_task: Mapping[str, Values]
     tuning: Tuning | None = None
     head: str = "linear"
@@ -218,11 +231,11 @@ def read_recipe(recipe: str | Path, *, variant: str | None = None, overrides: Va
     tasks = _expand_tasks(raw["tasks"])
     (seed,) = _check_seeds([raw.get("draw_seed", 0)], "the draws (draw_seed)")
     methods = tuple(
-        read_method(title, _join_draws(raw, table), draw_seed=seed) for title, table in raw["methods"].items()
+        read_method(title, join_draws(raw, table), draw_seed=seed) for title, table in raw["methods"].items()
     )
     plain = ("model", "pretrained", "image_size", "environments", "hold_out", "about", "source", "select")
     checked = SweepRecipe(
-        **{key: raw[key] for key in (*plain, "head", "hidden_size", "trial_option") if key in raw},
+        **{key: raw[key] for key in (*plain, "head", "hidden_size", "trial_option", "soup") if key in raw},
         name=name,
         tasks=tasks,
         methods=methods,
@@ -243,14 +256,6 @@ def read_recipe(recipe: str | Path, *, variant: str | None = None, overrides: Va
         )
     _check(checked)
     return checked
-
-
-def _join_draws(raw: Values, table: Values) -> Values:
-    """A method's table with what all methods draw: the recipe's `random`, `default` and `draws`."""
-    if not raw.get("random") or table.get("grid"):
-        return table
-    shared = {part: {**raw.get(part, {}), **table.get(part, {})} for part in ("random", "default")}
-    return {**table, **shared, "draws": table.get("draws", raw.get("draws", 0))}
 
 
 def _read_recipe(recipe: str | Path) -> tuple[str, dict[str, Any]]:
@@ -377,6 +382,13 @@ def _check(recipe: SweepRecipe) -> None:
     for benchmark in recipe.benchmarks:
         trials = dict.fromkeys([recipe.trial_option] if recipe.trial_option else [], 0)
         check_options(benchmark, {**recipe.options, **trials})
+    if recipe.soup and recipe.soup not in _SOUPS:
+        raise unknown_name("soup", recipe.soup, _SOUPS)
+    if recipe.soup and (recipe.tuning or recipe.leave_out):
+        raise OochubError(
+            f"soup={recipe.soup!r} mixes the settings of a task, so tuning and leave_out do not go with it. Leave one "
+            "of them out."
+        )
     if recipe.tuning and (
         recipe.trial_option or any({"random", "default"} & set(own) for own in recipe.per_task.values())
     ):
