@@ -62,8 +62,9 @@ def sweep(
     from oochub.data.load import check_options
     from oochub.errors import OochubError
     from oochub.records.parameters import parse_options
+    from oochub.sweep.buildable_tasks import keep_buildable_tasks
     from oochub.sweep.runs import RunListing, plan_stages
-    from oochub.sweep.sweep_recipe import keep_buildable_tasks, read_recipe
+    from oochub.sweep.sweep_recipe import read_recipe
 
     overrides = parse_options([*(override or []), *(earlier_override or [])], by="--override")
     overrides |= {} if head is None else {"head": head}
