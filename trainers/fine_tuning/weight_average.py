@@ -175,7 +175,7 @@ def _join_segments(first: _Segment | None, second: _Segment) -> _Segment:
     return _Segment(steps, mean, second.loss, second.epoch)
 
 
-def renew_batch_norm(model: nn.Module, batches: Iterable[Any], inputs: Input, device: torch.device) -> None:
+def renew_batch_norm(model: nn.Module, batches: Iterable[object], inputs: Input, device: torch.device) -> None:
     """Sets the statistics of BatchNorm to those of the training rows under the model's weights, without augmentation.
 
     Args:
@@ -194,7 +194,7 @@ def renew_batch_norm(model: nn.Module, batches: Iterable[Any], inputs: Input, de
         hook.remove()
 
 
-def _read_batches(batches: Iterable[Any], inputs: Input, device: torch.device) -> Iterator[Any]:
+def _read_batches(batches: Iterable[object], inputs: Input, device: torch.device) -> Iterator[object]:
     from accelerate.utils import send_to_device
 
     still = torch.Generator()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
 import torch
 from accelerate import Accelerator
 from safetensors.torch import load_file
@@ -27,9 +28,12 @@ from oochub.trainers.training_step import TrainingStep
 
 _WEIGHTS, _RECIPE = "model.safetensors", "recipe.json"
 _BATCH = 64
+_Recipe = dict[str, Any]
 
 
-def make_soup(runs: Sequence[Path], out: Path, *, train: Any, validation: Any, kind: str) -> None:
+def make_soup(
+    runs: Sequence[Path], out: Path, *, train: datasets.Dataset, validation: datasets.Dataset, kind: str
+) -> None:
     """Writes the soup of finished runs as a model folder, with a recipe that names its ingredients.
 
     A `uniform` soup is the mean of the weights of all runs. A `greedy` soup begins with the run of the highest accuracy
@@ -73,7 +77,7 @@ def make_soup(runs: Sequence[Path], out: Path, *, train: Any, validation: Any, k
 class _Kitchen:
     """The model of a run, opened once, which takes the mean of several weights and is measured with it."""
 
-    def __init__(self, run: Path, train: Any, validation: Any) -> None:
+    def __init__(self, run: Path, train: datasets.Dataset, validation: datasets.Dataset) -> None:
         recipe, task = read_json(run / _RECIPE), find_task(train)
         if task.problem_type != CLASSES:
             raise OochubError(
@@ -115,11 +119,11 @@ def _average(tensors: Sequence[Tensor]) -> Tensor:
     return torch.stack([tensor.double() for tensor in tensors]).mean(0).to(tensors[0].dtype)
 
 
-def _return_unchanged(batch: Any) -> Any:
+def _return_unchanged(batch: object) -> object:
     return batch
 
 
-def _check_alike(recipes: dict[Path, Any]) -> None:
+def _check_alike(recipes: dict[Path, _Recipe]) -> None:
     first, *others = recipes
     for other in others:
         for name, part in (("first weights", "model"), ("data", "data")):
@@ -130,7 +134,7 @@ def _check_alike(recipes: dict[Path, Any]) -> None:
                 )
 
 
-def _describe_soup(recipes: dict[Path, Any], chosen: Sequence[Path], kind: str, accuracy: float) -> dict[str, Any]:
+def _describe_soup(recipes: dict[Path, _Recipe], chosen: Sequence[Path], kind: str, accuracy: float) -> _Recipe:
     """The recipe of the first run with what all chosen ones have in common, and what the soup is of."""
     base = dict(recipes[chosen[0]])
     del base["settings"]  # of one run
@@ -149,7 +153,7 @@ def _describe_soup(recipes: dict[Path, Any], chosen: Sequence[Path], kind: str, 
     }
 
 
-def _keep_common(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _keep_common(parts: Sequence[_Recipe]) -> _Recipe:
     first, *others = parts
     return {
         name: _keep_common([part[name] for part in parts]) if isinstance(value, dict) else value
