@@ -110,10 +110,11 @@ def test_what_is_not_compared(run, files, tmp_path):
     page = tmp_path / "page.html"
     for words, message in (
         ((erm, files / "reports"), "reports with reports"),
-        ((erm,), "Exactly two predictions can be compared"),
-        ((erm, dro, erm), "got 3"),
+        ((erm,), "A single file of predictions has nothing to be compared with"),
+        ((erm, dro, erm, "--slice", "outside"), "No slice of these predictions named 'outside'"),
         ((erm, tmp_path / "no.parquet"), "No predictions at"),
-        ((erm, dro, "--slice", "hard"), "--slice, --reported, --table and --rows apply to reports"),
+        ((erm, dro, "--slice", "hard"), "--slice does not apply to two predictions"),
+        ((erm, dro, "--rows", "methods"), "--reported, --table and --rows apply to reports"),
         ((files / "reports", "--task", "ce_car"), "--task applies to predictions"),
         ((erm, dro, "--metric", "acuracy"), "Did you mean 'accuracy'"),
         ((_made(tmp_path / "empty"),), "There is no report in"),
@@ -135,7 +136,7 @@ def test_the_function_takes_what_the_command_takes(files):
     assert oochub.compare(*reports).to_csv() == oochub.compare(files / "reports").to_csv()
     for given, options, message in (
         ((erm, reports[0]), {}, "reports with reports, got predictions and a report"),
-        ((erm,), {}, "Exactly two predictions"),
+        ((erm,), {}, "A single file of predictions"),
         ((erm, 3), {}, "got a int"),
         ((erm, dro), {"table": "3"}, "table= and rows= apply to reports"),
         ((reports[0],), {"task": "ce_car"}, "task= applies to predictions"),

@@ -22,6 +22,7 @@ from spectrum_sets import near_and_far_report
 
 import oochub
 from oochub.evaluation.compare import _compare_predictions as paired_comparison
+from oochub.evaluation.rank_models import rank_models
 from oochub.hub.push_metric import _make_space
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
@@ -157,6 +158,16 @@ def paired_page() -> str:
     return paired_comparison(*pair).to_html()
 
 
+def ranking_page() -> str:
+    """Five models on the same rows."""
+    label = np.arange(N) % 3
+    given = [
+        Predictions.from_arrays(logits=_logits(label, 3, skill), label=label, model=f"model {k}", **_ROWS)
+        for k, skill in enumerate((0.2, 1.0, 1.1, 3.0, 3.1))
+    ]
+    return rank_models(given).to_html()
+
+
 def repair() -> str:
     """A model that is better after its repair, with images that change each way, and rows to collect."""
     cells = cell_by_hand("cat/land", 0.1, 0.01, 0.2), cell_by_hand("dog/land", 0.001, -0.02, 0.02, side="in", rows=60)
@@ -226,6 +237,7 @@ PAGES: Mapping[str, Callable[[], str]] = MappingProxyType(
         "background": background_page,
         "comparison": comparison_page,
         "paired": paired_page,
+        "ranking": ranking_page,
         "repair": repair,
         "nothing_repaired": nothing_repaired,
         "review": review,

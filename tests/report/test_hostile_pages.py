@@ -14,6 +14,7 @@ from every_page import PAGES
 
 import oochub
 from oochub.evaluation.compare import _compare_predictions as paired_comparison
+from oochub.evaluation.rank_models import rank_models
 from oochub.leaderboard.site import Site
 from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildFacts
@@ -103,6 +104,10 @@ def _paired():
     return paired_comparison(_predictions(NAMES[1], 1.0), _predictions(NAMES[3], 2.0)).to_html()
 
 
+def _ranking():
+    return rank_models([_predictions(NAMES[k], 1.0 + k / 3) for k in range(4)]).to_html()
+
+
 def _review():
     question = Question(heading=NAMES[0], lead=NAMES[1], then=NAMES[3], choices=RIGHT_OR_WRONG, file=NAMES[5])
     uri = f"data:image/jpeg;base64,{base64.b64encode(every_page._picture(0)).decode()}"
@@ -110,7 +115,15 @@ def _review():
     return make_review_page(cards, question, title=NAMES[4], about=NAMES[2], store=NAMES[5])
 
 
-MADE = {"own": _own, "long": _long, "text": _text, "comparison": _comparison, "paired": _paired, "review": _review}
+MADE = {
+    "own": _own,
+    "long": _long,
+    "text": _text,
+    "comparison": _comparison,
+    "paired": _paired,
+    "ranking": _ranking,
+    "review": _review,
+}
 
 
 @pytest.fixture(scope="module")

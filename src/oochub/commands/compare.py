@@ -19,7 +19,7 @@ _KINDS = {"html": PAGE, "markdown": MARKDOWN, "latex": LATEX, "csv": CSV}
 def compare(
     sources: Annotated[
         list[Path],
-        typer.Argument(help="Reports, or folders of them; or two .parquet files: predictions for the same examples."),
+        typer.Argument(help="Reports, or folders of them; or .parquet files: predictions for the same examples."),
     ],
     asked: ComparisonSettings,
     printed: TableSettings,
@@ -33,8 +33,9 @@ def compare(
     csv: Annotated[Path | None, typer.Option(callback=writes(CSV), help="Write every number here.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Sets reports side by side, or compares two predictions of the same examples by paired tests.
+    """Sets reports side by side, or compares predictions of the same examples by paired tests.
 
+    For three or more predictions, it tests every pair and gives each model the places that the tests allow.
     For two predictions A and B, it gives the difference B minus A on every slice and group, that of their gaps, and the
     examples that one of them alone answers right.
     """

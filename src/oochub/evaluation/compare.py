@@ -1,6 +1,6 @@
-"""`oochub.compare`: two predictions pair by pair, or any number of reports side by side.
+"""`oochub.compare`: two predictions pair by pair, a ranking of three or more, or any number of reports side by side.
 
-If two models are compared on the same examples, every difference is paired, and no model is run.
+If models are compared on the same examples, every difference is paired, and no model is run.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,6 +23,7 @@ from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric, find
 from oochub.evaluation.paired_difference import FROM_INTERVAL, OF_ROWS, Pair, TestedDifference
 from oochub.evaluation.paired_numbers import compute_numbers, compute_side_number, find_side, make_number
 from oochub.evaluation.paired_rows import find_flips, pair_rows
+from oochub.evaluation.rank_models import rank_models
 from oochub.evaluation.row_sets import RowSet, explain_missing_side, is_computed, make_row_sets
 from oochub.evaluation.side_pairs import pair_sides
 from oochub.evaluation.tasks import task as task_of
@@ -37,6 +38,7 @@ from oochub.report import wording
 from oochub.report.compared_files import compare_files
 from oochub.report.comparison import Comparison, comparison
 from oochub.report.paired_report import PairedReport
+from oochub.report.ranking import Ranking
 from oochub.report.report import Report
 from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.stats.estimate import Estimate, Sampling
@@ -85,7 +87,7 @@ def compare(
     task: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
-) -> PairedReport | Comparison: ...
+) -> PairedReport | Ranking | Comparison: ...
 def compare(
     first: Compared,
     /,
@@ -98,16 +100,17 @@ def compare(
     task: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
-) -> PairedReport | Comparison:
-    """Compares two predictions of the same examples by paired tests, or sets reports side by side.
+) -> PairedReport | Ranking | Comparison:
+    """Compares two predictions of the same examples by paired tests, ranks more by them, or sets reports side by side.
 
     Args:
         first: Predictions, or the path of a .parquet of them: model A. Or a report, the path of a report.json, or a
             folder that holds some at any depth.
-        *others: For predictions, those of model B, and no more: every difference is B minus A. For reports, any number.
+        *others: For predictions, those of model B: every difference is B minus A. With more models, every pair is
+            tested and each model gets the places that the tests allow. For reports, any number.
         metric: Names of metrics, one table each; default the primary metric. For predictions also the benchmark's other
             metrics that are means over rows.
-        slice: Reports only: slices to show side by side, such as hard, easy, all; default out of context.
+        slice: Reports, or 3 or more predictions: slices to show, such as hard, easy, all; default out of context.
         reported: Reports only: add the paper's numbers for the model that was trained.
         table: Reports only: add the paper's numbers from this table, such as 3.
         rows: Reports only: what a row is, tasks or methods.
@@ -116,11 +119,12 @@ def compare(
         seed: Predictions only: random seed for the bootstrap and for random signs.
 
     Returns:
-        For predictions a PairedReport, see `oochub.evaluation.compare`; for reports a Comparison, see
-        `oochub.report.comparison`. Both have `to_html()`, `to_markdown()`, `to_latex()` and `to_csv()`.
+        For two predictions a PairedReport, see `oochub.evaluation.compare`; for more a Ranking, see
+        `oochub.report.ranking`; for reports a Comparison, see `oochub.report.comparison`. Each has `to_html()`,
+        `to_markdown()`, `to_latex()` and `to_csv()`.
 
     Raises:
-        OochubError: Predictions beside reports; one or more than two predictions, or two of other examples; an option
+        OochubError: Predictions beside reports; a single one, or some of other examples; an option
             of the other kind; a file that is neither; an unknown metric, slice, table or task.
 
     >>> import numpy as np
@@ -139,12 +143,18 @@ def compare(
     given = compare_files((first, *others))
     metrics = None if metric is None else [metric] if isinstance(metric, str) else read_names("metric", metric)
     if given.predictions:
-        if {"slice", "reported", "table", "rows"} & asked.given().keys():
-            named = choose_wording("slice=, reported=, table= and rows=", "--slice, --reported, --table and --rows")
-            raise OochubError(f"{named} apply to reports; a comparison of two predictions shows every slice.")
+        if {"reported", "table", "rows"} & asked.given().keys():
+            named = choose_wording("reported=, table= and rows=", "--reported, --table and --rows")
+            raise OochubError(f"{named} apply to reports, got predictions.")
         pair = (
             given.predictions if asked.task is None else [_select_task(part, asked.task) for part in given.predictions]
         )
+        if len(pair) > 2:
+            slices = None if slice is None else [slice] if isinstance(slice, str) else list(slice)
+            return rank_models(pair, metrics=metrics, slices=slices, resamples=asked.resamples, seed=asked.seed)
+        if "slice" in asked.given():
+            named = choose_wording("slice=", "--slice")
+            raise OochubError(f"{named} does not apply to two predictions: their comparison shows every slice.")
         return _compare_predictions(pair[0], pair[1], metrics=metrics, resamples=asked.resamples, seed=asked.seed)
     if asked.task is not None:
         raise OochubError(

@@ -25,22 +25,27 @@ def find_side(rows: RowSet, evaluated: EvaluationRows) -> Any:
     return {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}.get(rows.role)
 
 
-def compute_side_number(rows: RowSet, side: GroupsOfRows, pair: Pair) -> ComparedNumber:
+def compute_side_number(
+    rows: RowSet, side: GroupsOfRows, pair: Pair, values: tuple[Any, Any] | None = None
+) -> ComparedNumber:
     """The primary metric of a side that is a statistic over groups.
 
     Args:
         rows: The rows of the side.
         side: The statistic.
         pair: The pair that `oochub.evaluation.paired_rows.pair_rows` gives.
+        values: Both models' own numbers; None computes them.
     """
     metric = catalog.get("metric", pair[0].benchmark.primary_metric)
-    first, second = (estimate_side(rows, metric, each) for each in pair)
+    first, second = values or (estimate_side(rows, metric, each) for each in pair)
     if isinstance(side, PercentileOfGroups):
         return make_number(first, second, measure_percentile_difference(side, metric, pair, np.flatnonzero(rows.mask)))
     return make_number(first, second, measure_worst_difference(first, second))
 
 
-def compute_numbers(name: str, metric: Callable[..., Any], rows: Any, pair: Pair) -> dict[str, ComparedNumber]:
+def compute_numbers(
+    name: str, metric: Callable[..., Any], rows: Any, pair: Pair, values: tuple[Any, Any] | None = None
+) -> dict[str, ComparedNumber]:
     """A metric on some rows, by its name; for one that gives several numbers each by its own.
 
     Args:
@@ -48,8 +53,9 @@ def compute_numbers(name: str, metric: Callable[..., Any], rows: Any, pair: Pair
         metric: The metric.
         rows: Row numbers (n,), at least one.
         pair: The pair that `oochub.evaluation.paired_rows.pair_rows` gives.
+        values: What the metric gives of both models, with intervals; None computes it.
     """
-    first, second = (each.of(metric, rows) for each in pair)
+    first, second = values or (each.of(metric, rows) for each in pair)
     if not isinstance(first, dict):
         return {name: make_number(first, second, measure_difference(metric, pair, rows))}
     if name == "worst_group":

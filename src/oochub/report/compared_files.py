@@ -15,7 +15,7 @@ _COLUMNS = ["stage", "task", "method", "setting", "selected", "path", "left_out"
 
 
 class ComparedFiles(NamedTuple):
-    """Reports, or two predictions, as they are or their paths; the other kind is empty."""
+    """Reports, or two or more predictions, as they are or their paths; the other kind is empty."""
 
     reports: tuple[Report | Path, ...]
     predictions: tuple[Predictions | Path, ...]
@@ -30,7 +30,7 @@ def compare_files(sources: Sequence[Predictions | Report | str | Path]) -> Compa
             of its final runs with the selected settings.
 
     Raises:
-        OochubError: Both kinds, one or more than two predictions, a folder without a report, or anything else.
+        OochubError: Both kinds, a single file of predictions, a folder without a report, or anything else.
 
     >>> compare_files(["a.parquet", "b.parquet"]).predictions
     (PosixPath('a.parquet'), PosixPath('b.parquet'))
@@ -57,11 +57,10 @@ def compare_files(sources: Sequence[Predictions | Report | str | Path]) -> Compa
             f"{_describe_given(predictions[0])} and {_describe_given(others[0])}. Make a report from the "
             f"predictions: {made}."
         )
-    if predictions and len(predictions) != 2:
+    if len(predictions) == 1:
         raise OochubError(
-            f"Exactly two predictions can be compared, example by example, got {len(predictions)}. For more models "
-            f"make a report of each with `{choose_wording('oochub.evaluate', 'oochub evaluate')}`, and compare the "
-            "reports."
+            "A single file of predictions has nothing to be compared with. Name that of another model too, for the "
+            "same examples."
         )
     reports = [
         report

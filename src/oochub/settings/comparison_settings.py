@@ -26,7 +26,7 @@ class ComparisonSettings(Settings):
     )
     slice: Any = option(
         None,
-        help="Reports only: slices to show side by side, such as hard, easy, all; default out of context.",
+        help="Reports, or 3 or more predictions: slices to show, such as hard, easy, all; default out of context.",
         panel=_REPORTS,
         common=True,
         typed=list[str] | None,
