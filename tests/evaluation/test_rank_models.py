@@ -1,6 +1,6 @@
 """Three or more models: places against tests of scipy with Holm word by word, and what is refused before anything runs.
 
-The chance that all true places lie in the ranges is measured in tests/stats/test_rank_ranges_of_pairs.py.
+The chance that all true places lie in the ranges is measured in tests/stats/test_paired_places.py.
 """
 
 import itertools

@@ -372,6 +372,19 @@ def smallest_out(c: Counts) -> int:
     return min(parts, default=len(words))
 
 
+@rule(
+    r"Paired by user: (?P<both>[\d\u202f]+) ha(?:s|ve) rows on both sides"
+    r"(?:; (?P<alone>[\d\u202f]+) without a partner counts? unpaired)?\."
+    r"|No user has rows on both sides, so nothing is paired\."
+)
+def _(c: Counts, both: str = "0", alone: str = "0") -> str:
+    inside, outside = (set(c.rows.user[mask].tolist()) for mask in c.pair)
+    shared = len(inside & outside)
+    said = tuple(int(text.replace("\u202f", "")) for text in (both, alone))
+    true = (shared, len(inside | outside) - shared if shared else 0)
+    return "" if said == true else f"{true[0]} users are on both sides, {true[1]} on one"
+
+
 @rule(r"There are too few examples <side:SIDE> to tell\.")
 def _(c: Counts, side: str) -> str:
     tied = c.rows.challenge is None  # the worst group may be one of several equal ones

@@ -38,7 +38,7 @@ from oochub.report import wording
 from oochub.report.compared_files import compare_files
 from oochub.report.comparison import Comparison, comparison
 from oochub.report.paired_report import PairedReport
-from oochub.report.ranking import Ranking
+from oochub.report.ranked_models import Ranking
 from oochub.report.report import Report
 from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.stats.estimate import Estimate, Sampling
@@ -120,7 +120,7 @@ def compare(
 
     Returns:
         For two predictions a PairedReport, see `oochub.evaluation.compare`; for more a Ranking, see
-        `oochub.report.ranking`; for reports a Comparison, see `oochub.report.comparison`. Each has `to_html()`,
+        `oochub.report.ranked_models`; for reports a Comparison, see `oochub.report.comparison`. Each has `to_html()`,
         `to_markdown()`, `to_latex()` and `to_csv()`.
 
     Raises:

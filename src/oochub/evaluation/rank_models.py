@@ -21,9 +21,9 @@ from oochub.prediction.predictions import Predictions
 from oochub.records.report_records import ComparedNumber
 from oochub.records.sides import GroupsOfRows
 from oochub.report import wording
-from oochub.report.ranking import RankedModel, RankedPair, Ranking, RankingTable
+from oochub.report.ranked_models import RankedModel, RankedPair, Ranking, RankingTable
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.rank_ranges import Pair, PairedGain, clear_pairs, find_rank_ranges, smallest_found
+from oochub.stats.paired_places import Pair, PairedGain, clear_pairs, find_rank_ranges, smallest_found
 
 MOST = 50
 """Models that are ranked together: 1,225 pairs."""

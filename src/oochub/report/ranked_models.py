@@ -13,7 +13,7 @@ from oochub.report.footnotes import Footnotes
 from oochub.report.self_contained_page import self_contained_page
 from oochub.settings.table_settings import TableSettings, TableStyle
 from oochub.stats.estimate import Estimate
-from oochub.stats.rank_ranges import POWER
+from oochub.stats.paired_places import POWER
 from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from oochub.stats.p_values import sign_flips
+from oochub.stats.paired_places import PairedGain, clear_pairs, find_rank_ranges, smallest_found
 from oochub.stats.proportion import paired_shares
-from oochub.stats.rank_ranges import PairedGain, clear_pairs, find_rank_ranges, smallest_found
 
 
 def by_loops(pairs, models):
