@@ -70,7 +70,7 @@ def _list_raw_files(source: _Source) -> tuple[RawFile, ...]:
         url=f"{_SUBPOP}: its script writes it where the images and the patients' data are",
         size="not stated",
         license=source.license,
-        note="a row for each image; nobody can download it, see where it is from",
+        note="a row for each image; not downloadable, SubpopBench's script writes it",
     )
     images = (
         RawFile(

@@ -19,6 +19,9 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "detection.md"
 BEGIN, END = "<!-- all detectors: begin -->", "<!-- all detectors: end -->"
 NEAR, FAR = ("ssb_hard", "ninco"), ("inaturalist", "textures", "openimage_o")
+SHIFTED = ("imagenet_r", "imagenet_v2")  # imagenet_c is 75 times the known drawings
+GROUPS = [(group, reading) for group in ("near", "far") for reading in ("standard", "full_spectrum")]
+"""Means over the sets of a group, without and with shifted drawings of known classes."""
 SIZE = 6
 OWN = {"knn": "knn:k=50", "open_max": "open_max:tail=20"}
 """Detectors whose default needs more rows a class than the toy world has."""
@@ -36,17 +39,18 @@ def main() -> None:
         raw = oochub.get("benchmark", "imagenet_ood").render_toy_world(folder / "raw", size=SIZE)
         known = _predict(model, place, "imagenet_1k", raw, splits=("train", "test"))
         reference, inside = (known.select(np.asarray(known.split == split)) for split in ("train", "test"))
-        sets = {name: _predict(model, place, name, raw, splits=("test",)) for name in (*NEAR, *FAR)}
+        sets = {name: _predict(model, place, name, raw, splits=("test",)) for name in (*SHIFTED, *NEAR, *FAR)}
     rows = [_measure(name, inside, sets, reference) for name in oochub.names("detector")]
     accuracy = float((inside.logits.argmax(axis=1) == inside.label).mean())
-    counts = ", ".join(f"{name} {len(part)}" for name, part in sets.items())
-    head = " | ".join((*NEAR, *FAR))
+    counts, shifted = (", ".join(f"{name} {len(sets[name])}" for name in names) for names in ((*NEAR, *FAR), SHIFTED))
+    head = " | ".join((*NEAR, *FAR, *(f"{group}, {reading.replace('_', ' ')}" for group, reading in GROUPS)))
     lines = [
         f"{len(inside)} drawings of 30 known classes against {counts}; detectors are fitted on {len(reference)} other",
-        f"drawings. The network's accuracy on the known ones is {accuracy:.2f}. AUROC of new classes, 95% interval:",
+        f"drawings. The network's accuracy on the known ones is {accuracy:.2f}. The full spectrum counts {shifted} as",
+        "known too. AUROC of new classes, 95% interval:",
         "",
         f"| detector | {head} |",
-        "|---|" + "---|" * len(sets),
+        "|---|" + "---|" * (len(NEAR + FAR) + len(GROUPS)),
         *rows,
     ]
     text = PAGE.read_text("utf-8")
@@ -65,10 +69,11 @@ def _measure(name: str, inside: Predictions, sets: dict[str, Predictions], refer
     try:
         report = oochub.evaluate([inside, *sets.values()], detectors=[OWN.get(name, name)], reference=reference)
     except oochub.OochubError as error:
-        return f"| `{name}` | {str(error).partition('. ')[0]} |" + " |" * (len(sets) - 1)
-    cells = []
-    for each in sets:
-        estimate = report[f"{OWN.get(name, name)}/imagenet_1k/{each}/auroc_new_class"]
+        return f"| `{name}` | {str(error).partition('. ')[0]} |" + " |" * (len(NEAR + FAR) + len(GROUPS) - 1)
+    key, cells = OWN.get(name, name), []
+    places = [f"imagenet_1k/{each}" for each in (*NEAR, *FAR)] + [f"{reading}/{group}" for group, reading in GROUPS]
+    for place in places:
+        estimate = report[f"{key}/{place}/auroc_new_class"]
         cells.append(f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]")
     return f"| `{name}` | {' | '.join(cells)} |"
 

@@ -95,7 +95,7 @@ def test_tables_that_are_wrong(raw, column, value, said):
 def test_what_lacks_is_named_with_its_credentials(raw, tmp_path):
     """The error of a folder without the data says that nothing is downloaded, and the card who gives them."""
     (tmp_path / "empty").mkdir()
-    with pytest.raises(oochub.OochubError, match="nobody can download it, see where it is from"):
+    with pytest.raises(oochub.OochubError, match="not downloadable, SubpopBench's script writes it"):
         load_dataset("no_finding", "mimic_cxr_groups", data_dir=str(tmp_path / "empty"))
     shutil.rmtree(raw / "MIMIC-CXR-JPG/files")
     with pytest.raises(oochub.OochubError, match="it lacks MIMIC-CXR-JPG/files/"):
