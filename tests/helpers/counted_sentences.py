@@ -430,16 +430,6 @@ def _(c: Counts, level: str, gap: str, at: str = "", spread: str = "", **_: str)
     return f"a gap of {gap} is large" if not -2.05 <= read(gap) <= 0 else gap_said(c, gap, at, spread)
 
 
-@rule(
-    r"Paired by user: (?P<both>\d+) (?:has|have) rows on both sides"
-    r"(?:; (?P<alone>\d+) without a partner counts? unpaired)?\."
-)
-def _(c: Counts, both: str, alone: str = "0") -> str:
-    inside, outside = (set(c.rows.user[side].tolist()) for side in c.pair)
-    true = len(inside & outside), len(inside ^ outside)
-    return "" if (int(both), int(alone)) == true else f"they are {true}"
-
-
 @rule(r"Any (?:effect of context|difference) is smaller than 2 points\.")
 def _(c: Counts) -> str:
     return "" if abs(c.judged) < 0.02 else f"it is {c.judged}"
