@@ -164,7 +164,7 @@ def _find_worst(
     worst = pick(defined, key=float)
     ends = [[getattr(each, end) for each in defined] for end in ("low", "high")]
     low, high = (pick(end) if not np.isnan(end).any() else np.nan for end in ends)
-    method = f"{worst.method}, simultaneous over {len(groups)} groups"
+    method = f"{worst.method}, simultaneous over {len(groups)} groups" if len(groups) > 1 else worst.method
     left_out, without = len(estimates) - len(defined), sum(bool(np.isnan(each.low)) for each in defined)
     reasons = [f"{left_out} of {len(groups)} groups have no value"] if left_out else []
     reasons += [f"{without} of {len(groups)} groups have no interval"] if without else []

@@ -98,7 +98,7 @@ def worst_group_interval(
         if without
         else (pick(interval.low for interval in each.values()), pick(interval.high for interval in each.values()))
     )
-    method = f"{each[at].method}, simultaneous over {len(present)} groups"
+    method = f"{each[at].method}, simultaneous over {len(present)} groups" if len(present) > 1 else each[at].method
     return Estimate(each[at].value, low=low, high=high, n=each[at].n, method=method, reason=reason)
 
 
