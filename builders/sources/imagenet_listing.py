@@ -10,6 +10,7 @@ from oochub.builders.sources.imagenet_ood_classes import OOD_CLASSES
 from oochub.builders.sources.imagenet_sets import (
     CORRUPTIONS,
     LISTED,
+    OPENOOD_LISTS,
     RENDITIONS,
     SETS,
     SEVERITIES,
@@ -171,7 +172,11 @@ def _list_all_or_listed(environment: str, place: Path, pictures: Iterable[Stored
     listed = sorted(named) if file_list is None else _read_list(file_list, of_21k=False)
     if environment == "ssb_hard" and file_list is not None:  # a name of its list is that of a class and a file
         listed = [f"{PurePosixPath(name).stem.rpartition('_')[0]}/{name}" for name in listed]
-    return _order_as_listed(listed, named, SETS[environment].images, [])
+    published, remarks = SETS[environment].images, []
+    if file_list is not None and len(listed) == OPENOOD_LISTS.get(environment):
+        remarks = [f"the list of OpenOOD names {len(listed):,} of the {published:,} published images"]
+        published = len(listed)
+    return _order_as_listed(listed, named, published, remarks)
 
 
 def _order_as_listed(listed: Sequence[str], named: dict[str, Stored], published: int, remarks: list[str]) -> Listing:

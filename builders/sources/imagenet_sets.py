@@ -67,6 +67,11 @@ _BY_CLASS = ("imagenet_r", "imagenet_sketch", "imagenet_a")
 """Sets whose published names are <wnid>/<file>."""
 LISTED = ("openimage_o", "ssb_hard", "ninco", "inaturalist", "textures")
 """Sets of which every image counts, or those that a list names."""
+OPENOOD_LISTS = {"openimage_o": 15_869, "textures": 5_160}
+"""How many images OpenOOD's lists for tests name where these are fewer than the published ones.
+
+Counted in a copy of its lists, glhr/COOkeD 217223b.
+"""
 
 
 def set_of(config: str) -> str:
