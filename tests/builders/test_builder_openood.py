@@ -111,8 +111,11 @@ def test_the_lists_have_the_published_number_of_images(tmp_path):
 def test_the_classes_are_those_of_the_labels():
     assert [len(CLASSES[name]) for name in ("cifar10", "cifar100", "imagenet200", "imagenet")] == [10, 100, 200, 1000]
     assert CLASSES["cifar100"] == tuple(sorted(CLASSES["cifar100"])) and len(set(IMAGENET_200)) == 200
-    # a line of test_imagenet200_v2.txt: class 483 of the 1,000 is label 132 of the 200
-    assert IMAGENET_200[132] == 483 and CLASSES["imagenet200"][132] == IMAGENET_1K_NAMES[483]
+    # lines of test_imagenet200_v2.txt: class 483 of the 1,000 is label 132 of the 200, and so on
+    lines = {0: 1, 1: 2, 2: 4, 3: 6, 110: 393, 132: 483, 197: 981, 198: 983, 199: 988}
+    assert {label: IMAGENET_200[label] for label in lines} == lines and CLASSES["imagenet200"][
+        132
+    ] == IMAGENET_1K_NAMES[483]
 
 
 def test_the_spectrum_of_each_benchmark_has_all_its_sets():
