@@ -30,9 +30,12 @@ _CUTS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
     "nothing": lambda lines: [],
     "a mark of byte order": lambda lines: [b"\xef\xbb\xbf"],
 }
+_EVERY_DAY = ("the first row", "names alone", "nothing")
 
 
-@pytest.mark.parametrize("cut", _CUTS)
+@pytest.mark.parametrize(
+    "cut", [cut if cut in _EVERY_DAY else pytest.param(cut, marks=pytest.mark.slow) for cut in _CUTS]
+)
 @pytest.mark.parametrize("source", _TABLES)
 def test_a_table_of_few_rows_is_refused_by_name(source, cut, raw, tmp_path):
     """All that users do, not a stream alone. Written against: Waterbirds and CelebA of one row ended in `datasets`."""
