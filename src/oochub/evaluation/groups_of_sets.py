@@ -137,7 +137,10 @@ def _measure_set(
         "score": np.concatenate([inside, outside]),
         "is_ood": np.repeat([False, True], [len(inside), len(outside)]),
     }
-    cluster = None if images is None else np.concatenate([images, np.arange(len(outside)).astype(str)])
+    cluster = None
+    if images is not None:
+        codes = np.unique(images, return_inverse=True)[1]
+        cluster = np.concatenate([codes, len(images) + np.arange(len(outside))])  # each new row is an image of its own
     return {
         title: estimate(catalog.get("metric", name), columns, cluster=cluster, options=options, **sampling)
         for title, (name, options) in _METRICS.items()
