@@ -133,6 +133,9 @@ def test_answers_to_data_of_ones_own(tmp_path, run, capsys):
     assert (report["in_context/accuracy"], report["out_of_context/accuracy"]) == (1.0, 0.0)
     assert run("evaluate", tmp_path / "mine.csv", *options[2:], "--out", tmp_path / "r.json") == 2
     assert "--label-column needs --benchmark" in capsys.readouterr().err
+    for flag in ("--cluster-column", "--pair-column"):
+        assert run("evaluate", tmp_path / "mine.csv", flag, "bird", "--out", tmp_path / "r.json") == 2
+        assert f"{flag} needs --benchmark" in capsys.readouterr().err
 
 
 def test_a_probability_of_the_second_class_gives_the_numbers_of_scikit_learn(coco, tmp_path):

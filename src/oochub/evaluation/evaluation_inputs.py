@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 from oochub.errors import OochubError, choose_wording
 from oochub.prediction.predictions import Predictions
 from oochub.records.parameters import read_names
+from oochub.settings.data_settings import DataSettings
+from oochub.settings.option import list_options
 
 _ANSWERS = (".csv", ".npz")
-_OPTIONS = {"options": "--option"} | {name: f"--{name}-column" for name in ("image", "label", "context", "group")}
+_FLAGS = {name: about.flag_alone for name, about in list_options(DataSettings).items()}
 
 
 class _Listed(NamedTuple):
@@ -112,7 +114,7 @@ benchmark=.
     if benchmark is None:
         given = {"model_name": model_name, **loading}
         if read := [name for name, value in given.items() if value]:
-            words = choose_wording(f"{read[0]}=", _OPTIONS.get(read[0], f"--{read[0].replace('_', '-')}"))
+            words = choose_wording(f"{read[0]}=", _FLAGS.get(read[0], f"--{read[0].replace('_', '-')}"))
             raise OochubError(
                 f"{words} needs {choose_wording('benchmark=', '--benchmark')}. Give both, or leave both out."
             )
