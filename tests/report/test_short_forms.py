@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import reports
 
+import oochub
 from oochub.prediction.notebook_table import make_notebook_table
 from oochub.prediction.predictions import Predictions
 from oochub.stats.estimate import Estimate
@@ -41,8 +42,11 @@ def test_nothing_in_a_notebook_is_run_fetched_or_colored():
     evil = "<script>alert(1)</script>"
     content = reports.nooch_report()
     content["model"]["id"], content["notes"] = evil, [evil]
+    many = [Predictions.from_arrays(logits=[[0.0, 1.0]] * 9, label=[0, 1, 1] * 3, model=evil) for _ in range(3)]
     pages = [
         reports.read(content)._repr_html_(),
+        oochub.compare(reports.read(content))._repr_html_(),
+        oochub.compare(*many)._repr_html_(),
         Predictions.from_arrays(logits=[[0.0, 1.0]], label=[1], model=evil, **{evil: [1]})._repr_html_(),
         Estimate(0.5, n=1, method="none", reason=evil)._repr_html_(),
         make_notebook_table([[f"{evil}\n{evil}"]], heads=[evil], title=evil, sentences=[evil]),
@@ -52,11 +56,29 @@ def test_nothing_in_a_notebook_is_run_fetched_or_colored():
         assert not re.search(r"src=|href=|url\(|color:(?!inherit)|background", page)
 
 
+def test_many_models_are_a_line_each():
+    """A ranking, and reports on two benchmarks. Planted faults: the dataclass's own repr; marks without meaning."""
+    draws = np.random.default_rng(0)
+    label = np.arange(60) % 2
+    given = [
+        Predictions.from_arrays(logits=size * np.eye(2)[label] + draws.normal(size=(60, 2)), label=label, model=f"m{k}")
+        for k, size in enumerate((0.1, 3.0, 3.1))
+    ]
+    lines = repr(oochub.compare(*given, metric="accuracy")).splitlines()
+    assert lines[0] == "<Ranking of 3 models on custom/default>" and len(lines) == 3 + 3
+    assert [line for line in lines if line.startswith("  m0: place 3, 0.")]
+    content, other = reports.nooch_report(), reports.nooch_report()
+    content["gap"]["reason"] = "only 5 clusters: the interval may be too narrow"
+    other["benchmark"]["name"] = "waterbirds"
+    both = oochub.compare(reports.read(content), reports.read(other))
+    lines = repr(both).splitlines()
+    assert lines[0] == "<Comparison of 2 reports>" and lines[1].startswith("The gap of")
+    assert "ᵃ only 5 clusters: the interval may be too narrow." in lines and max(map(len, lines)) < 200
+
+
 def test_a_report_without_sides_or_primary_metric_is_shown():
     """Of detectors, of a metric that is not the primary one, of a number: what there is, and no gap."""
     rng = np.random.default_rng(0)
-    import oochub
-
     value = rng.normal(size=60)
     number = Predictions.from_arrays(value=value, label=value + rng.normal(size=60))
     other = Predictions.from_arrays(logits=rng.normal(size=(60, 3)), label=rng.integers(0, 3, 60))

@@ -66,6 +66,21 @@ class Comparison:
     rows: str = "tasks"
     sides: tuple[tuple[ComparisonTable, ...], ...] = ()
 
+    def __repr__(self) -> str:
+        lines = [f"<Comparison of {len(self.reports)} report{'s' if len(self.reports) != 1 else ''}>"]
+        for text, _ in map(_say_best, [*self._summarize(), *self._format_texts()]):
+            rows = [f"  {row[0]}: {', '.join(_pair(text.heads, row))}" for row in text.rows]
+            lines += [text.title, *rows, *text.footnotes]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from oochub.prediction.notebook_table import make_notebook_table
+
+        return "\n".join(
+            make_notebook_table(text.rows, heads=text.heads, title=text.title, footnotes=(*text.footnotes, *said))
+            for text, said in map(_say_best, [*self._summarize(), *self._format_texts()])
+        )
+
     def to_terminal(self, *, width: int = 100, shows_bold: bool = True) -> "Group":
         """The tables for a terminal; one wider than it is printed in several, column after column.
 
@@ -332,6 +347,11 @@ def _say_best(given: _ComparisonText) -> _ComparisonText:
     """The same with the word "best" before the cells that are bold, for where bold cannot be seen."""
     text, (caption, *notes) = given
     return _ComparisonText(text.without_bold("best"), (caption.replace(f" {_BOLD}: the", ' "best": the', 1), *notes))
+
+
+def _pair(heads: Sequence[str], row: Sequence[str]) -> list[str]:
+    """The cells of a row after the first, each behind its head; those without a number are left out."""
+    return [f"{' '.join(head.split())} {cell}" for head, cell in zip(heads[1:], row[1:], strict=True) if cell]
 
 
 def _format_heading(tables: Sequence[ComparisonTable]) -> str:

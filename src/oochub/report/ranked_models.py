@@ -109,6 +109,27 @@ class Ranking:
     tables: tuple[RankingTable, ...]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        data = "/".join(wording.name(part) for part in (self.benchmark.name, self.benchmark.config))
+        lines = [f"<Ranking of {len(self.names)} models on {data}>", self.headline]
+        for table in self.tables:
+            lines.append(f"{self._title(table)}:")
+            lines += [
+                f"  {self.names[each.model]}: place {_format_place(each)}, {each.number!r}" for each in table.models
+            ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from oochub.prediction.notebook_table import make_notebook_table
+
+        parts = []
+        for number, table in enumerate(self.tables):
+            text = self._format_table(table)
+            title, said = (text.title, []) if number else (self.headline, [text.title])
+            below = (*text.footnotes, *self._describe(table))
+            parts.append(make_notebook_table(text.rows, heads=text.heads, title=title, sentences=said, footnotes=below))
+        return "\n".join(parts)
+
     @property
     def headline(self) -> str:
         """Who is ahead on the rows of the first table, or that nobody is."""
