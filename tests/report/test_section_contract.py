@@ -191,7 +191,6 @@ import io
 import numpy as np
 import oochub
 from rich.console import Console
-from spectrum_sets import near_and_far_report
 from oochub.report.forms import terminal
 made = oochub.Predictions.from_arrays(logits=np.eye(2)[[0, 1] * 20], label=[0, 0] * 20)
 report = oochub.evaluate(made, resamples=100)
