@@ -9,7 +9,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-import torch
 from datasets import load_dataset
 
 import oochub
@@ -178,6 +177,7 @@ def test_imagenet_s_classes_by_wordnet():
 @pytest.mark.slow
 def test_a_model_of_imagenet_answers_without_a_label_map(small):
     """Each image is answered by one class of ImageNet: a tabby is of no class, so the next most probable one counts."""
+    torch = pytest.importorskip("torch")
     part = load_dataset("imagenet_9", data_dir=small)["test"].select(range(9))
 
     def answer(batch):

@@ -9,10 +9,8 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
 from datasets import load_dataset
 from PIL import Image
-from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
 from typer.testing import CliRunner
 
 import oochub
@@ -116,11 +114,14 @@ def test_counts_of_the_release():
 
 def test_from_files_to_page(tmp_path):
     raw, names = toy_imagenet_hard(tmp_path / "raw"), list(IMAGENET_1K_NAMES)
+    torch, hf = pytest.importorskip("torch"), pytest.importorskip("transformers")
     torch.manual_seed(0)
     tiny = {"embedding_size": 8, "hidden_sizes": [8], "depths": [1], "layer_type": "basic"}
-    config = ResNetConfig(**tiny, id2label=dict(enumerate(names)), label2id={name: k for k, name in enumerate(names)})
-    ResNetForImageClassification(config).save_pretrained(tmp_path / "model")
-    ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path / "model")
+    config = hf.ResNetConfig(
+        **tiny, id2label=dict(enumerate(names)), label2id={name: k for k, name in enumerate(names)}
+    )
+    hf.ResNetForImageClassification(config).save_pretrained(tmp_path / "model")
+    hf.ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path / "model")
     out = tmp_path / "out"
     words = ["audit", str(tmp_path / "model"), "imagenet_hard", "--data-dir", str(raw), "--out", str(out)]
     done = CliRunner().invoke(app, words)

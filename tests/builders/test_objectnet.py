@@ -10,10 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from datasets import load_dataset
 from PIL import Image
-from transformers import ResNetConfig, ResNetForImageClassification, ViTImageProcessorPil
 from typer.testing import CliRunner
 
 import oochub
@@ -113,11 +111,14 @@ def test_from_raw_folder_to_page(tmp_path):
     """One model of 1,000 classes: accuracy by hand, from the images without their border, and a page."""
     raw = toy_imagenet(tmp_path / "raw", size=1)
     names = list(IMAGENET_1K_NAMES)
+    torch, hf = pytest.importorskip("torch"), pytest.importorskip("transformers")
     torch.manual_seed(0)
     tiny = {"embedding_size": 8, "hidden_sizes": [8], "depths": [1], "layer_type": "basic"}
-    config = ResNetConfig(**tiny, id2label=dict(enumerate(names)), label2id={name: k for k, name in enumerate(names)})
-    ResNetForImageClassification(config).save_pretrained(tmp_path / "model")
-    ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path / "model")
+    config = hf.ResNetConfig(
+        **tiny, id2label=dict(enumerate(names)), label2id={name: k for k, name in enumerate(names)}
+    )
+    hf.ResNetForImageClassification(config).save_pretrained(tmp_path / "model")
+    hf.ViTImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path / "model")
     model = tmp_path / "model"
     out = tmp_path / "out"
     words = ["audit", str(model), "imagenet_ood/objectnet", "--data-dir", str(raw), "--out", str(out)]
