@@ -92,6 +92,15 @@ def test_new_classes_have_no_label(world):
         read_image_list(world / _LIST, CLASSES["cifar10"][:4], known=False)
 
 
+@pytest.mark.parametrize(
+    ("config", "context"), [("cifar10", "known"), ("cifar10_cifar100", "near"), ("cifar10_svhn", "far")]
+)
+def test_a_row_says_where_its_set_stands(world, config, context):
+    """Planted fault seen: near for all."""
+    part = load_dataset("openood", config, data_dir=world)["test"]
+    assert {part.features["context"].int2str(number) for number in part["context"]} == {context}
+
+
 def test_the_lists_have_the_published_number_of_images(tmp_path):
     """Generated lists as long as OpenOOD's own leave no note but on images that are not there."""
     counts = {name: each.images["test"] for name, each in SETS.items() if each.benchmark in ("cifar10", "cifar100")}
