@@ -35,6 +35,7 @@ ROOMS = (
     "prediction",
     "data",
     "context_finding",
+    "exchange",
     "report",
     "trainers evaluation",
     "head_repair",

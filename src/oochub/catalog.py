@@ -29,6 +29,7 @@ _PACKAGES = {
     "context": "context_finding.ways",
     "probe": "probing.probes",
     "repair": "head_repair.head_methods",
+    "bridge": "exchange.bridges",
     "section": "report.sections",
     "figure": "figures",
     "command": "commands",
@@ -47,7 +48,7 @@ def kinds() -> list[str]:
 
     >>> kinds()  # doctest: +NORMALIZE_WHITESPACE
     ['benchmark', 'metric', 'detector', 'objective', 'criterion', 'input', 'output', 'mode', 'model', 'context',
-    'probe', 'repair', 'section', 'figure', 'command']
+    'probe', 'repair', 'bridge', 'section', 'figure', 'command']
     """
     return list(_PACKAGES)
 
@@ -59,7 +60,7 @@ def names(kind: str) -> list[str]:
 
     Args:
         kind: "benchmark", "metric", "detector", "objective", "criterion", "input", "output", "mode", "model",
-            "context", "probe", "repair", "section", "figure" or "command".
+            "context", "probe", "repair", "bridge", "section", "figure" or "command".
 
     Raises:
         OochubError: An unknown kind, or a plug-in whose name is taken.
@@ -103,7 +104,7 @@ def get(kind: str, name: str) -> Any:
 
     Returns:
         metric, criterion, figure, command: the function named like the file. detector, objective, input, output,
-        mode, model, context, probe, repair, section: the class. benchmark: its `Benchmark` declaration.
+        mode, model, context, probe, repair, bridge, section: the class. benchmark: its `Benchmark` declaration.
 
     Raises:
         OochubError: An unknown kind or name; near names are given.

@@ -25,6 +25,14 @@ def _writes_figures(plots: list[str] | None) -> list[str] | None:
     return plots
 
 
+def _writes_exports(exports: list[str] | None) -> list[str] | None:
+    from oochub.commands._exports import Export
+
+    for text in exports or []:
+        Export.parse(text)
+    return exports
+
+
 def report(
     raw: Annotated[
         DataSettings,
@@ -50,6 +58,14 @@ def report(
             callback=_writes_figures,
             metavar="KIND=FILE.png",
             help="Draw a figure here (.png, .pdf, .svg), or write its numbers (.csv); repeatable.",
+        ),
+    ] = None,
+    export: Annotated[
+        list[str] | None,
+        typer.Option(
+            callback=_writes_exports,
+            metavar="NAME=PATH",
+            help="Write predictions for another program, as fiftyone=folder; repeatable, see `oochub list bridge`.",
         ),
     ] = None,
     detector: Annotated[
@@ -78,6 +94,7 @@ def report(
     wrong out of context: oochub report erm.parquet --data-dir COCO --plot gallery:than=dro.parquet=g.png
     """
     from oochub.commands._drawing import Plot, draw
+    from oochub.commands._exports import Export, write_exports
     from oochub.commands._figure_sources import Sources
     from oochub.errors import OochubError
     from oochub.report.forms import frame_table, terminal
@@ -92,6 +109,7 @@ def report(
         embeddings=[str(path) for path in embedding or []],
     )
     plots = [Plot.parse(text, sources) for text in plot or []]
+    exports = [Export.parse(text) for text in export or []]
     if (detector or reference or embedding) and not any(figure.material == "scored_sets" for figure in plots):
         raise OochubError(
             "--detector, --reference and --embedding apply to figures of detectors only, such as --plot "
@@ -103,7 +121,9 @@ def report(
     for name in outputs:
         if len(source) > 1:
             raise OochubError(f"--{name} takes exactly one report, got {len(source)}: {', '.join(source)}.")
-    if sources.kind != "reports" and (outputs or not plots):
+    if exports:
+        write_exports(exports, sources)
+    if sources.kind != "reports" and (outputs or not (plots or exports)):
         raise OochubError(
             f"Tables and pages need a report, got {source[0]}: run `oochub evaluate PREDICTIONS --out report.json` "
             "first. --plot KIND=FILE.png draws a figure from predictions; `oochub list figure` names them."
@@ -118,7 +138,7 @@ def report(
         with write_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(text, "utf-8")
     tables = draw(plots, sources)
-    if not outputs and not plots and not as_json:
+    if not (outputs or plots or exports or as_json):
         for loaded in sources.reports:
             out_console.print(terminal(loaded))
     if not as_json:
@@ -126,6 +146,7 @@ def report(
             out_console.print(*frame_table(table).to_terminal())
     written: dict[str, Any] = {name: str(path) for name, path in outputs.items()}
     drawn = [str(plot.path) for plot in plots]
+    written |= {each.bridge.name: str(each.path) for each in exports}
     records = {
         path: table.astype(object).where(table.notna(), None).to_dict("records") for path, table in tables.items()
     }

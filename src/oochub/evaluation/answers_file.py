@@ -1,12 +1,13 @@
 """Answers that another program wrote become predictions of a benchmark: joined by id, every row once, all checked.
 
-A file is CSV, Parquet or NPZ, read as columns; nothing is unpickled.
+A file is CSV, Parquet or NPZ, read as columns, or that of a program with a bridge (`oochub list bridge`), known by its
+content; nothing is unpickled.
 """
 
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from pyarrow import csv
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
+from oochub.exchange.bridge import Bridge, BridgedAnswers, digest_files, find_bridge, get_bridge
 from oochub.output import Output, find_output_of_features, get_output
 from oochub.prediction.data_metadata import describe_data, read_split_rows
 from oochub.prediction.predictions import Predictions
@@ -30,7 +32,7 @@ from oochub.records.metadata import PredictedBy
 from oochub.records.output_columns import coerce_array, coerce_column, coerce_text_column
 from oochub.records.provenance import provenance
 from oochub.storage.parquet_file import read_parquet
-from oochub.storage.reading import NUMPY_FAULTS, read_bytes, read_text
+from oochub.storage.reading import NUMPY_FAULTS, check_regular_file, read_bytes, read_text
 
 _TEXT = ("example_id", "split")  # 000000012345 is an id, no number
 _OURS = b"oochub"
@@ -44,25 +46,57 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class AnswersFile:
-    """The columns of a file, its name and the SHA-256 of its bytes."""
+    """The columns of a file, its name and the SHA-256 of its bytes.
+
+    Attributes:
+        name: Name of the file or folder.
+        sha256: See `digest_files`.
+        table: Its columns.
+        bridge: The program that wrote it, if it is one that is known.
+        model: The model that answered, if the file says it.
+        notes: What a reader of the report must know.
+    """
 
     name: str
     sha256: str
     table: pa.Table
+    bridge: Bridge | None = None
+    model: str | None = None
+    notes: tuple[str, ...] = ()
 
 
-def read_answers(path: str | Path) -> AnswersFile:
-    """Reads a file by its suffix, .csv, .parquet or .npz.
+def read_answers(path: str | Path, *, model_name: str | None = None) -> AnswersFile:
+    """Reads a file of a program that has a bridge, else by its suffix, .csv, .parquet or .npz.
+
+    Args:
+        path: File, or a folder of a program that writes folders.
+        model_name: Name of the model whose answers are read, if the file holds those of several.
 
     Raises:
         OochubError: No such file, another suffix, one that is damaged or not what its suffix says, no row, a column
             twice; Parquet of `oochub predict`, which says itself what it is of.
     """
     path = Path(path).expanduser()
+    bridge = find_bridge(path)
+    if bridge is not None:
+        read = bridge.read(path, model_name)
+        return AnswersFile(
+            name=path.name,
+            sha256=digest_files(bridge.files(path)),
+            table=read.table,
+            bridge=bridge,
+            model=read.model,
+            notes=read.notes,
+        )
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise OochubError(f"Answers can be read from {', '.join(readers)}, got {path}. Write them as one of these.")
+        check_regular_file(path)
+        others = "; ".join(filter(None, (get_bridge(name).answers for name in catalog.names("bridge"))))
+        raise OochubError(
+            f"Answers can be read from {', '.join(readers)}, or from {others}. {path} is none of these. Write the "
+            "answers as one of them."
+        )
     content = read_bytes(path)
     table = reader(path, content)
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
@@ -161,6 +195,9 @@ def join_answers(
     """
     data = drop_build_column(data)
     some = next(iter(data.values()))
+    if file.bridge is not None:
+        fitted = file.bridge.fit(BridgedAnswers(file.table, file.model, file.notes), data)
+        file = replace(file, table=fitted.table, model=fitted.model, notes=fitted.notes)
     kind = _find_kind(some)
     names = tuple(kind.class_names(some) or _name_numbers(some, kind))
     problems: list[str] = []
@@ -192,8 +229,8 @@ def join_answers(
         some.info,
         kind,
         class_names=names,
-        model=PredictedBy(id=model_name or Path(file.name).stem, mode="given"),
-        notes=columns.notes,
+        model=PredictedBy(id=model_name or file.model or Path(file.name).stem, mode="given"),
+        notes=(*file.notes, *columns.notes),
         provenance=provenance(given=made_of),
     )
     try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from oochub.errors import OochubError, choose_wording
+from oochub.exchange.bridge import find_bridge
 from oochub.prediction.predictions import Predictions
 from oochub.records.parameters import read_names
 from oochub.settings.data_settings import DataSettings
@@ -118,7 +119,7 @@ benchmark=.
             raise OochubError(
                 f"{words} needs {choose_wording('benchmark=', '--benchmark')}. Give both, or leave both out."
             )
-        if answers := [path for path in paths if path.suffix.lower() in _ANSWERS]:
+        if answers := [path for path in paths if _holds_answers(path)]:
             name = choose_wording("benchmark=", "--benchmark")
             raise OochubError(
                 f"{answers[0]} holds answers, but does not say which data they are for. Name the data with {name}."
@@ -129,6 +130,11 @@ benchmark=.
 
     if len(paths) < len(parts):
         raise OochubError("These predictions say themselves what data they are for. Leave out benchmark=.")
-    files = [read_answers(path) for path in paths]  # before the data, which may take minutes
+    files = [read_answers(path, model_name=model_name) for path in paths]  # before the data, which may take minutes
     data = benchmark if isinstance(benchmark, Mapping) else load(benchmark, **loading)
     return [join_answers(file, data, model_name=model_name) for file in files]
+
+
+def _holds_answers(path: Path) -> bool:
+    """Whether a path is that of answers by its name, or a file or folder of a program that has a bridge."""
+    return path.suffix.lower() in _ANSWERS or (path.suffix.lower() != ".parquet" and find_bridge(path) is not None)

@@ -1,0 +1,1 @@
+"""The programs that predictions come from and go to, one file each."""
