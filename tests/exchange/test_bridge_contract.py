@@ -93,7 +93,7 @@ def test_what_it_writes_is_whole_and_the_same_again(name, kind, tmp_path):
 @pytest.mark.parametrize("name", [name for name in BRIDGES if get_bridge(name).needs_images])
 def test_images_that_are_missing_are_named(name, tmp_path):
     predictions, data = bridge_predictions(), bridge_data()
-    with pytest.raises(OochubError, match="--data-dir|oochub.load"):
+    with pytest.raises(OochubError, match=r"--data-dir|oochub\.load"):
         export(predictions, name, tmp_path / "out")
     with pytest.raises(OochubError, match=IDS[9]):
         export(predictions, name, tmp_path / "out", data={"test": data["test"].select(range(9))})

@@ -14,7 +14,9 @@ from oochub.exchange.bridge import get_bridge
 from oochub.exchange.export import export
 
 # fiftyone 1.22.1: [0.1, 0.2] as `fo.Classification(logits=...)` is stored in samples.json
-PACKED = "eJyb7BfqGxDJyFDGUK2eklqcXKRupaBuk2ahrqOgnpZfVFKUmBefX5SSChJ3S8wpTgWKF2ckFqQC+RpGOpo6CrUKFACuWTNBYKc9hD5pDwBZoySL"
+PACKED = (
+    "eJyb7BfqGxDJyFDGUK2eklqcXKRupaBuk2ahrqOgnpZfVFKUmBefX5SSChJ3S8wpTgWKF2ckFqQC+RpGOpo6CrUKFACuWTNBYKc9hD5pDwBZoySL"
+)
 
 
 def samples(folder: Path, *, field: str = "prediction", more: dict | None = None) -> Path:
@@ -118,6 +120,6 @@ def test_packed_logits_cannot_fill_the_memory(tmp_path):
         stored = {"$binary": {"base64": base64.b64encode(packed).decode(), "subType": "00"}}
         field = {"prediction": {"_cls": "Classification", "label": "cat", "logits": stored}}
         folder = samples(tmp_path / "fo", more=field)
-        (folder / "metadata.json").write_text(json.dumps({"default_classes": NAMES}))
+        (folder / "metadata.json").write_text(json.dumps({"version": "1.22.1", "default_classes": NAMES}))
         with pytest.raises(OochubError, match="logits of a sample"):
             read_answers(folder)

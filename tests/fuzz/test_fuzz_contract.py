@@ -39,6 +39,8 @@ FUZZED = {
     "src/oochub/data/benchmark_file.py": "benchmark_file",
     "src/oochub/data/shards.py": "shards",
     "src/oochub/evaluation/answers_file.py": "answers",
+    "src/oochub/exchange/bridge.py": "bridges",
+    "src/oochub/exchange/bridges/fiftyone.py": "bridges",
     "src/oochub/inputs/pictures/chat_processor.py": "chat_models",
     "src/oochub/inputs/pictures/image_processor.py": "models",
     "src/oochub/inputs/pictures/preprocessing.py": "models",
@@ -90,6 +92,7 @@ ELSEWHERE = {
     "src/oochub/data/join_images.py": "images compared by their digest, tests/hub/test_push_repository.py, and the "
     "README of a repository, tests/data/test_repository_card.py",
     "src/oochub/data/write_repository.py": "the README of a repository, tests/data/test_challenge.py",
+    "src/oochub/exchange/export.py": "images of a data set that was loaded",
     "src/oochub/hub/push_model.py": "a card as text, a report by its own reader, tests/hub/test_push_model.py",
     "src/oochub/hub/push_repository.py": "the README of a repository, tests/data/test_repository_card.py",
     "src/oochub/leaderboard/kept_entry.py": "the library's own cache, tests/leaderboard/test_kept_entry.py",

@@ -3,11 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from oochub.commands._figure_sources import Sources
 from oochub.errors import OochubError
 from oochub.exchange.bridge import Bridge, get_bridge
+
+if TYPE_CHECKING:
+    import datasets
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def write_exports(exports: Sequence[Export], sources: Sources) -> None:
         export(sources.predictions, each.bridge.name, each.path, data=data)
 
 
-def _load_data(sources: Sources) -> Mapping[str, Any] | None:
+def _load_data(sources: Sources) -> "Mapping[str, datasets.Dataset] | None":
     """The splits that were predicted, with their images; None of own data that nobody named."""
     from oochub.data.load import is_benchmark, load
 
@@ -71,7 +74,7 @@ def _load_data(sources: Sources) -> Mapping[str, Any] | None:
     elif sources.data_dir is None:
         return None
     else:
-        own: Mapping[str, Any] = load(sources.data_dir, options=sources.options)
+        own: Mapping[str, datasets.Dataset] = load(sources.data_dir, options=sources.options)
         return own
-    data: Mapping[str, Any] = load(name, data_dir=sources.data_dir, options=sources.options)
+    data: Mapping[str, datasets.Dataset] = load(name, data_dir=sources.data_dir, options=sources.options)
     return data

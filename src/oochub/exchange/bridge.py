@@ -4,7 +4,7 @@ import hashlib
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import pyarrow as pa
 
@@ -14,6 +14,8 @@ from oochub.storage.files import FileKind
 from oochub.storage.reading import read_bytes
 
 if TYPE_CHECKING:
+    import datasets
+
     from oochub.prediction.predictions import Predictions
 
 _HEAD = 1 << 16  # bytes by which a file is recognized
@@ -89,7 +91,7 @@ class Bridge(ABC):
         """
         raise OochubError(f"{path} is a file of {self.title} without answers. It can be used as {self.beside}.")
 
-    def fit(self, answers: BridgedAnswers, data: Mapping[str, Any]) -> BridgedAnswers:
+    def fit(self, answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") -> BridgedAnswers:
         """The answers after a look at the data that they are for: ids, sizes of images, names of categories.
 
         Args:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import datasets
 
@@ -85,11 +84,11 @@ def _iterate_images(predictions: Predictions, data: Mapping[str, datasets.Datase
             raise OochubError(f"{each} of {split} is not in these data. Give the data that were predicted.")
     for split, each in wanted:
         stored = parts[split][places[split][str(each)]]["image"]
-        yield None if stored is None else _read_image(stored)
+        yield None if stored is None else _read_image(stored["bytes"], stored["path"])
 
 
-def _read_image(stored: Mapping[str, Any]) -> RowImage:
-    content = stored["bytes"] if stored["bytes"] is not None else read_bytes(stored["path"])
+def _read_image(content: bytes | None, path: str | None) -> RowImage:
+    content = read_bytes(path or "") if content is None else content
     found = (suffix for sign, suffix in _SUFFIXES.items() if content.startswith(sign))
     is_webp = content[:4] == b"RIFF" and content[8:12] == b"WEBP"
     return RowImage(content, next(found, ".webp" if is_webp else ".jpg"))

@@ -8,7 +8,7 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from oochub.storage.reading import NUMPY_FAULTS, read_json
 if TYPE_CHECKING:
     from oochub.prediction.predictions import Predictions
 
+_Document = Mapping[str, object]  # of JSON
 _VERSION = "1.0.0"  # of the documents that are written; newer FiftyOnes migrate them as they read
 _FIELDS = "fiftyone.core.fields."
 _PLAIN = {"text": "StringField", "truth": "BooleanField", "whole": "IntField", "fraction": "FloatField"}
@@ -69,11 +70,11 @@ class FiftyOne(Bridge):
             raise OochubError(f"{samples_file} has no list of samples. Export the dataset again.")
         if not samples:
             raise OochubError(f"{samples_file} holds no samples. Export some.")
-        told = read_json(metadata_file[0]) if metadata_file else {}
+        told = _read_metadata(metadata_file[0]) if metadata_file else {}
         field = _find_field(samples, samples_file, model)
         ids = [_read_id(sample, number, samples_file) for number, sample in enumerate(samples)]
         answers = [_read_label(sample, field, samples_file) for sample in samples]
-        columns: dict[str, Any] = {"example_id": pa.array(ids, pa.string())}
+        columns: dict[str, object] = {"example_id": pa.array(ids, pa.string())}
         splits = [sample.get("split") for sample in samples]
         if all(isinstance(split, str) for split in splits):
             columns["split"] = pa.array(splits, pa.string())
@@ -93,14 +94,15 @@ class FiftyOne(Bridge):
             file.write('{"samples": [')
             for number, (sample, image) in enumerate(zip(_iterate_samples(predictions, columns), images, strict=True)):
                 if image is not None:
-                    sample["filepath"] = f"data/{number:07d}{image.suffix}"
-                    (draft / sample["filepath"]).write_bytes(image.content)
+                    place = f"data/{number:07d}{image.suffix}"
+                    (draft / place).write_bytes(image.content)
+                    sample["filepath"] = place
                 file.write(("," if number else "") + "\n" + json.dumps(sample, allow_nan=False))
             file.write("\n]}\n")
         (draft / "metadata.json").write_text(json.dumps(_describe(predictions, columns), indent=1), "utf-8")
 
 
-def _find_field(samples: Sequence[Mapping[str, Any]], file: Path, model: str | None) -> str:
+def _find_field(samples: Sequence[_Document], file: Path, model: str | None) -> str:
     """The field with the answers."""
     found = {
         name
@@ -121,7 +123,7 @@ def _find_field(samples: Sequence[Mapping[str, Any]], file: Path, model: str | N
     raise unknown_name("field of answers", str(model), sorted(found), "Name one with --model-name.")
 
 
-def _read_id(sample: Mapping[str, Any], number: int, file: Path) -> str:
+def _read_id(sample: _Document, number: int, file: Path) -> str:
     """The id of a row, else the stem of its image's name."""
     given, path = sample.get("example_id"), sample.get("filepath")
     if isinstance(given, str | int) and not isinstance(given, bool):
@@ -131,7 +133,7 @@ def _read_id(sample: Mapping[str, Any], number: int, file: Path) -> str:
     return PurePosixPath(path.replace("\\", "/")).stem
 
 
-def _read_label(sample: Mapping[str, Any], field: str, file: Path) -> Mapping[str, Any]:
+def _read_label(sample: _Document, field: str, file: Path) -> _Document:
     """A Classification of a sample; empty if it has none."""
     value = sample.get(field)
     label = value.get("label") if isinstance(value, dict) else None
@@ -140,24 +142,30 @@ def _read_label(sample: Mapping[str, Any], field: str, file: Path) -> Mapping[st
     return value or {}
 
 
-def _find_model(told: Any) -> str | None:
+def _read_metadata(file: Path) -> _Document:
+    content = read_json(file)
+    if not isinstance(content, dict) or not {"version", "media_type"} & content.keys():
+        raise OochubError(f"{file} says neither a version nor a media type. Export the dataset again.")
+    return content
+
+
+def _find_model(told: _Document) -> str | None:
     """The model that `write` noted."""
-    info = told.get("info") if isinstance(told, dict) else None
+    info = told.get("info")
     model = info.get("model") if isinstance(info, dict) else None
     return model if isinstance(model, str) and model else None
 
 
-def _find_classes(told: Any, field: str) -> list[str] | None:
+def _find_classes(told: _Document, field: str) -> list[str] | None:
     """The classes in the order of the logits, if the dataset says them."""
-    if not isinstance(told, dict):
-        return None
     of_fields = told.get("classes")
     names = (of_fields.get(field) if isinstance(of_fields, dict) else None) or told.get("default_classes")
-    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
-    return names if is_list and names and len(set(names)) == len(names) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return names if names and len(set(names)) == len(names) else None
 
 
-def _read_logits(answers: Sequence[Mapping[str, Any]], classes: list[str] | None, file: Path) -> dict[str, pa.Array]:
+def _read_logits(answers: Sequence[_Document], classes: list[str] | None, file: Path) -> dict[str, pa.Array]:
     """A column of logits for each class, if every sample has them and the classes are known."""
     stored = [answer.get("logits") for answer in answers]
     if classes is None or any(each is None for each in stored):
@@ -166,7 +174,7 @@ def _read_logits(answers: Sequence[Mapping[str, Any]], classes: list[str] | None
     return {f"logit_{name}": pa.array(rows[:, number]) for number, name in enumerate(classes)}
 
 
-def _unpack_logits(stored: Any, count: int, file: Path) -> NDArray[np.float64]:
+def _unpack_logits(stored: object, count: int, file: Path) -> NDArray[np.float64]:
     """A list of numbers, or an array as FiftyOne packs one: NPY, compressed, in base64."""
     try:
         if isinstance(stored, dict):
@@ -184,7 +192,7 @@ def _unpack_logits(stored: Any, count: int, file: Path) -> NDArray[np.float64]:
         raise OochubError(f"The logits of a sample of {file} cannot be read: {error}. Export it again.") from error
 
 
-def _pack_logits(row: NDArray[np.float32]) -> dict[str, Any]:
+def _pack_logits(row: NDArray[np.float32]) -> dict[str, object]:
     buffer = io.BytesIO()
     np.save(buffer, row, allow_pickle=False)
     return {"$binary": {"base64": base64.b64encode(zlib.compress(buffer.getvalue())).decode(), "subType": "00"}}
@@ -220,7 +228,7 @@ def _find_kind(given: pa.DataType) -> str | None:
     return next((kind for kind, holds in tests.items() if holds), None)
 
 
-def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> Iterator[dict[str, object]]:
     """The document of each row."""
     names, label, answer = predictions.class_names, predictions.label, predictions.prediction
     has_logits = predictions.output.has_confidence
@@ -235,7 +243,7 @@ def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> 
             row = start + place
             key = (values["split"][row], values["example_id"][row])
             truth = {"label": names[int(label[row])] if label[row] >= 0 else None}
-            said: dict[str, Any] = {"label": names[int(answer[row])] if answer[row] >= 0 else None}
+            said: dict[str, object] = {"label": names[int(answer[row])] if answer[row] >= 0 else None}
             if confidence is not None:
                 said["confidence"] = float(confidence[row])
                 said["logits"] = _pack_logits(np.asarray(block["logits"][place], np.float32))
@@ -255,11 +263,11 @@ def _iterate_samples(predictions: "Predictions", columns: Mapping[str, str]) -> 
         start += count
 
 
-def _convert_value(value: Any) -> Any:
+def _convert_value(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _describe(predictions: "Predictions", columns: Mapping[str, str]) -> dict[str, Any]:
+def _describe(predictions: "Predictions", columns: Mapping[str, str]) -> dict[str, object]:
     """The document of the dataset."""
     classification = [
         _describe_field("id", "ObjectIdField", db_field="_id"),
@@ -309,10 +317,10 @@ def _describe_field(
     *,
     subfield: str | None = None,
     document: str | None = None,
-    fields: Sequence[Mapping[str, Any]] = (),
+    fields: Sequence[_Document] = (),
     db_field: str | None = None,
     read_only: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     return {
         "name": name,
         "ftype": _FIELDS + kind,
