@@ -1,4 +1,7 @@
-"""FiftyOne's folders: read as FiftyOne writes them, written as it reads them, and there and back without a loss."""
+"""FiftyOne's folders: read as FiftyOne writes them, written as it reads them, and there and back without a loss.
+
+Planted faults seen: the answer in the place of the truth; no limit of what logits expand to.
+"""
 
 import json
 from pathlib import Path
@@ -57,7 +60,10 @@ def test_there_and_back(tmp_path):
 def test_samples_show_what_the_predictions_say(tmp_path):
     """Worked by hand: row 9 is a dog; its image, place, confidence and loss by a softmax of two numbers."""
     out = export(bridge_predictions(), "fiftyone", tmp_path / "fo", data=bridge_data())
-    first = json.loads((out / "samples.json").read_text())["samples"][0]
+    listed = json.loads((out / "samples.json").read_text())["samples"]
+    first = listed[0]
+    assert [each["ground_truth"]["label"] for each in listed] == [NAMES[label] for label in LABELS[::-1]]
+    assert [each["prediction"]["label"] for each in listed] == [NAMES[k] for k in LOGITS[::-1].argmax(axis=1)]
     z = LOGITS[9].astype(float)
     p = np.exp(z) / np.exp(z).sum()
     assert first["example_id"] == IDS[9] and first["place"] == "outdoors" and first["split"] == "test"
@@ -116,10 +122,11 @@ def test_packed_logits_cannot_fill_the_memory(tmp_path):
 
     stream = io.BytesIO()
     np.save(stream, np.array([{}], dtype=object), allow_pickle=True)
-    for packed in (zlib.compress(bytes(1 << 26)), zlib.compress(stream.getvalue())):
+    packed_streams = {"more than": zlib.compress(bytes(1 << 26)), "Object arrays": zlib.compress(stream.getvalue())}
+    for why, packed in packed_streams.items():
         stored = {"$binary": {"base64": base64.b64encode(packed).decode(), "subType": "00"}}
         field = {"prediction": {"_cls": "Classification", "label": "cat", "logits": stored}}
         folder = samples(tmp_path / "fo", more=field)
         (folder / "metadata.json").write_text(json.dumps({"version": "1.22.1", "default_classes": NAMES}))
-        with pytest.raises(OochubError, match="logits of a sample"):
+        with pytest.raises(OochubError, match=f"logits of a sample.*{why}"):
             read_answers(folder)
