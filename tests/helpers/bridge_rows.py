@@ -13,7 +13,7 @@ NAMES = ["cat", "dog"]
 IDS = [f"a/{number:02d}" for number in range(10)]
 LABELS = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
 PLACES = ["indoors", "indoors", "indoors", "outdoors", "outdoors"] * 2
-LOGITS = np.round(np.random.default_rng(7).normal(size=(10, 2)) + 2 * np.eye(2)[LABELS], 3).astype(np.float32)
+LOGITS = np.round(np.random.default_rng(7).normal(size=(10, 2)) + 0.5 * np.eye(2)[LABELS], 3).astype(np.float32)
 
 
 def png(number: int) -> bytes:
