@@ -38,7 +38,7 @@ ROOMS = (
     "exchange",
     "report",
     "trainers evaluation",
-    "head_repair",
+    "head_repair browsing",
     "training auditing checking repairing",
     "sweep leaderboard",
     "dataset_cards",

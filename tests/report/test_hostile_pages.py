@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from browser import CHROMIUM, Browser
 from every_page import PAGES
+from hostile_names import NAMES
 
 import oochub
 from oochub.evaluation.compare import _compare_predictions as paired_comparison
@@ -23,28 +24,6 @@ from oochub.reviewing.review_page import RIGHT_OR_WRONG, Card, Question, Shown, 
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 
-NAMES = (
-    "<script>window.ran=1</script>",
-    "\"><img src=x onerror='window.ran=2'>",
-    "'><svg onload=window.ran=3>",
-    "</style><script>window.ran=4</script>",
-    "</title><script>window.ran=5</script>",
-    "</script><script>window.ran=6</script>",
-    "javascript:window.ran=7",
-    "[x](javascript:window.ran=8)",
-    "data:text/html,<script>window.ran=9</script>",
-    "<style>*{display:none}</style>",
-    "x;background:url(http://evil.example/a)",
-    "<a href=http://evil.example/b>x</a><meta http-equiv=refresh content='0;url=http://evil.example/c'>",
-    "<iframe srcdoc='<script>parent.ran=10</script>'></iframe><base href=http://evil.example/>",
-    "{{7*7}}${window.ran=11}`${window.ran=12}`",
-    "&lt;b&gt;&#60;img src=x onerror=window.ran=13&#62;&quot;",
-    "\u202eright to left\u202c\u2066\u200f",
-    "line\u2028window.ran=14\u2029paragraph\nnew\rline\ttab",
-    "\x1b[31mred\x07\x9b31m",
-    "-->]]><!--<![CDATA[",
-    "' or 1=1 --",
-)
 _LONG = "<b>" + "y" * 1_990
 N = 240
 

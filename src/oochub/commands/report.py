@@ -9,7 +9,7 @@ from oochub.commands._options import AsJson, out_console, print_result, writes
 from oochub.commands._signature import MORE, shown
 from oochub.settings.data_settings import DataSettings
 from oochub.settings.table_settings import TableSettings
-from oochub.storage.artifacts import LATEX, MARKDOWN, PAGE, find_plot_kind
+from oochub.storage.artifacts import BROWSER, LATEX, MARKDOWN, PAGE, find_plot_kind
 from oochub.storage.files import check_writable
 
 PANEL = "Predict and score"
@@ -36,7 +36,7 @@ def _writes_exports(exports: list[str] | None) -> list[str] | None:
 def report(
     raw: Annotated[
         DataSettings,
-        shown(only=("data_dir", "options")),
+        shown(only=("data_dir", "options", "image", "label", "config")),
     ],
     printed: TableSettings,
     source: Annotated[
@@ -68,6 +68,10 @@ def report(
             help="Write predictions for another program, as fiftyone=folder; repeatable, see `oochub list bridge`.",
         ),
     ] = None,
+    browse: Annotated[
+        Path | None,
+        typer.Option(callback=writes(BROWSER), help="Write a folder with a page of all rows here, opened from disk."),
+    ] = None,
     detector: Annotated[
         list[str] | None, typer.Option(help="For figures of detectors: score predictions with this one; repeatable.")
     ] = None,
@@ -81,9 +85,22 @@ def report(
             help="Predictions whose features say which images are near, one file per set; repeatable.",
         ),
     ] = None,
-    images: Annotated[
-        bool, typer.Option(rich_help_panel=MORE, help="Show images of the worst mistakes on the page.")
-    ] = True,
+    predictions: Annotated[
+        list[Path] | None,
+        typer.Option(
+            rich_help_panel=MORE,
+            help="For --browse: the predictions behind the report; default those that it names, beside it; repeatable.",
+        ),
+    ] = None,
+    images_from: Annotated[
+        str | None,
+        typer.Option(
+            rich_help_panel=MORE,
+            metavar="SOURCE",
+            help="For --browse: the data that were predicted, whose images are shown; default the benchmark's.",
+        ),
+    ] = None,
+    images: Annotated[bool, typer.Option(rich_help_panel=MORE, help="Show images on the pages.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Turns a report into a page, Markdown, LaTeX or tables, and reports or predictions into figures.
@@ -92,6 +109,7 @@ def report(
     alpha_beta_loss:side=negative=loss.png. Figures of detectors need predictions by one model, one file per set:
     --detector vim --reference train.parquet --plot score_distributions=vim.png. `gallery` shows what a model gets most
     wrong out of context: oochub report erm.parquet --data-dir COCO --plot gallery:than=dro.parquet=g.png
+    --browse makes a page of all rows, not only the worst: filters, numbers of what is filtered, its ids as a file.
     """
     from oochub.commands._drawing import Plot, draw
     from oochub.commands._exports import Export, write_exports
@@ -117,13 +135,17 @@ def report(
         )
     if embedding and not any("nearest" in figure.beside for figure in plots):
         raise OochubError("--embedding applies to the figures distance_regression and percentile_pictures only.")
+    if browse is None and (predictions or images_from):
+        raise OochubError("--predictions and --images-from apply to --browse FOLDER only. Add it, or leave them out.")
+    if browse is not None and (len(source) > 1 or sources.kind not in ("reports", "predictions")):
+        raise OochubError(f"--browse takes one report or one file of predictions, got {', '.join(source)}.")
     outputs = {name: path for name, path in (("html", html), ("markdown", markdown), ("latex", latex)) if path}
     for name in outputs:
         if len(source) > 1:
             raise OochubError(f"--{name} takes exactly one report, got {len(source)}: {', '.join(source)}.")
     if exports:
         write_exports(exports, sources)
-    if sources.kind != "reports" and (outputs or not (plots or exports)):
+    if sources.kind != "reports" and (outputs or not (plots or exports or browse)):
         raise OochubError(
             f"Tables and pages need a report, got {source[0]}: run `oochub evaluate PREDICTIONS --out report.json` "
             "first. --plot KIND=FILE.png draws a figure from predictions; `oochub list figure` names them."
@@ -137,6 +159,11 @@ def report(
         text = texts[name]()
         with write_whole(path, kind=_KINDS[name]) as draft:
             draft.write_text(text, "utf-8")
+    if browse is not None:
+        from oochub.browsing.browse import browse as write_rows
+
+        write_rows(source[0], browse, predictions=predictions or (), images=images, images_from=images_from, data=raw)
+        outputs["browse"] = browse / "index.html"
     tables = draw(plots, sources)
     if not (outputs or plots or exports or as_json):
         for loaded in sources.reports:

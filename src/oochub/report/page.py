@@ -31,7 +31,13 @@ class _Shown(NamedTuple):
 
 
 def render_page(
-    report: "Report", *, images: bool = True, template: str = "report.html.jinja", advice: str = "", **more: Any
+    report: "Report",
+    *,
+    images: bool = True,
+    rows: str | None = None,
+    template: str = "report.html.jinja",
+    advice: str = "",
+    **more: Any,
 ) -> str:
     """Render a report as a self-contained HTML page; the same report gives the same bytes.
 
@@ -43,6 +49,7 @@ def render_page(
     Args:
         report: Any report; what it lacks is said, or left out.
         images: False leaves the images out, for data that may not be passed on; ids and words stay.
+        rows: Address of a page of all rows, to link to; None says which command makes one.
         template: A template that extends the report's.
         advice: What to do where the page would be too large.
         **more: What that template prints beyond the report.
@@ -70,6 +77,7 @@ def render_page(
               for line in passage.said],
         sections=shown,
         reproduce=_write_commands(report),
+        all_rows=rows,
         sides={side: wording.title_side(report.benchmark, side) for side in theme.SIDES},
         **more,
     )  # fmt: skip

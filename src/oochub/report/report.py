@@ -246,13 +246,19 @@ class Report:
 
         return to_latex(self, TableSettings(style=style).style)
 
-    def to_html(self, path: str | Path | None = None, *, images: bool = True) -> str:
-        """The self-contained page; written to `path` when one is given."""
+    def to_html(self, path: str | Path | None = None, *, images: bool = True, rows: str | None = None) -> str:
+        """The self-contained page; written to `path` when one is given.
+
+        Args:
+            path: File that the page is written to.
+            images: Whether images of the worst mistakes are shown.
+            rows: Address of a page of all rows, beside this one, to link to; see `oochub report --browse`.
+        """
         from oochub.report.page import render_page
 
         if path is not None:
             check_writable(path, kind=PAGE)
-        page = render_page(self, images=images)
+        page = render_page(self, images=images, rows=rows)
         if path is not None:
             with write_whole(path, kind=PAGE) as draft:
                 draft.write_text(page, "utf-8")

@@ -59,6 +59,25 @@ def self_contained_page(
     return page
 
 
+def render_folder_page(template: str, *, own: str, **shown: Any) -> str:
+    """Renders a template into the page of a folder, whose scripts and images are files beside it.
+
+    Its policy names the hash of its one style block, and allows scripts and images of its own folder only. A page
+    that is opened from a disk is of no origin in some browsers, so files are named as such; a server has none.
+
+    Args:
+        template: The name of its file.
+        own: The stem of a style of its own, `<own>.css`.
+        **shown: What the template prints.
+    """
+    style = theme.css_variables() + _read_file("page.css") + _read_file(f"{own}.css")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src 'self' file:; img-src 'self' file:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return environment().get_template(template).render(style=Markup(style), policy=policy, **shown)  # noqa: S704
+
+
 @functools.cache
 def environment() -> jinja2.Environment:
     """What renders the templates of this folder."""

@@ -157,6 +157,13 @@ SITE = FileKind(
     is_folder=True,
 )
 """What `oochub leaderboard` writes: pages beside their data."""
+BROWSER = FileKind(
+    "a page of all rows",
+    (),
+    holds_only("index.html", "report.html", "page", "data", "sheets"),
+    is_folder=True,
+)
+"""What `oochub report --browse` writes: a page with its scripts, data and images."""
 ENTRY = FileKind("an entry of a leaderboard", (), holds("entry.json"), is_folder=True)
 """A report beside its predictions."""
 

@@ -1,0 +1,115 @@
+"""Small images of many rows in few files: sheets of 64 tiles, of which a page loads those that it shows.
+
+A tile is at most 96 pixels wide and high and stands in the upper left corner of its place. Images are read in whatever
+order they lie in; each is kept on disk until the sheets are drawn, so the memory does not grow with their number.
+"""
+
+import io
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from PIL import Image
+
+from oochub.process.cores import count_cores
+
+TILE = 96
+"""Pixels of the longer side of a tile."""
+ACROSS = 8
+"""Tiles in a row of a sheet, and rows of tiles."""
+_KEPT = 92  # quality of a JPEG that is kept until its sheet is drawn
+_QUALITY = 70  # of a sheet
+
+
+class SpriteSheets:
+    """Tiles by the numbers of their rows, kept in a scratch file until `write` draws the sheets.
+
+    Args:
+        scratch: A folder for the file.
+        rows: Number of rows; row k may have a tile or not.
+    """
+
+    def __init__(self, scratch: Path, rows: int) -> None:
+        self._path = scratch / "tiles"
+        self._file: BinaryIO = self._path.open("w+b")
+        self._start = np.full(rows, -1, np.int64)
+        self._length = np.zeros(rows, np.int32)
+
+    def add(self, row: int, tile: bytes) -> None:
+        """Keeps the tile of a row, as `make_tile` gives it; of two the first."""
+        if self._start[row] < 0:
+            self._start[row], self._length[row] = self._file.tell(), len(tile)
+            self._file.write(tile)
+
+    @property
+    def has_tile(self) -> NDArray[np.bool_]:
+        """Which rows (n,) have a tile."""
+        return self._start >= 0
+
+    def write(self, folder: Path, order: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Draws the sheets 00000.webp, ... into a folder, 64 rows of `order` each; one without a tile is not written.
+
+        Args:
+            folder: An empty folder.
+            order: Numbers of the rows in the order in which they are shown.
+
+        Returns:
+            Width and height of the tile of each row in that order (n, 2); 0 for a row without one.
+        """
+        sizes = np.zeros((len(order), 2), np.uint8)
+        self._file.flush()
+        content = np.memmap(self._path, np.uint8, "r") if self._path.stat().st_size else np.zeros(0, np.uint8)
+
+        def draw(start: int) -> None:
+            sheet = Image.new("RGB", (TILE * ACROSS, TILE * ACROSS))
+            chosen = [(k, row) for k, row in enumerate(order[start : start + ACROSS**2]) if self._start[row] >= 0]
+            for place, row in chosen:
+                first = self._start[row]
+                with Image.open(io.BytesIO(content[first : first + self._length[row]].tobytes())) as tile:
+                    sheet.paste(tile, (TILE * (place % ACROSS), TILE * (place // ACROSS)))
+                    sizes[start + place] = tile.size
+            if chosen:
+                lowest = TILE * (chosen[-1][0] // ACROSS + 1)
+                cut = sheet.crop((0, 0, sheet.width, lowest))
+                cut.save(folder / f"{start // ACROSS**2:05}.webp", quality=_QUALITY, method=2)
+
+        with ThreadPoolExecutor(count_cores()) as threads:
+            for _ in threads.map(draw, range(0, len(order), ACROSS**2)):
+                pass
+        return sizes
+
+    def close(self) -> None:
+        """Closes the scratch file."""
+        self._file.close()
+
+
+def make_tile(picture: Image.Image) -> bytes:
+    """An image as a JPEG of at most 96 pixels a side; what it carried besides pixels stays behind.
+
+    >>> with Image.open(io.BytesIO(make_tile(Image.new("RGB", (400, 100))))) as tile:
+    ...     tile.size
+    (96, 24)
+    """
+    small = picture if picture.mode == "RGB" else picture.convert("RGB")
+    if max(small.size) > TILE:
+        scale = TILE / max(small.size)
+        small = small.resize((max(1, round(small.width * scale)), max(1, round(small.height * scale))), reducing_gap=2)
+    file = io.BytesIO()
+    small.save(file, "JPEG", quality=_KEPT)
+    return file.getvalue()
+
+
+def read_stored_tiles(column: pa.ChunkedArray) -> Iterator[tuple[int, bytes]]:
+    """The tiles of the rows that have a small image in their predictions.
+
+    Args:
+        column: The Arrow column `thumbnail`.
+    """
+    for number, stored in enumerate(column):
+        if stored.is_valid:
+            with Image.open(io.BytesIO(stored.as_py())) as picture:
+                yield number, make_tile(picture)

@@ -1,0 +1,214 @@
+"""The folder that `oochub report --browse` writes: every row once, in every form of its source, or an error."""
+
+import base64
+import io
+import json
+import re
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from browsed import browsed_predictions, write_browsed
+from found_rows import predictions_of, rows
+from PIL import Image
+
+import oochub
+from oochub.browsing.browse import browse
+from oochub.cli import main
+from oochub.errors import OochubError
+from oochub.prediction.predictions import Predictions
+
+
+def _read(path):
+    """What the scripts of a folder say: the description, the columns as arrays, the texts of each row."""
+
+    def said(file, function):
+        return json.loads(f"[{re.fullmatch(rf'oochubBrowse[.]{function}[(](.*)[)];', file.read_text().strip())[1]}]")
+
+    about, encoded = said(path / "data" / "about.js", "about")[0], said(path / "data" / "columns.js", "columns")[0]
+    columns = {name: np.frombuffer(base64.b64decode(text), about["columns"][name]) for name, text in encoded.items()}
+    parts = [said(file, "part") for file in sorted((path / "data" / "rows").iterdir())]
+    assert [number for number, _ in parts] == list(range(len(parts)))
+    return about, columns, [texts for _, texts in parts]
+
+
+def _by_id(about, columns, parts, name):
+    """The value of a field of each row, by its id."""
+    values = next(each["values"] for each in about["fields"] if each["name"] == name)
+    ids = [name for part in parts for name in part["id"]]
+    return {name: values[code] for name, code in zip(ids, columns[f"field {name}"], strict=True)}
+
+
+def test_every_row_is_there_once_with_what_it_is(tmp_path):
+    """Against the predictions themselves; the highest loss first. Planted fault seen: codes in the old order."""
+    predictions = browsed_predictions(300, images=False)
+    about, columns, parts = _read(write_browsed(tmp_path, predictions))
+    ids = [name for part in parts for name in part["id"]]
+    assert sorted(ids) == sorted(predictions.column("example_id").tolist()) and about["rows"] == 300
+    place = {name: row for row, name in enumerate(predictions.column("example_id").tolist())}
+    order = [place[name] for name in ids]
+    np.testing.assert_array_equal(columns["loss"], predictions.summary.loss[order])
+    assert (np.diff(columns["loss"]) <= 0).all()
+    np.testing.assert_array_equal(columns["confidence"], predictions.summary.confidence[order])
+    own = {
+        "label": np.array(predictions.class_names)[predictions.label],
+        "answered": np.array(predictions.class_names)[predictions.prediction],
+        "outcome": np.where(predictions.label == predictions.prediction, "right", "wrong"),
+        **{name: predictions.column(name) for name in ("split", "context", "group", "challenge")},
+    }
+    for name, values in own.items():
+        assert _by_id(about, columns, parts, name) == dict(zip(predictions.column("example_id"), values, strict=True))
+    sides = _by_id(about, columns, parts, "side")
+    is_out = (predictions.split == "test") & (predictions.column("challenge") == "hard")
+    assert {name for name, side in sides.items() if side == "in unusual contexts"} == {
+        *predictions.column("example_id")[is_out]
+    }
+
+
+def test_the_images_that_predictions_keep_stand_in_their_tiles(tmp_path):
+    """Each tile has its row's color, and a row without an image has none; what is missing is said."""
+    n = 150
+    predictions = browsed_predictions(n, images=False)
+    colors = np.random.default_rng(0).integers(20, 236, (n, 3))
+    stored = []
+    for row, color in enumerate(colors):
+        file = io.BytesIO()
+        Image.new("RGB", (200, 100), tuple(map(int, color))).save(file, "JPEG", quality=95)
+        stored.append(None if row % 5 == 0 else file.getvalue())
+    made = predictions.with_table(predictions.table.append_column("thumbnail", pa.array(stored, pa.binary())))
+    folder = write_browsed(tmp_path, made)
+    about, columns, parts = _read(folder)
+    assert "120 of 150 rows have an image" in about["missingImages"]
+    place = {name: row for row, name in enumerate(predictions.column("example_id").tolist())}
+    for at, name in enumerate(name for part in parts for name in part["id"]):
+        row = place[name]
+        if stored[row] is None:
+            assert columns["tile width"][at] == columns["tile height"][at] == 0
+            continue
+        assert (columns["tile width"][at], columns["tile height"][at]) == (96, 48)
+        with Image.open(folder / "sheets" / f"{at // 64:05}.webp") as sheet:
+            x, y = 96 * (at % 8), 96 * (at % 64 // 8)
+            seen = np.asarray(sheet.convert("RGB").crop((x + 8, y + 8, x + 88, y + 40)), float).mean((0, 1))
+        assert np.abs(seen - colors[row]).max() < 8
+
+
+def test_contexts_that_were_found_are_filters(tmp_path):
+    """With, without, and not known of each, in rows that chose them too."""
+    made = rows(60)
+    about, columns, parts = _read(write_browsed(tmp_path, predictions_of(made)))
+    grass = _by_id(about, columns, parts, "has grass")
+    expected = {
+        str(row): "not known" if has is None else "with" if 0 in has else "without"
+        for row, has in enumerate(made["contexts"])
+    }
+    assert {str(int(name)): value for name, value in grass.items()} == expected
+    assert "has sand" in {each["name"] for each in about["fields"]}
+
+
+def test_predictions_need_no_report_and_take_the_one_beside_them(tmp_path):
+    """The report beside them is shown where it is of them; else one is made."""
+    predictions = browsed_predictions(60, images=False)
+    write_browsed(tmp_path, predictions)
+    folder = browse(tmp_path / "predictions.parquet", tmp_path / "again")
+    assert (folder / "report.html").read_text() == (tmp_path / "rows" / "report.html").read_text()
+    browsed_predictions(40, images=False).save(tmp_path / "other.parquet")
+    about, *_ = _read(browse(tmp_path / "other.parquet", tmp_path / "other"))
+    assert about["rows"] == 40
+
+
+def test_both_pages_link_to_each_other(tmp_path):
+    """And a report on its own says the command."""
+    folder = write_browsed(tmp_path, browsed_predictions(60, images=False))
+    assert 'href="report.html"' in (folder / "index.html").read_text()
+    assert 'href="index.html"' in (folder / "report.html").read_text()
+    alone = oochub.evaluate(tmp_path / "predictions.parquet", resamples=100).to_html()
+    assert "oochub report report.json --browse rows/" in alone and "index.html" not in alone
+
+
+def test_a_second_run_takes_the_place_of_the_first_and_of_nothing_else(tmp_path):
+    """The same rows give the same files; a folder with anything else in it stays."""
+    folder = write_browsed(tmp_path, browsed_predictions(60))
+    before = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    browse(tmp_path / "report.json", folder)
+    assert {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    (folder / "mine.txt").write_text("mine")
+    with pytest.raises(OochubError, match="page of all rows"):
+        browse(tmp_path / "report.json", folder)
+    assert (folder / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: (folder / "predictions.parquet").unlink(), "--predictions FILE|predictions="),
+        (
+            lambda folder: browsed_predictions(60, seed=1, images=False).save(folder / "predictions.parquet"),
+            "made of other predictions",
+        ),
+        (lambda folder: (folder / "report.json").write_text("{}"), "report"),
+    ],
+)
+def test_rows_that_are_not_there_or_not_the_reports_are_refused(tmp_path, change, message):
+    """Before anything is written."""
+    write_browsed(tmp_path, browsed_predictions(60, images=False))
+    shutil.rmtree(tmp_path / "rows")
+    change(tmp_path)
+    with pytest.raises(OochubError, match=message):
+        browse(tmp_path / "report.json", tmp_path / "rows")
+    assert not (tmp_path / "rows").exists()
+
+
+def test_a_report_of_rows_in_memory_takes_the_predictions_by_name(tmp_path):
+    """The error says so."""
+    predictions = browsed_predictions(60, images=False)
+    oochub.evaluate(predictions, resamples=100).save(tmp_path / "report.json")
+    with pytest.raises(OochubError, match="in memory"):
+        browse(tmp_path / "report.json", tmp_path / "rows")
+    predictions.save(tmp_path / "elsewhere.parquet")
+    browse(tmp_path / "report.json", tmp_path / "rows", predictions=[tmp_path / "elsewhere.parquet"])
+    assert (tmp_path / "rows" / "index.html").is_file()
+
+
+KINDS = {
+    "number": lambda: Predictions.from_arrays(value=[0.4, -1.0, 2.0], label=[0.5, -2.0, 2.5]),
+    "labels": lambda: Predictions.from_arrays(
+        logits=[[1.0, -1.0], [2.0, 1.0]], labels=[[1.0, 0.0], [0.0, np.nan]], class_names=["sky", "tree"]
+    ),
+    "tokens": lambda: Predictions.from_arrays(
+        tokens=np.arange(12).reshape(3, 4), predicted_tokens=np.arange(12).reshape(3, 4) % 7, kinds=np.full((3, 4), 6)
+    ),
+    "texts": lambda: Predictions.from_arrays(
+        logits=[[1.0, 0.0], [0.0, 1.0]], label=[0, 0], text=["a\nb", "c" * 900], class_names=["fine", "toxic"]
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_output_has_a_page(tmp_path, kind):
+    """With a number that is counted, and words for each row."""
+    about, columns, parts = _read(write_browsed(tmp_path, KINDS[kind]()))
+    assert about["measures"] and about["rows"] == len(columns["loss"]) == sum(len(part["id"]) for part in parts)
+    if kind in ("tokens", "texts"):
+        assert about["hasText"] and all(parts[0]["text"]) and max(map(len, parts[0]["text"])) <= 400
+
+
+def test_the_command_says_what_fits_and_what_it_wrote(tmp_path, capsys, monkeypatch):
+    """As a user types it."""
+    write_browsed(tmp_path, browsed_predictions(60, images=False))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["oochub", "report", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out + captured.err
+
+    assert run("report.json", "--browse", "rows")[0] in (0, None)
+    code, words = run("report.json", "--predictions", "predictions.parquet")
+    assert code == 2 and "--browse" in words
+    code, words = run("report.json", "report.json", "--browse", "rows")
+    assert code == 2 and "one report" in words
+    code, words = run("report.json", "--browse", "report.json")
+    assert code == 2

@@ -1,0 +1,249 @@
+"""The page of all rows in real Chromium, opened from disk: filters, links, exports, keys, names that are markup."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from accessibility import AXE, axe_faults, broken_pictures, faint_texts
+from browsed import CLASSES, At, browsed_predictions, write_browsed
+from browser import CHROMIUM, Browser
+from hostile_names import NAMES
+
+from oochub.prediction.predictions import Predictions
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    opened = Browser(tmp_path_factory.mktemp("profile"))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_browsed(tmp_path_factory.mktemp("browsed"), browsed_predictions(240))
+
+
+def _open(browser, folder, fragment="", **view):
+    browser.call("Page.navigate", url="about:blank")  # else another fragment is no new page
+    _wait(browser, "location.href === 'about:blank'")
+    browser.events.clear()
+    browser.show(At(folder, fragment), **{"width": 1280} | view)
+    _wait(browser, "document.getElementById('count').textContent !== ''")
+
+
+def _wait(browser, condition):
+    deadline = time.monotonic() + 20
+    while not browser.evaluate(condition):
+        assert time.monotonic() < deadline, condition
+        time.sleep(0.02)
+
+
+def _count(browser):
+    return browser.evaluate("document.getElementById('count').textContent")
+
+
+def _choose(browser, name, value):
+    browser.evaluate(
+        f"""(() => {{ const field = document.getElementById("filters").elements[{json.dumps(name)}];
+        field.value = {json.dumps(value)}; field.dispatchEvent(new Event("change", {{bubbles: true}})); }})()"""
+    )
+
+
+def _press(browser, key, **more):
+    for kind in ("keyDown", "keyUp"):
+        browser.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, **more)
+
+
+def test_a_filter_is_a_link_that_restores_it(browser, folder):
+    """The address after a filter gives the same rows; planted fault seen: a link that drops the confidence."""
+    predictions = browsed_predictions(240)
+    _open(browser, folder)
+    assert _count(browser).startswith("240 of 240 rows")
+    _choose(browser, "label", "dog")
+    _choose(browser, "outcome", "wrong")
+    _choose(browser, "low", "50")
+    wrong = (predictions.label == 1) & (predictions.prediction != 1) & (predictions.summary.confidence >= 0.5)
+    assert wrong.any() and _count(browser).startswith(f"{wrong.sum()} of 240")
+    address, link = browser.evaluate("[location.hash, document.getElementById('link').getAttribute('href')]")
+    assert address == link and "label=dog" in address
+    _open(browser, folder, address)
+    assert _count(browser).startswith(f"{wrong.sum()} of 240")
+    assert browser.evaluate("document.getElementById('filters').elements.label.value") == "dog"
+    shown = browser.evaluate("[...document.querySelectorAll('.card b')].map(each => each.textContent)")
+    assert set(shown) == {"dog"}
+    _open(browser, folder, "#label=zebra&context=grass")
+    assert "label=zebra" in browser.evaluate("document.getElementById('state').textContent")
+    assert _count(browser).startswith(f"{(predictions.column('context') == 'grass').sum()} of 240")
+
+
+def test_what_was_looked_at_widens_the_intervals_and_is_said(browser, folder):
+    """Bonferroni over distinct selections, however often and in whatever words each was asked for."""
+    _open(browser, folder)
+    browser.evaluate("sessionStorage.clear()")
+    _open(browser, folder)
+    banner = "document.getElementById('banner').textContent"
+    assert "Nothing is chosen yet" in browser.evaluate(banner)
+    cell = "document.querySelector('#counted td').textContent"
+    _choose(browser, "label", "dog")
+    first = browser.evaluate(cell)
+    assert "One selection was looked at" in browser.evaluate(banner) and "95%" in browser.evaluate(banner)
+    _choose(browser, "label", "cat")
+    _choose(browser, "outcome", "wrong")  # the numbers leave it out, so it is the same selection
+    _choose(browser, "outcome", "")
+    _choose(browser, "label", "dog")
+    assert "2 selections were looked at" in browser.evaluate(banner) and "97.5%" in browser.evaluate(banner)
+    assert browser.evaluate(cell) != first  # the same rows, at the level of two
+    _open(browser, folder, "#label=dog")
+    assert "2 selections" in browser.evaluate(banner)  # loaded again in one visit
+
+
+def test_the_numbers_of_mistakes_are_of_the_rows_they_are_mistakes_of(browser, folder):
+    """A filter by the outcome never gives an accuracy of 0 or 1."""
+    _open(browser, folder, "#label=dog")
+    whole = browser.evaluate("document.getElementById('counted').textContent")
+    _open(browser, folder, "#label=dog&outcome=wrong")
+    assert browser.evaluate("document.getElementById('counted').textContent") == whole
+    assert "right or wrong" in browser.evaluate("document.getElementById('about').textContent")
+
+
+def test_the_export_is_the_selection_as_split_and_id(browser, folder, tmp_path):
+    """Through the button, as a file; the first line is the rule."""
+    predictions = browsed_predictions(240)
+    browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    _open(browser, folder, "#label=dog&outcome=wrong")
+    browser.evaluate("document.getElementById('export').click()")
+    file = tmp_path / "ids.txt"
+    deadline = time.monotonic() + 20
+    while not file.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    lines = file.read_text("utf-8").splitlines()
+    assert lines[0] == "# True class is dog; Right or wrong is wrong" and all(line[0] == "#" for line in lines[:3])
+    wrong = (predictions.label == 1) & (predictions.prediction != 1)
+    expected = {*zip(predictions.split[wrong], predictions.column("example_id")[wrong], strict=True)}
+    assert {tuple(line.split("\t")) for line in lines if not line.startswith("#")} == expected
+    assert len(lines) == 3 + wrong.sum()
+
+
+def test_ids_are_found_by_a_part_of_them(browser, folder):
+    """In any case; the sort stays."""
+    _open(browser, folder, "#ids=IMG_0001&sort=lowest+loss")
+    _wait(browser, "document.getElementById('count').textContent.startsWith('10 of')")
+    ids = browser.evaluate("[...document.querySelectorAll('.card .mono')].map(each => each.textContent)")
+    predictions = browsed_predictions(240)
+    order = np.argsort(predictions.summary.loss[10:20]) + 10
+    assert ids == [f"img_{row:05}" for row in order]
+
+
+def test_keys_move_among_the_cards_and_open_one(browser, folder):
+    """Arrows, ends and Enter; the focus stays on a card that is far down."""
+    _open(browser, folder)
+    browser.evaluate("document.querySelector('.card[tabindex=\"0\"]').focus()")
+    at = "document.activeElement.closest('.card')?.getAttribute('aria-posinset')"
+    _press(browser, "ArrowRight", windowsVirtualKeyCode=39)
+    assert browser.evaluate(at) == "2"
+    _press(browser, "End", windowsVirtualKeyCode=35)
+    assert browser.evaluate(at) == "240"
+    card = "(box => box.top >= 0 && box.bottom <= innerHeight)(document.activeElement.getBoundingClientRect())"
+    assert browser.evaluate(card)
+    assert browser.evaluate("document.querySelectorAll('.card').length") < 80  # those in sight alone
+    _press(browser, "Enter", windowsVirtualKeyCode=13, text="\r")
+    assert browser.evaluate("document.getElementById('row').open")
+    predictions = browsed_predictions(240)
+    least = predictions.column("example_id")[np.argmin(predictions.summary.loss)]
+    assert browser.evaluate("document.getElementById('row-title').textContent") == least
+    _press(browser, "Escape", windowsVirtualKeyCode=27)
+    assert not browser.evaluate("document.getElementById('row').open")
+
+
+@pytest.mark.skipif(not AXE.exists(), reason=f"no axe-core at {AXE}: `make test` fetches it, from PyPI")
+@pytest.mark.parametrize("view", [(1280, "light"), (420, "dark"), (1280, "dark"), (420, "light")])
+def test_everybody_can_read_the_page(browser, folder, view):
+    """No fault by axe-core, no faint text, nothing beside the screen, nothing on the console, no request but files."""
+    width, scheme = view
+    _open(browser, folder, "#label=dog", width=width, scheme=scheme)
+    browser.evaluate("document.getElementById('filtering').open = true")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    assert axe_faults(browser, impacts=("minor", "moderate", "serious", "critical")) == []
+    assert broken_pictures(browser) == 0 and browser.said() == [] and browser.requests() == {"file"}
+    faint, seen = faint_texts(browser)
+    assert seen > 30 and faint == []
+
+
+def test_the_policy_allows_the_folder_alone(browser, folder):
+    """An inline script, a style attribute and another server are refused by the page itself."""
+    _open(browser, folder)
+    browser.evaluate(
+        """(() => { const script = document.createElement("script"); script.textContent = "window.ran = 1";
+        document.body.append(script); const far = document.createElement("img"); far.src = "http://evil.example/a";
+        document.body.append(far); document.body.setAttribute("style", "opacity:0.5"); })()"""
+    )
+    time.sleep(0.2)
+    assert browser.evaluate("window.ran === undefined && getComputedStyle(document.body).opacity === '1'")
+    assert sum("Content Security Policy" in json.dumps(event) for event in browser.said()) >= 3
+
+
+@pytest.mark.slow
+def test_hostile_names_are_text_on_the_page(browser, tmp_path):
+    """Classes, contexts, groups, splits, ids, texts, the model, and links: nothing runs, nothing is asked for."""
+    n = 240
+    label = np.arange(n) % len(NAMES)
+    base = browsed_predictions(n)
+    rng = np.random.default_rng(0)
+    made = Predictions.from_arrays(
+        logits=rng.normal(size=(n, len(NAMES))),
+        label=label,
+        class_names=list(NAMES),
+        challenge=np.where(np.arange(n) % 3 == 0, "hard", "easy"),
+        context=np.array(NAMES)[(label + 1) % len(NAMES)],
+        group=[f"{NAMES[k]}/{NAMES[(k + 1) % len(NAMES)]}" for k in label],
+        example_id=[f"{NAMES[k % len(NAMES)]}{k}" for k in range(n)],
+        split=["test" if k % 2 else NAMES[0] for k in range(n)],
+        text=[NAMES[(k + 3) % len(NAMES)] for k in range(n)],
+        thumbnail=[row.as_py() for row in base.table.column("thumbnail")],
+        source_url=["javascript:window.ran=20"] * n,
+        license=[NAMES[k % len(NAMES)] for k in range(n)],
+        model=NAMES[0],
+    )
+    folder = write_browsed(tmp_path, made)
+    some = ("<script>window.ran=1</script>", "'\"><svg onload=window.ran=3>")
+    hostile = [f"#label={name}&ids={name}" for name in some]
+    for fragment in ("", *hostile):
+        _open(browser, folder, fragment)
+        browser.evaluate("document.querySelector('.card')?.click()")
+        time.sleep(0.2)
+        seen = browser.evaluate("""({
+            ran: String(window.ran), text: document.documentElement.textContent,
+            made: document.querySelectorAll('iframe, object, embed, base, meta[http-equiv=refresh], img, svg').length,
+            handlers: [...document.querySelectorAll('*')].filter(
+                one => [...one.attributes].some(a => a.name.startsWith('on'))).length,
+            links: [...document.querySelectorAll('[href], [src], [action]')].map(
+                one => one.getAttribute('href') || one.getAttribute('src') || one.getAttribute('action')),
+        })""")
+        assert seen["ran"] == "undefined" and not seen["made"] and not seen["handlers"]
+        assert all(link.startswith(("#", "page/", "data/", "report.html")) for link in seen["links"]), seen["links"]
+        assert browser.requests() == {"file"} and "window.ran" in seen["text"]
+        assert "\u202e" not in seen["text"]
+
+
+@pytest.mark.slow
+def test_the_ids_of_a_hostile_selection_are_lines_that_can_be_read(browser, tmp_path):
+    """An id with a line break or a tab is left out and said; one that begins as a comment is not one."""
+    predictions = browsed_predictions(6, images=False, example_id=["#a", "b\nc", "d\te", "  f ", "g,h", "ü"])
+    folder = write_browsed(tmp_path / "made", predictions)
+    browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    _open(browser, folder)
+    browser.evaluate("document.getElementById('export').click()")
+    _wait(browser, "true")
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "ids.txt").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    lines = (tmp_path / "ids.txt").read_text("utf-8").split("\n")
+    assert [line for line in lines if line.startswith("#")][-1].startswith("# 2 rows are left out")
+    ids = {line.split("\t")[1] for line in lines if line and not line.startswith("#")}
+    assert ids == {"#a", "  f ", "g,h", "ü"} and len(CLASSES) == 3
