@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tqdm import tqdm
@@ -16,12 +16,15 @@ from oochub.input import BrokenRow
 from oochub.prediction.predictions import Predictions
 from oochub.settings.data_settings import DataSettings
 
+if TYPE_CHECKING:
+    import datasets
+
 _BATCH = 256
-Splits = Mapping[str, Any]
-"""The splits of a data set by name."""
 
 
-def find_image_data(predictions: Predictions, source: str | Path | None, data: DataSettings) -> Splits | None:
+def find_image_data(
+    predictions: Predictions, source: str | Path | None, data: DataSettings
+) -> "Mapping[str, datasets.Dataset] | None":
     """The splits that hold the images of the rows; None where nothing says where they are.
 
     Args:
@@ -50,7 +53,9 @@ def find_image_data(predictions: Predictions, source: str | Path | None, data: D
             return None
     from oochub.data.load import load_columns  # which imports `datasets`
 
-    loaded: Splits = load_columns(str(source or name), data, in_place=True, guess=("label", "context"))
+    loaded: Mapping[str, datasets.Dataset] = load_columns(
+        str(source or name), data, in_place=True, guess=("label", "context")
+    )
     if not any("image" in (part.column_names or ()) for part in loaded.values()):
         raise OochubError(
             f"{source or name} has no column of images, only {', '.join(next(iter(loaded.values())).column_names)}. "
@@ -60,7 +65,9 @@ def find_image_data(predictions: Predictions, source: str | Path | None, data: D
     return loaded
 
 
-def collect_tiles(predictions: Predictions, loaded: Splits | None, sheets: SpriteSheets) -> str:
+def collect_tiles(
+    predictions: Predictions, loaded: "Mapping[str, datasets.Dataset] | None", sheets: SpriteSheets
+) -> str:
     """Keeps the tile of every row that has an image.
 
     Args:
@@ -87,7 +94,7 @@ def collect_tiles(predictions: Predictions, loaded: Splits | None, sheets: Sprit
     return _describe_missing(int((~sheets.has_tile).sum()), len(predictions), is_loaded=loaded is not None)
 
 
-def _collect_from_split(predictions: Predictions, split: str, part: Any, sheets: SpriteSheets) -> None:
+def _collect_from_split(predictions: Predictions, split: str, part: "datasets.Dataset", sheets: SpriteSheets) -> None:
     from oochub.inputs.pictures.image_threads import map_images
     from oochub.inputs.pictures.preprocessing import decode
 
