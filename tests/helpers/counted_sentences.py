@@ -715,6 +715,11 @@ def _(c: Counts, n: str, only: str = "", first_side: str = "") -> str:
     return "" if 1 <= int(n) <= max(wrong, int((~c.right & c.known).sum())) else f"there are {wrong}"
 
 
+@rule(r"oochub report report\.json --browse rows/ makes a page of all <n:K> rows, with filters\.")
+def _(c: Counts, n: str) -> str:
+    return "" if int(n) == len(c.known) else f"there are {len(c.known)}"
+
+
 @rule(r"Not shown here: (?P<titles>.*) \(report\.to_html\(\) and --html show all\)\.")
 def _(c: Counts, titles: str) -> str:
     wrong = int((~c.right & (c.all | c.known)).sum())

@@ -97,6 +97,7 @@ OWN = {  # options of commands that bear a field's name, each with what it means
     ("report", "--reference"): "of the figures",
     ("saliency", "--label"): "a class",
     ("saliency", "--masks"): "of the share",
+    ("report", "--predictions"): "behind the report, for --browse",
     ("saliency", "--seed"): "of the noise",
     ("saliency", "--split"): "one",
     ("show", "--data-dir"): "whose files are marked found",
