@@ -75,6 +75,13 @@ def evaluate(
             "Detectors compare sets, not tasks: leave out --task, or --detector, --reference, --pair, --probe and "
             "--classes."
         )
+    if task and asked.rows is not None:
+        raise OochubError(
+            "--rows names rows of one report: leave out --task, or in Python evaluate oochub.task(predictions, "
+            "'ce_car') with rows=."
+        )
+    if groups is not None and asked.rows is not None:
+        raise OochubError("--groups writes the groups of all rows: leave out --rows or --groups.")
     if task and groups is not None:
         raise OochubError("--groups writes one table: leave out --task, or evaluate predictions for one task.")
 

@@ -19,7 +19,7 @@ from oochub.evaluation.declaration import (
     describe_model,
     find_declaration,
 )
-from oochub.evaluation.detection_rows import Detected, choose_pairs, detect
+from oochub.evaluation.detection_rows import choose_pairs, detect
 from oochub.evaluation.detector_scores import make_detector, make_detector_key
 from oochub.evaluation.evaluation_inputs import check_inputs, open_parts
 from oochub.evaluation.evaluation_rows import (
@@ -32,6 +32,7 @@ from oochub.evaluation.evaluation_rows import (
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import choose_mistakes
 from oochub.evaluation.present_classes import find_allowed
+from oochub.evaluation.row_selection import RowsFile, select_by_rule, select_rows
 from oochub.evaluation.row_sets import (
     RowSet,
     describe_no_class,
@@ -48,11 +49,13 @@ from oochub.records.build_record import OWN
 from oochub.records.origin_records import PredictionsSource, Provenance
 from oochub.records.provenance import provenance
 from oochub.records.report_records import Calibration, Side, Slice
+from oochub.records.selection_records import SELECTION, ChosenRows
 from oochub.report.report import Report
 from oochub.report.wording import join_names
 from oochub.section import measure_sections
 from oochub.settings.evaluation_settings import EvaluationSettings
 from oochub.settings.interval_settings import IntervalSettings
+from oochub.stats.estimate import Sampling
 
 _SIDES: tuple[Side, ...] = ("in", "out")
 _PROBES = ("zoom",)
@@ -66,6 +69,8 @@ def evaluate(
     reference: Predictions | str | Path | None = None,
     pairs: Sequence[tuple[str, str]] | None = None,
     probes: Iterable[str] = (),
+    rows: str | None = None,
+    unseen: bool = False,
     classes: Literal["all", "present"] = "all",
     match: str | None = None,
     correction: Literal["holm", "benjamini_hochberg"] = "holm",
@@ -91,6 +96,12 @@ def evaluate(
             pooled.
         probes: zoom: measure how far a zoom that changes no answer moves the detectors' scores. For predictions made
             with `zoom`, see `oochub.evaluation.zoom_probe`.
+        rows: Score only the rows that this file names, one SPLIT<tab>EXAMPLE_ID per line. The report says in every form
+            that its rows were chosen, and is not compared with one on other rows. See
+            `oochub.evaluation.row_selection`.
+        unseen: Score the rows that the rule of the file of rows holds for, among rows that nobody looked at. The rule
+            is the first comment of the file. It is tested on the half that the page kept back, or on other data: right
+            answers where it holds against right answers elsewhere.
         classes: Classes that a prediction may be: all, or those present in its set. For example the 200 classes of
             ImageNet-R. This decides what is correct, in the metrics and for detectors; the report says which was used.
         match: Also compute the gap at equal values of this column (area), or equal shares of classes (label). A column
@@ -137,12 +148,16 @@ def evaluate(
     files = [Path(part).name for part in parts if not isinstance(part, Predictions)]
     if not isinstance(loading or {}, Mapping):
         raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
+    named = _read_rows(asked, detectors)
     source = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name, **(loading or {})}
     opened = open_parts(parts, **source)
     compared = choose_pairs(opened, pairs) if detectors else []
     # With detectors sets stand beside each other; the classifier itself is scored on the first.
     first = [part for part in opened if not detectors or part.metadata.config == opened[0].metadata.config]
     predictions, integrity = concatenate_predictions(first), join_integrity(opened)
+    chosen_rows = None
+    if named is not None:
+        predictions, chosen_rows = _choose_rows(predictions, named, asked.unseen, intervals)
     declared, kind = find_declaration(predictions), predictions.output
     one = choose_wording("oochub.evaluate(oochub.task(predictions, 'ce_car'))", "--task ce_car; or --task every")
     check_one_task(predictions, declared, instead=f"Evaluate one: {one}.")
@@ -187,7 +202,9 @@ def evaluate(
         probes=detected.probes if detected else None,
         calibration=_calibrate_sides(evaluated, behind, by_role, slices) if kind.has_confidence else None,
         mistakes=choose_mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
-        findings=_add_groups(measure_sections(predictions), detected),
+        findings=_add_findings(
+            measure_sections(predictions), near_and_far=detected and detected.groups, **{SELECTION: chosen_rows}
+        ),
         provenance=Provenance(
             **provenance(),
             seed=seed,
@@ -209,6 +226,8 @@ def evaluate(
                 reference=[Path(reference).name] if isinstance(reference, str | Path) else [],
                 pair=[":".join(pair) for pair in pairs or ()],
                 probe=probes,
+                rows=[Path(asked.rows).name] if asked.rows is not None else [],
+                unseen=[""] if asked.unseen else [],
             ),
             training=predictions.metadata.training,
             prediction=dict(predictions.metadata.provenance),
@@ -216,11 +235,40 @@ def evaluate(
     )
 
 
-def _add_groups(findings: dict[str, object] | None, detected: Detected | None) -> dict[str, object] | None:
-    """The findings of the sections, with what detectors find in declared groups of sets."""
-    if detected is None or detected.groups is None:
-        return findings
-    return {**(findings or {}), "near_and_far": detected.groups}
+def _read_rows(asked: EvaluationSettings, detectors: Sequence[Any]) -> RowsFile | None:
+    """The file of the rows that are to be scored, checked before any predictions are opened; None for all rows.
+
+    Raises:
+        OochubError: A file that cannot be read or names no rows, a rule that cannot be tested, detectors, or `unseen`
+            without a file.
+    """
+    rows, unseen = choose_wording("rows=", "--rows"), choose_wording("unseen=True", "--unseen")
+    if asked.rows is None:
+        if asked.unseen:
+            raise OochubError(f"{unseen} tests the rule of a file of rows. Name the file with {rows}.")
+        return None
+    if detectors:
+        named = choose_wording("detectors=", "--detector")
+        raise OochubError(f"Detectors compare whole sets, not chosen rows. Leave out {named} or {rows}.")
+    file = RowsFile.read(asked.rows)
+    if asked.unseen:
+        file.parse_rule()
+    return file
+
+
+def _choose_rows(
+    predictions: Predictions, file: RowsFile, unseen: bool, intervals: IntervalSettings
+) -> tuple[Predictions, ChosenRows]:
+    """The rows that a file names, or those that its rule holds for, and what the report says of the choice."""
+    if not unseen:
+        return select_rows(predictions, file)
+    sampling = Sampling(resamples=intervals.resamples, seed=intervals.seed)
+    return select_by_rule(predictions, file, find_declaration(predictions), sampling)
+
+
+def _add_findings(findings: dict[str, object] | None, **more: object) -> dict[str, object] | None:
+    """The findings of the sections, with what else was found; None without any."""
+    return {**(findings or {}), **{name: found for name, found in more.items() if found is not None}} or None
 
 
 def _calibrate_sides(
@@ -251,7 +299,7 @@ def _name_source(benchmark: Any) -> list[str]:
 def _write_command(files: Sequence[str], **options: Sequence[str]) -> str:
     if not files:
         return "oochub.evaluate(predictions)"
-    given = "".join(f" --{name} {value}" for name, values in options.items() for value in values)
+    given = "".join(f" --{name} {value}".rstrip() for name, values in options.items() for value in values)
     return f"oochub evaluate {' '.join(files)} --out report.json{given}"
 
 

@@ -9,6 +9,7 @@ from oochub.errors import OochubError
 from oochub.settings.option import Settings, option, parse_path
 
 _SETS = "Detectors"
+_ROWS = "Rows"
 
 
 def parse_pairs(typed: Sequence[str] | None, flag: str) -> list[tuple[str, str]] | None:
@@ -90,6 +91,25 @@ class EvaluationSettings(Settings):
         more="For predictions made with `zoom`, see `oochub.evaluation.zoom_probe`.",
         panel=_SETS,
         flag="--probe",
+    )
+    rows: str | None = option(
+        None,
+        help="Score only the rows that this file names, one SPLIT<tab>EXAMPLE_ID per line.",
+        more="The report says in every form that its rows were chosen, and is not compared with one on other rows. See "
+        "`oochub.evaluation.row_selection`.",
+        panel=_ROWS,
+        common=True,
+        typed=Path | None,
+        parse=parse_path,
+        metavar="FILE",
+    )
+    unseen: bool = option(
+        False,
+        help="Score the rows that the rule of the file of rows holds for, among rows that nobody looked at.",
+        more="The rule is the first comment of the file. It is tested on the half that the page kept back, or on other "
+        "data: right answers where it holds against right answers elsewhere.",
+        panel=_ROWS,
+        flag="--unseen",
     )
     benchmark: Any = option(
         None,
