@@ -10,7 +10,7 @@ from oochub.errors import OochubError, choose_wording
 from oochub.records.check_records import Rule, RuleOutcome, State
 from oochub.report.check import Check
 from oochub.report.check_rules import CheckRules, check_limits, read_rules
-from oochub.report.report import Report
+from oochub.report.report import Report, check_all_rows
 from oochub.report.rule_numbers import RuleNumber, find_numbers, improves_upward
 from oochub.settings.check_settings import CheckSettings
 from oochub.stats.estimate import Estimate
@@ -55,8 +55,8 @@ def check(
 
     Raises:
         OochubError: A file that is no report or no rules; a metric, slice, group or key that does not exist, near names
-            given; a bound that every number or none can keep; at_most_worse without a baseline, or a baseline of
-            another benchmark.
+            given; a bound that every number or none can keep; a report on chosen rows;
+            at_most_worse without a baseline, or a baseline of another benchmark.
 
     >>> label = [0, 1] * 100
     >>> answers = [[1.0, 0.0] if truth == 0 else [0.0, 1.0] for truth in label]
@@ -74,6 +74,8 @@ def check(
         raise OochubError("There are no reports to check. Give the path of a report.json.")
     opened = [_open(each, number) for number, each in enumerate(sources, 1)]
     old = None if asked.baseline is None else _open(asked.baseline, 0)
+    for each, name, _ in [*opened, *([] if old is None else [old])]:
+        check_all_rows(each, name, why="Rules hold a model to bounds on all rows")
     outcomes = [outcome for each in opened for outcome in _check_report(*each, read.rules, old)]
     if read.correction == "holm":
         outcomes = _correct(outcomes)

@@ -37,6 +37,7 @@ from oochub.storage.reading import read_text
 _LARGEST = 1 << 28  # bytes of a file
 _SHOWN = 60  # characters of an id in an error
 _HALF, _ALL = "half", "all"
+_KEYS = ("looked at", "data")
 _SCORED = ("all", "in", "out")  # roles of the rows that a test is on
 
 
@@ -79,7 +80,8 @@ class RowsFile:
         path = Path(path).expanduser()
         texts = [line.rstrip("\r") for line in read_text(path, largest=_LARGEST).split("\n")]
         comments = [line.lstrip("#").strip() for line in texts if line.startswith("#")]
-        said = {key.strip().lower(): value.strip() for key, _, value in (line.partition(":") for line in comments[1:])}
+        pairs = [line.partition(":") for line in comments]
+        said = {key.strip().lower(): value.strip() for key, _, value in pairs}
         lines = []
         for number, text in enumerate(texts, 1):
             if text and not text.startswith("#"):
@@ -101,7 +103,7 @@ class RowsFile:
         return cls(
             name=path.name,
             lines=tuple(lines),
-            rule=comments[0] if comments else "",
+            rule=comments[0] if comments and pairs[0][0].strip().lower() not in _KEYS else "",
             is_of_half=looked_at == _HALF,
             data=said.get("data", ""),
         )
@@ -227,7 +229,10 @@ def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark
         )
     tested = _test_rule(evaluated, fits, scope, rule, by)
     where = "in the half that was kept back" if by else "in data that was not looked at"
-    return _take(unseen, np.flatnonzero(fits), file, tested=tested, note=f"by a rule, {where}", among=int(scope.sum()))
+    applied = replace(file, rule=str(rule.without_outcomes()))
+    return _take(
+        unseen, np.flatnonzero(fits), applied, tested=tested, note=f"by a rule, {where}", among=int(scope.sum())
+    )
 
 
 def _check_data(predictions: Predictions, file: RowsFile) -> None:
@@ -362,7 +367,7 @@ def _take(
     digest = digest_lines("\t".join(named[number]) for number in numbers)
     chosen = ChosenRows(
         file=file.name,
-        rule=file.rule,
+        rule=_describe_rule(file.rule),
         n=len(numbers),
         among=len(predictions) if among is None else among,
         digest=digest,
@@ -376,6 +381,14 @@ def _take(
         fingerprint=hashlib.sha256(f"{whole.fingerprint} {digest}".encode()).hexdigest(),
     )
     return SelectedRows(replace(predictions, metadata=metadata).take(numbers), chosen)
+
+
+def _describe_rule(text: str) -> str:
+    """The rule of a choice in words; text that is no rule as it is."""
+    try:
+        return RowRule.parse(text).words if text else ""
+    except OochubError:
+        return text
 
 
 def digest_lines(lines: Iterable[str]) -> str:

@@ -20,7 +20,7 @@ from oochub.records.build_record import OWN
 from oochub.records.report_records import Role
 from oochub.remote.guard import hide_token
 from oochub.remote.remote_repository import RemoteRepository
-from oochub.report.report import Report
+from oochub.report.report import Report, check_all_rows
 from oochub.stats.estimate import Estimate
 from oochub.storage.files import make_scratch_folder
 
@@ -92,13 +92,16 @@ def push_results(
         What changed; `texts` holds the YAML.
 
     Raises:
-        OochubError: No report, or one of another model; no data set is known; nothing in it can stand on the Hub; no
-            such model, or a file there that is no list of entries; as `oochub.hub.upload.upload`.
+        OochubError: No report, or one of another model or on chosen rows; no data set is known; nothing in it can
+            stand on the Hub; no such model, or a file there that is no list of entries; as `oochub.hub.upload.upload`.
     """
     client = open_client(to, dry_run=dry_run)
     if dataset is not None:
         open_client(dataset, dry_run=True)  # for its look at the name
-    reports = [Report.load(path) for path in _find_reports(Path(source).expanduser())]
+    files = _find_reports(Path(source).expanduser())
+    reports = [Report.load(path) for path in files]
+    for path, report in zip(files, reports, strict=True):
+        check_all_rows(report, str(path), why="Numbers on the Hub are of a whole split")
     found: dict[str, list[_ResultEntries]] = {}
     for report in reports:
         place, commit = _find_data_set(report, dataset)

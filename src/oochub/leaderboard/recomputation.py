@@ -27,7 +27,7 @@ from oochub.prediction.predictions import Predictions, concatenate_predictions
 from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
-from oochub.report.report import Report
+from oochub.report.report import Report, check_all_rows
 
 if TYPE_CHECKING:
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
@@ -104,6 +104,7 @@ def _open_unbelieving(path: Path) -> Predictions:
 
 
 def _check_report(sent: Report) -> None:
+    check_all_rows(sent, "its report", why="A board has numbers of a whole split")
     if sent.detection or sent.probes:
         raise OochubError("it has numbers of detectors, which need predictions for other sets")
     unsaid = sorted({name for part in sent.slices for name in part.metrics} - set(sent.metrics))

@@ -51,7 +51,7 @@ class ChosenRows:
 
     Attributes:
         file: Name of the file that names the rows.
-        rule: The rule of their choice, as the file says it; "" if it says none.
+        rule: The rule of their choice, in words; "" if the file says none.
         n: Number of rows that are scored.
         among: Number of rows that they were chosen from.
         digest: The first 16 digits of the SHA-256 of their sorted lines "SPLIT<tab>EXAMPLE_ID".

@@ -18,7 +18,7 @@ from oochub.report.paper_numbers import (
     list_reported_models,
     list_reported_tables,
 )
-from oochub.report.report import Report
+from oochub.report.report import Report, check_all_rows
 from oochub.stats.estimate import Estimate
 
 AVERAGE = "Average"
@@ -132,8 +132,9 @@ def comparison_table(
 
     Raises:
         OochubError: A metric or slice that no run has, runs of one config on different rows, or no choice among the
-            paper's tables.
+            paper's tables, or a report on chosen rows beside one on others.
     """
+    _check_same_choice(runs, reported=reported)
     key, name, first = _find_metric_and_slice(runs, metric or runs[0].report.benchmark.primary_metric, slice)
     _check_same_rows(runs, name)
     facts, part = first.report.metrics[key], first.report.slice(name)
@@ -278,6 +279,18 @@ def _find_metric_and_slice(runs: Sequence[ComparedRun], metric: str, slice: str 
                 return key, run.report.slice(name).name, run
     having = {path.rpartition("/")[0] for run in runs for path in run.report if path.endswith(f"/{key}")}
     raise unknown_name(f"slice with {key} in the reports of {runs[0].benchmark}", slice or "out_of_context", having)
+
+
+def _check_same_choice(runs: Sequence[ComparedRun], *, reported: bool) -> None:
+    """Refuses a report on chosen rows beside one on other rows, of any config, or beside a paper's numbers."""
+    first = runs[0]
+    for run in runs:
+        if reported:
+            check_all_rows(run.report, run.label, why="A paper's numbers are of a whole split")
+        digests = [None if one.report.chosen_rows is None else one.report.chosen_rows.digest for one in (first, run)]
+        if digests[0] != digests[1] and (run.config == first.config or None in digests):
+            chosen = run if digests[1] is not None else first
+            check_all_rows(chosen.report, chosen.label, why=f"{(first if chosen is run else run).label} is of others")
 
 
 def _check_same_rows(runs: Sequence[ComparedRun], name: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from oochub import catalog
-from oochub.errors import OochubError, unknown_name
+from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.metric import MetricFacts, read_facts
 from oochub.records.finding_records import BackgroundProbe, ContextFindings, DetectionRow, ErrorsByContext, ProbeRow
 from oochub.records.origin_records import EvaluatedBenchmark, EvaluatedModel, Provenance
@@ -27,6 +27,7 @@ from oochub.records.report_records import (
     WorstValue,
 )
 from oochub.records.schema import check_version, from_json, optional, to_json
+from oochub.records.selection_records import SELECTION, ChosenRows
 from oochub.records.sides import Vocabulary
 from oochub.section import sections
 from oochub.settings.table_settings import TableSettings, TableStyle
@@ -169,6 +170,12 @@ class Report:
         return (*self.notes, note) if unchecked else self.notes
 
     @property
+    def chosen_rows(self) -> ChosenRows | None:
+        """What is said of the choice of its rows; None for a report on all rows of its predictions."""
+        chosen: ChosenRows | None = catalog.get("section", SELECTION)().found(self)
+        return chosen
+
+    @property
     def is_by_contexts(self) -> bool:
         """Whether the contexts that were found are all that the verdict can go by: no row is out of context."""
         return self.contexts is not None and not self.gap.n_out
@@ -283,6 +290,25 @@ class Report:
                 f"{kind} needs {first}, not one report. `oochub list figure` says what each figure shows."
             )
         return function(self, ax=ax)
+
+
+def check_all_rows(report: Report, name: str, *, why: str) -> None:
+    """Refuses a report on rows that somebody chose, where one on all rows is meant.
+
+    Args:
+        report: Any report.
+        name: What an error calls it.
+        why: What needs all rows, as a sentence without its full stop.
+
+    Raises:
+        OochubError: Its rows were chosen.
+    """
+    chosen = report.chosen_rows
+    if chosen is not None:
+        raise OochubError(
+            f"{name} is of {chosen.n:,} of {chosen.among:,} rows, which {chosen.file} chose. {why}: evaluate the "
+            f"predictions without {choose_wording('rows=', '--rows')}."
+        )
 
 
 def describe_by_name(metric: str) -> MetricDescription:
