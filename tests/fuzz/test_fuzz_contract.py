@@ -41,6 +41,7 @@ FUZZED = {
     "src/oochub/evaluation/answers_file.py": "answers",
     "src/oochub/exchange/bridge.py": "bridges",
     "src/oochub/exchange/bridges/fiftyone.py": "bridges",
+    "src/oochub/evaluation/row_selection.py": "row_files",
     "src/oochub/inputs/pictures/chat_processor.py": "chat_models",
     "src/oochub/inputs/pictures/image_processor.py": "models",
     "src/oochub/inputs/pictures/preprocessing.py": "models",

@@ -6,12 +6,15 @@ import io
 import re
 import subprocess
 import sys
+import tempfile
 from collections import Counter
+from pathlib import Path
 
 import every_page
 import numpy as np
 import pytest
 import reports
+from chosen_reports import chosen_report
 from detection_reports import detection_report
 from found_rows import found_report
 from probed_report import probed_report
@@ -30,6 +33,8 @@ MAKERS = {
     "found contexts": lambda: reports.read(found_report()),
     "backgrounds": lambda: reports.read(probed_report()),
     "near and far": lambda: reports.read(near_and_far_report()),
+    "chosen rows": lambda: _chosen(unseen=False),
+    "tested rule": lambda: _chosen(unseen=True),
     "pictures": lambda: oochub.evaluate(_pictures(), resamples=100),
 }
 FORMS = ("terminal", "markdown", "latex", "notebook", "page", "frame")
@@ -43,6 +48,11 @@ LATEX = {
     r"$\times$": "×",
     "--": "–",
 }
+
+
+def _chosen(*, unseen):
+    with tempfile.TemporaryDirectory() as folder:
+        return chosen_report(Path(folder), unseen=unseen)
 
 
 def _pictures():

@@ -76,10 +76,7 @@ def evaluate(
             "--classes."
         )
     if task and asked.rows is not None:
-        raise OochubError(
-            "--rows names rows of one report: leave out --task, or in Python evaluate oochub.task(predictions, "
-            "'ce_car') with rows=."
-        )
+        raise OochubError("--rows names rows of one report, not of tasks. Leave out --task or --rows.")
     if groups is not None and asked.rows is not None:
         raise OochubError("--groups writes the groups of all rows: leave out --rows or --groups.")
     if task and groups is not None:

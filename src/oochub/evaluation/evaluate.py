@@ -96,8 +96,8 @@ def evaluate(
             pooled.
         probes: zoom: measure how far a zoom that changes no answer moves the detectors' scores. For predictions made
             with `zoom`, see `oochub.evaluation.zoom_probe`.
-        rows: Score only the rows that this file names, one SPLIT<tab>EXAMPLE_ID per line. The report says in every form
-            that its rows were chosen, and is not compared with one on other rows. See
+        rows: Score only the rows that this file names. It has one SPLIT<tab>EXAMPLE_ID per line. The report says in
+            every form that its rows were chosen, and is not compared with one on other rows. See
             `oochub.evaluation.row_selection`.
         unseen: Score the rows that the rule of the file of rows holds for, among rows that nobody looked at. The rule
             is the first comment of the file. It is tested on the half that the page kept back, or on other data: right

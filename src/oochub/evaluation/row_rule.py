@@ -12,15 +12,14 @@ says of `right` or `loss` is the outcome itself: a rule made of them alone canno
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from oochub.errors import OochubError, unknown_name
 from oochub.evaluation.evaluation_rows import EvaluationRows
@@ -154,12 +153,12 @@ def _select_values(evaluated: EvaluationRows, name: str, column: str, values: tu
     return _select_named(name, array.astype(str), values, np.unique(array.astype(str)))
 
 
-def _select_named(name: str, named: Any, values: tuple[str, ...], known: Any) -> NDArray[np.bool_]:
+def _select_named(name: str, named: ArrayLike, values: tuple[str, ...], known: Iterable[object]) -> NDArray[np.bool_]:
     _check_values(name, values, known)
     return np.asarray(pd.Series(named).isin(values))
 
 
-def _check_values(name: str, values: tuple[str, ...], known: Any) -> None:
+def _check_values(name: str, values: tuple[str, ...], known: Iterable[object]) -> None:
     """Refuses a value that no row can have: it is a typing error, or a rule of other data."""
     every = {str(value) for value in known}
     for value in values:
@@ -167,7 +166,7 @@ def _check_values(name: str, values: tuple[str, ...], known: Any) -> None:
             raise unknown_name(f"value of {name}", value, every, "The rule may have been made on other data.")
 
 
-def _select_numbers(name: str, numbers: Any, values: tuple[str, ...]) -> NDArray[np.bool_]:
+def _select_numbers(name: str, numbers: ArrayLike, values: tuple[str, ...]) -> NDArray[np.bool_]:
     array = np.asarray(numbers, np.float64)
     fits = np.zeros(len(array), bool)
     for value in values:
@@ -183,9 +182,11 @@ def _select_numbers(name: str, numbers: Any, values: tuple[str, ...]) -> NDArray
 
 
 def _find_sides(evaluated: EvaluationRows, values: tuple[str, ...]) -> NDArray[np.bool_]:
-    sides = {rows.role: rows.mask for rows in make_row_sets(evaluated) if rows.role in ("in", "out")}
+    sides: dict[str, NDArray[np.bool_]] = {
+        rows.role: rows.mask for rows in make_row_sets(evaluated) if rows.role in ("in", "out")
+    }
     _check_values("side", values, sides)
     fits = np.zeros(len(evaluated.known), bool)
     for value in values:
-        fits |= sides[value]  # type: ignore[index]  # checked
+        fits |= sides[value]
     return fits

@@ -282,6 +282,8 @@ def _refuse_unknown(predictions: Predictions, file: RowsFile, unknown: Sequence[
     if other is not None:
         advice = f"These predictions have the split{'s' if len(splits) > 1 else ''} {', '.join(sorted(splits)[:6])}."
     if len(unknown) == len(file.lines):
+        if file.rule:
+            advice += f" To test the rule of the file on them, add {choose_wording('unseen=True', '--unseen')}."
         what = f"None of the {len(unknown):,} rows" if len(unknown) > 1 else "The only row"
         return OochubError(
             f"{what} of {file.name} is in these predictions ({describe_data(predictions)}, {len(predictions):,} rows): "
@@ -304,8 +306,7 @@ def _leave_out_seen(predictions: Predictions, file: RowsFile, declared: Benchmar
         count = f"{len(numbers):,} of the {len(file.lines):,} rows" if len(numbers) < len(file.lines) else "All rows"
         raise OochubError(
             f"{count} of {file.name} are in these predictions, which were looked at, so its rule cannot be tested on "
-            "them. Evaluate predictions of other rows, or choose rows on a page that keeps half of them back: oochub "
-            "report REPORT --browse FOLDER --half."
+            "them. Evaluate predictions of other rows, such as another split."
         )
     shown = find_half(predictions, declared)
     kept_back = numbers[~shown[numbers]]

@@ -9,7 +9,6 @@ from oochub.errors import OochubError
 from oochub.settings.option import Settings, option, parse_path
 
 _SETS = "Detectors"
-_ROWS = "Rows"
 
 
 def parse_pairs(typed: Sequence[str] | None, flag: str) -> list[tuple[str, str]] | None:
@@ -94,10 +93,10 @@ class EvaluationSettings(Settings):
     )
     rows: str | None = option(
         None,
-        help="Score only the rows that this file names, one SPLIT<tab>EXAMPLE_ID per line.",
-        more="The report says in every form that its rows were chosen, and is not compared with one on other rows. See "
-        "`oochub.evaluation.row_selection`.",
-        panel=_ROWS,
+        help="Score only the rows that this file names.",
+        more="It has one SPLIT<tab>EXAMPLE_ID per line. The report says in every form that its rows were chosen, and is "
+        "not compared with one on other rows. See `oochub.evaluation.row_selection`.",
+        panel="Data",
         common=True,
         typed=Path | None,
         parse=parse_path,
@@ -108,7 +107,7 @@ class EvaluationSettings(Settings):
         help="Score the rows that the rule of the file of rows holds for, among rows that nobody looked at.",
         more="The rule is the first comment of the file. It is tested on the half that the page kept back, or on other "
         "data: right answers where it holds against right answers elsewhere.",
-        panel=_ROWS,
+        panel="Data",
         flag="--unseen",
     )
     benchmark: Any = option(

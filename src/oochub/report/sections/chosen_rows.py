@@ -114,17 +114,18 @@ def _say_how_sure(tested: TestedRule) -> str:
 
 
 def _say_which(found: ChosenRows) -> str:
+    rule = _describe_rule(found, before=" The rule of the choice: ")
     return (
-        f"This report is of {_count(found)}, named by {wording.name(found.file)} after looking at the answers"
-        f"{_describe_rule(found, before='; the rule of the choice is: ')}."
+        f"This report is of {_count(found)}, which were chosen after looking at the answers "
+        f"({wording.name(found.file)}).{rule}{'.' if rule else ''}"
     )
 
 
 def _say_how_to_test(found: ChosenRows) -> str:
     """What to do next: a rule is tested on other rows, and rows without one need one first."""
     if not found.rule:
-        return "A rule in the first line of the file could be tested on rows that nobody looked at, with --unseen."
-    return "The rule can be tested on rows that nobody looked at, with --unseen."
+        return "A rule in the first line of the file could be tested on rows that nobody looked at."
+    return "The option “unseen” of an evaluation tests the rule on rows that nobody looked at."
 
 
 def _say_tested(found: ChosenRows, tested: TestedRule) -> str:
