@@ -94,8 +94,8 @@ class EvaluationSettings(Settings):
     rows: str | None = option(
         None,
         help="Score only the rows that this file names.",
-        more="It has one SPLIT<tab>EXAMPLE_ID per line. The report says in every form that its rows were chosen, and is "
-        "not compared with one on other rows. See `oochub.evaluation.row_selection`.",
+        more="It has one SPLIT<tab>EXAMPLE_ID per line. The report says in every form that its rows were chosen, and "
+        "is not compared with one on other rows. See `oochub.evaluation.row_selection`.",
         panel="Data",
         common=True,
         typed=Path | None,
