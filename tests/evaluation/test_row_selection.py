@@ -118,7 +118,7 @@ def test_a_rule_is_tested_on_the_half_that_was_kept_back(rows, reports):
     far = np.abs(counts - law.mean()) - abs(inside.sum() - law.mean())
     mid = law.pmf(counts)[far > 1e-9].sum() + law.pmf(counts)[np.abs(far) <= 1e-9].sum() / 2
     assert tested.p_value == pytest.approx(mid, rel=1e-6)
-    assert tested.is_clear and tested.left_out == ("right is no",) and tested.by == "example_id"
+    assert tested.is_clear and tested.left_out == ("outcome is wrong",) and tested.by == "example_id"
     assert reports[2]["accuracy"].value == inside.mean() and reports[2]["accuracy"].n == len(inside)
     assert reports[2].chosen_rows.among == len(inside) + len(outside)
 
@@ -154,7 +154,7 @@ def test_the_words_of_a_tested_rule_are_true(reports):
     said = reports[2].to_markdown()
     assert f"{100 * tested.accuracy_rule:.1f}% of {tested.n_rule} answers are right" in said
     assert f"elsewhere {100 * tested.accuracy_others:.1f}% of {tested.n_others}" in said
-    assert "does not choose rows: right is no." in said
+    assert "does not choose rows: outcome is wrong." in said
     assert reports[2]["chosen_rows/difference"] == tested.difference
 
 
@@ -188,7 +188,7 @@ def test_an_id_of_two_splits_needs_its_split(tmp_path):
     ("rule", "said"),
     [
         ("", "says no rule"),
-        ("right=no", "made of the outcome alone"),
+        ("outcome=wrong", "made of the outcome alone"),
         ("looks odd", "written as column=value"),
         ("labell=dog", "No column for a rule named 'labell'. Did you mean 'label'"),
         ("label=dgo", "No value of label named 'dgo'. Did you mean 'dog'"),

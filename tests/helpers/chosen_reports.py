@@ -39,7 +39,7 @@ def wrong_dogs(predictions: oochub.Predictions, folder: Path, *, shown: str = "h
     half = find_half(predictions, find_declaration(predictions))
     is_bad = (predictions.label == 1) & (predictions.column("context") == PLACES[2])
     chosen = is_bad & (predictions.prediction != predictions.label) & (half | (shown == "all"))
-    lines = ["# label=dog&context=snow%20%26%20rain&right=no", f"# looked at: {shown}", "# data: custom/snowy"]
+    lines = ["# label=dog&context=snow%20%26%20rain&outcome=wrong", f"# looked at: {shown}", "# data: custom/snowy"]
     pairs = zip(predictions.split[chosen], predictions.column("example_id")[chosen], strict=True)
     file = folder / "ids.txt"
     file.write_text("\n".join([*lines, *(f"{split}\t{example}" for split, example in pairs)]) + "\n")

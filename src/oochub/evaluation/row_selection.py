@@ -1,14 +1,15 @@
 r"""Rows that somebody chose, in a file of one row per line, and the rule of their choice tested on other rows.
 
-    # label=dog&context=snow&right=no
+    # label=dog&context=snow&outcome=wrong
     # looked at: half
     # data: waterbirds/default
     test	0001
     test	0002
 
-A line is "SPLIT<tab>EXAMPLE_ID", or the id alone if no two splits share it. The first comment is the rule of the choice
-(`oochub.evaluation.row_rule`). "looked at" says whether the page showed all rows or one half of them; "data" names the
-benchmark and its config. Such files are written by the page of `oochub report --browse`, and by anyone.
+A line is "SPLIT<tab>EXAMPLE_ID", or the id alone if no two splits share it. The first comment, or one that begins with
+"rule:", is the rule of the choice (`oochub.evaluation.row_rule`). "looked at" says whether the page showed all rows or
+one half of them; "data" names the benchmark and its config. Such files are written by the page of `oochub report
+--browse`, and by anyone.
 """
 
 import hashlib
@@ -37,7 +38,7 @@ from oochub.storage.reading import read_text
 _LARGEST = 1 << 28  # bytes of a file
 _SHOWN = 60  # characters of an id in an error
 _HALF, _ALL = "half", "all"
-_KEYS = ("looked at", "data")
+_KEYS = ("rule", "looked at", "data")
 _SCORED = ("all", "in", "out")  # roles of the rows that a test is on
 
 
@@ -59,7 +60,7 @@ class RowsFile:
     Attributes:
         name: Name of the file.
         lines: The rows that it names: number of the line, split ("" if none is said), and id.
-        rule: The first comment; "" without one.
+        rule: The rule of the choice; "" if it says none.
         is_of_half: Whether the page that wrote it showed half of the rows.
         data: Benchmark and config of the rows; "" if it does not say.
     """
@@ -103,7 +104,7 @@ class RowsFile:
         return cls(
             name=path.name,
             lines=tuple(lines),
-            rule=comments[0] if comments and pairs[0][0].strip().lower() not in _KEYS else "",
+            rule=said.get("rule", comments[0] if comments and pairs[0][0].strip().lower() not in _KEYS else ""),
             is_of_half=looked_at == _HALF,
             data=said.get("data", ""),
         )
@@ -120,7 +121,7 @@ class RowsFile:
                 "export the rows from the page of `oochub report --browse`."
             )
         rule = RowRule.parse(self.rule)
-        if not rule.without_outcomes().conditions:
+        if not rule.without_outcome().conditions:
             raise OochubError(
                 f"The rule of {self.name} is made of the outcome alone ({rule.words}), so there is nothing to test. "
                 "Choose rows by a class, a context, a group, a side, an answer or a confidence too."
@@ -216,8 +217,8 @@ def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark
         unseen, declared, None, {"resamples": sampling.resamples, "seed": sampling.seed}
     )
     scope = _find_scope(evaluated, rule)
-    fits = rule.without_outcomes().find_rows(evaluated) & scope
-    said = f"The rule of {file.name} ({rule.without_outcomes().words}) holds for"
+    fits = rule.without_outcome().find_rows(evaluated) & scope
+    said = f"The rule of {file.name} ({rule.without_outcome().words}) holds for"
     if not fits.any():
         raise OochubError(
             f"{said} none of the {int(scope.sum()):,} rows that were not looked at, so there is nothing to test. Use "
@@ -229,7 +230,7 @@ def select_by_rule(predictions: Predictions, file: RowsFile, declared: Benchmark
         )
     tested = _test_rule(evaluated, fits, scope, rule, by)
     where = "in the half that was kept back" if by else "in data that was not looked at"
-    applied = replace(file, rule=str(rule.without_outcomes()))
+    applied = replace(file, rule=str(rule.without_outcome()))
     return _take(
         unseen, np.flatnonzero(fits), applied, tested=tested, note=f"by a rule, {where}", among=int(scope.sum())
     )
@@ -342,7 +343,7 @@ def _test_rule(
     return TestedRule(
         unseen="half" if by else "others",
         by=by,
-        left_out=tuple(rule.outcomes().list_words()),
+        left_out=tuple(each for each in rule.list_words() if each not in rule.without_outcome().list_words()),
         n_rule=int(has.sum()),
         n_others=int((~has).sum()),
         accuracy_rule=inside,

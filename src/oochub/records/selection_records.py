@@ -18,7 +18,7 @@ class TestedRule:
     Attributes:
         unseen: "half" if the rows are the half that the page kept back, "others" if they are of other data.
         by: The column whose values were hashed to keep a half back; "" for other data.
-        left_out: Conditions on the outcome, such as "right is no": the test measures them, so they are not applied.
+        left_out: Conditions on the outcome, which are not applied because the test measures it: "outcome is wrong".
         n_rule: Number of rows that the rule holds for.
         n_others: Number of the other rows.
         accuracy_rule: Share of right answers on the rows that the rule holds for.
