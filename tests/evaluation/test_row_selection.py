@@ -15,6 +15,7 @@ import oochub
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.row_selection import find_half
 from oochub.report.forms import terminal
+from oochub.stats.stratified_gap import stratified_gap
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,11 @@ def test_a_half_keeps_what_rows_share(tmp_path):
     report = _score(rows, wrong_dogs(rows, tmp_path), unseen=True)
     tested = report.chosen_rows.tested
     assert tested.by == "patient" and tested.n_rule + tested.n_others == int((~half).sum())
-    assert "t" in (tested.difference.method or "") and tested.p_value < 0.05
+    left, has = ~half, (rows.label == 1) & (rows.column("context") == PLACES[2])
+    right = rows.prediction == rows.label
+    counted = [stratified_gap(right[left], has[left], half[left], cluster=each) for each in (patients[left], None)]
+    assert tested.difference == counted[0].estimate and tested.p_value == counted[0].p_value
+    assert counted[0].p_value != counted[1].p_value
 
 
 def test_a_rule_is_tested_on_other_data(rows, tmp_path):
@@ -270,7 +275,6 @@ def test_a_rule_of_chance_is_found_where_it_was_looked_for_and_not_elsewhere():
     from oochub.evaluation.row_rule import RowRule
     from oochub.evaluation.row_selection import RowsFile, _Line, select_by_rule
     from oochub.stats.estimate import Sampling
-    from oochub.stats.stratified_gap import stratified_gap
 
     looked = unseen = 0
     for seed in range(300):
