@@ -19,6 +19,7 @@ from oochub.prediction.command_question import CommandQuestion
 from oochub.prediction.predict import predict_splits, prediction_records
 from oochub.prediction.prediction_data import check_data_set
 from oochub.prediction.predictions import Predictions
+from oochub.records.origin_records import Asked
 from oochub.records.parameters import check_parameters
 from oochub.records.schema import to_json
 from oochub.remote.check_source import check_source
@@ -194,7 +195,16 @@ def audit_source(
         predictions = predict_splits(model, loaded, how, asked, out=file, recall=recall)
         kept = None if folder is None else read_kept_report(folder / "report.json", predictions, intervals)
         report = _evaluate(predictions, file or predictions, intervals) if kept is None else kept
+        typed = Asked.of(
+            model=model,
+            source=source,
+            data=(*data.words(), *how.words("mode", "label_map")),
+            contexts=found.words(),
+            predictions=file,
+            report=None if folder is None else folder / "report.json",
+        )
         report = probed(report, predictions)
+        report = replace(report, provenance=replace(report.provenance, asked=typed))
         if folder is not None:
             if kept is None or to_json(report) != to_json(kept):
                 report.save(folder / "report.json")

@@ -14,21 +14,30 @@ from oochub.stats.estimate import Estimate
 R = TypeVar("R")
 
 
+class NextStep(NamedTuple):
+    """One thing to do: why, in sentences, and the command, as it is typed."""
+
+    reason: str
+    command: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """What a section says in text: sentences, then a table.
+    """What a section says in text: sentences, then a table, then steps.
 
     Attributes:
         title: Stands above it. Without a title it is of the summary: forms set its sentences below the verdict,
             and its table bare.
         sentences: The finding first; those that are not true of the report, "", are left out.
         table: None where there is nothing to tabulate.
-        below: Sentences below the table.
+        steps: What to do, the first thing first; a terminal shows such a passage last, above the prompt.
+        below: Sentences below all of these.
     """
 
     title: str = ""
     sentences: tuple[str, ...] = ()
     table: Table | None = None
+    steps: tuple[NextStep, ...] = ()
     below: tuple[str, ...] = ()
 
     @property
@@ -174,7 +183,7 @@ def sections() -> tuple[Section[Any], ...]:
     """Every section of the catalog, in the order of their places.
 
     >>> [section.title for section in sections()][:3]
-    ['Both sides', 'Slices', 'Groups']
+    ['Both sides', 'What to do next', 'Slices']
     """
     every = [catalog.get("section", name)() for name in catalog.names("section")]
     return tuple(sorted(every, key=lambda section: section.place))

@@ -26,6 +26,7 @@ _RULES: list[tuple[re.Pattern[str], Callable[..., Any]]] = []
 _SHORT = {
     "N": _NUMBER,
     "K": r"\d+",
+    "W": r"\d{1,3}(?:[\u202f ]\d{3})*",
     "SIDE": r"(?:in (?:usual contexts|unusual (?:contexts|ones)|the worst group)|on (?:easy|hard) rows|over all rows)",
     "METRIC": r"(?:accuracy|AUC|Accuracy|Macro F1|ECE|NLL)",
     "GROUP": r"[a-z]+(?:, | in |/)[a-z]+",
@@ -244,7 +245,7 @@ class Counts:
 
 def read(number: str) -> float:
     """A number as it is printed."""
-    return float(number.replace("\u2212", "-").replace("\u202f", ""))
+    return float(re.sub(r"\s", "", number.replace("\u2212", "-")))
 
 
 def rounds(printed: str, value: float) -> bool:
@@ -802,3 +803,125 @@ def _(c: Counts, group: str) -> str:
             every.setdefault(name, []).append(1 - c.accuracy(mask))
     best = max(max(errors) for errors in every.values())
     return "" if best in every[c.group_named(group)[0]] else f"the errors are {every}"
+
+
+# What to do next. That a step is worth its place is the ranking's own test; here each number is that of the rows.
+
+_LEVEL = r"<metric:METRIC> is <value:N> of 100 <here:SIDE> <inner:BRACKET>, n = <n:K>"
+_Z, _POWER = stats.norm.ppf(0.975), stats.norm.ppf(0.8)
+
+
+def level(c: Counts, metric: str, value: str, here: str, inner: str, n: str) -> str:
+    """What is wrong with a number on a side, its interval and its n."""
+    if metric.lower() != c.metric.lower():
+        return f"the metric is {c.metric}"
+    sizes = {int(c.named(here).sum())}
+    if here == "in the worst group":
+        sizes |= {int(mask.sum()) for mask in c.groups(c.all).values()}
+    true = c.value(c.named(here))
+    return first("" if int(n) in sizes else f"n is {sizes}", differs(value, true), bracket(c, inner, true))
+
+
+def found_by(inner: str) -> float:
+    """The difference that a test at 5% finds in four of five samples, by its interval, in points."""
+    low, high = re.match(rf"\((?:95% interval )?({_NUMBER}) to ({_NUMBER})", inner).groups()
+    return (read(high) - read(low)) / 2 * (1 + _POWER / _Z)
+
+
+def is_near(said: str, true: float) -> bool:
+    """Whether a number of rows, rounded up to two figures, is about the true one; printed ends are rounded too."""
+    return 0.93 * true - 1 <= read(said) <= 1.2 * true + 2
+
+
+@rule(r"What to do next|[123]\.")
+def _(c: Counts) -> str:
+    return ""
+
+
+@rule(rf"{_LEVEL}, and chance is <chance:N>\. A gap tells something only once the task is learned\.")
+def _(c: Counts, chance: str, **said: str) -> str:
+    near = c.value(c.pair[0]) <= c.chance + _NEAR * (1 - c.chance)
+    return first(level(c, **said), "" if near else "it is not near chance", "" if abs(read(chance) - 100 * c.chance) < 0.06 else f"chance is {c.chance}")  # fmt: skip  # noqa: E501
+
+
+@rule(rf"{_LEVEL}, which leaves open whether it is above chance, <chance:N>\.(?: If it is what it seems, about <rows:W> examples would tell\.)?")  # fmt: skip  # noqa: E501
+def _(c: Counts, chance: str, rows: str = "", **said: str) -> str:
+    away = 100 * (c.value(c.pair[0]) - c.chance)
+    if bool(rows) != (away > 0 and not re.search("no interval|cluster", said["inner"])):
+        return f"it is {away} points above chance"
+    needed = int(said["n"]) * max(found_by(said["inner"]) / away, 1) ** 2 if rows else 0
+    is_right = abs(read(chance) - 100 * c.chance) < 0.06 and (not rows or is_near(rows, needed))
+    return first(level(c, **said), "" if is_right else f"chance is {c.chance}, {needed} are needed")
+
+
+@rule(rf"{_LEVEL}\. Rules made of this report hold a later model to its numbers\.")
+def _(c: Counts, **said: str) -> str:
+    return level(c, **said)
+
+
+@rule(
+    r"This data set names no context, so its <n:W> examples are not compared by context\. "
+    r"A column can name one\."
+)
+def _(c: Counts, n: str) -> str:
+    return "it does" if c.rows.challenge is not None or c.rows.group is not None else differs(n, c.all.sum(), by=1)
+
+
+@rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. So many examples find a gap of <found:N> points four times in five; one of <wanted:N> points, (?P<why>the smallest that matters|as it seems to be), takes about <one:W> examples <here:SIDE> and <other:W> examples <there:SIDE> in all\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, gap: str, inner: str, n: str, found: str, wanted: str, why: str, one: str, here: str, other: str, there: str) -> str:  # fmt: skip  # noqa: E501
+    inside, outside = (int(mask.sum()) for mask in c.pair)
+    true = found_by(inner)
+    want = max(2.0, abs(100 * c.judged))
+    if (why == "the smallest that matters") != (abs(100 * c.judged) < 2) or abs(read(wanted) - want) > 0.06:
+        return f"{want} is wanted"
+    if abs(read(found) - true) > 0.2:
+        return f"{true} is found"
+    more = read(one), read(other)
+    share = (1 / more[0] + 1 / more[1]) / (1 / inside + 1 / outside)  # of the squared error that is left
+    if not 0.8 <= share * (true / want) ** 2 <= 1.07 or more[0] < inside or more[1] < outside:
+        return f"{more} leave {share}, and {(want / true) ** 2} is wanted"
+    return first("" if int(n) <= inside + outside else f"n is {inside + outside}", differs(gap, c.judged))
+
+
+@rule(
+    r"A verdict needs 50 examples (?:of [^.]*?|<side:SIDE>), and n = <n:K>\. Add <more:K> or more, then audit again\."
+)
+def _(c: Counts, n: str, more: str, side: str = "") -> str:
+    tied = c.rows.challenge is None
+    true = {int(mask.sum()) for mask in c.groups(c.all).values()} if tied else {smallest_out(c)}
+    return "" if int(n) in true | ({0} if not true else set()) and int(n) + int(more) == 50 else f"n is {true}"
+
+
+@rule(r"The gap is <gap:N> points <inner:BRACKET>, n = <n:K>\. A last layer that is fitted anew may narrow it\. The repair tests that on rows of its own, and says which rows to collect\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, gap: str, inner: str, n: str) -> str:
+    most = sum(int(mask.sum()) for mask in c.pair)
+    wrong = "" if c.judged < 0 and 0 < int(n) <= most else f"the gap is {c.judged}, on {most}"
+    return first(wrong, differs(gap, c.judged), bracket(c, inner, c.judged))
+
+
+@rule(r"The error of <group:GROUP> is <error:N>% <inner:BRACKET>, n = <n:K>\. No group (?:<side:SIDE> )?has a wider interval\. With about <rows:W> examples in all, it would reach 5 points to either side\. Add some, then audit again\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, group: str, error: str, inner: str, n: str, rows: str, side: str = "") -> str:
+    mask = c.groups(c.named(side) if side else c.all)[c.group_named(group)[0]]
+    half = found_by(inner) / (1 + _POWER / _Z)
+    if int(n) != mask.sum() or not is_near(rows, mask.sum() * (half / 5) ** 2):
+        return f"n is {mask.sum()}, {mask.sum() * (half / 5) ** 2} are needed"
+    return first(differs(error, 1 - c.accuracy(mask)), bracket(c, inner, 1 - c.accuracy(mask)))
+
+
+@rule(
+    r"This report holds <shown:W> of <wrong:W> wrong answers\. "
+    r"A page of all rows shows the others by class, context and confidence\."
+)
+def _(c: Counts, shown: str, wrong: str) -> str:
+    true = int((c.all & ~c.right).sum())
+    return "" if read(wrong) == true > read(shown) else f"there are {true}"
+
+
+@rule(r"One report does not say whether another model is better\. If it answers the same <n:W> rows, paired tests tell smaller differences than the intervals here\.")  # fmt: skip  # noqa: E501
+def _(c: Counts, n: str) -> str:
+    return differs(n, len(c.rows.label), by=1)
+
+
+@rule(r"Put your own in place of (?P<names>[^.]*)\.")
+def _(c: Counts, names: str) -> str:
+    return "" if re.findall(r"[A-Z]+(?= \()", names) else "nothing is named"

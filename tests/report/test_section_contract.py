@@ -100,6 +100,7 @@ def marks_of(section, report, form):
             marks += [*passage.said, *(cell for cell in rows[0][1:] if re.match(r"[\d.]+\n", cell))] if rows else []
         else:
             marks += [passage.title, *passage.said, *passage.below, *(cell for row in rows for cell in row)]
+        marks += [text for step in passage.steps for text in step]
     marks += [section.title] if form == "page" and not section.is_beside_verdict else []
     return [bare(mark.partition("\n")[0]) for mark in marks if mark]
 
@@ -141,7 +142,8 @@ def test_each_form_shows_each_section_or_names_it():
     shown = {form: {name for of, name in seen if of == form} for form in FORMS}
     pictures = {"worst_mistakes"}
     assert shown["page"] == having
-    assert all(shown[form] == having - pictures for form in ("markdown", "latex", "notebook", "frame"))
+    assert all(shown[form] == having - pictures for form in ("markdown", "notebook"))
+    assert all(shown[form] == having - pictures - {"what_next"} for form in ("latex", "frame")), "no paper, no numbers"
     assert shown["terminal"] >= having - pictures - {"every_slice"}
 
 

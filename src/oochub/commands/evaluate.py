@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -67,6 +68,7 @@ def evaluate(
     if out is not None:
         check_writable(out, kind=REPORTS if several else REPORT)
     from oochub.evaluation.evaluate import evaluate as run
+    from oochub.records.origin_records import Asked
     from oochub.report.forms import terminal
     from oochub.report.report import Report
 
@@ -125,6 +127,8 @@ def evaluate(
         loading=loading,
         **source,
     )
+    typed = Asked.of(predictions=predictions[0] if len(predictions) == 1 else None, report=out)
+    report = replace(report, provenance=replace(report.provenance, asked=typed))
     kept = {} if keep is None else {"predictions": str(keep)}
     if groups is not None:
         from oochub.storage.parquet_file import write_parquet

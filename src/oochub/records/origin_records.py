@@ -1,7 +1,8 @@
 """What a report is about and where it comes from: the benchmark, the model, the predictions and the versions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from oochub.records.metadata import HubDataSet, Training
@@ -141,6 +142,78 @@ class PredictionsSource:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What was typed, so that a report can name the commands that come next; None is unknown.
+
+    All paths are relative to the folder in which the command ran. An absolute one outside of it is not kept: it is ""
+    in the options, and None elsewhere.
+
+    Attributes:
+        model: Model, a folder or an id.
+        source: Data.
+        data: Options that say which columns are what.
+        contexts: Options of the way that found contexts.
+        predictions: File of the predictions.
+        report: File of the report.
+    """
+
+    model: str | None = optional()
+    source: str | None = optional()
+    data: tuple[str, ...] = optional(())
+    contexts: tuple[str, ...] = optional(())
+    predictions: str | None = optional()
+    report: str | None = optional()
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        model: object = None,
+        source: object = None,
+        data: Iterable[str] = (),
+        contexts: Iterable[str] = (),
+        predictions: object = None,
+        report: object = None,
+    ) -> "Asked | None":
+        """What is known of what was typed; None where nothing is.
+
+        Args:
+            model: What was given as the model; what is no text or path is unknown. So are the others.
+            source: The data.
+            data: Words of the options, see `oochub.settings.option.Settings.words`.
+            contexts: The same of the way that found contexts.
+            predictions: The file of the predictions.
+            report: The file of the report.
+
+        >>> Asked.of(model="toy/model", source="/elsewhere/pictures", data=["--label-column", "breed"]).source is None
+        True
+        >>> Asked.of(model=object()) is None
+        True
+        """
+        kept = [
+            _keep_below(place) if isinstance(place, str | Path) else None
+            for place in (model, source, predictions, report)
+        ]
+        if not any(kept):
+            return None
+        words = {"data": _keep_words(data), "contexts": _keep_words(contexts)}
+        return cls(model=kept[0], source=kept[1], predictions=kept[2], report=kept[3], **words)
+
+
+def _keep_words(words: Iterable[str]) -> tuple[str, ...]:
+    return tuple(_keep_below(word) or "" for word in words)
+
+
+def _keep_below(typed: str | Path) -> str | None:
+    """A path as typed, relative to the working directory; None for one that is absolute and lies elsewhere."""
+    path = Path(typed)
+    if not path.is_absolute():
+        return str(typed)
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) and path != here else None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Provenance:
     """The origin of a report; two equal runs differ in `when` and `where` alone.
 
@@ -152,6 +225,7 @@ class Provenance:
         resamples: Number of bootstrap replicates.
         predictions: Predictions that were evaluated.
         command: Command that makes the report again.
+        asked: What was typed; None if unknown.
         training: How the model was trained; None if unknown.
         prediction: The provenance of the predictions.
         when: Times of the run.
@@ -165,6 +239,7 @@ class Provenance:
     resamples: Count
     predictions: PredictionsSource
     command: str
+    asked: Asked | None = optional()
     training: Training | None = None
     prediction: Mapping[str, Any] = field(default_factory=dict)
     when: Mapping[str, Any] = field(default_factory=dict)

@@ -1,7 +1,10 @@
 """A report in every form of text, one loop over its sections each: terminal, Markdown, LaTeX, notebook, data frame."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+import re
+import shlex
+from collections.abc import Collection, Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oochub.prediction.notebook_table import make_notebook_table
 from oochub.records.table import Table, escape_markdown
@@ -15,7 +18,8 @@ from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.console import Group
+    from rich.console import Console, ConsoleOptions, Group, RenderableType
+    from rich.text import Text
 
     from oochub.report.report import Report
 
@@ -47,15 +51,61 @@ def terminal(report: "Report") -> "Group":
             shown += [*passage.table.to_terminal(), Text()]
     said = [sentence for _, passage in summary for sentence in passage.said]
     shown += map(Text, [*said, *(fact.text for fact in answer.facts[1:])])
-    for _, passage in passages:
-        if passage.title:
-            shown += [Text(), Text(passage.title, style="bold"), *map(Text, passage.said)]
-            shown += [*(passage.table.to_terminal() if passage.table else ()), *map(Text, passage.below)]
-    left_out = _describe_left_out(report, also=_SLICES if has_sides else "")
+    titled = [passage for _, passage in passages if passage.title]
+    for passage in (passage for passage in titled if not passage.steps):
+        shown += [Text(), *_show_passage(passage)]
+    left_out = _describe_left_out(report, also={_SLICES} if has_sides else set())
     shown += [Text(), Text(left_out, style="dim")] if left_out else []
     trained = wording.describe_training(report)
     shown += [Text(f"Training data: {trained}.")] if trained else []
-    return Group(*shown, *(Text(f"Note: {note}") for note in notes(report)))
+    shown += (Text(f"Note: {note}") for note in notes(report))
+    for passage in (passage for passage in titled if passage.steps):
+        shown += [Text(), *_show_passage(passage)]
+    return Group(*shown)
+
+
+class _CommandLine(NamedTuple):
+    """A command for a terminal: a line that is too long goes on behind a backslash, so that it can be copied."""
+
+    command: str
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> Iterator["Text"]:
+        from rich.text import Text
+
+        lines = [""]
+        for words in _split_command(self.command) if console.is_terminal else [self.command]:
+            if lines[-1] and len(lines[-1]) + len(words) + 3 > options.max_width:
+                lines.append(" ")
+            lines[-1] = f"{lines[-1]} {words}" if lines[-1] else words
+        yield Text(" \\\n".join(lines), style="cyan", no_wrap=True, overflow="ignore")
+
+
+def _split_command(command: str) -> list[str]:
+    """The words of a command as they are quoted in it, an option with its value; no plain list of words stays whole."""
+    try:
+        words = list(map(shlex.quote, shlex.split(command)))
+    except ValueError:  # quotes that are not closed
+        return [command]
+    if " ".join(words) != command:
+        return [command]
+    parts = words[:1]
+    for before, word in pairwise(words):
+        if before.startswith("--") and not word.startswith("--"):
+            parts[-1] += f" {word}"
+        else:
+            parts.append(word)
+    return parts
+
+
+def _show_passage(passage: Passage) -> "Iterator[RenderableType]":
+    """A passage for a terminal; a command stands on a line of its own, whole where it is copied."""
+    from rich.text import Text
+
+    yield from (Text(passage.title, style="bold"), *map(Text, passage.said))
+    yield from passage.table.to_terminal() if passage.table else ()
+    for number, step in enumerate(passage.steps, start=1):
+        yield from (Text(f"{number}. {step.reason}"), _CommandLine(step.command))
+    yield from map(Text, passage.below)
 
 
 def to_markdown(report: "Report") -> str:
@@ -78,6 +128,10 @@ def to_markdown(report: "Report") -> str:
         if passage.title:
             lines += ["", f"**{escape_markdown(passage.title)}.** {escape_markdown(' '.join(passage.said))}"]
             lines += ["", passage.table.to_markdown()] if passage.table else []
+            for number, step in enumerate(passage.steps, start=1):
+                fence = "`" * (1 + max([2, *(len(run) for run in re.findall("`+", step.command))]))
+                code = (f"{fence}bash", step.command, fence)
+                lines += ["", f"{number}. {escape_markdown(step.reason)}", "", *(f"   {line}" for line in code)]
             lines += [line for sentence in passage.below for line in ("", escape_markdown(sentence))]
     left_out = _describe_left_out(report)
     lines += ["", escape_markdown(left_out)] if left_out else []
@@ -178,9 +232,9 @@ def _to_full_latex(report: "Report") -> str:
             tables.append(
                 passage.table.to_latex(" ".join([f"{passage.title or titles[name]}.", *told, *passage.below]))
             )
-        elif passage.title:
+        elif passage.title and not passage.steps:
             tables.append(f"% {' '.join([f'{passage.title}.', *passage.said, *passage.below])}\n".replace("\n", " "))
-    left_out = _describe_left_out(report)
+    left_out = _describe_left_out(report, also={name for name, passage in passages if passage.steps})
     return "\n".join([*tables, *([f"% {left_out}\n"] if left_out else [])])
 
 
@@ -226,9 +280,11 @@ def notebook_html(report: "Report") -> str:
     for name, passage in passages:
         table = passage.table or Table(heads=(), rows=())
         if name != _SLICES and (passage.title or passage.said or table.rows):
+            steps = [step for number, (reason, command) in enumerate(passage.steps, start=1)
+                     for step in ((f"{number}. {reason}",), (command,))]  # fmt: skip
             shown.append(
                 make_notebook_table(
-                    table.rows,
+                    [*table.rows, *steps],
                     heads=table.heads,
                     title=passage.title or titles[name],
                     sentences=passage.said,
@@ -281,20 +337,20 @@ def _collect_passages(report: "Report") -> list[tuple[str, Passage]]:
     return [(section.name, passage) for section in sections() for passage in section.passages(report)]
 
 
-def _describe_left_out(report: "Report", *, also: str = "") -> str:
+def _describe_left_out(report: "Report", *, also: Collection[str] = ()) -> str:
     """Which findings of the report have no text, and where they are; "" where all have.
 
     Args:
         report: Any report.
-        also: The name of a section that the form leaves out too.
+        also: Names of sections that the form leaves out too.
     """
     titles = list(_find_silent(report, also))
     return f"Not shown here: {wording.join_names(titles)} (report.to_html() and --html show all)." if titles else ""
 
 
-def _find_silent(report: "Report", also: str) -> Iterator[str]:
+def _find_silent(report: "Report", also: Collection[str]) -> Iterator[str]:
     for section in sections():
-        if section.has(report) and (section.name == also or not any(section.passages(report))):
+        if section.has(report) and (section.name in also or not any(section.passages(report))):
             yield wording.put_in_sentence(section.title)
 
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from oochub.report.report import Report
 
 _FAILED = "This model has not learned the task."
-_FEWEST = 50  # examples that the smallest out-of-context slice must hold
+FEWEST = 50
+"""Examples that the smallest slice out of context must hold for a verdict."""
 _SIDES: tuple[Side, Side] = ("in", "out")
 
 
@@ -87,7 +88,7 @@ def _find_case(report: "Report") -> Case:
     inside, gap, d = report.headline("in"), judge_gap(report), report.benchmark.practical_gap
     if inside is not None and may_be_chance(report):
         return "failed" if is_near_chance(inside, report.benchmark.chance) else "too_few"
-    if any(map(format_numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < _FEWEST:
+    if any(map(format_numbers.is_undefined, (gap, gap.low, gap.high))) or report.gap.n_out_smallest < FEWEST:
         return "too_few"
     if gap.high < 0:
         return "relies" if gap <= -d else "slight"
@@ -163,7 +164,7 @@ def _explain_undecided(report: "Report") -> str:
             f"There are too few {wording.name_side(report.benchmark, 'in', 'examples')} to tell whether this model has "
             "learned the task."
         )
-    if report.gap.n_out_smallest < _FEWEST:
+    if report.gap.n_out_smallest < FEWEST:
         return f"There are too few {wording.name_side(report.benchmark, 'out', 'examples')} to tell."
     lacks = "could not be measured" if format_numbers.is_undefined(judge_gap(report)) else "has no interval"
     return f"The gap {lacks}, so there is no verdict."
@@ -327,10 +328,10 @@ def _say_how_sure(report: "Report", case: Case, drops: Sequence[Drop]) -> Fact:
         answer = f"{_get_inside(report)} the interval is {interval}; chance is {chance}."
     elif not benchmark.out_of_context.is_declared:
         answer = "There is nothing to compare."
-    elif case == "too_few" and gap.n_out_smallest < _FEWEST:
+    elif case == "too_few" and gap.n_out_smallest < FEWEST:
         few = f"{format_numbers.count(gap.n_out_smallest)} {wording.name_side(benchmark, 'out', 'examples')}"
         smaller = " in the smaller set" if gap.n_out_smallest < gap.n_out else ""
-        answer = f"{few}{smaller}; at least {_FEWEST} are needed."
+        answer = f"{few}{smaller}; at least {FEWEST} are needed."
     elif case == "too_few":
         answer = f"Cannot be computed: {wording.clean(judged.reason or 'the gap has no interval')}."
     elif case == "no_effect":
