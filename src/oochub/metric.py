@@ -23,9 +23,15 @@ _TYPES = {
     "group": "string",
     "is_ood": "bool",
     "correct": "bool",
+    "image_id": "int64",
+    **dict.fromkeys(("box_categories", "true_categories", "true_crowd"), "int64"),
 }
 _TYPES_OF_NUMBERS = {"label": "float64", "prediction": "float64"}
-_DEPTHS = {"boxes": 2, "true_boxes": 2, "scores": 1}  # of the lists of numbers that a row of these is
+_DEPTHS = {
+    **{"boxes": 2, "true_boxes": 2},
+    **dict.fromkeys(("scores", "box_categories", "true_categories", "true_crowd", "true_areas"), 1),
+}  # of the lists of numbers that a row of these is
+_NEVER_LEFT_OUT = ("group", "box_categories", "true_categories", "true_crowd")
 _PER_LABEL = ("label", "prediction", "score", "probability", "kind")  # lists where a row has several labels or tokens
 TOKEN_KINDS = ("class", "method", "punctuation", "keyword", "builtin", "literal", "other_identifier")
 """The kinds of tokens of source code, in the order of their numbers in Py150-wilds.
@@ -218,10 +224,11 @@ class MetricShell(metaclass=_JoinsEvaluate):
     def _feature_names(self) -> list[str]:
         """What `evaluate.combine` hands a module in `add_batch`, by the names used there, and nothing else.
 
-        The arrays that the metric needs; groups too, since another number without them would come in silence.
+        The arrays that the metric needs; groups and classes too, since another number without them would come in
+        silence.
         """
         theirs = {array: name for name, array in _find_aliases(self.state).items()}
-        return [theirs.get(name, name) for name, needed in self._arrays.items() if needed or name == "group"]
+        return [theirs.get(name, name) for name, needed in self._arrays.items() if needed or name in _NEVER_LEFT_OUT]
 
     def _check_options_agree(self, options: dict[str, Any]) -> None:
         changed = {name: option for name, option in options.items() if self._options.get(name, _UNSET) != option}

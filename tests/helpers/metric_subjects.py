@@ -107,11 +107,24 @@ def _boxes(n: int, rng: np.random.Generator) -> Columns:
         corner = rng.integers(0, 4, (count, 2)) * 2
         return np.concatenate([corner, corner + rng.integers(1, 5, (count, 2))], axis=1).astype(np.float64)
 
-    boxes, true_boxes, scores = (np.empty(n, object) for _ in range(3))
+    boxes, true_boxes, scores, *others = (np.empty(n, object) for _ in range(7))
     for row, (count, true) in enumerate(rng.integers(0, 5, (n, 2)).tolist()):
         boxes[row], true_boxes[row], scores[row] = drawn(count), drawn(true), rng.integers(2, 9, count) / 8
         boxes[row][: min(2, true)] = true_boxes[row][: min(2, count)]
-    return {"boxes": boxes, "scores": scores, "true_boxes": true_boxes, "group": rng.integers(0, 4, n)}
+        own = (
+            rng.integers(0, 2, count),
+            rng.integers(0, 2, true),
+            rng.integers(0, 5, true) == 0,
+            rng.integers(1, 72, true) / 8,
+        )
+        for column, values in zip(others, own, strict=True):
+            column[row] = values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    names = ("box_categories", "true_categories", "true_crowd", "true_areas")
+    return {
+        **{"boxes": boxes, "scores": scores, "true_boxes": true_boxes, "group": rng.integers(0, 4, n)},
+        **dict(zip(names, others, strict=True)),
+        "image_id": rng.permutation(n),
+    }
 
 
 def _tokens(n: int, rng: np.random.Generator) -> Columns:

@@ -1,19 +1,16 @@
 """How well the boxes that a detector draws match the true ones, image by image."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import Array, check_same_length
-
-_Rows = Sequence[Any] | Array  # of any length each
-_LARGEST = float(np.finfo(np.float32).max)  # an area of such boxes is finite in 64 bits
+from oochub.stats.array_checks import Array
+from oochub.stats.image_boxes import RaggedRows, check_image_boxes
 
 
 def detection_accuracies(
-    boxes: _Rows, scores: _Rows, true_boxes: _Rows, *, iou: float = 0.5, threshold: float = 0.5
+    boxes: RaggedRows, scores: RaggedRows, true_boxes: RaggedRows, *, iou: float = 0.5, threshold: float = 0.5
 ) -> Array:
     """TP / (TP + FP + FN) of each image.
 
@@ -44,57 +41,15 @@ def detection_accuracies(
         raise OochubError(f"iou is a number in (0, 1], got {iou!r}. WILDS' is 0.5.")
     if not _is_share(threshold):
         raise OochubError(f"threshold is a number in [0, 1], got {threshold!r}. WILDS' is 0.5.")
-    check_same_length(boxes=boxes, scores=scores, true_boxes=true_boxes)
-    accuracies = np.empty(len(boxes))
-    for row, (drawn, score, true) in enumerate(zip(boxes, scores, true_boxes, strict=True)):
-        found, truth = _check_boxes(drawn, "boxes", row), _check_boxes(true, "true_boxes", row)
-        kept = found[_scores(score, len(found), row) > threshold]
-        accuracies[row] = _compute_accuracy(kept, truth, iou)
+    images = check_image_boxes(boxes, scores, true_boxes)
+    accuracies = np.empty(len(images))
+    for row, image in enumerate(images):
+        accuracies[row] = _compute_accuracy(image.boxes[image.scores > threshold], image.true_boxes, iou)
     return accuracies
 
 
 def _is_share(number: Any) -> bool:
     return isinstance(number, int | float) and not isinstance(number, bool) and 0 <= number <= 1
-
-
-def _check_boxes(values: Any, name: str, row: int) -> Array:
-    array = _convert_to_floats(values, name, row)
-    if array.shape[:1] == (0,):
-        return array.reshape(0, 4)
-    if array.ndim != 2 or array.shape[1] != 4:
-        raise OochubError(
-            f"{name} must be lists of x1, y1, x2, y2, got shape {array.shape} at row {row}. Give an array (m, 4) an "
-            "image."
-        )
-    if (array[:, 2:] < array[:, :2]).any():
-        raise OochubError(
-            f"{name} must run from the upper left corner to the lower right one, got "
-            f"{array[(array[:, 2:] < array[:, :2]).any(axis=1)][0].tolist()} at row {row}. A box is x1, y1, x2, y2, "
-            "not a width and a height."
-        )
-    return array
-
-
-def _scores(values: Any, count: int, row: int) -> Array:
-    array = _convert_to_floats(values, "scores", row)
-    if array.shape != (count,):
-        raise OochubError(
-            f"scores must be one a box, got shape {array.shape} for {count} boxes at row {row}. Give an array (m,) an "
-            "image."
-        )
-    return array
-
-
-def _convert_to_floats(values: Any, name: str, row: int) -> Array:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise OochubError(f"{name} must hold numbers, a list an image: {error}, at row {row}.") from None
-    if not (np.abs(array) <= _LARGEST).all():
-        raise OochubError(
-            f"{name} must hold finite numbers of 32 bits, got another at row {row}. Leave out rows without truth."
-        )
-    return array
 
 
 def _compute_accuracy(found: Array, true: Array, iou: float) -> float:

@@ -1,0 +1,1 @@
+"""False alarms: the share of images without an object in which a box is drawn."""
