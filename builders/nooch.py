@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import nan
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ import datasets
 
 from oochub.benchmark import Archive, Benchmark, RawFile
 from oochub.builder import BenchmarkBuilder, BenchmarkConfig
-from oochub.builders.sources.coco_categories import CATEGORY_IDS
+from oochub.builders.sources.coco_categories import CATEGORY_IDS, THINGS
 from oochub.builders.sources.nooch.images import NoochImages
 from oochub.builders.sources.nooch.split import FULL
 from oochub.builders.sources.nooch.suite import PAPER_ENCODER, PUBLISHED_CONTEXTS
@@ -47,7 +48,8 @@ def _explain_not_buildable(folder: Path, options: Mapping[str, Any]) -> dict[str
         only = config.contexts == "published" or config.official_ids
         unpublished = [name for name in _CLASSES if only and name not in PUBLISHED_CONTEXTS]
         reasons = dict.fromkeys(unpublished, "The paper publishes contexts for its 12 tasks only.")
-    return {f"{criterion}_{name}": reason for criterion in ("ce", "gist") for name, reason in reasons.items()}
+    configs = [f"{criterion}_{name}" for criterion in ("ce", "gist", "boxes") for name in reasons]
+    return {config: reasons[NoochTask.parse(config)[1]] for config in configs if config not in _STUFF_BOXES}
 
 
 def _declare_archive(name: str, size: int, sha256: str) -> Archive:
@@ -150,17 +152,34 @@ _nooch = Benchmark(
     describe_context=_describe_context,
     task=nooch_task_of_all,
     toy_world="toy_coco",
-    tried_configs=("ce_car", "all"),
+    tried_configs=("ce_car", "all", "boxes_car"),
 )
-nooch = replace(_nooch, configs={"all": replace(_nooch, output="labels")})
-
 _CLASSES = tuple(CATEGORY_IDS)
 _TASKS = (*PUBLISHED_CONTEXTS, *(name for name in _CLASSES if name not in PUBLISHED_CONTEXTS))
+_THINGS = {row["name"].replace(" ", "_"): row["id"] for row in THINGS}
+_STUFF_BOXES = {f"boxes_{name}" for name in _CLASSES if name not in _THINGS}
+_boxes = replace(
+    _nooch,
+    output="boxes",
+    summary="COCO images in which an object is to be found without its usual context, or the context is empty.",
+    metrics=("box_average_precision", "box_precision_at_iou", "box_average_recall", "false_alarms"),
+    primary_metric="box_average_precision",
+    chance=nan,
+    task_category="object-detection",
+    box_classes=_THINGS,
+)
+nooch = replace(
+    _nooch,
+    configs={
+        "all": replace(_nooch, output="labels"),
+        **{f"boxes_{name}": _boxes for name in _TASKS if name in _THINGS},
+    },
+)
 
 
 @dataclass
 class NoochConfig(BenchmarkConfig):
-    """Options of `load_dataset("nooch", "ce_<class>" | "gist_<class>" | "all", ...)`.
+    """Options of `load_dataset("nooch", "ce_<class>" | "gist_<class>" | "boxes_<class>" | "all", ...)`.
 
     Attributes:
         contexts: "computed" from the training split; "published" for the suite's 12 tasks; or one class name or a list
@@ -197,12 +216,14 @@ class Nooch(BenchmarkBuilder):
     """Binary tasks "is there a <class> in the image?", and all 171 of them at once.
 
     `ce_<class>` has the challenge of each image by co-occurrence, `gist_<class>` by the similarity of its captions to
-    those of the training positives; a class without a context cannot be built and says so. `all` has what every class
+    those of the training positives; a class without a context cannot be built and says so. `boxes_<class>` has the
+    boxes of each of the 80 things, with the challenge by co-occurrence: AP in and out of context, and false alarms
+    where the context is there and the object is not. `all` has what every class
     takes of every image: `oochub.task(data, "ce_car")` makes a task of it without reading an image. Rows come in the
     order of the official split file, or by image id.
 
     >>> list(Nooch.builder_configs)[:3], len(Nooch.builder_configs)
-    (['ce_car', 'ce_bowl', 'ce_boat'], 343)
+    (['ce_car', 'ce_bowl', 'ce_boat'], 423)
     """
 
     BENCHMARK: ClassVar[Benchmark] = nooch
@@ -215,6 +236,11 @@ class Nooch(BenchmarkBuilder):
         *(
             _make_config(f"gist_{n}", f"Is there a {n}? Examples are hard if the captions describe another scene.")
             for n in _TASKS
+        ),
+        *(
+            _make_config(f"boxes_{n}", f"Where is each {n}? Examples are hard if object and context do not co-occur.")
+            for n in _TASKS
+            if n in _THINGS
         ),
         _make_config("all", "The area of each of 171 classes in each image, with captions: every task at once."),
     ]

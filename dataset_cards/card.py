@@ -10,6 +10,7 @@ from oochub.benchmark import Benchmark
 from oochub.records.sides import GroupsOfRows, Rows
 from oochub.records.spectrum import Spectrum
 
+_MOST_CONFIGS = 30  # that a list names
 _INPUTS = {"pictures": "images", "token_ids": "token ids"}  # kinds of input whose name is no word of a text
 
 
@@ -134,11 +135,16 @@ def _describe_pairs(benchmark: Benchmark) -> str:
 def _find_differing_configs(benchmarks: list[Benchmark]) -> str:
     """The configs whose sides or headline are others than those of their data set; "" without."""
     lines = [
-        f"- {', '.join(f'`{config}`' for config in configs)}: {words}\n"
+        f"- {_list_configs(configs)}: {words}\n"
         for benchmark in benchmarks
         for words, configs in benchmark.differences.items()
     ]
     return f"\nConfigs that differ:\n\n{''.join(lines)}" if lines else ""
+
+
+def _list_configs(configs: Sequence[str]) -> str:
+    shown = [f"`{config}`" for config in configs]
+    return ", ".join(shown if len(shown) <= _MOST_CONFIGS else [*shown[:4], f"... ({len(shown)} in all)"])
 
 
 def _describe_class_columns(benchmark: Benchmark) -> str:

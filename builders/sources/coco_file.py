@@ -49,12 +49,13 @@ class CocoFile:
     category: NDArray[np.int64]
 
     @classmethod
-    def read(cls, file: Path, *, outlines: bool = True) -> "CocoFile":
+    def read(cls, file: Path, *, outlines: bool = True, boxes: bool = False) -> "CocoFile":
         """The checked content of a file; its kind is what its name begins with, "instances" or "stuff".
 
         Args:
             file: The file.
             outlines: Whether the annotations keep their polygons and run lengths, most of the file.
+            boxes: Whether they keep their boxes without their outlines.
 
         Raises:
             OochubError: It is not complete JSON or not such a file; the file of the other kind; a category that is
@@ -71,7 +72,7 @@ class CocoFile:
         ...     print(str(error).replace(str(file), file.name))
         instances_val2017.json: `id` of image 139.5 must be a whole number, got 139.5. Fetch the file again.
         """
-        content = read_json(file) if outlines else coco_json(file)
+        content = read_json(file) if outlines else coco_json(file, boxes=boxes)
         images, annotations, categories = (CocoRecords.of(file, content, key) for key in _LISTS)
         licenses = CocoRecords.of(file, content, "licenses", required=False)
         license_names = zip(licenses.whole_numbers("id").tolist(), licenses.texts("name", default=""), strict=True)

@@ -8,9 +8,9 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length, check_whole
 from oochub.stats.bootstrap import FEW_ROWS, draw_replicates, drop_no_width, replicate_interval
-from oochub.stats.box_ranking import IOUS, Area, BoxRanking, rank_boxes
+from oochub.stats.box_ranking import IOUS, BoxRanking, ObjectSize, rank_boxes
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.image_boxes import ImageBoxes, check_image_boxes
+from oochub.stats.image_boxes import ImageBoxes, RaggedRows, check_image_boxes
 
 Measure = Callable[[Array], Array]
 """Makes the numbers (k,) of a metric of how often each image is there (n,)."""
@@ -28,23 +28,23 @@ class BoxRowsState:
     keys: tuple[str, ...] = ()
     measure: Callable[[Sequence[BoxRanking]], Measure]
 
-    def __init__(self, *, area: Area = "all") -> None:
-        rank_boxes([], area=area)  # an option that is wrong is said before the rows come
-        self._area: Area = area
+    def __init__(self, *, object_size: ObjectSize = "all") -> None:
+        rank_boxes([], object_size=object_size)  # an option that is wrong is said before the rows come
+        self._object_size: ObjectSize = object_size
         self._images: list[ImageBoxes] = []
         self._ids: list[Array | None] = []
 
     def update(
         self,
         *,
-        boxes: Any,
-        scores: Any,
-        true_boxes: Any,
-        box_categories: Any = None,
-        true_categories: Any = None,
-        true_crowd: Any = None,
-        true_areas: Any = None,
-        image_id: Any = None,
+        boxes: RaggedRows,
+        scores: RaggedRows,
+        true_boxes: RaggedRows,
+        box_categories: RaggedRows | None = None,
+        true_categories: RaggedRows | None = None,
+        true_crowd: RaggedRows | None = None,
+        true_areas: RaggedRows | None = None,
+        image_id: RaggedRows | None = None,
     ) -> None:
         """Takes in images; see the metric."""
         images = check_image_boxes(boxes, scores, true_boxes, box_categories, true_categories, true_crowd, true_areas)
@@ -92,7 +92,7 @@ class BoxRowsState:
 
     def _rank(self) -> list[BoxRanking]:
         ids = None if self._ids[0] is None else np.concatenate([each for each in self._ids if each is not None])
-        return rank_boxes(self._images, ids, area=self._area)
+        return rank_boxes(self._images, ids, object_size=self._object_size)
 
     def _add(self, images: list[ImageBoxes], ids: list[Array | None]) -> None:
         if len({each is None for each in [*self._ids, *ids]}) > 1:

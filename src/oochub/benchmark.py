@@ -128,6 +128,8 @@ class Benchmark:
         templates: Texts with {} for the name of a class, by which a model of images and texts answers.
         imagenet_classes: Class to the numbers of ImageNet-1K's classes that are of it, by which a model of ImageNet
             answers without a label map; None leaves it to their names and WordNet.
+        box_classes: For boxes: every class that detectors of such data draw, with its number in COCO's files; those of
+            the rows are some of them. Empty for data whose classes are numbered from 0.
         configs: The declarations of those configs that differ from this one.
         toy_world: The function f(folder, *, size, seed) that draws a small raw folder: its name where it is a file of
             `builders/toy_worlds`, else "package.module:function"; "" has none, or its configs have their own.
@@ -174,6 +176,7 @@ class Benchmark:
     validation_split: str = "validation"
     templates: tuple[str, ...] = ("a photo of a {}.",)
     imagenet_classes: Mapping[str, tuple[int, ...]] | None = None
+    box_classes: Mapping[str, int] = field(default_factory=dict)
     configs: Mapping[str, "Benchmark"] = field(default_factory=dict)
     toy_world: str = ""
     tried_configs: tuple[str, ...] = ()

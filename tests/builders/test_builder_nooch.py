@@ -170,7 +170,8 @@ def test_official_split_file_is_used_and_its_order_kept(tmp_path):
 def test_all_171_configs_are_listed_from_anywhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = get_dataset_config_names("nooch")
-    assert len(names) == 343 and names[0] == "ce_car"
+    assert len(names) == 2 * 171 + 80 + 1 and names[0] == "ce_car"
+    assert "boxes_car" in names and "boxes_sky-other" not in names  # stuff has no boxes
     assert {"ce_sky-other", "gist_car", "all"} <= set(names)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.builders.sources.coco import CocoTable, read_coco
+from oochub.builders.sources.coco_boxes import coco_boxes
 from oochub.builders.sources.coco_captions import read_captions
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.context_table import ContextTable
@@ -149,6 +150,9 @@ class NoochImages:
             # the published ids do not cover training: without an encoder its gist is unknown, not easy
             unknown = {"gist": None} if official_ids and task.criterion == "gist" and self.similarity is None else None
             columns = self.task_columns(task, chosen, published=published.get(split, unknown))
+            if task.criterion == "boxes":
+                del columns["label"]  # the boxes say it
+                columns = {**coco_boxes(self.folder, task.name, self.table.image_id[chosen].tolist()), **columns}
             if task.criterion == "gist":
                 columns["captions"] = self._get_captions(chosen)
             rows[split] = self._build_rows(chosen, columns)

@@ -24,7 +24,8 @@ class NoochTask:
 
     Attributes:
         name: The object, "car".
-        criterion: "ce" (co-occurrence) or "gist": which of the two `challenge` holds.
+        criterion: "ce" (co-occurrence) or "gist": which of the two `challenge` holds. "boxes" is co-occurrence, for
+            rows whose truth is the boxes of the object.
         contexts: Names of the contexts, the one that makes the environments first.
         beta: The fraction of the image above which a context counts as present.
         tau: The threshold of the gist similarity, one for both sides or one for positives and one for negatives; None
@@ -48,7 +49,7 @@ class NoochTask:
         return criterion, name
 
     def features(self, *, gist: bool) -> datasets.Features:
-        """The task's own columns; with `gist` those of the gist criterion too."""
+        """The task's own columns: with `gist` those of the gist criterion too; boxes stand in place of a label."""
         sides, contexts = [f"no_{self.name}", self.name], ["no_context", "context"]
         challenge = datasets.ClassLabel(names=list(CHALLENGES))
         number = datasets.Value("float32")
@@ -61,6 +62,17 @@ class NoochTask:
             "context": datasets.Value("string"),
             "context_area": datasets.List(number),
         }
+        if self.criterion == "boxes":
+            del columns["label"]
+            columns = {
+                "boxes": datasets.List(datasets.List(datasets.Value("float64"), length=4)),
+                **columns,
+                "categories": datasets.List(datasets.ClassLabel(names=[self.name])),
+                "crowd": datasets.List(datasets.Value("int8")),
+                "object_areas": datasets.List(datasets.Value("float64")),
+                "width": datasets.Value("int32"),
+                "height": datasets.Value("int32"),
+            }
         if gist:
             columns |= {"challenge_ce": challenge, "challenge_gist": challenge, "gist_similarity": number}
         return datasets.Features(columns)
@@ -90,6 +102,7 @@ class NoochTask:
         Raises:
             OochubError: The gist criterion with neither similarity nor published challenges.
         """
+        own = {"boxes": "ce"}.get(self.criterion, self.criterion)
         challenges: dict[str, NDArray[Any]] = {"ce": co_occurrence(present, context_area, self.beta)}
         for name, given in (published or {}).items():
             challenges[name] = np.full(len(present), None, dtype=object) if given is None else given
@@ -98,12 +111,12 @@ class NoochTask:
             counts = {f"{side}s": int((ce == side).sum()) for side in ("hard_positive", "hard_negative")}
             wanted: dict[str, Any] = {"tau": self.tau} if self.tau is not None else counts
             challenges["gist"] = gist(present, similarity, **wanted)
-        if self.criterion not in challenges:
+        if own not in challenges:
             raise OochubError(
                 f"gist_{self.name} needs embeddings of the captions: load it with encoder=NAME, a model of "
                 "sentence-transformers, or use the published sets with official_ids=FOLDER."
             )
-        challenge = challenges[self.criterion]
+        challenge = challenges[own]
         # "Context" in a group's name is what the criterion sees: where the object is easy, or its absence hard.
         in_context = np.where(present, challenge != "hard_positive", challenge == "hard_negative")
         large = context_area > self.beta

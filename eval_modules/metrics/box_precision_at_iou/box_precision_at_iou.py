@@ -15,27 +15,27 @@ Source: Lin et al. 2014, "Microsoft COCO: Common Objects in Context", ECCV, and 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from oochub.eval_modules.metrics._box_rows import BoxRowsState, Measure, measure_precision
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
-from oochub.stats.box_ranking import Area, BoxRanking
+from oochub.stats.box_ranking import BoxRanking, ObjectSize
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.image_boxes import RaggedRows
 
 _PLACES = {"ap50": 0, "ap75": 5}  # among the ten overlaps
 
 
 def box_precision_at_iou(
-    boxes: Any,
-    scores: Any,
-    true_boxes: Any,
-    box_categories: Any = None,
-    true_categories: Any = None,
-    true_crowd: Any = None,
-    true_areas: Any = None,
-    image_id: Any = None,
-    area: Area = "all",
+    boxes: RaggedRows,
+    scores: RaggedRows,
+    true_boxes: RaggedRows,
+    box_categories: RaggedRows | None = None,
+    true_categories: RaggedRows | None = None,
+    true_crowd: RaggedRows | None = None,
+    true_areas: RaggedRows | None = None,
+    image_id: RaggedRows | None = None,
+    object_size: ObjectSize = "all",
 ) -> dict[str, float]:
     """COCO's AP50 and AP75 of boxes.
 
@@ -46,22 +46,22 @@ def box_precision_at_iou(
         box_categories: Whole numbers of the classes of the boxes (m,); None takes all boxes as of one class.
         true_categories: The same of the true boxes (k,).
         true_crowd: 1 where a true box holds a crowd, else 0 (k,): boxes in it do not count. None has no crowds.
-        true_areas: Areas of the true objects (k,), by which `area` selects; None takes those of their boxes.
+        true_areas: Areas of the true objects (k,), by which `object_size` selects; None takes those of their boxes.
         image_id: Number of each image (n,): boxes of equal score are taken in its order, as in pycocotools. None takes
             the order of rows.
-        area: Objects of which size count: "all", "small" (up to 32 x 32 pixels), "medium" (up to 96 x 96) or "large".
+        object_size: Size of the objects that count: "all", "small" (up to 32 x 32 pixels), "medium" (96 x 96), "large".
 
     Returns:
         `ap50` and `ap75`, fractions in [0, 1], higher is better; nan if no true box counts.
 
     Raises:
-        OochubError: As `oochub.stats.image_boxes`; ids that are no whole numbers; another area; no rows.
+        OochubError: As `oochub.stats.image_boxes`; ids that are no whole numbers; another size; no rows.
 
     >>> car, half = [0, 0, 10, 10], [0, 0, 10, 6]
     >>> box_precision_at_iou(boxes=[[half]], scores=[[0.9]], true_boxes=[[car]])
     {'ap50': 1.0, 'ap75': 0.0}
     """
-    state = _State(area=area)
+    state = _State(object_size=object_size)
     state.update(
         boxes=boxes,
         scores=scores,
@@ -85,8 +85,10 @@ class _State(BoxRowsState):
     measure = staticmethod(_measure)
 
 
-def _estimate_interval(columns: Mapping[str, Array], sampling: Sampling, area: Area = "all") -> dict[str, Estimate]:
-    state = _State(area=area)
+def _estimate_interval(
+    columns: Mapping[str, Array], sampling: Sampling, object_size: ObjectSize = "all"
+) -> dict[str, Estimate]:
+    state = _State(object_size=object_size)
     state.update(**columns)
     found: dict[str, Estimate] = state.estimate(sampling)
     return found

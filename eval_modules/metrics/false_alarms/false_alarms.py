@@ -2,7 +2,7 @@
 
     false alarms = (images with no true box and a box of a score above the threshold) / (images with no true box)
 
-Where the object's usual context is there and the object is not, a false alarm says that the context was enough.
+If the object's usual context is there and the object is not, a false alarm says that the context was enough.
 
 Interval: Wilson's of images; where images share clusters, that of a mean of clusters.
 
@@ -22,11 +22,11 @@ from oochub.errors import OochubError
 from oochub.metric import MeanState, MetricFacts, MetricShell
 from oochub.stats.array_checks import Array
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.image_boxes import check_image_boxes
+from oochub.stats.image_boxes import RaggedRows, check_image_boxes
 from oochub.stats.mean_interval import mean_estimate
 
 
-def false_alarms(boxes: Any, scores: Any, true_boxes: Any, threshold: float = 0.5) -> float:
+def false_alarms(boxes: Any, scores: RaggedRows, true_boxes: RaggedRows, threshold: float = 0.5) -> float:
     """The share of images without a true box in which a box has a score above the threshold.
 
     Args:
@@ -59,14 +59,14 @@ class _FalseAlarmsState(MeanState):
             raise OochubError(f"threshold is a number in [0, 1], got {threshold!r}. A box counts above it.")
         self._threshold, self._seen = threshold, 0
 
-    def update(self, *, boxes: Any, scores: Any, true_boxes: Any) -> None:
+    def update(self, *, boxes: RaggedRows, scores: RaggedRows, true_boxes: RaggedRows) -> None:
         values = self.values(boxes, scores, true_boxes)
         if not len(values):
             raise OochubError("There are no images, so the metric is undefined. Give a row of boxes for each image.")
         self._seen += len(values)
         self._take(values[~np.isnan(values)])
 
-    def values(self, boxes: Any, scores: Any, true_boxes: Any) -> Array:
+    def values(self, boxes: RaggedRows, scores: RaggedRows, true_boxes: RaggedRows) -> Array:
         """1 for an image (n,) with a false alarm, 0 without, nan for one with a true box."""
         images = check_image_boxes(boxes, scores, true_boxes)
         return np.array(

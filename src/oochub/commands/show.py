@@ -340,9 +340,14 @@ def _head(shown: Benchmark) -> str:
     return f"{shown.title} {shown.version}: {shown.summary}"
 
 
+def _list_configs(configs: Sequence[str]) -> str:
+    """The names of configs, of many the first."""
+    return ", ".join(configs if len(configs) <= 30 else [*configs[:4], f"... ({len(configs)} in all)"])
+
+
 def _list_facts(shown: Benchmark, configs: str) -> list[str]:
     """What a declaration says of its rows, and of where its raw files are from."""
-    differing = [f"  {', '.join(alike)}\n      {words}" for words, alike in shown.differences.items()]
+    differing = [f"  {_list_configs(alike)}\n      {words}" for words, alike in shown.differences.items()]
     licenses = {"images": shown.images_license, "labels": shown.annotations_license}
     if len(set(licenses.values())) == 1:
         licenses = {"license": shown.images_license}

@@ -1,6 +1,7 @@
 """Boxes around the things of one kind in an image, each with a score; an image may have any number, or none."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,11 +13,22 @@ from oochub.errors import OochubError
 from oochub.output import Answer, Arrays, Output, PredictedRows, RowBoxes
 from oochub.records.given_columns import GivenColumns
 from oochub.stats.detection_accuracies import detection_accuracies
+from oochub.stats.image_boxes import check_image_boxes
 
 _THRESHOLD = 0.5  # a box with a score above it counts as an answer
+_FORM = "a list of lists of four numbers, x1, y1, x2, y2,"
+_NAMES = {"boxes": "detected_boxes", "true_boxes": "boxes", "box_categories": "detected_categories"}
 _UNKNOWN = ((math.nan,) * 4,)
 _MISFITS = (pa.ArrowException, TypeError, ValueError)
-_BOXES, _SCORES = pa.list_(pa.list_(pa.float32(), 4)), pa.list_(pa.float32())
+_BOXES, _SCORES = pa.list_(pa.list_(pa.float64(), 4)), pa.list_(pa.float64())
+_SINGLE = pa.list_(pa.list_(pa.float32(), 4)), pa.list_(pa.float32())  # of a model, whose numbers have 32 bits
+_CLASSES = pa.list_(pa.int64())
+_BESIDE = {
+    "detected_categories": "box_categories",
+    "categories": "true_categories",
+    "crowd": "true_crowd",
+    "object_areas": "true_areas",
+}
 
 
 class Boxes(Output):
@@ -25,14 +37,29 @@ class Boxes(Output):
     `detected_boxes` and `scores` are what the model said. Metrics get boxes and scores, those of the model; true_boxes;
     label, the same; prediction, the boxes with a score above 0.5; and loss (n,), 1 minus the detection accuracy of the
     image. A row of each of these is a tuple of any length.
+
+    Beside them may stand `detected_categories` and `categories`, the class numbers of the boxes and the true ones;
+    `crowd`, 1 for a true box of several objects; and `object_areas`, the areas of the true objects in pixels. Metrics
+    get them as box_categories, true_categories, true_crowd and true_areas, and image_id, the place of each row in the
+    order of the ids.
     """
 
     label_column = "boxes"
     columns = ("detected_boxes", "scores")
     primary_metric = "detection_accuracy"
-    metrics = ("detection_accuracy",)
+    metrics = (
+        "detection_accuracy",
+        "box_average_precision",
+        "box_precision_at_iou",
+        "box_average_recall",
+        "false_alarms",
+    )
     group_metrics = ("detection_accuracy",)
-    taken = "columns detected_boxes, a list of lists x1, y1, x2, y2 per row, and scores, a list per row"
+    beside = tuple(_BESIDE)
+    taken = (
+        "columns detected_boxes, a list of lists x1, y1, x2, y2 per row, and scores, a list per row; or a file of "
+        "COCO's results, or a folder of YOLO's labels"
+    )
 
     @classmethod
     def is_truth(cls, feature: Any) -> bool:
@@ -61,14 +88,20 @@ class Boxes(Output):
             if not is_number or depth > (name != "scores") + 1 or not depth:
                 form = "a list of numbers" if name == "scores" else "a list of lists x1, y1, x2, y2"
                 raise OochubError(f"{name} must hold {form} per row, got {table.schema.field(name).type}.")
-        ids = table.column("example_id")
+        ids, beside = table.column("example_id"), _list_beside(table.column_names)
         rows = (table.column(name).to_pylist() for name in (self.label_column, *self.columns))
+        more = [table.column(name).to_pylist() for name in beside]
         for number, (true, found, scores) in enumerate(zip(*rows, strict=True)):
             wanted = [] if _is_unknown(true) else true
+            extra = (
+                {}
+                if _is_unknown(true)
+                else {of: [column[number]] for of, column in zip(beside.values(), more, strict=True)}
+            )
             try:
-                detection_accuracies([found], [scores], [wanted])
+                check_image_boxes([found], [scores], [wanted], **extra)
             except OochubError as error:
-                said = str(error).replace("boxes must", "detected_boxes must").replace("true_detected_boxes", "boxes")
+                said = re.sub(r"^\w+", lambda name: _NAMES.get(name[0], name[0]), str(error))
                 said = said.replace(" at row 0", f" in {ids[number]}")
                 raise OochubError(f"The truth is boxes, the answers are detected_boxes and scores: {said}") from None
 
@@ -102,7 +135,7 @@ class Boxes(Output):
         """See `Output.arrays` and the class."""
         label = predictions.label
         found, scores = (_convert_rows(predictions.rows.column(name)) for name in self.columns)
-        known = self.known(label)
+        known, beside = self.known(label), _list_beside(predictions.column_names)
         loss = np.full(len(label), math.nan)
         loss[known] = 1 - detection_accuracies(found[known], scores[known], label[known])
         return {
@@ -112,6 +145,8 @@ class Boxes(Output):
             "scores": scores,
             "prediction": predictions.prediction,
             "loss": loss,
+            "image_id": _order_ids(predictions.rows.column("example_id").to_pylist()),
+            **{of: _convert_rows(predictions.rows.column(name)) for name, of in beside.items()},
         }
 
     def wrong(self, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
@@ -151,8 +186,8 @@ class Boxes(Output):
             )
         boxes = [row[row[:, 4] >= 0] for row in outputs.reshape(len(outputs), -1, 5)]
         return {
-            "detected_boxes": _read_column("detected_boxes", [row[:, :4].tolist() for row in boxes], _BOXES),
-            "scores": _read_column("scores", [row[:, 4].tolist() for row in boxes], _SCORES),
+            "detected_boxes": _read_column("detected_boxes", [row[:, :4].tolist() for row in boxes], _SINGLE[0]),
+            "scores": _read_column("scores", [row[:, 4].tolist() for row in boxes], _SINGLE[1]),
         }
 
     def given(self, columns: GivenColumns, class_names: Sequence[str]) -> dict[str, pa.Array] | None:
@@ -160,9 +195,11 @@ class Boxes(Output):
         if not all(columns.have(name) for name in self.columns):
             return None
         try:
-            kinds = zip(self.columns, (_BOXES, _SCORES), strict=True)
+            kinds = dict(zip(self.columns, (_BOXES, _SCORES), strict=True))
+            kinds |= {"detected_categories": _CLASSES} if columns.have("detected_categories") else {}
             return {
-                name: _read_column(name, columns.values(name).to_pylist(), kind, columns.ids) for name, kind in kinds
+                name: _read_column(name, columns.values(name).to_pylist(), kind, columns.ids)
+                for name, kind in kinds.items()
             }
         except OochubError as error:
             columns.problems.append(str(error).removesuffix("."))
@@ -182,10 +219,27 @@ def _read_column(name: str, values: Sequence[Any], kind: pa.DataType, ids: Seque
             try:
                 pa.array([value], kind)
             except _MISFITS as error:
-                form = "a list of numbers" if name == "scores" else "a list of lists of four numbers, x1, y1, x2, y2,"
+                form = "a list of numbers" if kind in (_SCORES, _CLASSES) else _FORM
                 place = f"row {row}" if ids is None else ids[row]
                 raise OochubError(f"{name} must hold {form} per row: {error}, in {place}.") from None
         raise
+
+
+def _list_beside(names: Sequence[str]) -> dict[str, str]:
+    """The columns beside the boxes that are there, each with the array that it is; classes of both sides, or none."""
+    found = {name: of for name, of in _BESIDE.items() if name in names}
+    if not {"categories", "detected_categories"} <= found.keys():
+        found = {name: of for name, of in found.items() if name not in ("categories", "detected_categories")}
+    return found
+
+
+def _order_ids(ids: Sequence[str]) -> NDArray[np.int64]:
+    """The place of each id in their order (n,), by number where all are numbers."""
+    are_numbers = all(each.isascii() and each.isdigit() for each in ids)
+    order = sorted(range(len(ids)), key=lambda row: (int(ids[row]), row) if are_numbers else (ids[row], row))
+    places = np.empty(len(ids), np.int64)
+    places[order] = np.arange(len(ids))
+    return places
 
 
 def _convert_rows(column: Any) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from oochub.stats.image_boxes import ImageBoxes
 
 IOUS = np.linspace(0.5, 0.95, 10)
 """COCO's thresholds of a match: 0.5, 0.55, ..., 0.95."""
-Area = Literal["all", "small", "medium", "large"]
+ObjectSize = Literal["all", "small", "medium", "large"]
 """Sizes of objects whose boxes count, in COCO's words."""
 MOST = 100
 """Boxes of one class in one image that count, those of the highest scores."""
@@ -98,7 +98,9 @@ class BoxRanking:
         return np.concatenate([np.zeros((len(counts), 1), counts.dtype), counts], axis=1)[:, before]
 
 
-def rank_boxes(images: Sequence[ImageBoxes], image_id: Array | None = None, *, area: Area = "all") -> list[BoxRanking]:
+def rank_boxes(
+    images: Sequence[ImageBoxes], image_id: Array | None = None, *, object_size: ObjectSize = "all"
+) -> list[BoxRanking]:
     """The boxes of each class that has a true box or a drawn one, by the rules of COCO's own evaluation.
 
     A box goes to the true box of its class and image that it overlaps most, those of a higher score first; each true
@@ -109,10 +111,10 @@ def rank_boxes(images: Sequence[ImageBoxes], image_id: Array | None = None, *, a
         images: The boxes of n images.
         image_id: By this number of the image (n,), boxes of equal score are ordered, as in COCO; None takes the order
             of the images.
-        area: Objects of which size count: "all", "small" (up to 32 x 32 pixels), "medium" (up to 96 x 96) or "large".
+        object_size: Size of the objects that count: "all", "small" (up to 32 x 32 pixels), "medium" (96 x 96), "large".
 
     Raises:
-        OochubError: Another area.
+        OochubError: Another size.
 
     Source: Lin et al. 2014, "Microsoft COCO: Common Objects in Context"; pycocotools, `COCOeval`.
 
@@ -121,8 +123,8 @@ def rank_boxes(images: Sequence[ImageBoxes], image_id: Array | None = None, *, a
     >>> rank_boxes(images)[0].measure_precision(np.array([1])).tolist()  # an overlap of 0.75
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]
     """
-    if area not in _RANGES:
-        raise unknown_name("area", area, get_args(Area))
+    if object_size not in _RANGES:
+        raise unknown_name("object_size", object_size, get_args(ObjectSize))
     order = np.arange(len(images)) if image_id is None else np.argsort(np.argsort(image_id, kind="stable"))
     counts = np.array([len(image.scores) for image in images], np.int64)
     row = np.repeat(np.arange(len(images)), counts)
@@ -134,7 +136,7 @@ def rank_boxes(images: Sequence[ImageBoxes], image_id: Array | None = None, *, a
     crowd = np.concatenate([np.zeros(0, bool), *(image.crowd for image in images)])
     box = np.concatenate([np.zeros((0, 4)), *(image.boxes for image in images)])
     true_box = np.concatenate([np.zeros((0, 4)), *(image.true_boxes for image in images)])
-    low, high = _RANGES[area]
+    low, high = _RANGES[object_size]
     left_out = crowd | (size < low) | (size > high)
     rankings = []
     for number in np.unique(np.concatenate([category, true_category])):
@@ -149,7 +151,7 @@ def rank_boxes(images: Sequence[ImageBoxes], image_id: Array | None = None, *, a
         for image in np.flatnonzero((np.diff(starts) > 0) & (np.diff(true_starts) > 0)):
             part, truth = slice(starts[image], starts[image + 1]), wanted[true_starts[image] : true_starts[image + 1]]
             _match(box[mine[part]], true_box[truth], crowd[truth], left_out[truth], hit[:, part], ignored[:, part])
-        if area != "all":
+        if object_size != "all":
             drawn = np.prod(box[mine, 2:] - box[mine, :2], axis=1)
             ignored |= ~hit & ((drawn < low) | (drawn > high))
         ranked = np.lexsort((place, order[row[mine]], -score[mine]))

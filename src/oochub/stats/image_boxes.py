@@ -1,14 +1,14 @@
 """The boxes of images, checked: those that a detector drew with their scores, and the true ones."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length
 
-RaggedRows = Sequence[Any] | Array
+RaggedRows = Sequence[object] | Array
 """Rows of any length each."""
 _LARGEST = float(np.finfo(np.float32).max)  # an area of such boxes is finite in 64 bits
 
@@ -92,7 +92,7 @@ def check_image_boxes(
     return images
 
 
-def _check_boxes(values: Any, name: str, row: int) -> Array:
+def _check_boxes(values: object, name: str, row: int) -> Array:
     array = _convert_to_floats(values, name, row)
     if array.shape[:1] == (0,):
         return array.reshape(0, 4)
@@ -110,7 +110,7 @@ def _check_boxes(values: Any, name: str, row: int) -> Array:
     return array
 
 
-def _check_values(values: Any, name: str, count: int, row: int) -> Array:
+def _check_values(values: object, name: str, count: int, row: int) -> Array:
     array = _convert_to_floats(values, name, row)
     if array.shape != (count,):
         raise OochubError(
@@ -135,9 +135,9 @@ def _check_whole(
     return array.astype(np.int64)
 
 
-def _convert_to_floats(values: Any, name: str, row: int) -> Array:
+def _convert_to_floats(values: object, name: str, row: int) -> Array:
     try:
-        array = np.asarray(values, dtype=np.float64)
+        array: Array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise OochubError(f"{name} must hold numbers, a list an image: {error}, at row {row}.") from None
     if not (np.abs(array) <= _LARGEST).all():

@@ -1,0 +1,120 @@
+"""AP, AP50, AP75 and AR of boxes against pycocotools, on drawn worlds with crowds, sizes and ties and on real COCO.
+
+Planted faults seen: a threshold `>` in place of `>=`; a true box taken twice; crowds that count as objects; the area of
+the union in place of the box for a crowd; the first of equal overlaps; ties in the order of rows; 11 recalls; precision
+without its envelope; classes without a true box that count 0; 100 boxes of an image over all classes.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from coco_boxes_worlds import STATS, draw_detections, draw_truth, list_columns, measure_with_pycocotools
+
+import oochub
+from oochub.errors import OochubError
+from oochub.stats.bootstrap import draw_replicates
+from oochub.stats.estimate import Sampling
+from oochub.stats.estimation import estimate
+
+_PRECISION = oochub.get("metric", "box_average_precision")
+_AT_IOU = oochub.get("metric", "box_precision_at_iou")
+_RECALL = oochub.get("metric", "box_average_recall")
+
+
+def _measure(columns):
+    sizes = {f"ap_{size}": _PRECISION(**columns, object_size=size) for size in ("small", "medium", "large")}
+    return {"ap": _PRECISION(**columns), **_AT_IOU(**columns), **sizes, **_RECALL(**columns)}
+
+
+def _compare(truth, seed, ids, decimals):
+    found = draw_detections(truth, seed, decimals=decimals)
+    expected = measure_with_pycocotools(truth, found, sorted(ids))
+    measured = _measure(list_columns(truth, found, ids))
+    for name in STATS:
+        assert measured[name] == pytest.approx(expected[name], abs=1e-9, nan_ok=True), name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_is_that_of_pycocotools(seed):
+    """Rows come in another order than the ids, by which pycocotools orders boxes of equal score."""
+    truth = draw_truth(seed)
+    ids = [image["id"] for image in truth["images"]]
+    _compare(truth, seed, np.random.default_rng(seed).permutation(ids).tolist(), decimals=1 + seed % 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["permissive_subset/instances.json", "annotations/instances_slice569.json"])
+def test_it_is_that_of_pycocotools_on_real_coco(name, real_data):
+    truth = json.loads((real_data / "coco" / name).read_bytes())
+    _compare(truth, 0, [image["id"] for image in truth["images"]], decimals=2)
+
+
+def test_more_than_100_boxes_of_a_class_count_as_pycocotools_counts_them():
+    """130 boxes, the last of which is the only one that is right."""
+    truth = draw_truth(0, images=3)
+    image = truth["images"][0]["id"]
+    truth["annotations"] = [
+        {"id": 1, "image_id": image, "category_id": 1, "bbox": [0, 0, 50, 50], "area": 2500.0, "iscrowd": 0}
+    ]
+    found = [
+        {"image_id": image, "category_id": 1, "bbox": [60, 60, 20, 20], "score": 0.9 - k / 1000} for k in range(130)
+    ]
+    for place in (99, 100, 129):
+        moved = [dict(each, bbox=[0, 0, 50, 50]) if k == place else each for k, each in enumerate(found)]
+        ids = [each["id"] for each in truth["images"]]
+        expected = measure_with_pycocotools(truth, moved, sorted(ids))
+        measured = _measure(list_columns(truth, moved, ids))
+        assert measured["ap"] == pytest.approx(expected["ap"], abs=1e-9)
+        assert measured["ar100"] == expected["ar100"] == (place < 100)
+
+
+def test_a_case_by_hand():
+    """One of two cars is found at three of ten overlaps: AP is 1 there, and at the others the other car's 51 of 101."""
+    car, most = [0, 0, 10, 10], [0, 0, 10, 6]
+    columns = {"boxes": [[most], [car]], "scores": [[0.9], [0.8]], "true_boxes": [[car], [car]]}
+    assert _PRECISION(**columns) == pytest.approx(0.3 + 0.7 * 51 / 101 / 2)
+    assert _AT_IOU(**columns) == pytest.approx({"ap50": 1.0, "ap75": 51 / 101 / 2})
+    assert _RECALL(**columns) == pytest.approx({"ar1": 0.65, "ar10": 0.65, "ar100": 0.65})
+
+
+def test_the_bootstrap_is_that_of_whole_images():
+    """reference: the metric itself of drawn rows, image ids anew."""
+    truth = draw_truth(7, images=25)
+    ids = [image["id"] for image in truth["images"]]
+    columns = list_columns(truth, draw_detections(truth, 7, decimals=4), ids)
+    arrays = {name: np.array([*values, None], object)[:-1] for name, values in columns.items() if name != "image_id"}
+
+    def of_rows(row):
+        return _PRECISION(**{name: array[row] for name, array in arrays.items()}, image_id=row)
+
+    for cluster in (None, np.arange(25) % 22):
+        sampling = Sampling(cluster=cluster, resamples=100, seed=3)
+        drawn = draw_replicates(of_rows, {"row": np.arange(25)}, sampling)
+        found = estimate(_PRECISION, columns, cluster=cluster, resamples=100, seed=3)
+        assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=1e-9)
+        assert "22 clusters" in found.method if cluster is not None else "bootstrap of images" in found.method
+        assert "images have a true box: the interval may be too narrow" in found.reason
+
+
+def test_images_without_a_true_box_have_no_number():
+    columns = {"boxes": [[[0, 0, 1, 1]]] * 3, "scores": [[0.5]] * 3, "true_boxes": [[]] * 3}
+    found = estimate(_PRECISION, columns)
+    assert np.isnan(found.value) and found.reason == "no image has a true box" and found.n == 3
+    assert all(np.isnan(value) for value in {**_AT_IOU(**columns), **_RECALL(**columns)}.values())
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"object_size": "tiny"}, "object_size.*tiny"),
+        ({"box_categories": [[0]]}, "box_categories needs true_categories"),
+        ({"true_crowd": [[2]]}, "true_crowd must be 0 or 1, got 2 at row 0"),
+        ({"box_categories": [[0.5]], "true_categories": [[0]]}, "box_categories must be whole numbers, got 0.5 at row"),
+        ({"true_areas": [[1.0, 2.0]]}, "true_areas must be one a box"),
+        ({"image_id": [1.5]}, "image_id"),
+    ],
+)
+def test_what_is_wrong_is_named(more, words):
+    with pytest.raises(OochubError, match=words):
+        _PRECISION(boxes=[[[0, 0, 1, 1]]], scores=[[0.5]], true_boxes=[[[0, 0, 1, 1]]], **more)
