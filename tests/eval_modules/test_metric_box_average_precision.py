@@ -1,8 +1,8 @@
 """AP, AP50, AP75 and AR of boxes against pycocotools, on drawn worlds with crowds, sizes and ties and on real COCO.
 
-Planted faults seen: a threshold `>` in place of `>=`; a true box taken twice; crowds that count as objects; the area of
-the union in place of the box for a crowd; the first of equal overlaps; ties in the order of rows; 11 recalls; precision
-without its envelope; classes without a true box that count 0; 100 boxes of an image over all classes.
+Planted faults seen: a true box taken twice; crowds that count as objects; the area of the union in place of the box
+for a crowd; ties in the order of rows; 11 recalls; precision without its envelope; classes without a true box that
+count 0; boxes of another size that count; more than 100 boxes of an image; rows drawn in place of clusters.
 """
 
 import json

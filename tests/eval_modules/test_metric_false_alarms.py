@@ -1,6 +1,6 @@
 """False alarms by hand: images without a true box that have a box above the threshold, with Wilson's interval.
 
-Planted faults seen: images with a true box that count; `>=` at the threshold; boxes counted in place of images.
+Planted faults seen: images with a true box that count; `>=` at the threshold; an interval of all images.
 """
 
 import math

@@ -40,6 +40,7 @@ FUZZED = {
     "src/oochub/data/shards.py": "shards",
     "src/oochub/evaluation/answers_file.py": "answers",
     "src/oochub/exchange/bridge.py": "bridges",
+    "src/oochub/exchange/detections.py": "detections",
     "src/oochub/exchange/bridges/fiftyone.py": "bridges",
     "src/oochub/evaluation/row_selection.py": "row_files",
     "src/oochub/inputs/pictures/chat_processor.py": "chat_models",

@@ -102,8 +102,8 @@ class DetectionsFile:
         called = "the data" if record is None else f"{record.benchmark}/{record.config}"
         if not kind.is_truth_of(some.features or {}):
             raise OochubError(
-                f"{self.name} holds boxes, but {called} has no column boxes to compare them with. Name data that do, "
-                "such as nooch/boxes_car, or give answers of another kind."
+                f"{self.name} holds boxes, but there is no column boxes in {called} to compare them with. Name data "
+                "that have one, such as nooch/boxes_car, or give answers of another kind."
             )
         problems: list[str] = []
         asked = self._find_classes(record, tuple(kind.class_names(some) or ()), problems)

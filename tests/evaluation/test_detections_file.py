@@ -1,0 +1,211 @@
+"""COCO's results and YOLO's labels as answers: numbers against pycocotools, and every fault named."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from coco_boxes_worlds import measure_with_pycocotools
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, List, Value
+from PIL import Image as Pictures
+
+import oochub
+from oochub.errors import OochubError
+from oochub.evaluation.detections_file import DetectionsFile
+from oochub.evaluation.evaluation_inputs import open_parts
+
+_NAMES = ["head", "hand"]
+_GOOD = {"image_id": 7, "category_id": 0, "bbox": [1.0, 2.0, 4.0, 4.0], "score": 0.9}
+
+
+def _split(numbers, *, names=_NAMES):
+    """Images of 40 x 20 pixels, each with one true box."""
+    content = io.BytesIO()
+    Pictures.new("RGB", (40, 20)).save(content, "PNG")
+    rows = {
+        "example_id": [f"{number:04d}" for number in numbers],
+        "image": [{"bytes": content.getvalue(), "path": f"field-{number}.png"} for number in numbers],
+        "boxes": [[[1.0, 2.0, 5.0, 6.0]]] * len(numbers),
+        "categories": [[0]] * len(numbers),
+        "width": [40] * len(numbers),
+        "height": [20] * len(numbers),
+    }
+    features = {
+        "example_id": Value("string"),
+        "image": Image(),
+        "boxes": List(List(Value("float32"), length=4)),
+        "categories": List(ClassLabel(names=names)),
+        "width": Value("int32"),
+        "height": Value("int32"),
+    }
+    return Dataset.from_dict(rows, Features(features))
+
+
+@pytest.fixture(scope="module")
+def data():
+    return DatasetDict({"train": _split([1, 2]), "validation": _split([5, 6]), "test": _split([7, 8, 9])})
+
+
+def _write(folder, entries):
+    file = folder / "results.json"
+    file.write_text(entries if isinstance(entries, str) else json.dumps(entries))
+    return file
+
+
+def test_images_are_found_by_id_or_by_file_and_those_without_a_box_are_empty(data, tmp_path):
+    """Planted faults seen: leading zeros kept; rows of a split in the order of the file."""
+    entries = [
+        {**_GOOD, "image_id": "field-9.png", "score": 0.4},
+        {**_GOOD, "image_id": 7, "category_id": 1},
+        {**_GOOD, "image_id": "0009", "score": 0.8},
+        {**_GOOD, "image_id": 2},
+    ]
+    (made,) = open_parts([_write(tmp_path, entries)], benchmark=data)
+    frame = made.to_pandas()
+    assert frame["example_id"].tolist() == ["0007", "0008", "0009"] and set(frame["split"]) == {"test"}
+    assert [np.asarray(row).tolist() for row in frame["scores"]] == [[0.9], [], [0.4, 0.8]]
+    assert [np.asarray(row).tolist() for row in frame["detected_categories"]] == [[1], [], [0, 0]]
+    assert [each.tolist() for each in frame["detected_boxes"][0]] == [[1.0, 2.0, 5.0, 6.0]]
+    assert made.metadata.notes == (
+        "1 boxes of results.json are in images of train and were not read",
+        "results.json has no box of any class in 1 of 3 images of test: they count as images in which nothing was "
+        "found",
+    )
+    assert made.metadata.model.id == "results" and made.metadata.provenance["given"]["file"] == "results.json"
+
+
+def test_yolo_labels_are_the_same_boxes(data, tmp_path):
+    """reference: the same boxes as COCO's results. Planted fault seen: the center taken as the corner."""
+    labels = tmp_path / "run" / "labels"
+    labels.mkdir(parents=True)
+    entries = []
+    rng = np.random.default_rng(0)
+    for number in (7, 9):
+        lines = []
+        for _ in range(3):
+            x, y, width, height = (float(each) for each in rng.integers(1, 9, 4))
+            category, score = int(rng.integers(2)), float(rng.integers(1, 8)) / 8
+            entries.append({"image_id": number, "category_id": category, "bbox": [x, y, width, height], "score": score})
+            middle = ((x + width / 2) / 40, (y + height / 2) / 20)
+            lines.append(f"{category} {middle[0]!r} {middle[1]!r} {width / 40!r} {height / 20!r} {score!r}")
+        (labels / f"field-{number}.txt").write_text("\n".join(lines) + "\n")
+    (one,) = open_parts([_write(tmp_path, entries)], benchmark=data)
+    for folder in (labels, labels.parent):
+        (other,) = open_parts([folder], benchmark=data)
+        assert other.metadata.fingerprint == one.metadata.fingerprint
+        for ours, theirs in zip(
+            one.table["detected_boxes"].to_pylist(), other.table["detected_boxes"].to_pylist(), strict=True
+        ):
+            np.testing.assert_allclose(theirs, ours, atol=1e-12)
+        assert other.table.select(["scores", "detected_categories"]).equals(
+            one.table.select(["scores", "detected_categories"])
+        )
+    (labels / "classes.txt").write_text("hand\nhead\n")  # the other way round
+    (named,) = open_parts([labels], benchmark=data)
+    swapped = [[1 - each for each in row] for row in one.table["detected_categories"].to_pylist()]
+    assert named.table["detected_categories"].to_pylist() == swapped
+
+
+_FAULTS = {
+    "cut off": ('[{"image_id": 7, "category', "is not complete JSON"),
+    "an object": ({"annotations": []}, "one list of objects with image_id, category_id, bbox, score"),
+    "empty": ([], "holds no box"),
+    "a number": ([3], "entry 1 of 1 must be an object"),
+    "no score": ([_GOOD, {k: v for k, v in _GOOD.items() if k != "score"}], "entry 2 of 2 has no score"),
+    "masks": ([{"image_id": 7, "category_id": 0, "segmentation": {}, "score": 1}], "has no bbox: masks are not read"),
+    "score nan": ('[{"image_id": 7, "category_id": 0, "bbox": [1, 2, 4, 4], "score": NaN}]', "finite number as score"),
+    "score of 7": ([{**_GOOD, "score": 7}], r"a score outside \[0, 1\] in 1 places, first entry 1"),
+    "three numbers": ([{**_GOOD, "bbox": [1, 2, 3]}], "four finite numbers as bbox"),
+    "a huge number": ([{**_GOOD, "bbox": [1, 2, 3, 10**400]}], "four finite numbers as bbox"),
+    "a negative width": ([{**_GOOD, "bbox": [9, 2, -3, 4]}], "a negative width or height in 1 places"),
+    "twice": ([_GOOD, {**_GOOD, "score": 0.5}, _GOOD], "the same box twice in 1 places, first entry 3"),
+    "image unknown": ([{**_GOOD, "image_id": 41}], "1 image is not in these data, first '41'; an image goes by its"),
+    "class unknown": ([{**_GOOD, "category_id": 4}], r"category_id that is none of 2 \(0 head, 1 hand\), first 4 in"),
+    "outside": ([{**_GOOD, "bbox": [50, 2, 4, 4]}], r"1 box does not lie in the image, first \[50.0, .* 40 x 20 pix"),
+    "absurd": ([{**_GOOD, "bbox": [1, 2, 4e6, 4]}], "1 box does not lie in the image"),
+    "a class of text": ([{**_GOOD, "category_id": "head"}], "whole number as category_id, got 'head'"),
+    "no image": ([{**_GOOD, "image_id": None}], "whole number or a text as image_id, got None"),
+}
+
+
+@pytest.mark.parametrize("name", _FAULTS)
+def test_a_fault_of_coco_results_is_named(name, data, tmp_path):
+    entries, words = _FAULTS[name]
+    with pytest.raises(OochubError, match=words):
+        open_parts([_write(tmp_path, entries)], benchmark=data)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("0 0.5 0.5 0.1 0.1", "field-7.txt, line 1, has no confidence"),
+        ("0 0.5 0.5", "line 1, has 3 numbers in place of 6"),
+        ("0 0.5 0.5 0.1 nan 0.9", "line 1, must hold a class number and five finite numbers"),
+        ("head 0.5 0.5 0.1 0.1 0.9", "line 1, must hold a class number"),
+        ("-1 0.5 0.5 0.1 0.1 0.9", "line 1, must hold a class number"),
+        ("0 0.5 0.5 0.1 1e309 0.9", "a box that is not finite"),
+        ("0 20 10 4 4 0.9", "1 box does not lie in the image"),
+        ("3 0.5 0.5 0.1 0.1 0.9", "a class that is none of 2"),
+        ("", "holds no box"),
+    ],
+)
+def test_a_fault_of_yolo_labels_is_named(line, words, data, tmp_path):
+    (tmp_path / "field-7.txt").write_text(f"{line}\n")
+    with pytest.raises(OochubError, match=words):
+        open_parts([tmp_path], benchmark=data)
+
+
+def test_what_does_not_fit_these_data_says_what_does(data, tmp_path):
+    (tmp_path / "field-7.txt").write_text("0 0.5 0.5 0.1 0.1 0.9\n")
+    with pytest.raises(OochubError, match=r"fractions of images.*columns width and height"):
+        open_parts([tmp_path], benchmark=data.remove_columns(["width", "height"]))
+    plain = data.remove_columns(["boxes"])
+    with pytest.raises(OochubError, match=r"results.json holds boxes, but there is no column boxes .*nooch/boxes_"):
+        open_parts([_write(tmp_path, [_GOOD])], benchmark=plain)
+    for path in (tmp_path / "results.json", tmp_path):
+        with pytest.raises(OochubError, match="holds answers, but does not say which data they are for"):
+            open_parts([path])
+    with pytest.raises(OochubError, match=r"holds 0 label files IMAGE\.txt"):
+        (tmp_path / "none").mkdir()
+        DetectionsFile.read(tmp_path / "none")
+
+
+@pytest.mark.slow
+def test_numbers_of_nooch_are_those_of_pycocotools(raw, tmp_path):
+    """A detector of all classes on nooch/boxes_car: AP of the report on each side is that of the raw annotations."""
+    folder = raw("nooch/boxes_car")
+    truth = [
+        json.loads((folder / "annotations" / f"instances_{year}2017.json").read_bytes()) for year in ("train", "val")
+    ]
+    truth = {name: [*truth[0][name], *truth[1][name]] for name in ("images", "annotations")} | {
+        "categories": truth[0]["categories"]
+    }
+    for number, annotation in enumerate(truth["annotations"], 1):
+        annotation["id"] = number
+    rng = np.random.default_rng(0)
+    found = [
+        {
+            "image_id": each["image_id"],
+            "category_id": each["category_id"] if rng.random() < 0.7 else 3,
+            "bbox": (np.array(each["bbox"]) * rng.uniform(0.85, 1.15, 4)).round(2).tolist(),
+            "score": round(float(rng.random()), 3),
+        }
+        for each in truth["annotations"]
+        if rng.random() < 0.9
+    ]
+    loaded = oochub.load("nooch/boxes_car", data_dir=str(folder))
+    report = oochub.evaluate(_write(tmp_path, found), benchmark=loaded, resamples=100)
+    test = loaded["test"].remove_columns("image").to_pandas()
+    challenge = test["challenge"].map(lambda number: loaded["test"].features["challenge"].names[number])
+    cars = {**truth, "annotations": [each for each in truth["annotations"] if each["category_id"] == 3]}
+    drawn = [each for each in found if each["category_id"] == 3]
+    for side, rows in (("", challenge != ""), ("easy/", challenge == "easy"), ("hard/", challenge != "easy")):
+        ids = sorted(int(each) for each in test["example_id"][rows])
+        cars_only = measure_with_pycocotools({**cars, "categories": [{"id": 3, "name": "car"}]}, drawn, ids)
+        assert report[f"{side}box_average_precision"] == pytest.approx(cars_only["ap"], abs=1e-9)
+        assert report[f"{side}box_precision_at_iou.ap50"] == pytest.approx(cars_only["ap50"], abs=1e-9)
+        assert report[f"{side}box_average_recall.ar10"] == pytest.approx(cars_only["ar10"], abs=1e-9)
+    empty = test["example_id"][challenge == "hard_negative"].astype(int)
+    sure = {each["image_id"] for each in drawn if each["score"] > 0.5}
+    assert report["hard/false_alarms"] == pytest.approx(np.mean([number in sure for number in empty]))
+    assert any("are of other classes and were not read" in note for note in report.notes)
