@@ -135,14 +135,15 @@ def _describe_pairs(benchmark: Benchmark) -> str:
 def _find_differing_configs(benchmarks: list[Benchmark]) -> str:
     """The configs whose sides or headline are others than those of their data set; "" without."""
     lines = [
-        f"- {_list_configs(configs)}: {words}\n"
+        f"- {_name_configs(configs)}: {words}\n"
         for benchmark in benchmarks
         for words, configs in benchmark.differences.items()
     ]
     return f"\nConfigs that differ:\n\n{''.join(lines)}" if lines else ""
 
 
-def _list_configs(configs: Sequence[str]) -> str:
+def _name_configs(configs: Sequence[str]) -> str:
+    """The names of configs, of many the first."""
     shown = [f"`{config}`" for config in configs]
     return ", ".join(shown if len(shown) <= _MOST_CONFIGS else [*shown[:4], f"... ({len(shown)} in all)"])
 

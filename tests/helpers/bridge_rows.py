@@ -4,7 +4,7 @@ import io
 from typing import Any
 
 import numpy as np
-from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, Value
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, List, Value
 from PIL import Image as Pictures
 
 from oochub import Predictions
@@ -23,6 +23,27 @@ def png(number: int) -> bytes:
     return file.getvalue()
 
 
+TRUE_BOXES = [[[1.0, 1.0, 4.0, 4.0]] * (number % 3 > 0) + [[2.0, 0.0, 8.0, 3.0]] * (number % 2) for number in range(10)]
+CATEGORIES = [[0] * (number % 3 > 0) + [1] * (number % 2) for number in range(10)]
+
+
+def bridge_boxes_data() -> DatasetDict:
+    """The same rows with true boxes of two classes in images of 8 x 6 pixels."""
+    features = {
+        "example_id": Value("string"),
+        "boxes": List(List(Value("float64"), length=4)),
+        "categories": List(ClassLabel(names=NAMES)),
+        "place": Value("string"),
+        "width": Value("int32"),
+        "height": Value("int32"),
+    }
+    rows = {
+        **{"example_id": IDS, "boxes": TRUE_BOXES, "categories": CATEGORIES},
+        **{"place": PLACES, "width": [8] * 10, "height": [6] * 10},
+    }
+    return DatasetDict({"test": Dataset.from_dict(rows, Features(features))})
+
+
 def bridge_data() -> DatasetDict:
     """One split, test, of the ten rows."""
     features = {"example_id": Value("string"), "image": Image(), "label": ClassLabel(names=NAMES)}
@@ -38,6 +59,19 @@ def bridge_data() -> DatasetDict:
 def bridge_predictions(kind: str = "classes") -> Predictions:
     """Predictions for the ten rows, in another order than the data."""
     order = np.arange(10)[::-1]
+    if kind == "boxes":
+        rng = np.random.default_rng(3)
+        found = [[(np.array(box) + rng.random(4) * [0.5, 0.5, 0, 0]).tolist() for box in row] for row in TRUE_BOXES]
+        columns = {
+            "detected_boxes": found,
+            "scores": [rng.random(len(row)).tolist() for row in found],
+            "detected_categories": [[int(rng.integers(2)) for _ in row] for row in found],
+            "boxes": TRUE_BOXES,
+            "categories": CATEGORIES,
+            **{"place": PLACES, "width": [8] * 10, "height": [6] * 10, "example_id": IDS},
+        }
+        reordered = {name: [values[row] for row in order] for name, values in columns.items()}
+        return Predictions.from_arrays(**reordered, class_names=NAMES, model="tiny")
     common: dict[str, Any] = {
         "label": np.array(LABELS)[order],
         "class_names": NAMES,

@@ -1,16 +1,12 @@
-"""Boxes that a detector wrote, as COCO's results or YOLO's labels, become answers to a data set's images.
+"""Boxes that a detector drew, in any program's format, as answers to a data set's images.
 
-COCO's results are one JSON list of {"image_id", "category_id", "bbox": [x, y, width, height], "score"}. YOLO's labels
-are a folder with one text file per image, whose lines hold class, x and y of the center, width and height as fractions
-of the image, and the confidence. An image without a box is not in either: nothing was found in it.
+An image without a box is in none of these formats: nothing was found in it.
 """
 
-import hashlib
-import math
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import datasets
 import numpy as np
@@ -20,36 +16,31 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.errors import OochubError
-from oochub.evaluation.answers_file import AnswersFile
+from oochub.exchange.bridge import BridgedAnswers
 from oochub.output import get_output
+from oochub.prediction.predictions import Predictions
 from oochub.records.build_record import BuildRecord, drop_build_column
-from oochub.storage.reading import parse_json, parse_plain_number, read_bytes, read_lines
 
-_FIELDS = ("image_id", "category_id", "bbox", "score")
-_NAMES_FILE = "classes.txt"
 _TRAIN = "train"
-_LARGEST = float(np.finfo(np.float32).max)
-_MOST_FILES = 1_000_000
+_SAID = b"detections"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DetectionsFile:
-    """The boxes of a file of COCO's results or of a folder of YOLO's labels, checked as far as they say themselves.
+class Detections:
+    """Boxes of a file or folder, checked as far as they say themselves.
 
     Attributes:
         name: Name of the file or folder.
-        sha256: SHA-256 of its bytes; of a folder, of the names and bytes of its files.
-        images: What each box calls its image (d,): an id, or the name of a file without its ending.
-        places: Where each box stands (d,), in words.
+        images: What each box calls its image (d,): an id, or the name of a file.
+        places: The place of each box in the file (d,), in words.
         categories: The number of each box's class (d,).
-        boxes: x1, y1, x2, y2 of each box (d, 4), in pixels; of YOLO's labels as fractions of the image.
+        boxes: x1, y1, x2, y2 of each box (d, 4), in pixels, or as fractions of the image.
         scores: The score of each box (d,), in [0, 1].
-        are_fractions: Whether the boxes are fractions of their images.
-        class_names: The classes that the folder's classes.txt names, in order; None without one.
+        are_fractions: Whether the boxes are fractions of their images, and classes counted from 0.
+        class_names: The classes in the order of their numbers, if the file names them.
     """
 
     name: str
-    sha256: str
     images: Sequence[str]
     places: Sequence[str]
     categories: NDArray[np.int64]
@@ -58,36 +49,53 @@ class DetectionsFile:
     are_fractions: bool = False
     class_names: tuple[str, ...] | None = None
 
-    @classmethod
-    def read(cls, path: str | Path) -> "DetectionsFile":
-        """Reads a JSON file of COCO's results, or a folder of YOLO's labels.
+    def check(self, path: Path) -> None:
+        """Checks that there are boxes, that they have a size, scores in [0, 1], and that none stands twice.
 
         Args:
-            path: The file, or the folder, whose label files may lie in its folder `labels`.
+            path: The file or folder that an error names.
 
         Raises:
-            OochubError: No such file, JSON that is cut off or no list of results, a field that is missing or of another
-                type, a number that is not finite, a score outside [0, 1], a box without size, the same box twice; a
-                label file with a line that is none, or without confidences.
-
-        >>> import tempfile
-        >>> file = Path(tempfile.mkdtemp()) / "results.json"
-        >>> _ = file.write_text('[{"image_id": 7, "category_id": 3, "bbox": [1, 2, 4, 4], "score": 0.9}]')
-        >>> DetectionsFile.read(file).boxes.tolist()
-        [[1.0, 2.0, 5.0, 6.0]]
+            OochubError: What is wrong, in how many places, and the first.
         """
-        path = Path(path).expanduser()
-        found = _read_labels(path) if path.is_dir() else _read_results(path)
-        _check_numbers(path, found)
-        return found
+        _check_numbers(path, self)
 
-    def tabulate(self, data: Mapping[str, datasets.Dataset]) -> AnswersFile:
+    def to_table(self) -> pa.Table:
+        """A row for each box; `from_table` is the inverse."""
+        said = {"name": self.name, "are_fractions": self.are_fractions, "class_names": self.class_names}
+        table = pa.table(
+            {
+                "example_id": pa.array(self.images, pa.string()),
+                "place": pa.array(self.places, pa.string()),
+                "category": pa.array(self.categories),
+                "box": pa.FixedSizeListArray.from_arrays(pa.array(self.boxes.ravel()), 4),
+                "score": pa.array(self.scores),
+            }
+        )
+        return table.replace_schema_metadata({_SAID: json.dumps(said)})
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> "Detections":
+        """The boxes of a table that `to_table` made."""
+        said = json.loads(table.schema.metadata[_SAID])
+        return cls(
+            name=said["name"],
+            images=table.column("example_id").to_pylist(),
+            places=table.column("place").to_pylist(),
+            categories=table.column("category").to_numpy(),
+            boxes=table.column("box").combine_chunks().flatten().to_numpy().reshape(-1, 4),
+            scores=table.column("score").to_numpy(),
+            are_fractions=said["are_fractions"],
+            class_names=None if said["class_names"] is None else tuple(said["class_names"]),
+        )
+
+    def fit(self, data: Mapping[str, datasets.Dataset]) -> BridgedAnswers:
         """The boxes as answers to every image of the splits that they are of.
 
         An image is found by its example_id, as text or as a number, else by the name of its file, with or without its
-        ending. A class is found by its number in the benchmark's own files, such as COCO's category ids, else by its
-        place in the class names from 0; a folder's classes.txt names its own. The splits are those with a box; the
-        training split only where no other has one.
+        ending. A class is found by the name that the file gives its number, if it names its classes; by its number in
+        the benchmark's own files, such as COCO's category ids; else by its place in the class names from 0. The splits
+        are those with a box; the training split only if no other has one.
 
         Args:
             data: Splits by name, with the truth of boxes, as `oochub.load` gives them.
@@ -136,22 +144,18 @@ class DetectionsFile:
         table = pa.concat_tables(parts)
         if len(kind.class_names(some) or ()) < 2:
             table = table.drop_columns(["detected_categories"])
-        return AnswersFile(name=self.name, sha256=self.sha256, table=table, notes=tuple(notes))
+        return BridgedAnswers(table, notes=tuple(notes))
 
     def _find_classes(
         self, record: BuildRecord | None, wanted: Sequence[str], problems: list[str]
     ) -> NDArray[np.int64]:
         """The place of each box's class among those of the data (d,); -1 of a class that these are not asked for."""
-        known: Mapping[str, int] = {}
-        if record is not None and record.benchmark in catalog.names("benchmark"):
-            known = catalog.get("benchmark", record.benchmark).of(record.config).box_classes
+        known = {} if record is None else read_box_classes(record.benchmark, record.config)
         if self.class_names is not None:
             numbers = {number: name.replace(" ", "_") for number, name in enumerate(self.class_names)}
             named = {name.replace(" ", "_"): place for place, name in enumerate(wanted)}
             if not {*named} & {*numbers.values()}:
-                problems.append(
-                    f"its {_NAMES_FILE} names none of the classes {', '.join(wanted[:5])}, first {self.class_names[0]}"
-                )
+                problems.append(f"it names none of the classes {', '.join(wanted[:5])}, first {self.class_names[0]}")
         elif known:
             ordered = sorted(known, key=known.__getitem__)
             numbers = dict(enumerate(ordered)) if self.are_fractions else {known[name]: name for name in ordered}
@@ -236,118 +240,34 @@ class DetectionsFile:
         return boxes
 
 
-def _read_results(path: Path) -> DetectionsFile:
-    content = read_bytes(path)
-    entries = parse_json(content, name=str(path), kept=_keep_fields)
-    if not isinstance(entries, list):
-        raise OochubError(
-            f"{path} is not COCO's results: these are one list of objects with {', '.join(_FIELDS)}. Write the "
-            "detector's results, not the annotations."
-        )
-    for number, entry in enumerate(entries):
-        fault = _find_fault(entry)
-        if fault:
-            raise OochubError(f"{path}: entry {number + 1} of {len(entries):,} {fault}. Write the results again.")
-    boxes = np.array([entry["bbox"] for entry in entries], np.float64).reshape(-1, 4)
-    boxes[:, 2:] += boxes[:, :2]
-    return DetectionsFile(
-        name=path.name,
-        sha256=hashlib.sha256(content).hexdigest(),
-        images=[str(entry["image_id"]) for entry in entries],
-        places=_Entries(len(entries)),
-        categories=np.array([entry["category_id"] for entry in entries], np.int64),
-        boxes=boxes,
-        scores=np.array([entry["score"] for entry in entries], np.float64),
-    )
+def read_box_classes(benchmark: str | None, config: str | None) -> Mapping[str, int]:
+    """The numbers of classes in a benchmark's own files (`Benchmark.box_classes`); empty where they count from 0.
+
+    >>> read_box_classes("nooch", "boxes_car")["car"]
+    3
+    """
+    if benchmark is None or config is None or benchmark not in catalog.names("benchmark"):
+        return {}
+    declared: Mapping[str, int] = catalog.get("benchmark", benchmark).of(config).box_classes
+    return declared
 
 
-class _Entries(Sequence[str]):
-    """Places of the boxes of a JSON list, without a text for each."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def __getitem__(self, row: Any) -> Any:
-        return f"entry {row + 1}"
-
-    def __len__(self) -> int:
-        return self._count
+def name_classes(predictions: Predictions) -> list[str]:
+    """The classes that a file which counts from 0 may hold, in the order of their numbers."""
+    known = read_box_classes(predictions.metadata.benchmark, predictions.metadata.config)
+    is_known = {*predictions.class_names} <= known.keys()
+    return sorted(known, key=known.__getitem__) if is_known else list(predictions.class_names)
 
 
-def _keep_fields(record: dict[str, object]) -> dict[str, object]:
-    return {name: record[name] for name in (*_FIELDS, "segmentation") if name in record}
+def list_classes(predictions: Predictions) -> list[list[int]]:
+    """The place of the class of each box of each row among the class names; 0 of data with one class."""
+    if "detected_categories" in predictions.column_names:
+        found: list[list[int]] = predictions.rows.column("detected_categories").to_pylist()
+        return found
+    return [[0] * len(row) for row in predictions.rows.column("scores").to_pylist()]
 
 
-def _find_fault(entry: object) -> str:
-    """What is wrong with an entry of COCO's results, in words; "" if nothing is."""
-    if not isinstance(entry, dict):
-        return f"must be an object with {', '.join(_FIELDS)}, got {repr(entry)[:60]}"
-    missing = [name for name in _FIELDS if name not in entry]
-    if missing:
-        masks = ": masks are not read, only boxes" if missing == ["bbox"] and "segmentation" in entry else ""
-        return f"has no {' and no '.join(missing)}{masks}"
-    image, category, box, score = (entry[name] for name in _FIELDS)
-    if isinstance(image, bool) or not isinstance(image, int | str):
-        return f"must have a whole number or a text as image_id, got {repr(image)[:60]}"
-    if isinstance(category, bool) or not isinstance(category, int) or not 0 <= category < 2**31:
-        return f"must have a whole number as category_id, got {repr(category)[:60]}"
-    if not isinstance(box, list) or len(box) != 4 or not all(_is_number(each) for each in box):
-        return f"must have four finite numbers as bbox, x, y, width and height, got {repr(box)[:80]}"
-    return "" if _is_number(score) else f"must have a finite number as score, got {repr(score)[:60]}"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST  # nan is not
-
-
-def _read_labels(folder: Path) -> DetectionsFile:
-    inner = folder / "labels"
-    place = inner if inner.is_dir() else folder
-    files = sorted(file for file in place.glob("*.txt") if file.name != _NAMES_FILE)
-    if not files or len(files) > _MOST_FILES:
-        raise OochubError(
-            f"{place} holds {len(files):,} label files IMAGE.txt, of which 1 to {_MOST_FILES:,} are read. Give the "
-            "folder of YOLO's labels."
-        )
-    digest = hashlib.sha256()
-    images, places, numbers = [], [], []
-    for file in files:
-        lines = read_lines(file)
-        digest.update(f"{file.name}\n{len(lines)}\n".encode() + "\n".join(lines).encode())
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            fields = line.split()
-            values = [parse_plain_number(field) for field in fields]
-            fault = ""
-            if len(fields) == 5:
-                fault = "has no confidence: save labels with their confidences (save_conf=True)"
-            elif len(fields) != 6:
-                fault = f"has {len(fields)} numbers in place of 6: class, center x, center y, width, height, confidence"
-            elif any(map(math.isnan, values)) or not fields[0].isdigit() or len(fields[0]) > 9:
-                fault = f"must hold a class number and five finite numbers, got {line[:60]!r}"
-            if fault:
-                raise OochubError(f"{file}, line {number}, {fault}. Write the labels again.")
-            images.append(file.stem)
-            places.append(f"{file.name}, line {number}")
-            numbers.append(values)
-    named = next((each for each in (place / _NAMES_FILE, folder / _NAMES_FILE) if each.is_file()), None)
-    table = np.array(numbers, np.float64).reshape(-1, 6)
-    half = table[:, 3:5] / 2
-    return DetectionsFile(
-        name=folder.name,
-        sha256=digest.hexdigest(),
-        images=images,
-        places=places,
-        categories=table[:, 0].astype(np.int64),
-        boxes=np.concatenate([table[:, 1:3] - half, table[:, 1:3] + half], axis=1),
-        scores=table[:, 5],
-        are_fractions=True,
-        class_names=None if named is None else tuple(line.strip() for line in read_lines(named) if line.strip()),
-    )
-
-
-def _check_numbers(path: Path, found: DetectionsFile) -> None:
+def _check_numbers(path: Path, found: Detections) -> None:
     """That boxes have a size, scores are in [0, 1], and no box stands twice."""
     if not len(found.scores):
         raise OochubError(f"{path} holds no box, so it names no image. Check that the detector wrote its boxes.")

@@ -5,14 +5,17 @@ import json
 
 import numpy as np
 import pytest
+from bridge_rows import IDS, bridge_boxes_data, bridge_predictions
 from coco_boxes_worlds import measure_with_pycocotools
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Image, List, Value
 from PIL import Image as Pictures
 
 import oochub
 from oochub.errors import OochubError
-from oochub.evaluation.detections_file import DetectionsFile
+from oochub.evaluation.answers_file import join_answers, read_answers
 from oochub.evaluation.evaluation_inputs import open_parts
+from oochub.exchange.bridge import get_bridge
+from oochub.exchange.export import export
 
 _NAMES = ["head", "hand"]
 _GOOD = {"image_id": 7, "category_id": 0, "bbox": [1.0, 2.0, 4.0, 4.0], "score": 0.9}
@@ -106,9 +109,67 @@ def test_yolo_labels_are_the_same_boxes(data, tmp_path):
     assert named.table["detected_categories"].to_pylist() == swapped
 
 
+def _results(folder):
+    """Three boxes in the rows of tests/helpers/bridge_rows.py, as the results of COCO's guide are written."""
+    file = folder / "results.json"
+    file.write_text(
+        '[{"image_id":"a/00","category_id":0,"bbox":[1.5,2,4,3.25],"score":0.875},'
+        '{"image_id":"a/00","category_id":1,"bbox":[0,0,2,2],"score":0.5},'
+        '{"image_id":"a/07","category_id":1,"bbox":[4,1,3,3],"score":0.25}]'
+    )
+    return file
+
+
+def _labels(folder):
+    """The same as YOLO saves them, in folders as those of the images."""
+    place = folder / "predict" / "labels" / "a"
+    place.mkdir(parents=True)
+    (place / "00.txt").write_text("0 0.4375 0.604167 0.5 0.541667 0.875\n1 0.125 0.166667 0.25 0.333333 0.5\n")
+    (place / "07.txt").write_text("1 0.6875 0.416667 0.375 0.5 0.25\n")
+    return folder / "predict"
+
+
+BRIDGE_EXAMPLES = {"coco_results": _results, "yolo_labels": _labels}
+
+
+@pytest.mark.parametrize("name", BRIDGE_EXAMPLES)
+def test_there_and_back(name, tmp_path):
+    """What comes back has the boxes, scores and classes of the predictions, and the same report.
+
+    Planted faults seen: the corner in place of the width; a class that is always the first.
+    """
+    given, data = bridge_predictions("boxes"), bridge_boxes_data()
+    out = export(given, name, tmp_path / f"out{'.json' if name == 'coco_results' else ''}")
+    back = join_answers(read_answers(out), data)
+    order = [IDS.index(each) for each in given.column("example_id")]
+    for column in ("scores", "detected_categories", "detected_boxes"):
+        expected, found = (each.table.column(column).to_pylist() for each in (given, back))
+        for row, values in zip(order, expected, strict=True):
+            np.testing.assert_allclose(found[row], values, atol=1e-12)
+    first, second = (oochub.evaluate(each, resamples=100) for each in (given, back))
+    assert first["box_average_precision"] == pytest.approx(second["box_average_precision"].value, abs=1e-9)
+    read = get_bridge(name).read(BRIDGE_EXAMPLES[name](tmp_path), None)
+    fitted = get_bridge(name).fit(read, data).table
+    assert fitted.column("scores").to_pylist()[0] == [0.875, 0.5] and fitted.column("scores").to_pylist()[7] == [0.25]
+    np.testing.assert_allclose(fitted.column("detected_boxes").to_pylist()[7], [[4, 1, 7, 4]], atol=1e-4)
+
+
+def test_an_export_needs_sizes_and_names_of_files(tmp_path):
+    given = bridge_predictions("boxes")
+    without = given.with_table(given.table.drop_columns(["width"]))
+    with pytest.raises(OochubError, match=r"they have no column width\."):
+        export(without, "yolo_labels", tmp_path / "out")
+    renamed = given.table.set_column(
+        given.table.column_names.index("example_id"), "example_id", [["../up", *given.column("example_id")[1:]]]
+    )
+    with pytest.raises(OochubError, match=r"'\.\./up' names no file"):
+        export(given.with_table(renamed), "yolo_labels", tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
 _FAULTS = {
     "cut off": ('[{"image_id": 7, "category', "is not complete JSON"),
-    "an object": ({"annotations": []}, "one list of objects with image_id, category_id, bbox, score"),
+    "an object": ({"annotations": []}, "a JSON list of COCO's results; .* is none of these"),
     "empty": ([], "holds no box"),
     "a number": ([3], "entry 1 of 1 must be an object"),
     "no score": ([_GOOD, {k: v for k, v in _GOOD.items() if k != "score"}], "entry 2 of 2 has no score"),
@@ -167,7 +228,7 @@ def test_what_does_not_fit_these_data_says_what_does(data, tmp_path):
             open_parts([path])
     with pytest.raises(OochubError, match=r"holds 0 label files IMAGE\.txt"):
         (tmp_path / "none").mkdir()
-        DetectionsFile.read(tmp_path / "none")
+        get_bridge("yolo_labels").read(tmp_path / "none", None)
 
 
 @pytest.mark.slow
