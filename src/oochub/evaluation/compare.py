@@ -20,7 +20,7 @@ from oochub.evaluation.declaration import (
     find_declaration,
 )
 from oochub.evaluation.evaluation_rows import EvaluationRows, check_metric, find_epoch_rows
-from oochub.evaluation.paired_difference import FROM_INTERVAL, OF_ROWS, Pair, TestedDifference
+from oochub.evaluation.paired_difference import OF_ROWS, Pair
 from oochub.evaluation.paired_numbers import compute_numbers, compute_side_number, find_side, make_number
 from oochub.evaluation.paired_rows import find_flips, pair_rows
 from oochub.evaluation.rank_models import rank_models
@@ -44,6 +44,7 @@ from oochub.settings.comparison_settings import ComparisonSettings
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference
 from oochub.stats.p_values import holm, interval_p_value
+from oochub.stats.paired_values import FROM_INTERVAL, TestedDifference
 
 Compared = Predictions | Report | str | Path
 """Predictions or a report, or the path of either; or a folder that holds reports at any depth."""

@@ -1,8 +1,8 @@
-"""How much two models differ in a metric on the same rows, by the test that fits the metric."""
+"""How much two models differ in a metric on the same rows: what each contributes, by the test that fits the metric."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,41 +11,22 @@ from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.weighted_metric import read_row_values
 from oochub.metric import read_facts
 from oochub.records.sides import PercentileOfGroups
-from oochub.stats.array_checks import check_group
-from oochub.stats.bootstrap import bootstrap, drop_no_width
-from oochub.stats.delong import paired_delong
+from oochub.stats.array_checks import Array, check_group
+from oochub.stats.bootstrap import draw_replicates
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.estimation import difference as difference_of
-from oochub.stats.p_values import interval_p_value, sign_flips
-from oochub.stats.proportion import paired_shares
+from oochub.stats.paired_values import Kind, PairedValues, TestedDifference, compare_values
 
-FROM_INTERVAL = "by its interval"
 _SHARES = ("accuracy", "error_rate")
 OF_ROWS = ("label", "prediction", "loss")
 """What the value of a row is made of."""
 
+Metric = Callable[..., Any]
 Pair = tuple[EvaluationRows, EvaluationRows]
 Rows = NDArray[np.int64]
 
 
-class TestedDifference(NamedTuple):
-    """The second model minus the first, whether it is 0 (two-sided), and by what test."""
-
-    difference: Estimate
-    p_value: float
-    test: str
-
-
-def measure_difference(
-    metric: Callable[..., Any], pair: Pair, rows: Rows, *, key: str | None = None
-) -> TestedDifference:
+def measure_difference(metric: Metric, pair: Pair, rows: Rows, *, key: str | None = None) -> TestedDifference:
     """The metric of the second model minus that of the first on the same rows.
-
-    Shares of independent rows get McNemar's exact test, the AUC that of DeLong (with clusters: Obuchowski), means of
-    rows random signs of the rows' differences, of whole clusters where the benchmark declares them
-    (`oochub.stats.p_values`), and every other metric Student's t, with the standard deviation of a bootstrap in which
-    each resample scores both models on the same rows; of whole groups, where groups are a sample
-    (`MetricFacts.whole_groups`). The p-value of a bootstrap is that of its interval (`oochub.stats.p_values`).
 
     Args:
         metric: A metric function.
@@ -53,33 +34,50 @@ def measure_difference(
         rows: Row numbers (n,), at least one.
         key: Name of the number to compare, for a metric that gives a dict.
     """
-    first, second = pair
-    name = getattr(metric, "__name__", "")
-    sampling = _choose_sampling(first, rows)
-    values = [
-        read_row_values(metric, {column: each.columns[column][rows] for column in OF_ROWS if column in each.columns})
-        for each in pair
-    ]
+    first, second = (list_paired_values(metric, each, rows, key=key) for each in pair)
+    return compare_values(first, second)
+
+
+def list_paired_values(
+    metric: Metric, evaluated: EvaluationRows, rows: Rows, *, key: str | None = None
+) -> PairedValues:
+    """What a model contributes to the tests of a metric on some rows.
+
+    Shares of independent rows get McNemar's exact test, the AUC that of DeLong (with clusters: Obuchowski), means of
+    rows random signs of the rows' differences, of whole clusters where the benchmark declares them
+    (`oochub.stats.p_values`), and every other metric Student's t, with the standard deviation of a bootstrap in which
+    each resample scores all models on the same rows; of whole groups, where groups are a sample
+    (`MetricFacts.whole_groups`). The p-value of a bootstrap is that of its interval (`oochub.stats.p_values`).
+
+    Args:
+        metric: A metric function.
+        evaluated: The model's rows, in an order that all models share.
+        rows: Row numbers (n,), at least one.
+        key: Name of the number, for a metric that gives a dict.
+    """
+    name, facts = getattr(metric, "__name__", ""), read_facts(metric)
+    sampling = _choose_sampling(evaluated, rows)
     if name == "auc":
-        label, scores = first.columns["label"][rows], [each.columns["score"][rows] for each in (second, first)]
-        difference, p_value = paired_delong(label, *scores, cluster=sampling.cluster)
-        return TestedDifference(
-            difference, p_value, "paired DeLong" if sampling.cluster is None else "paired Obuchowski"
+        label, score = (evaluated.columns[column][rows] for column in ("label", "score"))
+        return _make_values("auc", score, sampling, label=label)
+    columns = {column: evaluated.columns[column][rows] for column in OF_ROWS if column in evaluated.columns}
+    values = read_row_values(metric, columns)
+    if values is not None:
+        is_share = name in _SHARES and sampling.cluster is None
+        return (
+            _make_values("shares", values.astype(bool), sampling)
+            if is_share
+            else _make_values("means", values, sampling)
         )
-    if values[0] is not None and values[1] is not None:
-        if name in _SHARES and sampling.cluster is None:
-            return TestedDifference(*paired_shares(values[1], values[0]), "exact McNemar")
-        return TestedDifference(*sign_flips(values[1] - values[0], sampling))
-
-    facts = read_facts(metric)
     if facts is not None and facts.whole_groups:
-        return _resample_whole_groups(metric, pair, rows)
+        return _draw_whole_groups(metric, evaluated, rows)
 
-    def value(each: EvaluationRows, drawn: Rows) -> float:
-        number = each.value(metric, drawn)
+    def value(drawn: Rows) -> float:
+        number = evaluated.value(metric, drawn)
         return float(number[key] if key is not None else number)
 
-    return _test_by_t(lambda drawn: value(second, drawn) - value(first, drawn), {"drawn": rows}, sampling)
+    own = Estimate(value(rows), n=len(rows), method="")
+    return _make_values("t", draw_replicates(value, {"drawn": rows}, sampling), sampling, number=own)
 
 
 def measure_worst_difference(first: Estimate, second: Estimate) -> TestedDifference:
@@ -93,12 +91,15 @@ def measure_worst_difference(first: Estimate, second: Estimate) -> TestedDiffere
         first: Estimate of the first model from `oochub.stats.group_intervals`, or one like it.
         second: The same for the second model.
     """
-    return _test_by_interval(difference_of(second, first))
+    return compare_values(list_worst_group(first), list_worst_group(second))
 
 
-def measure_percentile_difference(
-    side: PercentileOfGroups, metric: Callable[..., Any], pair: Pair, rows: Rows
-) -> TestedDifference:
+def list_worst_group(number: Estimate) -> PairedValues:
+    """What the number of a model's worst group contributes: its interval."""
+    return PairedValues(kind="intervals", values=np.empty(0), number=number, n=number.n)
+
+
+def measure_percentile_difference(side: PercentileOfGroups, metric: Metric, pair: Pair, rows: Rows) -> TestedDifference:
     """The same of a percentile of groups, by a bootstrap of whole groups with both models' numbers.
 
     Args:
@@ -107,61 +108,80 @@ def measure_percentile_difference(
         pair: See `measure_difference`.
         rows: Row numbers (n,) of the side.
     """
+    first, second = (list_percentile(side, metric, each, rows) for each in pair)
+    return compare_values(first, second)
+
+
+def list_percentile(side: PercentileOfGroups, metric: Metric, evaluated: EvaluationRows, rows: Rows) -> PairedValues:
+    """What a model contributes to the tests of a percentile of groups.
+
+    Args:
+        side: The percentile, and the groups that it is over.
+        metric: A metric with one number.
+        evaluated: The model's rows.
+        rows: Row numbers (n,) of the side.
+    """
     facts = read_facts(metric)
     higher = facts is None or facts.direction != "lower"
-    chosen = np.isin(np.arange(len(pair[0].known)), rows)
-    groups = [of[chosen[of]] for of in side.rows_of_groups(pair[0].columns).values()]
+    chosen = np.isin(np.arange(len(evaluated.known)), rows)
+    groups = [of[chosen[of]] for of in side.rows_of_groups(evaluated.columns).values()]
     groups = [of for of in groups if len(of)]
     if not groups:
         nothing = Estimate(np.nan, n=0, method="none", reason=f"no row has a group in {side.column}")
-        return TestedDifference(nothing, np.nan, FROM_INTERVAL)
-    first, second = (np.array([each.value(metric, of) for of in groups], np.float64) for each in pair)
+        return list_worst_group(nothing)
+    numbers = np.array([evaluated.value(metric, of) for of in groups], np.float64)
 
-    def change(first: Any, second: Any) -> float:
-        ends = [side.statistic(values.tolist(), higher_is_better=higher) for values in (second, first)]
-        return ends[0] - ends[1]
+    def value(numbers: Array) -> float:
+        return float(side.statistic(numbers.tolist(), higher_is_better=higher))
 
-    sampling = Sampling(**pair[0].sampling)
-    return _test_by_interval(bootstrap(change, {"first": first, "second": second}, sampling, unit="groups"))
+    sampling = Sampling(**evaluated.sampling)
+    drawn, own = (
+        draw_replicates(value, {"numbers": numbers}, sampling),
+        Estimate(value(numbers), n=len(groups), method=""),
+    )
+    return _make_values("percentiles", drawn, sampling, number=own, unit="groups")
 
 
-def _resample_whole_groups(metric: Callable[..., float], pair: Pair, rows: Rows) -> TestedDifference:
-    """Tests whole groups, or clusters if each group lies in one; in a bootstrap each copy is a group of its own."""
-    first, facts = pair[0], read_facts(metric)
-    rows = first.rows_for(metric, rows)
-    group = np.unique(check_group(first.columns["group"][rows]).codes, return_inverse=True)[1]
-    sampling = _choose_sampling(first, rows)
+def _draw_whole_groups(metric: Metric, evaluated: EvaluationRows, rows: Rows) -> PairedValues:
+    """Of whole groups, or clusters if each group lies in one; in a bootstrap each copy is a group of its own."""
+    facts, rows = read_facts(metric), evaluated.rows_for(metric, rows)
+    group = np.unique(check_group(evaluated.columns["group"][rows]).codes, return_inverse=True)[1]
+    sampling, options = _choose_sampling(evaluated, rows), evaluated.options(metric)
     if facts is not None and facts.group_means is not None:
-        before, after = (facts.group_means(each.arrays(metric, rows), **each.options(metric)) for each in pair)
+        values = facts.group_means(evaluated.arrays(metric, rows), **options)
         if group.max() == 0:  # a single one: its rows, as its interval draws them
-            return TestedDifference(*sign_flips(after - before, sampling))
-        means = np.bincount(group, after - before) / np.bincount(group)
-        mean, p_value, test = sign_flips(means, sampling.of_groups(group))
-        return TestedDifference(Estimate.from_dict({**mean.to_dict(), "n": len(rows)}), p_value, test)
+            return _make_values("means", values, sampling)
+        means = np.bincount(group, values) / np.bincount(group)
+        return replace(_make_values("means", means, sampling.of_groups(group)), n=len(rows))
     whole = sampling if sampling.of_groups(group).cluster is not None else replace(sampling, cluster=group)
 
-    def change(place: Rows) -> float:
+    def value(place: Rows) -> float:
         order = np.argsort(place, kind="stable")
         starts = np.flatnonzero(np.diff(place[order], prepend=-1))
         copy = np.empty_like(place)  # the k-th time that a row is drawn, as are all rows of its cluster
         copy[order] = np.arange(len(place)) - np.repeat(starts, np.diff(starts, append=len(place)))
         own = {"group": group[place] + (group.max() + 1) * copy}
-        values = [metric(**{**each.arrays(metric, rows[place]), **own}, **each.options(metric)) for each in pair[::-1]]
-        return values[0] - values[1]
+        return float(metric(**{**evaluated.arrays(metric, rows[place]), **own}, **options))
 
-    return _test_by_interval(bootstrap(change, {"place": np.arange(len(rows))}, whole))  # percentiles: t covers less
+    places = np.arange(len(rows))
+    drawn, own = draw_replicates(value, {"place": places}, whole), Estimate(value(places), n=len(rows), method="")
+    return _make_values("percentiles", drawn, whole, number=own)  # t covers less
+
+
+def _make_values(
+    kind: Kind,
+    values: Array,
+    sampling: Sampling,
+    *,
+    number: Estimate | None = None,
+    unit: str = "rows",
+    label: Array | None = None,
+) -> PairedValues:
+    number = number or Estimate(np.nan, n=len(values), method="")  # the test makes it of the values
+    return PairedValues(
+        kind=kind, values=values, number=number, n=number.n, label=label, sampling=sampling, unit=unit
+    )  # fmt: skip
 
 
 def _choose_sampling(evaluated: EvaluationRows, rows: Rows) -> Sampling:
     return Sampling(cluster=evaluated.cluster(rows), **evaluated.sampling)
-
-
-def _test_by_t(change: Callable[..., float], columns: Mapping[str, Any], sampling: Sampling) -> TestedDifference:
-    difference = bootstrap(change, columns, sampling, by_t=True)
-    units = difference.n if sampling.clusters is None else sampling.clusters
-    return TestedDifference(difference, interval_p_value(difference, degrees=units - 1), FROM_INTERVAL)
-
-
-def _test_by_interval(difference: Estimate) -> TestedDifference:
-    difference = drop_no_width(difference)
-    return TestedDifference(difference, interval_p_value(difference), FROM_INTERVAL)

@@ -9,7 +9,6 @@ from oochub import catalog
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.paired_difference import (
     Pair,
-    TestedDifference,
     measure_difference,
     measure_percentile_difference,
     measure_worst_difference,
@@ -18,6 +17,7 @@ from oochub.evaluation.row_sets import RowSet, estimate_side
 from oochub.records.report_records import ComparedNumber
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups
 from oochub.stats.estimate import Estimate
+from oochub.stats.paired_values import TestedDifference
 
 
 def find_side(rows: RowSet, evaluated: EvaluationRows) -> Any:

@@ -229,12 +229,51 @@ def _spread(values: Array, cluster: Array | None, sizes: Array | None = None) ->
         mean = float(values.mean())
         error = float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
         return _Spread(mean, error, len(values) - 1)
+    of = _leave_mean(values, sizes)
+    return _Spread(float(of.mean), math.sqrt(float((of.residuals**2).sum())), of.freedom)
+
+
+class MeansOfUnits(NamedTuple):
+    """Means (...) of rows, or of whole clusters, and what their errors are made of.
+
+    Attributes:
+        mean: The means.
+        residuals: What each row or cluster (..., u) adds: the sum of squares is the square of the standard error, and
+            that of two means' difference the same of the difference of these.
+        freedom: Degrees of freedom of the error.
+    """
+
+    mean: Array
+    residuals: Array
+    freedom: float
+
+
+def leave_means(values: Array, cluster: Array | None) -> MeansOfUnits:
+    """The means of many numbers per row, and what is left: the covariance of the means is a product of residuals.
+
+    Args:
+        values: Values (m, n), at least two rows or clusters.
+        cluster: What the rows (n,) share, numbered; None if they are independent.
+
+    >>> of = leave_means(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 3.0]]), None)
+    >>> of.mean, of.residuals @ of.residuals.T  # variances 1 and 3 of a row, of 3 rows
+    (array([2., 1.]), array([[0.33333333, 0.5       ],
+           [0.5       , 1.        ]]))
+    """
+    if cluster is None:
+        n = values.shape[-1]
+        mean = values.mean(axis=-1)
+        return MeansOfUnits(mean, (values - mean[..., None]) / math.sqrt(n * (n - 1)), n - 1)
+    sums = np.stack([np.bincount(cluster, row) for row in values])
+    return _leave_mean(sums, np.bincount(cluster).astype(np.float64))
+
+
+def _leave_mean(sums: Array, sizes: Array) -> MeansOfUnits:
+    """The same of the sums (..., u) of units of some sizes: residuals of the CR2 variance."""
     total = float(sizes.sum())
-    mean, part = float(values.sum()) / total, sizes / total
-    squares = float(((values - mean * sizes) ** 2 / (1 - part)).sum())
-    return _Spread(
-        mean, math.sqrt(squares) / total, min(_estimate_freedom(part, sizes), _estimate_freedom(part, sizes**2))
-    )
+    mean, part = sums.sum(axis=-1) / total, sizes / total
+    residuals = (sums - mean[..., None] * sizes) / np.sqrt(1 - part) / total
+    return MeansOfUnits(mean, residuals, min(_estimate_freedom(part, sizes), _estimate_freedom(part, sizes**2)))
 
 
 def _estimate_freedom(part: Array, variance: Array) -> float:

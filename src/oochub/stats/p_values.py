@@ -179,40 +179,89 @@ def sign_flips(values: object, sampling: Sampling = Sampling()) -> TestedMean:  
         reason = f"{value:g} in every row: this says nothing about the size in further rows"
         mean = Estimate(value, n=n, method="none", reason=reason)
         return TestedMean(mean, 2.0 ** (1 - min(units, 1000)) if value else 1.0, "sign flips")
-    if not _FEWEST <= units < _MOST:
+    if not is_flipped(units):
         mean = t_interval(values, sampling)
         return TestedMean(
             mean, 1.0 if math.isnan(mean.low) else interval_p_value(mean, degrees=units - 1), "Student's t"
         )
-    sums: Array = values
-    sizes: Array = np.ones(n)
-    if sampling.cluster is not None:
-        sums, sizes = np.bincount(sampling.cluster, values), np.bincount(sampling.cluster).astype(np.float64)
-    typical = _average_subsets(sums, sizes, sampling.seed)
-    typical[np.abs(typical) < _ROUNDING * np.abs(sums).max()] = 0.0  # parts that cancel out
-    count, value = len(typical) + 1, float(values.mean())
-    one_sided = (1 + int(min((typical <= 0).sum(), (typical >= 0).sum()))) / count
-    at = math.floor(sampling.tail * count + 1e-9)
-    method = f"sign flips of {sampling.unit}, {'all ' if units <= _ALL else ''}{count:,}"
-    low, high = (min(value, typical[at - 1]), max(value, typical[-at])) if at else (math.nan, math.nan)
+    (typical,), (largest,) = draw_typical_means(values[None], sampling)
+    value = float(values.mean())
+    low, high, p_value = read_typical_means(typical, value, largest=largest, tail=sampling.tail)
+    method = f"sign flips of {sampling.unit}, {'all ' if units <= _ALL else ''}{len(typical) + 1:,}"
     mean = Estimate(value, low=low, high=high, n=n, method=method, reason=sampling.warning)
     mean = mean if sampling.cluster is not None else note_few_rows(mean)
-    return TestedMean(mean, min(1.0, 2 * one_sided), "sign flips")
+    return TestedMean(mean, p_value, "sign flips")
+
+
+def is_flipped(units: int) -> bool:
+    """Whether `sign_flips` draws signs for so many rows or clusters; else its test is Student's t.
+
+    >>> is_flipped(5), is_flipped(6), is_flipped(300)
+    (False, True, False)
+    """
+    return _FEWEST <= units < _MOST
+
+
+def draw_typical_means(values: Array, sampling: Sampling) -> tuple[Array, Array]:
+    """Hartigan's typical values of m means at once: of the same random subsets of the rows, or of whole clusters.
+
+    Args:
+        values: Values (m, n).
+        sampling: Clusters and seed.
+
+    Returns:
+        The means (m, draws) of each subset in turn, and the largest sum of a row or cluster (m,), beside which
+        rounding is small. The typical values of a difference are the differences of these.
+    """
+    sums, sizes = values, np.ones(values.shape[1])
+    if sampling.cluster is not None:
+        sums = np.stack([np.bincount(sampling.cluster, row) for row in values])
+        sizes = np.bincount(sampling.cluster).astype(np.float64)
+    return _average_subsets(sums, sizes, sampling.seed), np.abs(sums).max(axis=1)
+
+
+class TypicalInterval(NamedTuple):
+    """Both ends of an interval, and the two-sided p-value of 0."""
+
+    low: float
+    high: float
+    p_value: float
+
+
+def read_typical_means(typical: Array, value: float, *, largest: float, tail: float) -> TypicalInterval:
+    """The interval and the p-value that the typical values of a mean give.
+
+    Args:
+        typical: Typical values (draws,), in any order.
+        value: The mean itself.
+        largest: The largest sum of a row or cluster: what is tiny beside it is 0.
+        tail: Probability that lies outside the interval on either side.
+    """
+    typical = np.where(np.abs(typical) < _ROUNDING * largest, 0.0, typical)  # parts that cancel out
+    count = len(typical) + 1
+    one_sided = (1 + int(min((typical <= 0).sum(), (typical >= 0).sum()))) / count
+    at = math.floor(tail * count + 1e-9)
+    if not at:
+        return TypicalInterval(math.nan, math.nan, min(1.0, 2 * one_sided))
+    ordered = np.partition(typical, [at - 1, len(typical) - at])
+    low, high = min(value, float(ordered[at - 1])), max(value, float(ordered[-at]))
+    return TypicalInterval(low, high, min(1.0, 2 * one_sided))
 
 
 def _average_subsets(sums: Array, sizes: Array, seed: int) -> Array:
-    """The sorted means of random subsets of units, each taken with one half; of all subsets where these are few."""
-    units = len(sums)
+    """The means (m, draws) of random subsets of units, each taken with one half; of all subsets where these are few."""
+    units = len(sizes)
     if units <= _ALL:
         chosen = (np.arange(1, 2**units)[:, None] >> np.arange(units)) & 1
-        return np.sort((chosen @ sums) / (chosen @ sizes))
-    generator, drawn = np.random.default_rng(seed), np.empty(_DRAWN)
-    both, rows = np.stack([sums, sizes], axis=1), max(1, _BLOCK // units)
+        means: Array = ((chosen @ sums.T) / (chosen @ sizes)[:, None]).T
+        return means
+    generator, drawn = np.random.default_rng(seed), np.empty((len(sums), _DRAWN))
+    both, rows = np.column_stack([sums.T, sizes]), max(1, _BLOCK // units)
     for start in range(0, _DRAWN, rows):
         some = min(rows, _DRAWN - start)
         bits = np.frombuffer(generator.bytes(some * -(-units // 8)), np.uint8).reshape(some, -1)
         chosen = np.unpackbits(bits, axis=1, count=units).astype(np.float64)
         chosen[~chosen.any(axis=1)] = 1.0  # none: once in 8,000 draws of 13 units; all stand for it
         total = chosen @ both
-        drawn[start : start + some] = total[:, 0] / total[:, 1]
-    return np.sort(drawn)
+        drawn[:, start : start + some] = (total[:, :-1] / total[:, -1:]).T
+    return drawn

@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
+from oochub.stats.array_checks import Array
 from oochub.stats.p_values import adjusted_p_values
 
 POWER = 0.8
@@ -47,13 +49,42 @@ def find_rank_ranges(pairs: Mapping[Pair, PairedGain], models: int) -> list[Rank
     >>> find_rank_ranges(tests, 3)
     [RankRange(best=3, worst=3), RankRange(best=1, worst=2), RankRange(best=1, worst=2)]
     """
-    better, worse = np.zeros(models, int), np.zeros(models, int)
-    for (i, j), pair in zip(pairs, clear_pairs(list(pairs.values())), strict=True):
-        if pair:
-            loser, winner = (i, j) if pairs[i, j].gain > 0 else (j, i)
-            better[loser] += 1
-            worse[winner] += 1
-    return [RankRange(1 + int(b), models - int(w)) for b, w in zip(better, worse, strict=True)]
+    gain, p_value = (np.full((models, models), np.nan) for _ in range(2))
+    for (i, j), pair in pairs.items():
+        gain[i, j], gain[j, i] = pair.gain, -pair.gain
+        p_value[i, j] = p_value[j, i] = pair.p_value
+    return count_places(find_clearly_better(gain, p_value))
+
+
+def find_clearly_better(gain: Array, p_value: Array) -> NDArray[np.bool_]:
+    """Which models are clearly better than which, by Holm's correction over all pairs.
+
+    Args:
+        gain: How much better model j is than model i, at [i, j] (m, m).
+        p_value: The p-value of no difference, at [i, j] and [j, i]; nan for what was not tested.
+
+    Returns:
+        (m, m): at [i, j] whether j is clearly better than i.
+
+    >>> find_clearly_better(np.array([[0, 0.3], [-0.3, 0]]), np.full((2, 2), 0.01)).tolist()
+    [[False, True], [False, False]]
+    """
+    once = np.triu_indices(len(gain), 1)
+    is_clear = np.zeros(gain.shape, bool)
+    is_clear[once] = np.array(adjusted_p_values(p_value[once].tolist())) <= _LEVEL
+    better: NDArray[np.bool_] = (is_clear | is_clear.T) & (gain > 0)
+    return better
+
+
+def count_places(better: NDArray[np.bool_]) -> list[RankRange]:
+    """The places of each model, by which models (m, m) are clearly better than it.
+
+    >>> count_places(np.array([[False, True], [False, False]]))
+    [RankRange(best=2, worst=2), RankRange(best=1, worst=1)]
+    """
+    models = len(better)
+    places = zip(better.sum(axis=1).tolist(), better.sum(axis=0).tolist(), strict=True)
+    return [RankRange(1 + above, models - below) for above, below in places]
 
 
 def clear_pairs(pairs: Sequence[PairedGain]) -> list[bool]:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
-from oochub.stats.array_checks import check_same_length
+from oochub.stats.array_checks import Array, check_same_length
 from oochub.stats.delong import PairedDifference
 from oochub.stats.estimate import Estimate
 
@@ -115,9 +115,15 @@ def adjusted_wald(only_first: float, only_second: float, n: float, tail: float) 
         n: All rows.
         tail: Probability that lies outside on either side.
     """
+    low, high = adjusted_walds(np.array(only_first), np.array(only_second), n, tail)
+    return float(low), float(high)
+
+
+def adjusted_walds(only_first: Array, only_second: Array, n: float, tail: float) -> tuple[Array, Array]:
+    """`adjusted_wald` of many pairs at once, by arrays of counts of one shape."""
     p, q = (only_first + 1) / (n + 2), (only_second + 1) / (n + 2)
-    half = -special.ndtri(tail) * math.sqrt((p + q - (p - q) ** 2) / (n + 2))
-    return max(-1.0, p - q - half), min(1.0, p - q + half)
+    half = -special.ndtri(tail) * np.sqrt((p + q - (p - q) ** 2) / (n + 2))
+    return np.maximum(-1.0, p - q - half), np.minimum(1.0, p - q + half)
 
 
 def _check(successes: float, n: float) -> None:

@@ -1,0 +1,168 @@
+"""Every pair of many models tested on the same rows, at once.
+
+The tests are those of `oochub.stats.paired_values.compare_values`: of shares, means and AUCs all pairs follow from one
+product of matrices, of random signs from one draw of them. A thousand models are half a million pairs.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from scipy import special  # scipy.stats has the same, and takes half a second to import
+from tqdm import tqdm
+
+from oochub.errors import OochubError
+from oochub.stats.array_checks import Array
+from oochub.stats.delong import delong_covariance
+from oochub.stats.estimate import Estimate
+from oochub.stats.mean_interval import leave_means
+from oochub.stats.p_values import draw_typical_means, is_flipped, read_typical_means
+from oochub.stats.paired_values import Kind, PairedValues, compare_values
+from oochub.stats.proportion import adjusted_walds
+
+_ALIKE = 1e-9  # of the variances of two models: their difference has too few digits left, and is computed alone
+_TAIL = (1 - 0.95) / 2
+_Z = -float(special.ndtri(_TAIL))
+_ROUNDING = 1e-12
+
+
+class PairTests(NamedTuple):
+    """Tests of all pairs of m models, each (m, m): row i and column j say of j minus i.
+
+    Attributes:
+        gain: Difference of the numbers; nan on the diagonal, as in the other two.
+        p_value: Two-sided p-value of no difference; nan for what could not be tested.
+        error: Standard error that the interval of the difference stands for; nan without one.
+    """
+
+    gain: Array
+    p_value: Array
+    error: Array
+
+    def list_pairs(self) -> Iterator[tuple[int, int]]:
+        """Each pair once, the first model first."""
+        return combinations(range(len(self.gain)), 2)
+
+
+def compare_all_pairs(models: Sequence[PairedValues]) -> PairTests:
+    """Tests each pair of models.
+
+    Args:
+        models: What each contributes, of the same rows in one order.
+
+    Raises:
+        OochubError: Numbers of other rows, or that are tested in other ways.
+
+    >>> right = np.array([[1, 1, 1, 1, 1, 1, 0], [0, 0, 0, 0, 0, 0, 0]], bool)
+    >>> models = [PairedValues(kind="shares", values=each, number=Estimate(each.mean(), n=7, method=""), n=7)
+    ...           for each in right]
+    >>> float(compare_all_pairs(models).p_value[0, 1])  # exact McNemar of six flips
+    0.03125
+    """
+    sets = {(each.kind, each.n, each.values.shape) for each in models if each.kind != "intervals"}
+    if len({each.kind for each in models}) > 1 or len(sets) > 1:
+        raise OochubError(f"Models can be compared on the same rows only, got {len(sets)} sets of rows.")
+    empty = PairTests(*(np.full((len(models),) * 2, np.nan) for _ in range(3)))
+    if len(models) < 2:
+        return empty
+    find = _AT_ONCE.get(models[0].kind)
+    tests = find(models) if find else _Found(empty, np.ones(empty.gain.shape, bool))
+    places = [(i, j) for i, j in empty.list_pairs() if tests.is_left[i, j]]
+    for i, j in tqdm(places, desc="Testing", unit="pair", delay=2, disable=None):
+        _note(tests.found, i, j, *compare_values(models[i], models[j])[:2])
+    for each in tests.found:
+        np.fill_diagonal(each, np.nan)
+    return tests.found
+
+
+class _Found(NamedTuple):
+    """What was found at once, and which pairs are left."""
+
+    found: PairTests
+    is_left: Array
+
+
+def _compare_shares(models: Sequence[PairedValues]) -> _Found:
+    """Exact McNemar: the counts of rows that flip are a product of two matrices of 0 and 1."""
+    right, n = np.stack([each.values for each in models]).astype(np.float32), models[0].n
+    alone = np.rint(right @ (1 - right).T).astype(np.float64)  # [i, j]: right in i alone; exact below 2^24 rows
+    fewer, flips = np.minimum(alone, alone.T), alone + alone.T
+    p_value = np.where(flips > 0, np.minimum(1.0, 2 * special.bdtr(fewer, np.maximum(flips, 1), 0.5)), 1.0)
+    low, high = adjusted_walds(alone.T, alone, n, _TAIL)
+    return _Found(PairTests((alone.T - alone) / n, p_value, (high - low) / (2 * _Z)), np.zeros(flips.shape, bool))
+
+
+def _compare_means(models: Sequence[PairedValues]) -> _Found:
+    """Random signs of rows or clusters, or Student's t where `sign_flips` takes it."""
+    values, sampling = np.stack([each.values for each in models]).astype(np.float64), models[0].sampling
+    units = values.shape[1] if sampling.clusters is None else sampling.clusters
+    if units == 1:
+        every = np.ones((len(models),) * 2, bool)
+        return _Found(PairTests(*(np.full(every.shape, np.nan) for _ in range(3))), every)
+    if is_flipped(units):
+        return _flip_signs(models, values)
+    of = leave_means(values, sampling.cluster)
+    gain = of.mean - of.mean[:, None]
+    variance, is_left = _subtract(of.residuals @ of.residuals.T)
+    half = -float(special.stdtrit(of.freedom, _TAIL)) * np.sqrt(variance)
+    return _Found(PairTests(gain, _read_p_values(gain, half, units - 1), half / _Z), is_left)
+
+
+def _flip_signs(models: Sequence[PairedValues], values: Array) -> _Found:
+    """Every model's means of the same random subsets; those of a difference are the differences of these."""
+    sampling, is_left = models[0].sampling, np.zeros((len(models),) * 2, bool)
+    found = PairTests(*(np.full(is_left.shape, np.nan) for _ in range(3)))
+    typical, largest = draw_typical_means(values, sampling)
+    for i, j in tqdm([*found.list_pairs()], desc="Testing", unit="pair", delay=2, disable=None):
+        changes = values[j] - values[i]
+        if np.ptp(changes) == 0:
+            is_left[i, j] = True
+            continue
+        value, scale = float(changes.mean()), float(max(largest[i], largest[j]))
+        of = read_typical_means(typical[j] - typical[i], value, largest=scale, tail=_TAIL)
+        _note(found, i, j, Estimate(value, low=of.low, high=of.high, n=len(changes), method=""), of.p_value)
+    return _Found(found, is_left)
+
+
+def _compare_aucs(models: Sequence[PairedValues]) -> _Found:
+    """DeLong, of clusters Obuchowski: one covariance of all scores."""
+    cluster = models[0].sampling.cluster
+    auc, covariance = delong_covariance(models[0].label, [each.values for each in models], cluster=cluster)
+    gain = auc - auc[:, None]
+    variance, is_left = _subtract(covariance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = -np.abs(gain) / np.sqrt(variance)
+    freedom = None if cluster is None else float(cluster.max())
+    tail = special.ndtr(distance) if freedom is None else special.stdtr(freedom, distance)
+    quantile = _Z if freedom is None else -float(special.stdtrit(freedom, _TAIL))
+    return _Found(PairTests(gain, 2 * tail, quantile / _Z * np.sqrt(variance)), is_left)
+
+
+_AT_ONCE: dict[Kind, Callable[[Sequence[PairedValues]], _Found]] = {
+    "shares": _compare_shares,
+    "means": _compare_means,
+    "auc": _compare_aucs,
+}
+
+
+def _subtract(covariance: Array) -> tuple[Array, Array]:
+    """The variance of each difference (m, m), and where it is too small beside its parts to have digits."""
+    own = np.diag(covariance)
+    parts = own + own[:, None]
+    variance = parts - 2 * covariance
+    is_left = ~(variance > _ALIKE * parts)
+    return np.where(is_left, np.nan, variance), is_left
+
+
+def _read_p_values(gain: Array, half: Array, degrees: int) -> Array:
+    """`interval_p_value` of many differences with intervals of Student's t."""
+    ratio = np.abs(gain) / half
+    p_value: Array = 2 * special.stdtr(degrees, float(special.stdtrit(degrees, _TAIL)) * ratio)
+    return np.where(ratio <= 1 + _ROUNDING, np.maximum(p_value, np.nextafter(1 - 0.95, 1)), p_value)
+
+
+def _note(found: PairTests, i: int, j: int, change: Estimate, p_value: float) -> None:
+    found.gain[i, j], found.gain[j, i] = change.value, -change.value
+    found.p_value[i, j] = found.p_value[j, i] = p_value
+    found.error[i, j] = found.error[j, i] = (change.high - change.low) / (2 * _Z)

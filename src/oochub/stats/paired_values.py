@@ -1,0 +1,113 @@
+"""What one model contributes to a test against another on the same rows, and the test of two such contributions.
+
+Each is made from the rows of one model alone, so that many models can be compared without being open at once.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from oochub.stats.array_checks import Array
+from oochub.stats.bootstrap import drop_no_width, note_few_rows, replicate_interval
+from oochub.stats.delong import paired_delong
+from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.estimation import difference
+from oochub.stats.p_values import interval_p_value, sign_flips
+from oochub.stats.proportion import paired_shares
+
+FROM_INTERVAL = "by its interval"
+Kind = Literal["shares", "means", "auc", "t", "percentiles", "intervals"]
+"""McNemar, random signs or Student's t of rows, DeLong, the two ways to read a bootstrap, intervals alone."""
+
+
+class TestedDifference(NamedTuple):
+    """The second model minus the first, whether it is 0 (two-sided), and by what test."""
+
+    difference: Estimate
+    p_value: float
+    test: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedValues:
+    """What one model contributes.
+
+    Attributes:
+        kind: How two of these are tested.
+        values: Whether each row is right (n,), for "shares"; the value of each row or group, for "means"; the score of
+            each row, for "auc"; the number of each resample (r,), nan where it is undefined, for "t" and
+            "percentiles"; empty for "intervals".
+        number: The model's own number: its value, for "t" and "percentiles"; with its interval, for "intervals".
+        n: Rows or groups that the number is of.
+        label: 0 or 1 (n,), for "auc".
+        sampling: Clusters of the rows or groups, seed and level.
+        unit: What n counts, in words.
+    """
+
+    kind: Kind
+    values: Array
+    number: Estimate
+    n: int
+    label: Array | None = None
+    sampling: Sampling = field(default_factory=Sampling)
+    unit: str = "rows"
+
+
+def compare_values(first: PairedValues, second: PairedValues) -> TestedDifference:
+    """The number of the second model minus that of the first, tested.
+
+    Args:
+        first: What the first model contributes.
+        second: What the second one contributes, of the same rows in the same order.
+
+    >>> import numpy as np
+    >>> right = [np.array([0, 0, 0, 0, 0, 0, 1], bool), np.array([1, 1, 1, 1, 1, 1, 1], bool)]
+    >>> models = [PairedValues(kind="shares", values=each, number=Estimate(each.mean(), n=7, method=""), n=7)
+    ...           for each in right]
+    >>> compare_values(*models)
+    TestedDifference(difference=0.857 [0.324, 1.000] n=7, p_value=0.03125, test='exact McNemar')
+    """
+    return _TESTS[first.kind](first, second)
+
+
+def _compare_shares(first: PairedValues, second: PairedValues) -> TestedDifference:
+    return TestedDifference(*paired_shares(second.values, first.values), "exact McNemar")
+
+
+def _compare_means(first: PairedValues, second: PairedValues) -> TestedDifference:
+    mean, p_value, test = sign_flips(second.values - first.values, first.sampling)
+    if mean.n != first.n:  # groups of rows
+        mean = Estimate.from_dict({**mean.to_dict(), "n": first.n})
+    return TestedDifference(mean, p_value, test)
+
+
+def _compare_aucs(first: PairedValues, second: PairedValues) -> TestedDifference:
+    cluster = first.sampling.cluster
+    change, p_value = paired_delong(first.label, second.values, first.values, cluster=cluster)
+    return TestedDifference(change, p_value, "paired DeLong" if cluster is None else "paired Obuchowski")
+
+
+def _compare_resamples(first: PairedValues, second: PairedValues) -> TestedDifference:
+    """By Student's t: differences of two models are as often too large as too small. Of few groups by percentiles."""
+    by_t, sampling = first.kind == "t", first.sampling
+    value, drawn = second.number.value - first.number.value, second.values - first.values
+    change = replicate_interval(drawn, value, first.n, sampling, by_t=by_t)
+    change = drop_no_width(change if sampling.cluster is not None else note_few_rows(change, first.unit))
+    degrees = (first.n if sampling.clusters is None else sampling.clusters) - 1 if by_t else None
+    return TestedDifference(change, interval_p_value(change, degrees=degrees), FROM_INTERVAL)
+
+
+def _compare_intervals(first: PairedValues, second: PairedValues) -> TestedDifference:
+    """The two may be of other rows, such as two groups, so nothing is paired."""
+    change = drop_no_width(difference(second.number, first.number))
+    return TestedDifference(change, interval_p_value(change), FROM_INTERVAL)
+
+
+_TESTS: dict[Kind, Callable[[PairedValues, PairedValues], TestedDifference]] = {
+    "shares": _compare_shares,
+    "means": _compare_means,
+    "auc": _compare_aucs,
+    "t": _compare_resamples,
+    "percentiles": _compare_resamples,
+    "intervals": _compare_intervals,
+}
