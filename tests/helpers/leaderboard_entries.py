@@ -1,12 +1,16 @@
 """Entries of a leaderboard for tests: predictions of a toy benchmark from arrays, and their report, in a folder."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import oochub
+from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.write_entry import write_entry
 from oochub.prediction.predictions import Predictions
+from oochub.records.schema import to_json
+from oochub.stats.paired_values import pack_values
 
 ROWS = 300
 
@@ -40,3 +44,8 @@ def sent_entry(
     oochub.evaluate(files / "preds.parquet", resamples=resamples, seed=seed).save(files / "report.json")
     usual = {"track": "open", "selection": "in_domain", "supervision": "labels", "model": "made", "date": "2026-11-20"}
     return write_entry(files / "report.json", results, **usual | said)
+
+
+def describe_checked(checked: CheckedEntry) -> tuple[object, bytes]:
+    """Everything of a checked entry, for a comparison: JSON types, and the bytes of what it is tested by."""
+    return to_json(replace(checked, values=None)), pack_values(checked.values)

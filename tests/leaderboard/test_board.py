@@ -1,5 +1,6 @@
 """Boards: which entries are of the same rows, which have a rank, and that two tracks are never ranked together."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.prediction.predictions import Predictions
+from oochub.stats.delong import paired_delong
 
 SENT = (
     (0.9, {"model": "a"}),
@@ -30,23 +32,44 @@ def checked(tmp_path_factory):
     return [CheckedEntry.of(sent_entry(results, skill, **said)) for skill, said in SENT]
 
 
+def _find_better(scores):
+    """The pairs (winner, loser) that differ clearly: the smallest p of 15 against 0.05 / 15, the next of 14, ..."""
+    rows = made_predictions(0.0)
+    hard, pairs = rows.column("challenge") != "easy", {}
+    for i, j in itertools.combinations(range(len(scores)), 2):
+        change, p = paired_delong(rows.label[hard], scores[i][hard], scores[j][hard])
+        pairs[i, j] = (p, float(change))
+    clear = set()
+    for rank, (i, j) in enumerate(sorted(pairs, key=pairs.get)):
+        p, change = pairs[i, j]
+        if p > 0.05 / (len(pairs) - rank):
+            break
+        clear.add((i, j) if change > 0 else (j, i))
+    return clear
+
+
 def _by_model(board):
     return {row.entry.model: row for row in board.rows}
 
 
 @pytest.mark.slow
 def test_ranks_are_of_a_track_and_count_no_oracle(checked):
-    """Planted faults seen: ranks over both tracks; an oracle that counts."""
+    """By hand: DeLong of each pair, Holm word by word. Planted faults seen: both tracks, an oracle that counts."""
     (board,) = Board.all_of(checked)
     rows = _by_model(board)
     assert [row.entry.model for row in board.tracks["standard"]] == ["s"] and rows["s"].rank == (1, 1)
     assert rows["c"].rank is None and not rows["c"].reason
     ranked = [row for row in board.tracks["open"] if row.rank is not None]
     assert len(ranked) == 6
-    for row in ranked:
-        out = row.report.headline("out")
-        others = [other.report.headline("out") for other in ranked]
-        assert row.rank == (1 + sum(o.low > out.high for o in others), 6 - sum(o.high < out.low for o in others))
+    skills = {said["model"]: skill for skill, said in SENT}
+    own = [skills[row.entry.model] for row in ranked]
+    better = _find_better([made_predictions(skill, seed=int(100 * skill)).logits[:, 1] for skill in own])
+    for place, row in enumerate(ranked):
+        assert row.behind == {ranked[other].name for other in range(6) if (other, place) in better}
+        assert row.rank == (1 + len(row.behind), 6 - sum((place, other) in better for other in range(6)))
+    tests = board.tests["open"]
+    assert (tests.test, tests.pairs, tests.clear) == ("paired DeLong", 15, len(better)) and 0 < len(better) < 15
+    assert "standard" not in board.tests
     values = [float(row.report.headline("out")) for row in board.tracks["open"]]
     assert values == sorted(values, reverse=True)
     assert rows["a"].entries == rows["A"].entries == 2 and rows["b"].entries == 1

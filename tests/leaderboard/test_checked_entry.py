@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from leaderboard_entries import made_predictions, sent_entry
+from leaderboard_entries import describe_checked, made_predictions, sent_entry
 from sklearn.metrics import roc_auc_score
 
 import oochub
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_entry_page
-from oochub.records.schema import to_json
 from oochub.storage.cache_folder import cache_folder
 
 EDITS = {  # where a report is edited, and by what its reason names it
@@ -187,7 +186,7 @@ def test_what_was_checked_is_not_computed_again(sent, tmp_path, monkeypatch):
         raise AssertionError("computed again")
 
     monkeypatch.setattr("oochub.leaderboard.checked_entry.recompute_report", refuse)
-    assert to_json(CheckedEntry.of(copy)) == to_json(first)
+    assert describe_checked(CheckedEntry.of(copy)) == describe_checked(first)
     made_predictions(0.2, seed=1).save(copy / "preds.parquet")
     assert "AssertionError: computed again" in CheckedEntry.of(copy).reason
 
@@ -196,4 +195,7 @@ def test_a_broken_cache_is_made_again(sent):
     first = CheckedEntry.of(sent)
     kept = next(cache_folder("checks").glob("*.json"))
     kept.write_text("{")
-    assert to_json(CheckedEntry.of(sent)) == to_json(first) and json.loads(kept.read_text())["reason"] == ""
+    assert (
+        describe_checked(CheckedEntry.of(sent)) == describe_checked(first)
+        and json.loads(kept.read_text())["reason"] == ""
+    )

@@ -189,7 +189,7 @@ def _rows(site):
     """Of the good entries all that the site holds: their lines of board and tables, their pages."""
     lines = []
     (board,) = site.folder.glob("boards/board_toy-one.html")
-    for file, sign in ((board, 'class="row"'), (site.folder / "leaderboard.csv", "")):
+    for file, sign in ((board, '<tr class="row'), (site.folder / "leaderboard.csv", "")):
         lines += [line for line in file.read_text("utf-8").splitlines() if sign in line and _is_good(line)]
     content = json.loads((site.folder / "leaderboard.json").read_text("utf-8"))
     lines += [json.dumps(entry) for entry in content["entries"] if entry["model"] in ("good", "better")]

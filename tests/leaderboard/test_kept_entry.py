@@ -5,12 +5,11 @@ import os
 import shutil
 
 import pytest
-from leaderboard_entries import made_predictions, sent_entry
+from leaderboard_entries import describe_checked, made_predictions, sent_entry
 
 import oochub.leaderboard.kept_entry as kept_entry
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.site import Site
-from oochub.records.schema import to_json
 from oochub.storage.cache_folder import cache_folder
 
 
@@ -40,7 +39,7 @@ def test_files_that_are_as_they_were_are_not_read(sent, opened):
     """And the outcome is the same."""
     first = CheckedEntry.of(sent)
     assert first.reason == "" and len(opened) == 2
-    assert to_json(CheckedEntry.of(sent)) == to_json(first) and len(opened) == 2
+    assert describe_checked(CheckedEntry.of(sent)) == describe_checked(first) and len(opened) == 2
 
 
 def test_what_the_sender_says_is_read_each_time(sent):
@@ -99,14 +98,14 @@ def test_a_damaged_mark_is_none(content, sent, opened):
     first = CheckedEntry.of(sent)
     (mark,) = cache_folder("checks").glob("*.mark")
     mark.write_text(content)
-    assert to_json(CheckedEntry.of(sent)) == to_json(first) and len(opened) == 4
+    assert describe_checked(CheckedEntry.of(sent)) == describe_checked(first) and len(opened) == 4
 
 
 def test_a_mark_without_its_outcome_is_none(sent):
     first = CheckedEntry.of(sent)
     (outcome,) = cache_folder("checks").glob("*.json")
     outcome.unlink()
-    assert to_json(CheckedEntry.of(sent)) == to_json(first) and outcome.exists()
+    assert describe_checked(CheckedEntry.of(sent)) == describe_checked(first) and outcome.exists()
 
 
 def _write(sent, out):

@@ -9,6 +9,10 @@ from oochub import catalog
 from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.paired_difference import (
     Pair,
+    Rows,
+    list_paired_values,
+    list_percentile,
+    list_worst_group,
     measure_difference,
     measure_percentile_difference,
     measure_worst_difference,
@@ -17,12 +21,29 @@ from oochub.evaluation.row_sets import RowSet, estimate_side
 from oochub.records.report_records import ComparedNumber
 from oochub.records.sides import GroupsOfRows, PercentileOfGroups
 from oochub.stats.estimate import Estimate
-from oochub.stats.paired_values import TestedDifference
+from oochub.stats.paired_values import PairedValues, TestedDifference
 
 
 def find_side(rows: RowSet, evaluated: EvaluationRows) -> Any:
     """What the benchmark declares of the side that some rows are; None for rows that are no side."""
     return {"in": evaluated.benchmark.in_context, "out": evaluated.benchmark.out_of_context}.get(rows.role)
+
+
+def list_primary_values(rows: RowSet, members: Rows, evaluated: EvaluationRows, number: Estimate) -> PairedValues:
+    """What a model contributes to the tests of its primary metric on a side or slice.
+
+    Args:
+        rows: The side or slice.
+        members: Its row numbers (n,), in an order that all models share.
+        evaluated: The model's rows.
+        number: The model's own number there, with its interval.
+    """
+    name, side = evaluated.benchmark.primary_metric, find_side(rows, evaluated)
+    if isinstance(side, PercentileOfGroups):
+        return list_percentile(side, catalog.get("metric", name), evaluated, members)
+    if isinstance(side, GroupsOfRows):
+        return list_worst_group(number)
+    return list_paired_values(catalog.get("metric", name), evaluated, members)
 
 
 def compute_side_number(

@@ -1,13 +1,13 @@
 """The board of one config of a benchmark: its entries by track, each with its rank; numbers of other rows are told.
 
-Ranks are those that intervals allow: a range of places for each entry, none where nothing is known.
+Ranks are those that paired tests of all entries allow: a range of places for each, none where nothing is known.
 """
 
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,10 @@ from oochub.records.sides import Vocabulary
 from oochub.report import format_numbers
 from oochub.report.model_line import ModelLine, model_lines
 from oochub.report.report import Report
+from oochub.stats.all_pairs import compare_all_pairs
 from oochub.stats.estimate import Estimate
+from oochub.stats.paired_places import RankRange, count_places, find_clearly_better, smallest_found
+from oochub.stats.paired_values import PairedValues, name_test
 
 if TYPE_CHECKING:
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
@@ -45,7 +48,9 @@ class BoardRow:
         report: Numbers of the entry: of its predictions, else as they were sent.
         reason: Why it is not verified; "" where it is.
         check: What was compared, in words.
-        rank: Best and worst place in its track; None of an entry that is not verified, an oracle, or has no interval.
+        rank: Best and worst place in its track; None of an entry that is not verified, an oracle, or has no number.
+        behind: The names of the entries that are clearly better.
+        values: What it contributes to the tests of numbers out of context; None where it has no rank.
         off_the_line: Points of the metric above the line of its track, in the direction of better; nan without a line.
         entries: How many entries of this board are of its model.
         rows: A digest of the examples, labels, sides and groups that its numbers are of.
@@ -59,7 +64,9 @@ class BoardRow:
     report: Report
     reason: str
     check: str = ""
-    rank: tuple[int, int] | None = None
+    rank: RankRange | None = None
+    behind: frozenset[str] = frozenset()
+    values: PairedValues | None = field(default=None, repr=False)
     off_the_line: float = float("nan")
     entries: int = 1
     rows: str = ""
@@ -90,11 +97,37 @@ class BoardRow:
         return not self.reason and self.entry.selection != "oracle"
 
     @property
+    def is_tested(self) -> bool:
+        """Whether it is tested against others: it may have a rank, and has a number."""
+        return self.is_ranked and self.values is not None
+
+    @property
     def worst_group(self) -> Estimate | None:
         """The primary metric, else the accuracy, of the worst group; None without groups."""
         worst = self.report.worst_group or {}
         found = worst.get(self.report.benchmark.primary_metric) or worst.get("accuracy")
         return None if found is None else found.estimate
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackTests:
+    """The tests of all pairs of a track.
+
+    Attributes:
+        test: Its name.
+        n: Rows, or groups, that the numbers are of.
+        unit: What n counts, in words.
+        pairs: How many pairs there are.
+        clear: How many of them differ clearly (Holm, 5%).
+        smallest: True difference that would be found with the chance 0.8, for the median pair; nan if unknown.
+    """
+
+    test: str
+    n: int
+    unit: str
+    pairs: int
+    clear: int
+    smallest: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,11 +139,13 @@ class Board:
         tracks: The rows of each track that has any, the best out of context first.
         lines: The line through the ranked entries of a track; tracks with fewer than two numbers have none.
         truth: What the benchmark's own rows were loaded from; "" where they are not known.
+        tests: How the entries of a track were compared; tracks with fewer than two tested entries have none.
     """
 
     benchmark: EvaluatedBenchmark
     tracks: Mapping[Track, tuple[BoardRow, ...]]
     lines: Mapping[Track, ModelLine]
+    tests: Mapping[Track, TrackTests] = field(default_factory=dict)
     truth: str = ""
 
     @property
@@ -160,7 +195,7 @@ class Board:
                 row = BoardRow(
                     name=each.name, entry=each.entry, report=each.report, reason=each.reason,
                     check="" if each.reason else _check(each), rows=each.rows, is_sent=each.is_sent,
-                    digest=each.digest,
+                    digest=each.digest, values=each.values,
                 )  # fmt: skip
                 places.setdefault((about.name, about.config), []).append(row)
         known = own or {}
@@ -235,14 +270,18 @@ def _make_board(rows: Sequence[BoardRow]) -> Board:
     counts = Counter(row.model_key for row in rows)
     tracks: dict[Track, tuple[BoardRow, ...]] = {}
     lines: dict[Track, ModelLine] = {}
+    tests: dict[Track, TrackTests] = {}
     for track in TRACKS:
         some = [replace(row, entries=counts[row.model_key]) for row in rows if row.entry.track == track]
         ranked = [row for row in some if row.is_ranked and _has_point(row.report)]
         if ranked:
             lines[track] = model_lines([row.report for row in ranked])[0]
+        some, tested = _rank_rows(some, benchmark)
+        if tested:
+            tests[track] = tested
         if some:
             tracks[track] = _place_rows(some, benchmark, lines.get(track))
-    return Board(benchmark=benchmark, tracks=tracks, lines=lines)
+    return Board(benchmark=benchmark, tracks=tracks, lines=lines, tests=tests)
 
 
 def _adopt_board_words(benchmark: EvaluatedBenchmark, row: BoardRow) -> BoardRow:
@@ -276,17 +315,37 @@ def _has_point(report: Report) -> bool:
     return all(not format_numbers.is_undefined(report.headline(side)) for side in ("in", "out"))
 
 
+def _rank_rows(rows: list[BoardRow], benchmark: EvaluatedBenchmark) -> tuple[list[BoardRow], TrackTests | None]:
+    """The rows of a track with their ranks, by tests of all pairs of those that may have one."""
+    places = [place for place, row in enumerate(rows) if row.is_tested]
+    values = [row.values for row in rows if row.values is not None and row.is_ranked]
+    found = compare_all_pairs(values)
+    better = find_clearly_better(-found.gain if benchmark.metric_direction == "lower" else found.gain, found.p_value)
+    ranked = list(rows)
+    for own, (place, rank) in enumerate(zip(places, count_places(better), strict=True)):
+        behind = frozenset(rows[places[other]].name for other in np.flatnonzero(better[own]))
+        ranked[place] = replace(rows[place], rank=rank, behind=behind)
+    if len(places) < 2:
+        return ranked, None
+    pairs = len(places) * (len(places) - 1) // 2
+    errors = found.error[np.triu_indices(len(places), 1)].tolist()
+    tested = TrackTests(
+        test=name_test(values[0]),
+        n=values[0].n,
+        unit=values[0].unit,
+        pairs=pairs,
+        clear=int(better.sum()),
+        smallest=smallest_found(errors, tests=pairs),
+    )
+    return ranked, tested
+
+
 def _place_rows(
     rows: Sequence[BoardRow], benchmark: EvaluatedBenchmark, line: ModelLine | None
 ) -> tuple[BoardRow, ...]:
-    """The rows with ranks and their distance from the line, the best out of context first."""
-    direction = benchmark.metric_direction
-    ranks = range_ranks([row.report.headline("out") if row.is_ranked else None for row in rows], direction=direction)
-    placed = [
-        replace(row, rank=rank, off_the_line=_measure_distance(row.report, line))
-        for row, rank in zip(rows, ranks, strict=True)
-    ]  # fmt: skip
-    sign = 1 if direction == "lower" else -1
+    """The rows with their distance from the line, the best out of context first."""
+    placed = [replace(row, off_the_line=_measure_distance(row.report, line)) for row in rows]
+    sign = 1 if benchmark.metric_direction == "lower" else -1
 
     def order(row: BoardRow) -> tuple[bool, float]:
         out = row.report.headline("out")
@@ -303,29 +362,3 @@ def _measure_distance(report: Report, line: ModelLine | None) -> float:
         return float("nan")
     above = outside.value - float(line.at([line.shown(inside)])[0][0])
     return -above if line.described.direction == "lower" else above
-
-
-def range_ranks(estimates: Sequence[Estimate | None], *, direction: str) -> list[tuple[int, int] | None]:
-    """The best and the worst place of each of n entries.
-
-    The best place is 1 + the number of entries whose 95% interval lies wholly on the better side of its own, the worst
-    n minus the number of those wholly on the worse side, n being the entries that have an interval. Intervals that only
-    touch are not apart. Entries are compared unpaired, so that a range is at most too wide.
-
-    Args:
-        estimates: A number an entry; None, or one without an interval, has no rank and counts for none.
-        direction: "higher" or "lower" is better.
-
-    >>> best = Estimate(0.9, low=0.88, high=0.92, n=9, method="")
-    >>> tied = Estimate(0.7, low=0.6, high=0.8, n=9, method="")
-    >>> range_ranks([tied, best, None, tied], direction="higher")
-    [(2, 3), (1, 1), None, (2, 3)]
-    """
-    known = [e is not None and not format_numbers.is_undefined(e) and format_numbers.has_interval(e) for e in estimates]
-    ranked = [e for e, is_known in zip(estimates, known, strict=True) if e is not None and is_known]
-    ends = np.array([(e.low, e.high) for e in ranked], np.float64).reshape(-1, 2)
-    low, high = (-ends[:, ::-1] if direction == "lower" else ends).T
-    better = len(low) - np.searchsorted(np.sort(low), high, side="right")
-    worse = np.searchsorted(np.sort(high), low, side="left")
-    places = iter(zip((1 + better).tolist(), (len(low) - worse).tolist(), strict=True))
-    return [next(places) if is_known else None for is_known in known]

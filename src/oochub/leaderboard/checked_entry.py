@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 from oochub.errors import OochubError
 from oochub.leaderboard.kept_entry import KeptEntry, digest_entry, find_outcome, keep_outcome
 from oochub.leaderboard.leaderboard_entry import LeaderboardEntry
-from oochub.leaderboard.recomputation import Recomputation, recompute_report
+from oochub.leaderboard.recomputation import Recomputed, recompute_report
 from oochub.report import wording
 from oochub.report.report import Report
+from oochub.stats.paired_values import PairedValues
 
 if TYPE_CHECKING:
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
@@ -45,6 +46,7 @@ class CheckedEntry:
         is_sent: Whether the report is as it was sent, since its predictions give none.
         is_unforeseen: Whether the reason is an error that no check foresaw: a fault of oochub's own.
         digest: A digest of its report and predictions and of what checked them; "" if they were not read.
+        values: What it contributes to the tests of numbers out of context; None where it is not verified, or has none.
     """
 
     name: str
@@ -58,6 +60,7 @@ class CheckedEntry:
     is_sent: bool = True
     is_unforeseen: bool = False
     digest: str = ""
+    values: PairedValues | None = None
 
     @classmethod
     def of(cls, folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows] | None" = None) -> "CheckedEntry":
@@ -77,7 +80,7 @@ class CheckedEntry:
         kept = KeptEntry(folder, own or {})
         try:
             if (known := kept.find()) is not None:
-                digest, outcome = known
+                digest, (outcome, values) = known
                 found = replace(found, entry=LeaderboardEntry.load(folder))
                 found = replace(found, report=outcome.report or Report.load(folder / "report.json"))
             else:
@@ -86,7 +89,7 @@ class CheckedEntry:
                 found, place = replace(found, entry=entry, report=sent), (sent.benchmark.name, sent.benchmark.config)
                 check_entry_files(folder, entry.predictions)
                 files = [folder / part for part in ("report.json", *entry.predictions)]
-                digest, outcome = _reuse_or_recompute(sent, files, (own or {}).get(place))
+                digest, (outcome, values) = _reuse_or_recompute(sent, files, (own or {}).get(place))
                 kept.keep(digest, place)
         except Exception as error:  # one sender's files never take the others off the board
             return found.refused(error, folder)
@@ -100,6 +103,7 @@ class CheckedEntry:
             own_intervals=outcome.own_intervals,
             is_sent=outcome.report is None,
             digest=digest,
+            values=values,
         )
 
     def refused(self, error: Exception, folder: Path | None = None) -> "CheckedEntry":
@@ -122,14 +126,14 @@ class CheckedEntry:
         return replace(self, reason=wording.name(words, _LONGEST), is_unforeseen=not is_foreseen)
 
 
-def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: "BenchmarkRows | None") -> tuple[str, Recomputation]:
+def _reuse_or_recompute(sent: Report, files: Sequence[Path], own: "BenchmarkRows | None") -> tuple[str, Recomputed]:
     """The digest of the files, and the earlier outcome for the same bytes, else a new one."""
     digest = digest_entry(files, own)
-    outcome = find_outcome(digest)
-    if outcome is None:
-        outcome = recompute_report(sent, files[1:], own)
-        keep_outcome(digest, outcome)
-    return digest, outcome
+    found = find_outcome(digest)
+    if found is None:
+        found = recompute_report(sent, files[1:], own)
+        keep_outcome(digest, found)
+    return digest, found
 
 
 _VALUES_A_BYTE, _FREE = 256, 10_000_000  # of a Parquet file; more is made to fill the memory of who reads it

@@ -1,8 +1,8 @@
 """What is kept of an entry: the outcome of its check, found by the state of its files before any is read, and its page.
 
-All lies in `$OOCHUB_CACHE/checks`. `<digest>.json` is the outcome for a report and predictions of these bytes.
-`<state>.mark` says which digest the files of a folder had when their names, sizes and times were these.
-`<key>.page` is the page of an outcome at its place on a board.
+All lies in `$OOCHUB_CACHE/checks`. `<digest>.json` is the outcome for a report and predictions of these bytes,
+`<digest>.values` what its number out of context is made of. `<state>.mark` says which digest the files of a folder had
+when their names, sizes and times were these. `<key>.page` is the page of an outcome at its place on a board.
 """
 
 import hashlib
@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oochub.errors import OochubError, OochubWarning
-from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation
+from oochub.leaderboard.recomputation import RESAMPLES, SEED, Recomputation, Recomputed
 from oochub.records.schema import from_json, to_json
+from oochub.stats.paired_values import pack_values, unpack_values
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.code_digest import digest_code
 from oochub.storage.file_state import FRESH, describe_state, walk_entries
 from oochub.storage.files import write_whole
 from oochub.storage.kept_content import digest_content
-from oochub.storage.reading import read_json
+from oochub.storage.reading import NUMPY_FAULTS, read_json
 
 if TYPE_CHECKING:
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
@@ -44,7 +45,7 @@ class KeptEntry:
         self._state = _describe_folder(folder)
         self._mark = cache_folder("checks") / f"{_digest([_know_code(), self._state])}.mark"
 
-    def find(self) -> tuple[str, Recomputation] | None:
+    def find(self) -> tuple[str, Recomputed] | None:
         """The digest and the outcome of a folder whose files are as they were; None for any other.
 
         A file counts as it was if its size and both its times are the same; the second one is the system's own.
@@ -94,26 +95,29 @@ def digest_entry(files: Sequence[Path], own: "BenchmarkRows | None") -> str:
     return digest.hexdigest()[:32]
 
 
-def find_outcome(digest: str) -> Recomputation | None:
+def find_outcome(digest: str) -> Recomputed | None:
     """The outcome for files of a digest, if it is in the cache and whole."""
     kept = cache_folder("checks") / f"{digest}.json"
     try:
         found = from_json(Recomputation, read_json(kept), what=str(kept))
+        values = None if found.reason else unpack_values(_read_sealed(kept.with_suffix(".values")) or b"")
         kept.touch()
-    except (OochubError, OSError):
+    except (OochubError, *NUMPY_FAULTS):
         return None
-    return found
+    return Recomputed(found, values)
 
 
-def keep_outcome(digest: str, outcome: Recomputation) -> None:
+def keep_outcome(digest: str, found: Recomputed) -> None:
     """Keeps an outcome.
 
     Warns:
         OochubWarning: The cache cannot be written.
     """
+    kept = cache_folder("checks") / f"{digest}.json"
     try:
-        with write_whole(cache_folder("checks") / f"{digest}.json") as draft:
-            draft.write_text(json.dumps(to_json(outcome)), "utf-8")
+        _write_sealed(kept.with_suffix(".values"), pack_values(found.values))
+        with write_whole(kept) as draft:
+            draft.write_text(json.dumps(to_json(found.outcome)), "utf-8")
     except OochubError as error:
         warnings.warn(f"The check could not be cached. {error}", OochubWarning, stacklevel=4)
 
@@ -127,14 +131,26 @@ def make_page_once(made_of: Sequence[object], make: Callable[[], str]) -> str:
     """
     kept = cache_folder("checks") / f"{_digest([_know_code(), *made_of])}.page"
     with suppress(OSError, UnicodeDecodeError):
-        seal, _, page = kept.read_bytes().partition(b"\n")
-        if seal.decode() == digest_content(page):
+        page = _read_sealed(kept)
+        if page is not None:
             kept.touch()
             return page.decode()
     made = make()
-    with suppress(OochubError), write_whole(kept) as draft:
-        draft.write_bytes(f"{digest_content(made.encode())}\n{made}".encode())
+    with suppress(OochubError):
+        _write_sealed(kept, made.encode())
     return made
+
+
+def _write_sealed(file: Path, content: bytes) -> None:
+    """Writes some bytes behind a digest of them."""
+    with write_whole(file) as draft:
+        draft.write_bytes(digest_content(content).encode() + b"\n" + content)
+
+
+def _read_sealed(file: Path) -> bytes | None:
+    """The bytes behind their digest; None where they are not those."""
+    seal, _, content = file.read_bytes().partition(b"\n")
+    return content if seal == digest_content(content).encode() else None
 
 
 @cache

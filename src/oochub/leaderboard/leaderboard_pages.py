@@ -7,10 +7,11 @@ per board, never an average over them, and what could not be read.
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from markupsafe import Markup
 
 from oochub.leaderboard.board import Board, BoardRow
@@ -22,8 +23,9 @@ from oochub.report import format_numbers, svg, wording
 from oochub.report.forms import notes
 from oochub.report.model_line import draw_line_chart
 from oochub.report.page import render_page
+from oochub.report.place_words import describe_pairs, describe_smallest, format_place
 from oochub.report.self_contained_page import self_contained_page
-from oochub.stats.estimate import Estimate
+from oochub.stats.paired_places import RankRange
 
 _LIMIT = 4_000_000  # bytes
 _POINTS = 200  # of a chart
@@ -81,7 +83,8 @@ def make_board_page(board: Board, *, source: str) -> str:
                 "name": track,
                 "title": f"{wording.capitalize_sentence(track)} track",
                 "rule": f"{wording.capitalize_sentence(TRACKS[track])}: {_count(len(some), 'entry', 'entries')}.",
-                "rows": [_make_row(row, scale, benchmark.metric_direction) for row in some],
+                "tests": _describe_tests(board, track, described.unit),
+                "rows": _make_rows(some, scale),
             }
             for track, some in board.tracks.items()
         ],
@@ -109,7 +112,18 @@ def _find_shared_notes(verified: Sequence[BoardRow]) -> list[str]:
     return [note for note in every[0] if all(note in others for others in every[1:])]
 
 
-def _make_row(row: BoardRow, scale: svg.LinearScale, direction: str) -> dict[str, Any]:
+def _make_rows(rows: Sequence[BoardRow], scale: svg.LinearScale) -> list[dict[str, Any]]:
+    place_of, tiers = {row.name: place for place, row in enumerate(rows)}, _find_tiers(rows)
+    ranked = sum(row.rank is not None for row in rows)
+    made = []
+    for row in rows:
+        own = _make_row(row, scale)
+        own["data"] += _list_behind(row, place_of)
+        made.append(own | {"places": _draw_places(row.rank, ranked), "starts_tier": row.name in tiers})
+    return made
+
+
+def _make_row(row: BoardRow, scale: svg.LinearScale) -> dict[str, Any]:
     report, entry = row.report, row.entry
     inside, outside = report.headline("in"), report.headline("out")
     off = None if format_numbers.is_undefined(row.off_the_line) else row.off_the_line
@@ -130,8 +144,7 @@ def _make_row(row: BoardRow, scale: svg.LinearScale, direction: str) -> dict[str
         "worst": format_numbers.ABSENT if worst is None else format_numbers.quantity(worst, unit or "fraction"),
         "reason": wording.name(row.reason, 160),
         "verdict": row.verdict.lower(),
-        "data": _make_sort_data(i=inside, o=outside, g=report.gap.estimate, f=off, w=worst)
-        + _find_ranking_ends(row, outside, direction),
+        "data": _make_sort_data(i=inside, o=outside, g=report.gap.estimate, f=off, w=worst),
     }
 
 
@@ -143,18 +156,49 @@ def _make_sort_data(**values: float | None) -> Markup:
     return Markup("").join(Markup(' data-{}="{:.7g}"').format(key, float(value)) for key, value in known)
 
 
-def _find_ranking_ends(row: BoardRow, outside: Estimate | None, direction: str) -> Markup:
-    """The interval by which the script ranks, higher is better."""
-    if row.rank is None or outside is None:
+def _list_behind(row: BoardRow, place_of: Mapping[str, int]) -> Markup:
+    """The places on the page of the entries that are clearly better, as ranges: "0-3,7"; nothing without a rank."""
+    if row.rank is None:
         return Markup("")
-    low, high = (-outside.high, -outside.low) if direction == "lower" else (outside.low, outside.high)
-    return Markup(' data-lo="{:.9g}" data-hi="{:.9g}"').format(low, high)
+    places = np.array(sorted(place_of[name] for name in row.behind), np.int64)
+    runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
+    words = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+    return Markup(' data-b="{}"').format(",".join(words))
 
 
-def _rank(rank: tuple[int, int] | None) -> str:
+def _draw_places(rank: RankRange | None, entries: int) -> Markup:
+    """A bar from the best to the worst place; the number beside it says the same."""
     if rank is None:
-        return format_numbers.ABSENT
-    return str(rank[0]) if rank[0] == rank[1] else f"{rank[0]}\u2013{rank[1]}"
+        return Markup("")
+    start, width = 100 * (rank.best - 1) / entries, 100 * (rank.worst - rank.best + 1) / entries
+    return Markup(
+        '<svg class="pl" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
+        '<rect x="{:.2f}" width="{:.2f}" height="6" class="b-out"/></svg>'
+    ).format(start, width)
+
+
+def _find_tiers(rows: Sequence[BoardRow]) -> set[str]:
+    """The names of the entries that begin a tier: no range of places reaches from above one to it or below."""
+    ranked = [(row.name, row.rank) for row in rows if row.rank is not None]
+    starts, worst = set(), 0
+    for place, (name, rank) in enumerate(ranked):
+        if 0 < place and worst <= place and all(other.best > place for _, other in ranked[place:]):
+            starts.add(name)
+        worst = max(worst, rank.worst)
+    return starts
+
+
+def _describe_tests(board: Board, track: Track, unit: str) -> list[str]:
+    """How the ranks of a track were found; nothing where there are fewer than two."""
+    tests = board.tests.get(track)
+    if tests is None:
+        return []
+    said = describe_pairs(tests.clear, tests.pairs, tests.n, tests.test, unit=tests.unit)
+    return [text for text in (f"Ranks are ranges of places: {said}", describe_smallest(tests.smallest, unit)) if text]
+
+
+def _rank(rank: RankRange | None) -> str:
+    return format_numbers.ABSENT if rank is None else format_place(rank.best, rank.worst, to="\u2013")
 
 
 def _scale(rows: Sequence[BoardRow], *, is_share: bool) -> svg.LinearScale:

@@ -11,23 +11,28 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.benchmark import Benchmark
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
+from oochub.evaluation.evaluation_rows import make_evaluation_rows
+from oochub.evaluation.paired_numbers import list_primary_values
+from oochub.evaluation.row_sets import make_row_sets
 from oochub.prediction.check_rows import check_answers
 from oochub.prediction.predictions import Predictions, concatenate_predictions
 from oochub.records.output_columns import ALSO_RIGHT
 from oochub.records.schema import to_json
 from oochub.records.sides import GroupsOfRows
 from oochub.report.report import Report, check_all_rows
+from oochub.stats.paired_values import PairedValues
 
 if TYPE_CHECKING:
     from oochub.leaderboard.benchmark_rows import BenchmarkRows
@@ -64,7 +69,14 @@ class Recomputation:
     own_intervals: str = ""
 
 
-def recompute_report(sent: Report, predictions: Sequence[Path], own: "BenchmarkRows | None" = None) -> Recomputation:
+class Recomputed(NamedTuple):
+    """The outcome, and what the entry contributes to the tests of its number out of context; None if it has none."""
+
+    outcome: Recomputation
+    values: PairedValues | None = None
+
+
+def recompute_report(sent: Report, predictions: Sequence[Path], own: "BenchmarkRows | None" = None) -> Recomputed:
     """Scores the predictions with the metrics of the report and the board's seed, and compares every number.
 
     What a file says of its own answers, a stored summary or digest, is not read: all follows from the answers.
@@ -75,7 +87,8 @@ def recompute_report(sent: Report, predictions: Sequence[Path], own: "BenchmarkR
         own: The benchmark's own rows, which then take the place of those in the files; None believes the files.
 
     Returns:
-        The outcome. Whatever is wrong with report or predictions is its `reason`.
+        The outcome, whatever is wrong with report or predictions being its `reason`; of one that is verified also what
+        its number out of context is made of.
     """
     try:
         _check_report(sent)
@@ -85,15 +98,28 @@ def recompute_report(sent: Report, predictions: Sequence[Path], own: "BenchmarkR
         found = _evaluate_again(sent, opened)
         rows = digest_compared_rows(opened)
     except OochubError as error:
-        return Recomputation(reason=_strip_folders(str(error), predictions))
+        return Recomputed(Recomputation(reason=_strip_folders(str(error), predictions)))
     other = next(
         (f"its report says {what} {was or 'none'}, but its predictions say {now or 'none'}"
          for what, was, now in _list_origins(sent, found) if was != now),
         "",
     )  # fmt: skip
     if other:
-        return Recomputation(report=found, reason=other, rows=rows)
-    return replace(_compare_numbers(sent, found), rows=rows)
+        return Recomputed(Recomputation(report=found, reason=other, rows=rows))
+    outcome = replace(_compare_numbers(sent, found), rows=rows)
+    return Recomputed(outcome, None if outcome.reason else _list_values(opened, found))
+
+
+def _list_values(opened: Predictions, found: Report) -> PairedValues | None:
+    """What the primary metric out of context is made of, its rows in the order that all entries share."""
+    number = found.headline("out")
+    if number is None or math.isnan(number.value):
+        return None
+    declared, sampling = find_declaration(opened), {"resamples": RESAMPLES, "seed": SEED}
+    evaluated, _ = make_evaluation_rows(opened, declared, sampling=sampling)
+    rows = next(each for each in make_row_sets(evaluated) if each.role == "out")
+    order = _order_compared(opened, declared)
+    return list_primary_values(rows, order[rows.mask[order]], evaluated, number)
 
 
 def _open_unbelieving(path: Path) -> Predictions:
@@ -228,11 +254,7 @@ def digest_compared_rows(predictions: Predictions) -> str:
     """
     declared, rows = find_declaration(predictions), predictions.rows
     names = [name for name in _list_columns(declared, predictions) if name in rows.column_names]
-    keys = pa.table({name: rows.column(name).cast(pa.string()) for name in ("split", "example_id")})
-    sides = {declared.in_context.split, declared.out_of_context.split} & set(predictions.metadata.rows)
-    chosen = np.flatnonzero(pc.is_in(keys["split"], pa.array(sorted(sides), pa.string())).to_numpy())
-    keys = keys.take(pa.array(chosen))
-    order = chosen[pc.sort_indices(keys, [("split", "ascending"), ("example_id", "ascending")]).to_numpy()]
+    order = _order_compared(predictions, declared)
     facts = predictions.metadata.facts
     metric = catalog.get("metric", declared.primary_metric)
     words = predictions.class_names if facts.usual_contexts is not None else []  # which name the sides then
@@ -243,6 +265,18 @@ def digest_compared_rows(predictions: Predictions) -> str:
     for start in range(0, len(order), _TOGETHER):
         digest.update(_encode_json(light.take(pa.array(order[start : start + _TOGETHER])).to_pydict()))
     return digest.hexdigest()
+
+
+def _order_compared(predictions: Predictions, declared: Benchmark) -> NDArray[np.int64]:
+    """The row numbers of both sides' splits, by split and example_id."""
+    keys = pa.table({name: predictions.rows.column(name).cast(pa.string()) for name in ("split", "example_id")})
+    sides = {declared.in_context.split, declared.out_of_context.split} & set(predictions.metadata.rows)
+    chosen: NDArray[np.int64] = np.flatnonzero(pc.is_in(keys["split"], pa.array(sorted(sides), pa.string())).to_numpy())
+    keys = keys.take(pa.array(chosen))
+    order: NDArray[np.int64] = chosen[
+        pc.sort_indices(keys, [("split", "ascending"), ("example_id", "ascending")]).to_numpy()
+    ]
+    return order
 
 
 def _list_columns(declared: Benchmark, predictions: Predictions) -> list[str]:

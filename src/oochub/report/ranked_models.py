@@ -10,10 +10,10 @@ from oochub.records.schema import Bounds, Count, to_json
 from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers, svg, wording
 from oochub.report.footnotes import Footnotes
+from oochub.report.place_words import describe_pairs, describe_smallest, format_place
 from oochub.report.self_contained_page import self_contained_page
 from oochub.settings.table_settings import TableSettings, TableStyle
 from oochub.stats.estimate import Estimate
-from oochub.stats.paired_places import POWER
 from oochub.storage.artifacts import format_csv
 
 if TYPE_CHECKING:
@@ -288,22 +288,14 @@ class Ranking:
         tests = wording.join_names(list(dict.fromkeys(pair.test for pair in table.pairs)))
         first = (
             "A model's best place is 1 + the number of models that are clearly better; its worst place is by those "
-            f"that are clearly worse. {clear} of {len(table.pairs)} pairs differ clearly on "
-            f"{format_numbers.count(table.n)} rows ({tests}, corrected by Holm over the pairs), and all true places "
-            "lie in these ranges at once with 95%."
+            f"that are clearly worse. {describe_pairs(clear, len(table.pairs), table.n, tests)}"
         )
-        if format_numbers.is_undefined(table.smallest):
-            return (first,)
-        least = format_numbers.quantity(table.smallest, self._unit(table))
-        second = (
-            f"Between two models as alike as the median pair, a true difference of {least} "
-            f"{format_numbers.points_word(self._unit(table))} would be found {round(10 * POWER)} times in 10."
-        ).replace("  ", " ")
-        return (first, second)
+        second = describe_smallest(table.smallest, self._unit(table))
+        return (first, second) if second else (first,)
 
 
 def _format_place(ranked: RankedModel) -> str:
-    return str(ranked.best) if ranked.best == ranked.worst else f"{ranked.best} to {ranked.worst}"
+    return format_place(ranked.best, ranked.worst)
 
 
 def _draw_place(ranked: RankedModel, scale: svg.LinearScale) -> "Markup":

@@ -3,16 +3,20 @@
 Each is made from the rows of one model alone, so that many models can be compared without being open at once.
 """
 
+import io
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
+
+import numpy as np
 
 from oochub.stats.array_checks import Array
 from oochub.stats.bootstrap import drop_no_width, note_few_rows, replicate_interval
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference
-from oochub.stats.p_values import interval_p_value, sign_flips
+from oochub.stats.p_values import interval_p_value, is_flipped, sign_flips
 from oochub.stats.proportion import paired_shares
 
 FROM_INTERVAL = "by its interval"
@@ -60,7 +64,6 @@ def compare_values(first: PairedValues, second: PairedValues) -> TestedDifferenc
         first: What the first model contributes.
         second: What the second one contributes, of the same rows in the same order.
 
-    >>> import numpy as np
     >>> right = [np.array([0, 0, 0, 0, 0, 0, 1], bool), np.array([1, 1, 1, 1, 1, 1, 1], bool)]
     >>> models = [PairedValues(kind="shares", values=each, number=Estimate(each.mean(), n=7, method=""), n=7)
     ...           for each in right]
@@ -70,8 +73,22 @@ def compare_values(first: PairedValues, second: PairedValues) -> TestedDifferenc
     return _TESTS[first.kind](first, second)
 
 
+def name_test(values: PairedValues) -> str:
+    """What the test is called.
+
+    >>> name_test(PairedValues(kind="means", values=np.ones(50), number=Estimate(1.0, n=50, method=""), n=50))
+    'sign flips'
+    """
+    if values.kind == "auc":
+        return "paired DeLong" if values.sampling.cluster is None else "paired Obuchowski"
+    if values.kind == "means":
+        units = values.sampling.clusters
+        return "sign flips" if is_flipped(len(values.values) if units is None else units) else "Student's t"
+    return "exact McNemar" if values.kind == "shares" else FROM_INTERVAL
+
+
 def _compare_shares(first: PairedValues, second: PairedValues) -> TestedDifference:
-    return TestedDifference(*paired_shares(second.values, first.values), "exact McNemar")
+    return TestedDifference(*paired_shares(second.values, first.values), name_test(first))
 
 
 def _compare_means(first: PairedValues, second: PairedValues) -> TestedDifference:
@@ -84,7 +101,7 @@ def _compare_means(first: PairedValues, second: PairedValues) -> TestedDifferenc
 def _compare_aucs(first: PairedValues, second: PairedValues) -> TestedDifference:
     cluster = first.sampling.cluster
     change, p_value = paired_delong(first.label, second.values, first.values, cluster=cluster)
-    return TestedDifference(change, p_value, "paired DeLong" if cluster is None else "paired Obuchowski")
+    return TestedDifference(change, p_value, name_test(first))
 
 
 def _compare_resamples(first: PairedValues, second: PairedValues) -> TestedDifference:
@@ -111,3 +128,34 @@ _TESTS: dict[Kind, Callable[[PairedValues, PairedValues], TestedDifference]] = {
     "percentiles": _compare_resamples,
     "intervals": _compare_intervals,
 }
+
+
+def pack_values(values: PairedValues | None) -> bytes:
+    """What a model contributes, as bytes that `unpack_values` reads; b"" for None.
+
+    >>> packed = pack_values(PairedValues(kind="means", values=np.ones(3), number=Estimate(1.0, n=3, method=""), n=3))
+    >>> unpack_values(packed).values
+    array([1., 1., 1.])
+    """
+    if values is None:
+        return b""
+    said = {"kind": values.kind, "n": values.n, "unit": values.unit, "number": values.number.to_dict()}
+    said |= {name: getattr(values.sampling, name) for name in ("resamples", "seed", "confidence")}
+    nothing, content = np.empty(0), io.BytesIO()
+    label, cluster = (nothing if each is None else each for each in (values.label, values.sampling.cluster))
+    np.savez(content, said=np.array(json.dumps(said)), values=values.values, label=label, cluster=cluster)
+    return content.getvalue()
+
+
+def unpack_values(packed: bytes) -> PairedValues | None:
+    """What `pack_values` made bytes of; nothing is unpickled."""
+    if not packed:
+        return None
+    with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+        said = json.loads(str(arrays["said"]))
+        cluster, label = (arrays[name] if len(arrays[name]) else None for name in ("cluster", "label"))
+        sampling = Sampling(cluster=cluster, **{name: said[name] for name in ("resamples", "seed", "confidence")})
+        return PairedValues(
+            kind=said["kind"], values=arrays["values"], number=Estimate.from_dict(said["number"]), n=said["n"],
+            label=label, sampling=sampling, unit=said["unit"],
+        )  # fmt: skip

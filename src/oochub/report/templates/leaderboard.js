@@ -8,7 +8,14 @@
   const choices = [...form.querySelectorAll("select:not([name=sort])")];
   const keys = new Set(buttons.map((button) => button.dataset.k));
   const text = new Map(rows.map((row) => [row, row.querySelector("th").textContent.toLowerCase()]));
-  const ends = new Map(rows.map((row) => [row, [parseFloat(row.dataset.lo), parseFloat(row.dataset.hi)]]));
+  const better = new Map(); // of a row with a rank, the places of the rows that are clearly better: [[from, to], ...]
+  for (const body of bodies) {
+    [...body.rows].forEach((row, place) => {
+      row.place = place;
+      const parts = (row.dataset.b ?? "").split(",").filter(Boolean);
+      if (row.dataset.b !== undefined) better.set(row, parts.map((part) => part.split("-").map(Number)));
+    });
+  }
   const first = [form.dataset.key, Number(form.dataset.dir)];
   let [key, dir] = first;
 
@@ -18,19 +25,40 @@
     if (isNaN(x) || isNaN(y)) return isNaN(x) - isNaN(y); // what is unknown comes last, either way
     return (x - y) * dir;
   };
-  const rank = (shown) => {
-    const ranked = shown.filter((row) => !isNaN(ends.get(row)[0])).map((row) => ends.get(row));
-    for (const row of shown) {
-      const [low, high] = ends.get(row);
-      if (isNaN(low)) continue;
-      let [best, worst] = [1, ranked.length];
-      for (const [l, h] of ranked) {
-        if (l > high) best += 1;
-        if (h < low) worst -= 1;
+  const rank = (own, shown) => {
+    const ranked = shown.filter((row) => better.has(row));
+    const [seen, worse] = [new Int32Array(own.length + 1), new Int32Array(own.length + 2)];
+    for (const row of ranked) seen[row.place + 1] = 1;
+    for (let place = 0; place < own.length; place++) seen[place + 1] += seen[place]; // shown rows before a place
+    for (const row of ranked) {
+      row.best = 1;
+      for (const [from, to = from] of better.get(row)) {
+        row.best += seen[to + 1] - seen[from];
+        worse[from] += 1;
+        worse[to + 1] -= 1;
       }
-      const range = best === worst ? String(best) : `${best}\u2013${worst}`;
-      if (row.cells[0].textContent !== range) row.cells[0].textContent = range;
     }
+    for (let place = 0; place < own.length; place++) worse[place + 1] += worse[place];
+    for (const row of ranked) {
+      row.worst = ranked.length - worse[row.place];
+      const range = row.best === row.worst ? String(row.best) : `${row.best}\u2013${row.worst}`;
+      const [words, bar] = [row.querySelector(".rk"), row.querySelector(".pl rect")];
+      if (words.textContent !== range) words.textContent = range;
+      bar.setAttribute("x", (100 * (row.best - 1)) / ranked.length);
+      bar.setAttribute("width", (100 * (row.worst - row.best + 1)) / ranked.length);
+    }
+    return ranked;
+  };
+  const tiers = (own, ranked) => { // in the order of the numbers alone, a row begins one if no range reaches across
+    const starts = new Set();
+    let [low, worst] = [Infinity, 0];
+    const after = [...ranked].reverse().map((row) => (low = Math.min(low, row.best))).reverse();
+    ranked.forEach((row, place) => {
+      if (place && worst <= place && after[place] > place) starts.add(row);
+      worst = Math.max(worst, row.worst);
+    });
+    const kept = key === first[0] && dir === first[1] ? starts : new Set();
+    for (const row of own) row.classList.toggle("tier", kept.has(row));
   };
   const hash = () => {
     const parts = choices.filter((each) => each.value).map((each) => `${each.name}=${encodeURIComponent(each.value)}`);
@@ -54,7 +82,7 @@
       );
       const kept = new Set(shown);
       for (const row of own) if (row.hidden === kept.has(row)) row.hidden = !row.hidden;
-      if (form.dataset.ranks) rank(shown);
+      if (form.dataset.ranks) tiers(own, rank(own, shown).sort((a, b) => a.place - b.place));
       const sorted = [...own].sort(compare);
       if (sorted.some((row, place) => row !== own[place])) body.append(...sorted);
       count += shown.length;
