@@ -13,19 +13,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
 
 from oochub.leaderboard.board import Board
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page
-from oochub.stats.estimate import Estimate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 from browser import Browser
-from leaderboard_entries import sent_entry
+from leaderboard_entries import draw_entries, sent_entry
 
 ROUNDS, SIZES, BOUND = 5, (10, 1000), 1.0
 ACTIONS = {
@@ -33,22 +29,6 @@ ACTIONS = {
     "filter": "(form => { form.elements.q.value = 'model 99'; form.dispatchEvent(new Event('input')) })(filters)",
 }
 _LAID_OUT = "document.body.offsetHeight"
-
-
-def entries(folder: Path, number: int) -> list[CheckedEntry]:
-    """One checked entry under many names, each with another number out of context."""
-    made, draws = CheckedEntry.of(sent_entry(folder / "results")), np.random.default_rng(0)
-    many = []
-    for k in range(number):
-        value = float(draws.uniform(0.6, 0.9))
-        out = Estimate(value, low=value - 0.02, high=value + 0.02, n=100, method="")
-        parts = tuple(
-            replace(part, metrics={**part.metrics, "auc": out}) if part.role == "out" else part
-            for part in made.report.slices
-        )
-        said = replace(made.entry, model=f"model {k}", who="somebody")
-        many.append(replace(made, name=f"entry-{k}", entry=said, report=replace(made.report, slices=parts)))
-    return many
 
 
 def main() -> None:
@@ -90,7 +70,7 @@ def main() -> None:
 
 def written(folder: Path, size: int) -> Path:
     """The page of a board."""
-    (board,) = Board.all_of(entries(folder, size))
+    (board,) = Board.all_of(draw_entries(CheckedEntry.of(sent_entry(folder / "results")), size))
     page = folder / f"{size}.html"
     page.write_text(make_board_page(board, source="a measurement"), "utf-8")
     return page

@@ -10,6 +10,7 @@ from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.write_entry import write_entry
 from oochub.prediction.predictions import Predictions
 from oochub.records.schema import to_json
+from oochub.stats.delong import delong
 from oochub.stats.paired_values import pack_values
 
 ROWS = 300
@@ -44,6 +45,30 @@ def sent_entry(
     oochub.evaluate(files / "preds.parquet", resamples=resamples, seed=seed).save(files / "report.json")
     usual = {"track": "open", "selection": "in_domain", "supervision": "labels", "model": "made", "date": "2026-11-20"}
     return write_entry(files / "report.json", results, **usual | said)
+
+
+def draw_entries(checked: CheckedEntry, number: int) -> list[CheckedEntry]:
+    """One checked entry under many names, each with scores of its own out of context, and their AUC."""
+    draws, made = np.random.default_rng(0), []
+    assert checked.values is not None and checked.report is not None and checked.entry is not None
+    label = checked.values.label
+    for k, skill in enumerate(draws.uniform(0.2, 2.5, number)):
+        score = (2 * label - 1) * skill + draws.normal(size=len(label))
+        out = delong(label, score)
+        parts = tuple(
+            replace(part, metrics={**part.metrics, "auc": out}) if part.role == "out" else part
+            for part in checked.report.slices
+        )
+        made.append(
+            replace(
+                checked,
+                name=f"entry-{k}",
+                entry=replace(checked.entry, model=f"model {k}", who="somebody"),
+                report=replace(checked.report, slices=parts),
+                values=replace(checked.values, values=score, number=out),
+            )
+        )
+    return made
 
 
 def describe_checked(checked: CheckedEntry) -> tuple[object, bytes]:

@@ -163,7 +163,7 @@ def _list_behind(row: BoardRow, place_of: Mapping[str, int]) -> Markup:
     places = np.array(sorted(place_of[name] for name in row.behind), np.int64)
     runs = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
     words = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
-    return Markup(' data-b="{}"').format(",".join(words))
+    return Markup(' data-a="{}"').format(",".join(words))
 
 
 def _draw_places(rank: RankRange | None, entries: int) -> Markup:

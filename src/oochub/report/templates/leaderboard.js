@@ -12,8 +12,8 @@
   for (const body of bodies) {
     [...body.rows].forEach((row, place) => {
       row.place = place;
-      const parts = (row.dataset.b ?? "").split(",").filter(Boolean);
-      if (row.dataset.b !== undefined) better.set(row, parts.map((part) => part.split("-").map(Number)));
+      const parts = (row.dataset.a ?? "").split(",").filter(Boolean);
+      if (row.dataset.a !== undefined) better.set(row, parts.map((part) => part.split("-").map(Number)));
     });
   }
   const first = [form.dataset.key, Number(form.dataset.dir)];
