@@ -13,6 +13,7 @@ from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.prediction.predictions import Predictions
 from oochub.stats.delong import paired_delong
+from oochub.stats.paired_values import pack_values
 
 SENT = (
     (0.9, {"model": "a"}),
@@ -159,6 +160,8 @@ def test_the_order_of_the_rows_is_no_other_rows(tmp_path):
     ]
     (board,) = Board.all_of(both)
     assert not any(row.reason for row in board.rows) and not board.undecided
+    assert pack_values(both[0].values) == pack_values(both[1].values)  # planted fault seen: in the order of the file
+    assert [row.rank for row in board.rows] == [(1, 2), (1, 2)]
 
 
 def test_moved_rows_between_the_sides_are_other_rows(checked, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -232,25 +233,37 @@ def test_ranks_of_what_is_shown_are_those_of_the_rule(browser, tmp_path):
 def test_a_line_separates_tiers(browser, tmp_path):
     """Where every entry above is clearly better than every one below; only in the order of the numbers."""
     entry = CheckedEntry.of(sent_entry(tmp_path / "results", 1.5))
-    few = [each for each in draw_entries(entry, 40) if not 0.75 < float(each.report.headline("out")) < 0.9]
-    (board,) = Board.all_of(few)
-    page = tmp_path / "board.html"
-    page.write_text(make_board_page(board, source="a test"), "utf-8")
-    rows = board.tracks["open"]
-    expected = [
-        rows[cut].entry.model
-        for cut in range(1, len(rows))
-        if all(above.name in below.behind for above in rows[:cut] for below in rows[cut:])
-    ]
+    every, page = draw_entries(entry, 40), tmp_path / "board.html"
+    few = [each for each in every if not 0.75 < float(each.report.headline("out")) < 0.9]
     tiers = "[...document.querySelectorAll('#open tr.tier a')].map(link => link.textContent)"
-    browser.call("Emulation.setScriptExecutionDisabled", value=True)
-    browser.show(page, width=1280)
-    by_python = browser.evaluate(tiers)
-    browser.call("Emulation.setScriptExecutionDisabled", value=False)
-    browser.show(page, width=1280)
-    assert browser.evaluate(tiers) == by_python == expected and expected
+    found = []
+    boards = [board for entries in (every, few) for board in Board.all_of(entries)]
+    *rows, last = boards[-1].rows  # the last is not clearly behind the first: the tests of some pair are not in line
+    odd = replace(last, behind=last.behind - {rows[0].name})
+    for board in (*boards, replace(boards[-1], tracks={"open": (*rows, odd)})):
+        page.write_text(make_board_page(board, source="a test"), "utf-8")
+        browser.call("Emulation.setScriptExecutionDisabled", value=True)
+        browser.show(page, width=1280)
+        assert browser.evaluate(tiers) == _find_tiers(board.rows)
+        browser.call("Emulation.setScriptExecutionDisabled", value=False)
+        browser.show(page, width=1280)
+        for word in ("1", "2", "3", "5", "9", ""):
+            _choose(browser, "q", word)
+            found.append(_find_tiers([row for row in board.rows if word in row.entry.model]))
+            assert browser.evaluate(tiers) == found[-1], word
+    assert any(found) and not all(found)
     _sort(browser, "m")
     assert browser.evaluate(tiers) == []
+
+
+def _find_tiers(rows):
+    """Planted faults seen: only the next row looked at; lines in any order of the rows."""
+    cuts = range(1, len(rows))
+    return [
+        rows[cut].entry.model
+        for cut in cuts
+        if all(above.name in below.behind for above in rows[:cut] for below in rows[cut:])
+    ]
 
 
 @pytest.mark.slow

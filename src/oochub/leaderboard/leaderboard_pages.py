@@ -173,19 +173,20 @@ def _draw_places(rank: RankRange | None, entries: int) -> Markup:
     start, width = 100 * (rank.best - 1) / entries, 100 * (rank.worst - rank.best + 1) / entries
     return Markup(
         '<svg class="pl" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
-        '<rect x="{:.2f}" width="{:.2f}" height="6" class="b-out"/></svg>'
+        '<rect x="{:.2f}" width="{:.2f}" height="6"/></svg>'
     ).format(start, width)
 
 
 def _find_tiers(rows: Sequence[BoardRow]) -> set[str]:
-    """The names of the entries that begin a tier: no range of places reaches from above one to it or below."""
-    ranked = [(row.name, row.rank) for row in rows if row.rank is not None]
-    starts, worst = set(), 0
-    for place, (name, rank) in enumerate(ranked):
-        if 0 < place and worst <= place and all(other.best > place for _, other in ranked[place:]):
-            starts.add(name)
-        worst = max(worst, rank.worst)
-    return starts
+    """The names of the entries that begin a tier: each above it is clearly better than it and than each below."""
+    ranked = [row for row in rows if row.rank is not None]
+    ahead = [_count_leading(row, ranked) for row in ranked]
+    return {row.name for place, row in enumerate(ranked) if place and min(ahead[place:]) >= place}
+
+
+def _count_leading(row: BoardRow, ranked: Sequence[BoardRow]) -> int:
+    """How many entries from the first on are clearly better than one, without a gap."""
+    return next(place for place, other in enumerate(ranked) if other.name not in row.behind)
 
 
 def _describe_tests(board: Board, track: Track, unit: str) -> list[str]:

@@ -49,16 +49,18 @@
     }
     return ranked;
   };
-  const tiers = (own, ranked) => { // in the order of the numbers alone, a row begins one if no range reaches across
-    const starts = new Set();
-    let [low, worst] = [Infinity, 0];
-    const after = [...ranked].reverse().map((row) => (low = Math.min(low, row.best))).reverse();
-    ranked.forEach((row, place) => {
-      if (place && worst <= place && after[place] > place) starts.add(row);
-      worst = Math.max(worst, row.worst);
+  const tiers = (own, ranked) => { // each row above one that begins a tier is clearly better than it and each below
+    const ahead = ranked.map((row) => {
+      const isBehind = ({ place }) => better.get(row).some(([from, to = from]) => from <= place && place <= to);
+      return ranked.findIndex((other) => !isBehind(other)); // itself at the latest
     });
-    const kept = key === first[0] && dir === first[1] ? starts : new Set();
-    for (const row of own) row.classList.toggle("tier", kept.has(row));
+    const starts = new Set();
+    let least = Infinity;
+    for (let place = ranked.length - 1; place > 0; place--) {
+      least = Math.min(least, ahead[place]);
+      if (least >= place && key === first[0] && dir === first[1]) starts.add(ranked[place]);
+    }
+    for (const row of own) row.classList.toggle("tier", starts.has(row));
   };
   const hash = () => {
     const parts = choices.filter((each) => each.value).map((each) => `${each.name}=${encodeURIComponent(each.value)}`);
