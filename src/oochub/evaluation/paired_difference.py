@@ -143,7 +143,7 @@ def list_percentile(side: PercentileOfGroups, metric: Metric, evaluated: Evaluat
 
 
 def _draw_whole_groups(metric: Metric, evaluated: EvaluationRows, rows: Rows) -> PairedValues:
-    """Of whole groups, or clusters if each group lies in one; in a bootstrap each copy is a group of its own."""
+    """Draws whole groups, or clusters if each group lies in one; in a bootstrap each copy is a group of its own."""
     facts, rows = read_facts(metric), evaluated.rows_for(metric, rows)
     group = np.unique(check_group(evaluated.columns["group"][rows]).codes, return_inverse=True)[1]
     sampling, options = _choose_sampling(evaluated, rows), evaluated.options(metric)

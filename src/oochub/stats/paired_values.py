@@ -105,7 +105,7 @@ def _compare_aucs(first: PairedValues, second: PairedValues) -> TestedDifference
 
 
 def _compare_resamples(first: PairedValues, second: PairedValues) -> TestedDifference:
-    """By Student's t: differences of two models are as often too large as too small. Of few groups by percentiles."""
+    """By Student's t: differences of two models are as often too large as too small. Few groups: percentiles."""
     by_t, sampling = first.kind == "t", first.sampling
     value, drawn = second.number.value - first.number.value, second.values - first.values
     change = replicate_interval(drawn, value, first.n, sampling, by_t=by_t)
