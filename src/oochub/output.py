@@ -256,6 +256,14 @@ class Output(ABC):
         """The boxes of a row, of what `arrays` gives; None of a kind that has none."""
         return None
 
+    def count_boxes(self, arrays: ArraysOfRows) -> Mapping[str, NDArray[np.int64]]:
+        """How many boxes each row has (n,), by what they are, "true" or "drawn"; none of a kind without boxes.
+
+        Args:
+            arrays: See `answer`.
+        """
+        return {}
+
     def line(self, arrays: Mapping[str, NDArray[Any]], row: int, vocabulary: Sequence[str]) -> str | None:
         """A row as a line of text, what the model got wrong in ⟦brackets⟧; None of a kind that is no text.
 

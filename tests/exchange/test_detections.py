@@ -270,3 +270,58 @@ def test_numbers_of_nooch_are_those_of_pycocotools(raw, tmp_path):
     sure = {each["image_id"] for each in drawn if each["score"] > 0.5}
     assert report["hard/false_alarms"] == pytest.approx(np.mean([number in sure for number in empty]))
     assert any("are of other classes and were not read" in note for note in report.notes)
+    parts = []
+    for title, rows in (("all of test", challenge != ""), ("easy", challenge == "easy"), ("hard", challenge != "easy")):
+        ids = {int(each) for each in test["example_id"][rows]}
+        true, own = (sum(each["image_id"] in ids for each in boxes) for boxes in (cars["annotations"], drawn))
+        parts.append(f"{title} {true:,} true and {own:,} drawn in {len(ids):,} images")
+    assert f"number of boxes: {'; '.join(parts)}" in report.notes
+
+
+@pytest.mark.slow
+def test_pycocotools_reads_what_is_written(raw, tmp_path):
+    """The boxes of predictions of nooch/boxes_car, written as COCO's results, have the AP of the report there."""
+    data = oochub.load("nooch/boxes_car", data_dir=str(raw("nooch/boxes_car")))
+    (made,) = open_parts([_write(tmp_path, _draw_cars(data["test"]))], benchmark=data)
+    written = json.loads(export(made, "coco_results", tmp_path / "again.json").read_text())
+    assert {each["category_id"] for each in written} == {3}
+    rows = data["test"].remove_columns("image")
+    ids = sorted(int(each) for each in rows["example_id"])
+    truth = {
+        "images": [{"id": number} for number in ids],
+        "categories": [{"id": 3, "name": "car"}],
+        "annotations": [
+            {
+                "image_id": int(row["example_id"]),
+                "category_id": 3,
+                "bbox": [box[0], box[1], box[2] - box[0], box[3] - box[1]],
+                "area": area,
+                "iscrowd": crowd,
+            }
+            for row in rows
+            for box, area, crowd in zip(row["boxes"], row["object_areas"], row["crowd"], strict=True)
+        ],
+    }
+    for number, each in enumerate(truth["annotations"], 1):
+        each["id"] = number
+    expected = measure_with_pycocotools(truth, written, ids)["ap"]
+    assert oochub.evaluate(made, resamples=100)["box_average_precision"] == pytest.approx(expected, abs=1e-9)
+    labels = export(made, "yolo_labels", tmp_path / "labels")
+    assert (labels / "classes.txt").read_text().splitlines()[2] == "car"  # third of COCO's 80
+    (back,) = open_parts([labels], benchmark=data)
+    assert oochub.evaluate(back, resamples=100)["box_average_precision"] == pytest.approx(expected, abs=1e-9)
+
+
+def _draw_cars(part):
+    """Boxes near the true ones, and one in every third image."""
+    rng = np.random.default_rng(5)
+    found = []
+    for number, row in enumerate(part.remove_columns("image")):
+        for box in [*row["boxes"], *([[2.0, 2.0, 12.0, 9.0]] if number % 3 == 0 else [])]:
+            x, y, width, height = np.array([box[0], box[1], box[2] - box[0], box[3] - box[1]]) * rng.uniform(
+                0.9, 1.1, 4
+            )
+            bbox = [round(float(each), 2) for each in (x, y, width, height)]
+            score = round(float(rng.random()), 2)
+            found.append({"image_id": int(row["example_id"]), "category_id": 3, "bbox": bbox, "score": score})
+    return found

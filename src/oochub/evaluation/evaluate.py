@@ -35,6 +35,7 @@ from oochub.evaluation.present_classes import find_allowed
 from oochub.evaluation.row_selection import RowsFile, select_by_rule, select_rows
 from oochub.evaluation.row_sets import (
     RowSet,
+    describe_boxes,
     describe_no_class,
     describe_partners,
     find_measured_groups,
@@ -187,7 +188,14 @@ def evaluate(
         model=describe_model(predictions),
         metrics={key: each for key, each in describe_metrics(chosen).items() if key in measured or kind.has_confidence},
         notes=(
-            *filter(None, [describe_no_class(sets, evaluated), describe_partners(gap, evaluated)]),
+            *filter(
+                None,
+                [
+                    describe_no_class(sets, evaluated),
+                    describe_boxes(sets, evaluated),
+                    describe_partners(gap, evaluated),
+                ],
+            ),
             *_write_notes(evaluated, allowed, evaluated.shadowed, chose),
             *words,
         ),

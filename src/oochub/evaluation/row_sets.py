@@ -158,6 +158,23 @@ def describe_no_class(sets: list[RowSet], evaluated: EvaluationRows) -> str:
     return f"{count(evaluated.known)} answers {verbs[0]} no class and {verbs[1]} as wrong{parts}"
 
 
+def describe_boxes(sets: list[RowSet], evaluated: EvaluationRows) -> str:
+    """How many true and drawn boxes there are, in all and on each side; "" for rows without boxes.
+
+    Args:
+        sets: The rows of the slices, see `make_row_sets`.
+        evaluated: All evaluated rows.
+    """
+    counts, example = evaluated.predictions.output.count_boxes(evaluated.columns), evaluated.benchmark.words.example
+    parts = []
+    for rows in sets if counts else ():
+        if rows.role in ("all", "in", "out"):
+            n, title = int(rows.mask.sum()), rows.title[:1].lower() + rows.title[1:]
+            found = " and ".join(f"{int(each[rows.mask].sum()):,} {kind}" for kind, each in counts.items())
+            parts.append(f"{title} {found} in {n:,} {example}{'' if n == 1 else 's'}")
+    return f"number of boxes: {'; '.join(parts)}" if parts else ""
+
+
 def _find_worst_groups(values: Mapping[str, Any], group: Any) -> dict[str, ChosenGroup]:
     """The groups that the numbers of worst_group are of, by the names of these numbers; `group` is that of each row."""
     among = len(np.unique(check_group(group).codes))

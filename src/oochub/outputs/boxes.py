@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from oochub.errors import OochubError
-from oochub.output import Answer, Arrays, Output, PredictedRows, RowBoxes
+from oochub.output import Answer, Arrays, ArraysOfRows, Output, PredictedRows, RowBoxes
 from oochub.records.given_columns import GivenColumns
 from oochub.stats.detection_accuracies import detection_accuracies
 from oochub.stats.image_boxes import check_image_boxes
@@ -176,6 +176,12 @@ class Boxes(Output):
     def boxes(self, arrays: Mapping[str, NDArray[Any]], row: int) -> RowBoxes:
         """See `Output.boxes`: for the answer, those with a score above 0.5."""
         return RowBoxes(true=arrays["label"][row], answered=arrays["prediction"][row])
+
+    def count_boxes(self, arrays: ArraysOfRows) -> Mapping[str, NDArray[np.int64]]:
+        """See `Output.count_boxes`: true boxes, where they are known, and those of the model, whatever their score."""
+        known = self.known(arrays["true_boxes"])
+        counts = {"true": arrays["true_boxes"], "drawn": arrays["boxes"]}
+        return {name: np.fromiter(map(len, rows), np.int64, len(rows)) * known for name, rows in counts.items()}
 
     def store(self, outputs: NDArray[np.float32]) -> dict[str, pa.Array]:
         """The boxes of a model that gives 5 numbers for each: x1, y1, x2, y2, score; one below 0, or nan, is no box."""
