@@ -75,6 +75,6 @@ def test_of_many_names_the_near_ones_are_shown():
 
 def test_a_wrong_config_names_the_near_ones(coco):
     """As the command line says it."""
-    with pytest.raises(oochub.OochubError, match=r"'ce_cra'. Did you mean .*'ce_car'.* There are 343") as caught:
+    with pytest.raises(oochub.OochubError, match=r"'ce_cra'. Did you mean .*'ce_car'.* There are 423") as caught:
         oochub.load("nooch/ce_cra", data_dir=str(coco))
     assert len(str(caught.value)) < 250 and "`oochub show benchmark nooch`" in str(caught.value)
