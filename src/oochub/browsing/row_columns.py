@@ -4,7 +4,7 @@ Rows stand with the highest loss first, so that what is seen first lies together
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -35,12 +35,16 @@ class Field:
         title: What the page calls it.
         values: Its values, each once.
         codes: The value of each row (n,), a place in `values`.
+        words: What the field means, if its title does not say it; "" for none.
+        is_found: Whether it was found in the images rather than given.
     """
 
     name: str
     title: str
     values: tuple[str, ...]
     codes: NDArray[np.integer]
+    words: str = ""
+    is_found: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +123,7 @@ def make_row_columns(evaluated: EvaluationRows) -> RowColumns:
     )
     return RowColumns(
         order=order,
-        fields=tuple(Field(**{**vars(each), "codes": each.codes[order]}) for each in fields),
+        fields=tuple(replace(each, codes=each.codes[order]) for each in fields),
         numbers={name: values[order] for name, values in (numbers | more).items()},
         cluster=None if cluster is None else cluster[order].astype(np.int32),
         measures=measures,
@@ -179,9 +183,9 @@ def _list_found_fields(evaluated: EvaluationRows) -> list[Field]:
     for number, (name, words) in enumerate(zip(found.facts.names, found.facts.words, strict=True)):
         has = np.zeros(len(known), bool)
         has[parents[codes == (number if codes.dtype.kind in "iu" else name)]] = True
-        title = f"{name}: {words}" if words and words != name else name
         has_it = np.where(known, np.where(has, 0, 1), 2)
-        fields.append(_keep_used(f"has {name}", title, ("with", "without", "not known"), has_it))
+        kept = _keep_used(f"has {name}", wording.name(name), ("with", "without", "not known"), has_it)
+        fields.append(replace(kept, words=wording.name(words) if words != name else "", is_found=True))
     return fields
 
 

@@ -54,7 +54,7 @@ def find_image_data(
     from oochub.data.load import load_columns  # which imports `datasets`
 
     loaded: Mapping[str, datasets.Dataset] = load_columns(
-        str(source or name), data, in_place=True, guess=("label", "context")
+        str(source or name), data, in_place=True, guess=("label",)
     )
     if not any("image" in (part.column_names or ()) for part in loaded.values()):
         raise OochubError(

@@ -43,10 +43,20 @@
 
   const makeFilters = () => {
     const form = at("filters");
-    const label = (title, control) => {
+    const found = element("div", undefined, "filters");
+    const folded = element("details", undefined, "found");
+    folded.id = "found";
+    folded.append(element("summary", "Contexts that were found in the images"), found);
+    const label = (title, control, place = form, words = "") => {
       const made = element("label");
       made.append(element("span", title), control);
-      form.append(made);
+      if (words) {
+        const meaning = element("span", words, "sub");
+        meaning.id = `words of ${control.name}`.replaceAll(" ", "-");
+        control.setAttribute("aria-describedby", meaning.id);
+        made.lastChild.before(meaning);
+      }
+      place.append(made);
     };
     for (const field of about.fields) {
       if (field.values.length < 2) continue;
@@ -63,7 +73,7 @@
         choice.append(new Option(`${field.values[place]} (${count(counts[place])})`, field.values[place]));
       }
       const many = listed.length < field.values.length ? `, ${count(MOST_VALUES)} largest of ${count(field.values.length)}` : "";
-      label(field.title + many, choice);
+      label(field.title + many, choice, field.is_found ? found : form, field.words);
     }
     if (rows.columns.confidence) {
       for (const [name, title] of [["low", "Confidence from, %"], ["high", "Confidence to, %"]]) {
@@ -75,6 +85,7 @@
     const search = element("input");
     Object.assign(search, { type: "search", name: "ids", autocomplete: "off", spellcheck: false });
     label("Id contains", search);
+    if (found.children.length) form.append(folded);
     const clear = element("button", "Clear filters");
     clear.type = "button";
     clear.addEventListener("click", () => choose({ ...asked, fields: {}, low: 0, high: 1, ids: "" }));
@@ -105,9 +116,10 @@
   };
   const fillFilters = () => {
     const { elements } = at("filters");
-    for (const { name } of about.fields) {
+    for (const { name, is_found: isFound } of about.fields) {
       const value = asked.fields[name] ?? "";
       if (!elements[name]) continue;
+      if (isFound && value) at("found").open = true;
       if (value && ![...elements[name].options].some((each) => each.value === value)) {
         elements[name].append(new Option(value, value)); // of a link: none of the largest
       }
@@ -188,6 +200,7 @@
     const fragment = selection.write(asked, about);
     history.replaceState(null, "", fragment === "#" ? location.pathname : fragment);
     at("link").href = fragment;
+    at("filtered").textContent = selection.words(asked, about);
     fillFilters();
     showNumbers();
     const view = views.find((each) => each.name === asked.view) ?? views[0];
@@ -261,5 +274,6 @@
     });
     addEventListener("hashchange", follow);
     follow();
+    performance.mark("oochub open"); // read by speed/browsing.py
   };
 })();
