@@ -69,7 +69,7 @@ def main() -> None:
 
 def cut_pictures(count: int = 512) -> list[bytes]:
     """JPEGs of 224 pixels: parts of photographs, or drawn noise where there are none."""
-    generator = random.Random(0)  # noqa: S311
+    generator = random.Random(0)
     files = sorted(_DATA.glob("coco/**/images/*.jpg"))[:64]
     photos = [Image.open(file).convert("RGB") for file in files] or [
         Image.effect_noise((640, 480), 60).convert("RGB") for _ in range(8)

@@ -40,6 +40,7 @@ _VIEWS: dict[str, dict[str, Any]] = {
 def main() -> None:
     """Writes docs/figures/page_<name>.webp."""
     sys.path[:0] = [str(_ROOT / "tests" / folder) for folder in ("helpers", "evaluation", "report")]
+    from browsed import browsed_predictions, write_browsed
     from browser import Browser
     from every_page import PAGES
 
@@ -49,12 +50,25 @@ def main() -> None:
             file = Path(folder) / "page.html"
             file.write_text(PAGES[name.partition("-")[0]](), encoding="utf-8")
             _take(browser, file, _FIGURES / f"page_{name}.webp", **view)
+        rows = _AtLink(write_browsed(Path(folder) / "browsed", browsed_predictions(1_200)) / "index.html")
+        _take(browser, rows, _FIGURES / "page_browse.webp", height=1_060)
         browser.close()
+
+
+class _AtLink:
+    """The page of all rows at a selection."""
+
+    def __init__(self, page: Path) -> None:
+        self._page = page
+
+    def as_uri(self) -> str:
+        """The address."""
+        return self._page.as_uri() + "#label=dog&context=snow"
 
 
 def _take(
     browser: Any,
-    page: Path,
+    page: "Path | _AtLink",
     picture: Path,
     *,
     section: str = "",

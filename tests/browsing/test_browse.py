@@ -15,9 +15,11 @@ from PIL import Image
 
 import oochub
 from oochub.browsing.browse import browse
+from oochub.builders.toy_worlds.toy_pictures import toy_pictures
 from oochub.cli import main
 from oochub.errors import OochubError
 from oochub.prediction.predictions import Predictions
+from oochub.settings.data_settings import DataSettings
 
 
 def _read(path):
@@ -91,6 +93,41 @@ def test_the_images_that_predictions_keep_stand_in_their_tiles(tmp_path):
             x, y = 96 * (at % 8), 96 * (at % 64 // 8)
             seen = np.asarray(sheet.convert("RGB").crop((x + 8, y + 8, x + 88, y + 40)), float).mean((0, 1))
         assert np.abs(seen - colors[row]).max() < 8
+
+
+@pytest.mark.slow
+def test_images_come_from_the_data_that_were_predicted(tmp_path):
+    """Each row that the data have gets its own image; one that cannot be read, or is not there, is counted and said."""
+    data = toy_pictures(tmp_path / "data", size=8)
+    loaded = oochub.load(str(data), label="breed", context="background")
+    ids, splits = ([*loaded["test"]["example_id"], "nowhere"], [*["test"] * len(loaded["test"]), "test"])
+    broken = next((data / "test").glob("*.png"))
+    pixels = {path.stem: np.asarray(Image.open(path).convert("RGB"), float) for path in (data / "test").rglob("*.png")}
+    broken.write_bytes(b"no image")
+    n = len(ids)
+    rng = np.random.default_rng(0)
+    made = Predictions.from_arrays(
+        logits=rng.normal(size=(n, 2)), label=np.arange(n) % 2, class_names=["a", "b"], example_id=ids, split=splits
+    )
+    folder = write_browsed(tmp_path / "made", made, images_from=data, data=DataSettings(label="breed"))
+    about, columns, parts = _read(folder)
+    assert about["missingImages"].startswith(f"2 of {n} rows have no image")
+    shown = 0
+    for at, name in enumerate(name for part in parts for name in part["id"]):
+        if not columns["tile width"][at]:
+            assert name == "nowhere" or name.partition(".")[0].endswith(broken.stem)
+            continue
+        own = next(image for stem, image in pixels.items() if name.partition(".")[0].endswith(stem))
+        with Image.open(folder / "sheets" / f"{at // 64:05}.webp") as sheet:
+            x, y = 96 * (at % 8), 96 * (at % 64 // 8)
+            seen = np.asarray(sheet.convert("RGB").crop((x, y, x + 48, y + 48)), float)
+        assert np.abs(seen.mean((0, 1)) - own.mean((0, 1))).max() < 6
+        shown += 1
+    assert shown == n - 2
+    with pytest.raises(OochubError, match="No row of these data"):
+        others = toy_pictures(tmp_path / "others", size=8)
+        renamed = Predictions.from_arrays(logits=rng.normal(size=(4, 2)), label=[0, 1, 0, 1])
+        write_browsed(tmp_path / "more", renamed, images_from=others, data=DataSettings(label="breed"))
 
 
 def test_contexts_that_were_found_are_filters(tmp_path):

@@ -8,8 +8,13 @@ import pytest
 from accessibility import AXE, axe_faults, broken_pictures, faint_texts
 from browsed import CLASSES, At, browsed_predictions, write_browsed
 from browser import CHROMIUM, Browser
+from found_rows import predictions_of, rows
 from hostile_names import NAMES
 
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.evaluation_rows import make_evaluation_rows
+from oochub.evaluation.row_rule import RowRule
+from oochub.evaluation.row_selection import RowsFile
 from oochub.prediction.predictions import Predictions
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
@@ -121,12 +126,29 @@ def test_the_export_is_the_selection_as_split_and_id(browser, folder, tmp_path):
     while not file.exists():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    lines = file.read_text("utf-8").splitlines()
-    assert lines[0] == "# True class is dog; Right or wrong is wrong" and all(line[0] == "#" for line in lines[:3])
+    said = RowsFile.read(file)
+    assert (said.rule, said.data) == ("label=dog&outcome=wrong", "custom/default")
     wrong = (predictions.label == 1) & (predictions.prediction != 1)
     expected = {*zip(predictions.split[wrong], predictions.column("example_id")[wrong], strict=True)}
-    assert {tuple(line.split("\t")) for line in lines if not line.startswith("#")} == expected
-    assert len(lines) == 3 + wrong.sum()
+    assert {(line.split, line.example_id) for line in said.lines} == expected and len(said.lines) == wrong.sum()
+    evaluated, _ = make_evaluation_rows(predictions, find_declaration(predictions))
+    np.testing.assert_array_equal(RowRule.parse(said.rule).find_rows(evaluated), wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [lambda: browsed_predictions(240, images=False), lambda: predictions_of(rows(120))])
+def test_a_link_and_a_rule_choose_the_same_rows(browser, tmp_path, make):
+    """Each value of each field, as `oochub evaluate --rows` reads the rule that the page writes."""
+    predictions = make()
+    _open(browser, write_browsed(tmp_path, predictions))
+    evaluated, _ = make_evaluation_rows(predictions, find_declaration(predictions))
+    links = json.loads(
+        browser.evaluate("JSON.stringify(oochubBrowse.links().map(link => [link, oochubBrowse.rowsOf(link)]))")
+    )
+    assert len(links) > 12 and {link.partition("=")[0] for link, _ in links} >= {"#split", "#outcome", "#answered"}
+    for link, ids in links:
+        chosen = RowRule.parse(link.removeprefix("#")).find_rows(evaluated)
+        assert sorted(ids) == sorted(predictions.column("example_id")[chosen].astype(str)), link
 
 
 def test_ids_are_found_by_a_part_of_them(browser, folder):
@@ -244,6 +266,6 @@ def test_the_ids_of_a_hostile_selection_are_lines_that_can_be_read(browser, tmp_
         assert time.monotonic() < deadline
         time.sleep(0.05)
     lines = (tmp_path / "ids.txt").read_text("utf-8").split("\n")
-    assert [line for line in lines if line.startswith("#")][-1].startswith("# 2 rows are left out")
+    assert [line for line in lines if line.startswith("#")][-1].startswith("# left out: 2 rows")
     ids = {line.split("\t")[1] for line in lines if line and not line.startswith("#")}
     assert ids == {"#a", "  f ", "g,h", "ü"} and len(CLASSES) == 3

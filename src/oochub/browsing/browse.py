@@ -134,9 +134,7 @@ def _describe(found: ReportRows, columns: RowColumns, missing: str) -> dict[str,
             "data": f"{wording.name(report.benchmark.name)}/{wording.name(report.benchmark.config)}",
             "predictions": report.provenance.predictions.sha256,
         },
-        "fields": [
-            {name: value for name, value in vars(each).items() if name != "codes"} for each in columns.fields
-        ],
+        "fields": [{name: value for name, value in vars(each).items() if name != "codes"} for each in columns.fields],
         "numbers": list(columns.numbers),
         "measures": [
             {

@@ -53,9 +53,7 @@ def find_image_data(
             return None
     from oochub.data.load import load_columns  # which imports `datasets`
 
-    loaded: Mapping[str, datasets.Dataset] = load_columns(
-        str(source or name), data, in_place=True, guess=("label",)
-    )
+    loaded: Mapping[str, datasets.Dataset] = load_columns(str(source or name), data, in_place=True, guess=("label",))
     if not any("image" in (part.column_names or ()) for part in loaded.values()):
         raise OochubError(
             f"{source or name} has no column of images, only {', '.join(next(iter(loaded.values())).column_names)}. "

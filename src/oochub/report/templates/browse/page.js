@@ -174,12 +174,11 @@
       looked.size
         ? ` ${looked.size === 1 ? "One selection was" : `${count(looked.size)} selections were`} looked at in this visit. ` +
           `Each interval has the level ${level}, so that those of one kind of number hold in all of them together 95% of ` +
-          "the time (Bonferroni). What was seen elsewhere, such as in the report or among these images, is not counted. " +
-          "A pattern that is found here is a hypothesis: test it on other rows, "
-        : " Nothing is chosen yet: these are all rows. Each selection that you look at makes the intervals wider. A pattern " +
-          "that is found here is a hypothesis: test it on other rows, ",
-      element("code", "oochub evaluate NEW.parquet --rows ids.txt"),
-      ".",
+          "the time (Bonferroni). What was seen elsewhere, such as in the report or among these images, is not counted. "
+        : " Nothing is chosen yet: these are all rows. Each selection that you look at makes the intervals wider. ",
+      "A pattern that is found here is a hypothesis. ",
+      element("code", "oochub evaluate OTHERS.parquet --rows ids.txt --unseen"),
+      " tests its rule on rows that nobody has looked at.",
     );
     at("banner").replaceChildren(...banner);
     const notes = [];
@@ -243,6 +242,13 @@
     });
   };
 
+  // The link of each value of each field, and the ids of a link's rows.
+  oochubBrowse.links = () =>
+    about.fields.flatMap(({ name, values }) => values.map((value) => `#${new URLSearchParams([[name, value]])}`));
+  oochubBrowse.rowsOf = (fragment) => {
+    const { asked: said } = selection.read(fragment, about);
+    return Array.from(selection.list(selection.mask(said, about), about, said.sort), (row) => rows.text(row, "id"));
+  };
   // The numbers of a link, when so many selections were looked at: for other views, and for tests.
   oochubBrowse.numbers = (fragment, seen) => selection.measure(selection.read(fragment, about).asked, about, seen);
 

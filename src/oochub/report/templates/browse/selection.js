@@ -26,11 +26,15 @@ oochubBrowse.selection = (() => {
     if (!sorts(about).some(([name]) => name === asked.sort)) asked.sort = sorts(about)[0][0];
     return { asked, unknown };
   };
-  const write = (asked, about) => {
+  const rule = (asked, about) => {
     const said = new URLSearchParams();
     for (const { name } of about.fields) if (asked.fields[name] !== undefined) said.set(name, asked.fields[name]);
     if (asked.low > 0 || asked.high < 1) said.set("confidence", `${asked.low}..${asked.high}`);
     if (asked.ids) said.set("ids", asked.ids);
+    return said;
+  };
+  const write = (asked, about) => {
+    const said = rule(asked, about);
     if (asked.sort !== sorts(about)[0][0]) said.set("sort", asked.sort);
     if (asked.view && asked.view !== oochubBrowse.views[0].name) said.set("view", asked.view);
     return `#${said}`;
@@ -175,7 +179,8 @@ oochubBrowse.selection = (() => {
     });
   };
 
-  // The lines of ids.txt: the rule as comments, then split and id of each row, divided by a tab.
+  // The lines of ids.txt, as `oochub evaluate --rows` reads them: the rule as in a link and what it is of as comments,
+  // then split and id of each row, divided by a tab.
   const exported = (found, asked, about, looked) => {
     const bad = /[\t\n\r\v\f\u0085\u2028\u2029]/;
     const clean = (text) => text.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]/g, " ");
@@ -185,16 +190,18 @@ oochubBrowse.selection = (() => {
     for (const row of found) {
       const id = rows.text(row, "id");
       const name = rows.value(row, split);
-      if (bad.test(id) || bad.test(name)) left += 1;
+      if (bad.test(id) || bad.test(name) || name.startsWith("#")) left += 1;
       else lines.push(`${name}\t${id}`);
     }
-    const rule = words(asked, about) || "all rows";
+    const said = String(rule(asked, about));
     return [
-      `# ${clean(rule)}`,
-      `# ${lines.length} rows of ${clean(about.madeOf.data)} by ${clean(about.madeOf.model)}; sha256 of the predictions: ` +
-        clean(about.madeOf.predictions),
-      `# Chosen after looking at ${looked} selections: test what is found here on other rows.`,
-      ...(left ? [`# ${left} rows are left out: a line break or a tab is in their id.`] : []),
+      ...(said ? [`# ${said}`] : []),
+      `# data: ${clean(about.madeOf.data)}`,
+      `# model: ${clean(about.madeOf.model)}`,
+      `# predictions: sha256 ${clean(about.madeOf.predictions)}`,
+      `# in words: ${clean(words(asked, about) || "all rows")}`,
+      `# selections in that visit: ${looked}`,
+      ...(left ? [`# left out: ${left} rows whose id has a line break or a tab`] : []),
       ...lines,
       "",
     ].join("\n");
