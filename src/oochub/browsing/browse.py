@@ -86,6 +86,8 @@ def browse(
                     sizes = sheets.write(draft / "sheets", columns.order) if sheets.has_tile.any() else None
                 finally:
                     sheets.close()
+        if sizes is None and images and _has_text(found.evaluated):
+            missing = ""  # they are no images
         _write_data(draft / "data", found, columns, sizes, missing)
         for name in SCRIPTS:
             with resources.as_file(_find_script(name)) as file:

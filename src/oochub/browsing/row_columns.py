@@ -15,14 +15,15 @@ from numpy.typing import NDArray
 
 from oochub import catalog
 from oochub.evaluation.evaluation_rows import EvaluationRows
-from oochub.evaluation.row_sets import RowSet, find_rows_behind, make_row_sets
+from oochub.evaluation.row_sets import make_row_sets
 from oochub.metric import read_facts
 from oochub.prediction.rows_with_contexts import RowsWithContexts
 from oochub.records.build_record import CONTEXTS_COLUMN
+from oochub.records.sides import GroupsOfRows
 from oochub.report import wording
 from oochub.stats.mean_interval import RowNumbers
 
-_OUTCOMES = ("wrong", "right", "not scored")
+_OUTCOMES = ("wrong", "right", "scored", "not scored")
 _NO_VALUE = "no value"
 
 
@@ -104,7 +105,10 @@ def make_row_columns(evaluated: EvaluationRows) -> RowColumns:
     columns, output = evaluated.columns, evaluated.predictions.output
     loss = np.asarray(columns["loss"], np.float64)
     order = np.argsort(-np.where(np.isnan(loss), -np.inf, loss), kind="stable")
-    outcome = np.where(evaluated.known, (~output.wrong(columns)).astype(np.int8), np.int8(2))
+    measures, more = _list_measures(evaluated)
+    is_wrong = output.wrong(columns).astype(np.int8)
+    is_of_degrees = all(each.form == "mean" for each in measures)  # as a number is, which is never right
+    outcome = np.where(evaluated.known, np.int8(2) if is_of_degrees else 1 - is_wrong, np.int8(3))
     fields = [
         _take_named("split", "Split", columns["split"]),
         *_list_class_fields(evaluated),
@@ -116,7 +120,6 @@ def make_row_columns(evaluated: EvaluationRows) -> RowColumns:
     numbers: dict[str, NDArray[np.float64]] = {"loss": loss}
     if output.has_confidence:
         numbers["confidence"] = np.asarray(columns["probability"].confidence, np.float64)
-    measures, more = _list_measures(evaluated)
     shared = evaluated.cluster(slice(None))
     cluster = (
         None if shared is None else np.unique(np.asarray(getattr(shared, "codes", shared)), return_inverse=True)[1]
@@ -158,13 +161,16 @@ def _list_context_fields(evaluated: EvaluationRows) -> list[Field]:
 
 
 def _list_side_fields(evaluated: EvaluationRows) -> list[Field]:
-    """In or out of context, if no row is of both sides; where one side is a worst group, the rows of that group."""
-    sets: dict[str, RowSet] = {rows.role: rows for rows in make_row_sets(evaluated) if rows.role in ("in", "out")}
+    """In or out of context; none where a side is a worst group, whose rows the field of groups has."""
+    benchmark = evaluated.benchmark
+    if any(isinstance(side, GroupsOfRows) for side in (benchmark.in_context, benchmark.out_of_context)):
+        return []
+    sets = {rows.role: rows.mask for rows in make_row_sets(evaluated) if rows.role in ("in", "out")}
     if "out" not in sets:
         return []
-    out = find_rows_behind(sets["out"], evaluated)
-    inside = sets["in"].mask & ~out if "in" in sets else np.zeros(len(out), bool)
-    words = evaluated.benchmark.words
+    out = sets["out"]
+    inside = sets["in"] & ~out if "in" in sets else np.zeros(len(out), bool)
+    words = benchmark.words
     values = (words.outside_title, words.inside_title, "neither")
     return [_keep_used("side", "Side", values, np.where(out, 0, np.where(inside, 1, 2)))]
 

@@ -125,7 +125,10 @@ def _describe_missing(missing: int, rows: int, *, is_loaded: bool) -> str:
     if is_loaded:
         return f"{missing:,} of {rows:,} rows have no image in the data, or one that cannot be read."
     if missing == rows:
-        return "There are no images: the predictions keep none, and no data were named."
+        return (
+            "There are no images: the predictions keep none, and no data were named. "
+            "oochub report --browse with --images-from SOURCE shows them."
+        )
     return (
         f"{rows - missing:,} of {rows:,} rows have an image, those that the predictions keep of the worst mistakes. "
         "oochub report --browse with --images-from SOURCE shows all."

@@ -6,6 +6,7 @@ oochubBrowse.views.push(
     const GAP = 16;
     const NARROWEST = 160;
     const IMAGE = 132;
+    const LINE = 18.5; // pixels of a line of a card
     const TALLEST = 12_000_000; // pixels that every browser can scroll
     let about = null;
     let list = null;
@@ -43,6 +44,7 @@ oochubBrowse.views.push(
     oochubBrowse.paint = paint;
 
     const value = (row, name) => (rows.has(name) ? rows.value(row, rows.field(name)) : "");
+    const hasMarks = () => rows.field("outcome").values.some((each) => each !== "scored");
     const said = (row) => {
       const answer = value(row, "answered") || rows.text(row, "answered");
       const confidence = rows.columns.confidence?.[row];
@@ -52,7 +54,8 @@ oochubBrowse.views.push(
       const outcome = value(row, "outcome");
       card.dataset.outcome = outcome;
       const head = element("b", value(row, "label") || rows.text(row, "label") || "…");
-      const lines = [head, element("span", said(row), "line"), element("span", outcome, "mark")];
+      const lines = [head, element("span", said(row), "line")];
+      if (hasMarks()) lines.push(element("span", outcome, "mark line"));
       const place = [value(row, "context"), value(row, "side")].filter(Boolean).join(" · ");
       if (place) lines.push(element("span", place, "sub line"));
       lines.push(element("span", oochubBrowse.clean(rows.text(row, "id")) || "…", "sub mono line"));
@@ -121,7 +124,8 @@ oochubBrowse.views.push(
       const room = list.clientWidth;
       const across = Math.max(1, Math.floor((room + GAP) / (NARROWEST + GAP)));
       const width = Math.floor((room - GAP * (across - 1)) / across);
-      const height = (isWide() ? IMAGE + 8 : 0) + (about.hasText ? 62 : 0) + 112;
+      const lines = 3 + hasMarks() + (rows.has("context") || rows.has("side"));
+      const height = (isWide() ? IMAGE + 8 : 0) + (about.hasText ? 62 : 0) + LINE * lines + 8;
       const most = Math.floor(TALLEST / (height + GAP)) * across;
       geometry = { across, width, height, shown: Math.min(found.length, most) };
       list.style.height = `${Math.ceil(geometry.shown / across) * (height + GAP)}px`;

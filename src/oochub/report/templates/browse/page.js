@@ -227,7 +227,7 @@
       at("row-image").replaceChildren();
       if (rows.columns["tile width"]) oochubBrowse.paint(at("row-image"), row, 256);
       const facts = about.fields.map((field) => [field.title, rows.value(row, field)]);
-      for (const name of about.numbers) facts.push([name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), String(rows.columns[name][row])]);
+      for (const name of about.numbers) facts.push([name[0].toUpperCase() + name.slice(1).replaceAll("_", " "), String(Number(rows.columns[name][row].toPrecision(6)))]);
       for (const [name, title] of [["label", "Truth"], ["answered", "Answer"], ["text", "Text"], ["wrote", "Wrote"], ["source", "Source"]]) {
         if (rows.text(row, name)) facts.push([title, rows.text(row, name)]);
       }

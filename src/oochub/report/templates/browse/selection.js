@@ -5,7 +5,7 @@ oochubBrowse.selection = (() => {
   const { rows, intervals } = oochubBrowse;
   const OUTCOME = "outcome";
   const RIGHT = "right";
-  const SCORED = new Set(["right", "wrong"]);
+  const SCORED = new Set(["right", "wrong", "scored"]);
   const SMALLEST = 2 ** -52;
   const orders = new Map();
 
