@@ -17,6 +17,7 @@ from oochub.evaluation.row_rule import RowRule
 from oochub.evaluation.row_selection import RowsFile
 from oochub.prediction.predictions import Predictions
 
+_MORE_VIEWS = ((1280, "dark"), (420, "light"), (320, "light"))
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 
 
@@ -183,7 +184,10 @@ def test_keys_move_among_the_cards_and_open_one(browser, folder):
 
 
 @pytest.mark.skipif(not AXE.exists(), reason=f"no axe-core at {AXE}: `make test` fetches it, from PyPI")
-@pytest.mark.parametrize("view", [(1280, "light"), (420, "dark"), (1280, "dark"), (420, "light")])
+@pytest.mark.parametrize(
+    "view",
+    [(1280, "light"), (420, "dark"), *(pytest.param(view, marks=pytest.mark.slow) for view in _MORE_VIEWS)],
+)
 def test_everybody_can_read_the_page(browser, folder, view):
     """No fault by axe-core, no faint text, nothing beside the screen, nothing on the console, no request but files."""
     width, scheme = view
