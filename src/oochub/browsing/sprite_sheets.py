@@ -15,7 +15,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
 
+from oochub.inputs.pictures.preprocessing import decode
 from oochub.process.cores import count_cores
+from oochub.storage.picture_file import open_picture
 
 TILE = 96
 """Pixels of the longer side of a tile."""
@@ -69,9 +71,9 @@ class SpriteSheets:
             chosen = [(k, row) for k, row in enumerate(order[start : start + ACROSS**2]) if self._start[row] >= 0]
             for place, row in chosen:
                 first = self._start[row]
-                with Image.open(io.BytesIO(content[first : first + self._length[row]].tobytes())) as tile:
-                    sheet.paste(tile, (TILE * (place % ACROSS), TILE * (place // ACROSS)))
-                    sizes[start + place] = tile.size
+                tile = open_picture(content[first : first + self._length[row]].tobytes(), name=f"row {row}")
+                sheet.paste(tile, (TILE * (place % ACROSS), TILE * (place // ACROSS)))
+                sizes[start + place] = tile.size
             if chosen:
                 lowest = TILE * (chosen[-1][0] // ACROSS + 1)
                 cut = sheet.crop((0, 0, sheet.width, lowest))
@@ -88,13 +90,12 @@ class SpriteSheets:
 
 
 def make_tile(picture: Image.Image) -> bytes:
-    """An image as a JPEG of at most 96 pixels a side; what it carried besides pixels stays behind.
+    """An RGB image as a JPEG of at most 96 pixels a side; what it carried besides pixels stays behind.
 
-    >>> with Image.open(io.BytesIO(make_tile(Image.new("RGB", (400, 100))))) as tile:
-    ...     tile.size
+    >>> open_picture(make_tile(Image.new("RGB", (400, 100))), name="tile").size
     (96, 24)
     """
-    small = picture if picture.mode == "RGB" else picture.convert("RGB")
+    small = picture
     if max(small.size) > TILE:
         scale = TILE / max(small.size)
         small = small.resize((max(1, round(small.width * scale)), max(1, round(small.height * scale))), reducing_gap=2)
@@ -108,8 +109,10 @@ def read_stored_tiles(column: pa.ChunkedArray) -> Iterator[tuple[int, bytes]]:
 
     Args:
         column: The Arrow column `thumbnail`.
+
+    Raises:
+        OochubError: An image that cannot be read.
     """
     for number, stored in enumerate(column):
         if stored.is_valid:
-            with Image.open(io.BytesIO(stored.as_py())) as picture:
-                yield number, make_tile(picture)
+            yield number, make_tile(decode(stored.as_py(), f"the small image of row {number}"))
