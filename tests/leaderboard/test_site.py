@@ -2,8 +2,10 @@
 
 import csv
 import json
+import math
 import re
 import shutil
+from collections import Counter
 
 import pytest
 from leaderboard_entries import sent_entry
@@ -83,6 +85,13 @@ def test_the_tables_hold_what_the_pages_show(results, tmp_path):
         assert float(line["outside_value"]) == entry["outside"]["value"]
         assert (entry["rank_from"] is None) == (entry["selection"] == "oracle")
         assert (site.folder / entry["page"]).is_file()
+    ranked = Counter(entry["track"] for entry in content["entries"] if entry["rank_from"] is not None)
+    assert {each["track"]: each["pairs"] for each in content["tests"]} == {
+        track: math.comb(count, 2) for track, count in ranked.items() if count > 1
+    }
+    assert {(each["benchmark"], each["config"], each["test"]) for each in content["tests"]} == {
+        ("board_toy", "one", "paired DeLong")
+    }
 
 
 @pytest.mark.slow

@@ -264,11 +264,19 @@ class LeaderboardTable:
 
     def __init__(self, boards: Sequence[Board], unread: Sequence[CheckedEntry]) -> None:
         self.rows = tuple(_make_table_row(row) for board in boards for row in board.rows)
+        self._tests = [
+            {"benchmark": board.benchmark.name, "config": board.benchmark.config, "track": track, **to_json(tests)}
+            for board in boards
+            for track, tests in board.tests.items()
+        ]
         self._unread = {each.name: each.reason for each in unread}
 
     def to_json(self) -> str:
-        """An object with `schema_version`, the `entries`, and of those that cannot be shown the reason, by folder."""
-        content = {"schema_version": 1, "entries": to_json(self.rows), "unread": self._unread}
+        """An object with `schema_version`, the `entries`, how those of each track were tested, and the `unread`.
+
+        The unread are entries that cannot be shown, each with its reason, by folder.
+        """
+        content = {"schema_version": 1, "entries": to_json(self.rows), "tests": self._tests, "unread": self._unread}
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_csv(self) -> str:
