@@ -183,7 +183,7 @@ def sections() -> tuple[Section[Any], ...]:
     """Every section of the catalog, in the order of their places.
 
     >>> [section.title for section in sections()][:3]
-    ['Both sides', 'What to do next', 'Slices']
+    ['Chosen rows', 'Both sides', 'What to do next']
     """
     every = [catalog.get("section", name)() for name in catalog.names("section")]
     return tuple(sorted(every, key=lambda section: section.place))
