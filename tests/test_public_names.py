@@ -35,6 +35,7 @@ CALLS = {
     "predict": lambda: oochub.predict("absent-model", {}, splits=["nosuch"]),
     "push": lambda: oochub.push("nosuch", "nosuch"),
     "repair": lambda: oochub.repair("absent/model/folder", "absent"),
+    "show": lambda: oochub.show("absent.json"),
     "task": lambda: oochub.task("absent.parquet", "nosuch"),
     "train": lambda: oochub.train("nosuch/config", "run"),
 }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from oochub.repairing import repair
     from oochub.report.repair import Repair
     from oochub.report.report import Report
+    from oochub.report.show import show
     from oochub.trainers.arguments import RobustTrainingArguments
     from oochub.trainers.robust_trainer import RobustTrainer
     from oochub.training import train
@@ -51,6 +52,7 @@ __all__ = [
     "predict",
     "push",
     "repair",
+    "show",
     "task",
     "train",
 ]
@@ -71,6 +73,7 @@ _LAZY = {
     "predict": "oochub.prediction.predict",
     "push": "oochub.hub.push",
     "repair": "oochub.repairing",
+    "show": "oochub.report.show",
     "task": "oochub.evaluation.tasks",
     "train": "oochub.training",
 }

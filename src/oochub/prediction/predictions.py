@@ -204,7 +204,9 @@ class Predictions(WithStoredRows):
         return "\n".join(["<Predictions>", *map(": ".join, self._list_facts())])
 
     def _repr_html_(self) -> str:
-        return make_notebook_table(self._list_facts(), title="Predictions")
+        from oochub.prediction.shown_rows import show_rows
+
+        return "\n".join(filter(None, [make_notebook_table(self._list_facts(), title="Predictions"), show_rows(self)]))
 
     def _list_facts(self) -> list[tuple[str, str]]:
         """What the predictions are of, as words and values."""

@@ -1,9 +1,10 @@
 """A comparison of two models in words and tables: closed sentences, the terminal, Markdown, LaTeX, a data frame."""
 
+import base64
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from oochub.prediction.notebook_table import make_notebook_table
+from oochub.prediction.notebook_table import make_notebook_table, write_picture
 from oochub.records.report_records import ComparedNumber, ComparedRows
 from oochub.records.table import Table, escape_markdown
 from oochub.report import format_numbers, wording
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from oochub.report.paired_report import PairedReport
 
 _MODELS = ("A", "B")
+_FLIPS = "the examples that flip"
 CAVEAT = (
     "A difference is B minus A on the same examples, with its paired 95% interval. Bold: the difference holds after "
     "correction for all tests of its table (Holm, 5%)."
@@ -56,17 +58,18 @@ def _findings(report: "PairedReport") -> list[_Finding]:
     ]
     if report.groups:
         found.append(_Finding("the groups", _build_table(report, report.group_metric, select_groups(report)), True))
-    return [*found, *([_Finding("the examples that flip", None, False)] if report.flips else [])]
+    return [*found, *([_Finding(_FLIPS, None, False)] if report.flips else [])]
 
 
-def _build_tables(report: "PairedReport", *, short: bool = False) -> tuple[list[Table], list[str]]:
+def _build_tables(report: "PairedReport", *, short: bool = False, flips: bool = False) -> tuple[list[Table], list[str]]:
     """The tables that a form of text shows, and the sentence that names the findings that it leaves out.
 
     Args:
         report: Any comparison.
         short: Only the first findings, as in the terminal.
+        flips: Whether the form shows the examples that flip in its own way.
     """
-    found = _findings(report)
+    found = [each for each in _findings(report) if each.name != _FLIPS or not flips]
     shown = [each.table for each in found if each.table is not None and (each.first or not short)]
     names = [each.name for each in found if each.table is None or (short and not each.first)]
     silent = f"Not shown here: {wording.join_names(names)} (report.to_html() and --html show all)."
@@ -216,7 +219,7 @@ def short_text(report: "PairedReport") -> str:
 
 def notebook_html(report: "PairedReport") -> str:
     """The headline, the table of the main metric with the gap, the groups, and what is left out; escaped HTML."""
-    tables, left_out = _build_tables(report, short=True)
+    tables, left_out = _build_tables(report, short=True, flips=True)
     parts = []
     for number, table in enumerate(tables):
         title, said = (
@@ -225,7 +228,31 @@ def notebook_html(report: "PairedReport") -> str:
         parts.append(
             make_notebook_table(table.rows, heads=table.heads, title=title, sentences=said, footnotes=table.footnotes)
         )
+    if report.flips:
+        parts.append(_make_flips_table(report))
     return "\n".join([*parts, make_notebook_table([[line] for line in (CAVEAT, *left_out, *_collect_notes(report))])])
+
+
+def _make_flips_table(report: "PairedReport") -> str:
+    """The examples that flip the most, with their images and both answers."""
+    rows, pictures = [], []
+    for flip in report.flips:
+        mistake, right = flip.mistake, wording.words(flip.mistake.label)
+        answers = [right, wording.words(mistake.predicted)]
+        both = answers if flip.right == "first" else answers[::-1]
+        rows.append([wording.name(mistake.example_id, 40), wording.words(mistake.context), right, *both])
+        pictures.append("" if mistake.image is None else write_picture(_decode(mistake.image)))
+    return make_notebook_table(
+        rows, heads=("example", "context", "truth", "A", "B"), title="Examples that flip", pictures=pictures
+    )
+
+
+def _decode(image: str) -> bytes | None:
+    """The bytes of an image in base64; None if it is none."""
+    try:
+        return base64.b64decode(image, validate=True)
+    except ValueError:
+        return None
 
 
 def to_frame(report: "PairedReport") -> "pd.DataFrame":

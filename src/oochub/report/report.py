@@ -144,8 +144,14 @@ class Report:
 
     def _repr_html_(self) -> str:
         from oochub.report.forms import notebook_html
+        from oochub.report.notebook_frame import frame_page
 
-        return notebook_html(self)
+        tables = notebook_html(self)
+        try:
+            page = self.to_html()
+        except OochubError:  # too large, or an image that is none
+            return tables
+        return frame_page(page, title=repr(self).splitlines()[0].strip("<>"), tables=tables)
 
     def slice(self, name: str) -> Slice:
         """The slice of that name, or of that title where it is a side of the comparison: "hard" is "out_of_context".
