@@ -30,7 +30,7 @@ def evaluate(
         typer.Argument(
             help=(
                 "Files of `oochub predict` by one model; with detectors, of several sets. With --benchmark, CSV, "
-                "Parquet or NPZ files of any program."
+                "Parquet or NPZ files of any program, or those of `oochub list bridge`."
             )
         ),
     ],
@@ -91,8 +91,12 @@ def evaluate(
         "model_name": asked.model_name,
     }
     if keep is not None:
-        if asked.benchmark is None:
-            raise OochubError("--keep needs --benchmark. Add --benchmark, or leave --keep out.")
+        from oochub.exchange.join_columns import is_beside
+
+        if asked.benchmark is None and not any(map(is_beside, predictions)):
+            raise OochubError(
+                "--keep needs --benchmark, or a file of columns beside the predictions. Add one, or leave --keep out."
+            )
         predictions, source, loading = [_keep_predictions(predictions, keep, source | loading)], {}, {}
     if task:
         from oochub.evaluation.tasks import evaluate_tasks

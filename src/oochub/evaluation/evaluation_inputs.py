@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from oochub.errors import OochubError, choose_wording
 from oochub.exchange.bridge import find_bridge
+from oochub.exchange.join_columns import is_beside, join_columns
 from oochub.prediction.predictions import Predictions
 from oochub.records.parameters import read_names
 from oochub.settings.data_settings import DataSettings
@@ -119,12 +120,19 @@ benchmark=.
             raise OochubError(
                 f"{words} needs {choose_wording('benchmark=', '--benchmark')}. Give both, or leave both out."
             )
-        if answers := [path for path in paths if _holds_answers(path)]:
+        beside = [path for path in paths if is_beside(path)]
+        parts = [part for part in parts if isinstance(part, Predictions) or Path(part) not in beside]
+        if answers := [path for path in paths if path not in beside and _holds_answers(path)]:
             name = choose_wording("benchmark=", "--benchmark")
             raise OochubError(
                 f"{answers[0]} holds answers, but does not say which data they are for. Name the data with {name}."
             )
-        return [part if isinstance(part, Predictions) else Predictions.load(part) for part in parts]
+        if beside and not parts:
+            raise OochubError(f"{beside[0]} holds columns beside predictions. Give a file of predictions as well.")
+        opened = [part if isinstance(part, Predictions) else Predictions.load(part) for part in parts]
+        for path in beside:
+            opened = [join_columns(part, path) for part in opened]
+        return opened
     from oochub.data.load import load
     from oochub.evaluation.answers_file import join_answers, read_answers
 

@@ -1,0 +1,131 @@
+"""inspect_ai: its logs, .eval and .json, as answers of a model that writes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oochub.errors import OochubError
+from oochub.exchange.bridge import Bridge, BridgedAnswers
+from oochub.exchange.written_rows import WrittenRow, match_rows, tabulate_rows
+from oochub.exchange.zip_members import iterate_members
+from oochub.storage.reading import parse_json, read_json
+
+if TYPE_CHECKING:
+    import datasets
+
+_ZIP = b"PK\x03\x04"
+_Document = Mapping[str, object]  # of JSON
+
+
+class InspectAi(Bridge):
+    """Reads a log of `inspect eval`: of each sample the answer that its first scorer found, else the completion.
+
+    A letter stands for the choice of the sample; other text is compared with the classes or options as the answers of
+    `--mode generate` are. Samples that ended in an error are none of the classes. Of several epochs, the first counts.
+
+    Source: inspect_ai, Log Files; `EvalLog` and `EvalSample` of inspect_ai.log.
+    """
+
+    title = "inspect_ai"
+    answers = "a log of inspect_ai (.eval or .json)"
+
+    def recognizes(self, path: Path, head: bytes) -> bool:
+        """See `Bridge.recognizes`; a log in JSON begins with its version and status, then `eval`."""
+        if path.suffix.lower() == ".eval":
+            return head.startswith(_ZIP)
+        keys = (b'"version"', b'"status"', b'"eval"')
+        return path.suffix.lower() == ".json" and all(key in head[:4096] for key in keys)
+
+    def read(self, path: Path, model: str | None) -> BridgedAnswers:
+        """See `Bridge.read`."""
+        header, samples = _read_log(path)
+        told = header.get("eval")
+        name = told.get("model") if isinstance(told, dict) else None
+        first = [sample for sample in samples if sample.epoch == 1]
+        if not first:
+            raise OochubError(
+                f"{path} has no samples. Write a log with samples: inspect eval without --no-log-samples."
+            )
+        notes = []
+        if header.get("status") != "success":
+            notes.append(f"the evaluation of {path.name} did not end well: its status is {header.get('status')!s:.40}")
+        if len(first) < len(samples):
+            epochs = max(sample.epoch for sample in samples)
+            notes.append(f"of {epochs} epochs of {path.name}, the first is scored")
+        failed = sum(sample.failed for sample in first)
+        if failed:
+            notes.append(f"{failed:,} of {len(first):,} samples ended in an error; they count as none of the classes")
+        table = tabulate_rows([sample.row for sample in first])
+        return BridgedAnswers(table, name if isinstance(name, str) and name else None, tuple(notes))
+
+    def fit(self, answers: BridgedAnswers, data: "Mapping[str, datasets.Dataset]") -> BridgedAnswers:
+        """See `Bridge.fit`: written answers become predictions."""
+        return match_rows(answers, data)
+
+
+class _Sample:
+    """A sample of a log: its row, its epoch, and whether it ended in an error."""
+
+    def __init__(self, content: object, place: str) -> None:
+        if not isinstance(content, dict):
+            raise OochubError(f"{place} is no sample of a log of inspect_ai. Write the log again.")
+        name, epoch = content.get("id"), content.get("epoch")
+        if not isinstance(name, str | int) or isinstance(name, bool) or not isinstance(epoch, int):
+            raise OochubError(f"{place} has no id and epoch. Write the log again.")
+        choices, target = content.get("choices"), content.get("target")
+        is_listed = isinstance(choices, list) and all(isinstance(each, str) for each in choices)
+        if choices is not None and not is_listed:
+            raise OochubError(f"The choices of {place} are no list of texts. Write the log again.")
+        if isinstance(target, list) and len(target) == 1:
+            target = target[0]
+        self.epoch, self.failed = epoch, content.get("error") is not None
+        self.row = WrittenRow(
+            id=name,
+            answer=None if self.failed else _find_answer(content, place),
+            choices=choices if is_listed else None,
+            target=target if isinstance(target, str) else None,
+        )
+
+
+def _find_answer(content: _Document, place: str) -> str | None:
+    """What the first scorer that says so took for the answer, else what the model wrote."""
+    scores, output = content.get("scores"), content.get("output")
+    for score in scores.values() if isinstance(scores, dict) else ():
+        answer = score.get("answer") if isinstance(score, dict) else None
+        if isinstance(answer, str):
+            return answer
+    if not isinstance(output, dict):
+        raise OochubError(f"{place} has neither the answer of a scorer nor an output. Write the log again.")
+    completion = output.get("completion")
+    if isinstance(completion, str):
+        return completion
+    choices = output.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    said = message.get("content") if isinstance(message, dict) else None
+    if isinstance(said, list):
+        parts = [part.get("text") for part in said if isinstance(part, dict)]
+        said = "\n".join(part for part in parts if isinstance(part, str))
+    return said if isinstance(said, str) else None
+
+
+def _read_log(path: Path) -> tuple[_Document, Sequence[_Sample]]:
+    """The header of a log, and its samples."""
+    if path.suffix.lower() != ".eval":
+        content = read_json(path)
+        listed = content.get("samples") if isinstance(content, dict) else None
+        if not isinstance(listed, list):
+            raise OochubError(f"{path} has no list of samples. Write a log with samples.")
+        return content, [_Sample(each, f"sample {number} of {path}") for number, each in enumerate(listed)]
+    headers = {name: parse_json(content, name=f"{path}: {name}") for name, content in _iterate_headers(path)}
+    header = headers.get("header.json", headers.get("_journal/start.json"))
+    if not isinstance(header, dict):
+        raise OochubError(f"{path} has no header. Write the log again.")
+    members = iterate_members(path, prefix="samples/", suffix=".json")
+    samples = [_Sample(parse_json(content, name=f"{path}: {name}"), f"{name} of {path}") for name, content in members]
+    return header, samples
+
+
+def _iterate_headers(path: Path) -> Iterator[tuple[str, bytes]]:
+    for name in ("header.json", "_journal/start.json"):
+        yield from iterate_members(path, prefix=name, suffix=name)
