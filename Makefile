@@ -8,6 +8,7 @@ NEWER := $(VENV)/newer
 NEWEST := $(VENV)/newest
 VISION := $(VENV)/vision
 RAY := $(VENV)/ray
+BRIDGES := $(VENV)/bridges
 AXE := $(VENV)/axe/axe_playwright_python/axe.min.js
 # What versions of packages can break: reading and building, rows of every source, prediction, the command line. Not the
 # arithmetic, rules on words and counts that are plain Python: those are tested once, by `make test`.
@@ -31,7 +32,7 @@ export OMP_NUM_THREADS ?= 2
 export PYTHONDONTWRITEBYTECODE :=  # what pytest makes of the tests is kept for the next run and stage
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test slow campaign lowest newer newest vision ray lint options cards docs bench clean
+.PHONY: help install demo test slow campaign lowest newer newest vision ray bridges lint options cards docs bench clean
 
 help:  ## what there is to run
 	@sed -nE 's/^([a-z]+):.*  ## (.*)$$/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -105,6 +106,15 @@ $(RAY)/.ready: constraints.txt | $(READY)
 
 ray: $(READY) $(RAY)/.ready  ## a cluster of Ray on this machine, its workers killed
 	PYTHONPATH=$(CURDIR)/$(RAY) $(BIN)/python -m pytest -m "not campaign" -k ray $(WITH_RAY)
+
+$(BRIDGES)/.ready: constraints-bridges.txt | $(READY)
+	test -x $(BRIDGES)/bin/python || $(PYTHON) -m venv $(BRIDGES)
+	$(BRIDGES)/bin/python -m pip install --quiet --upgrade pip
+	$(BRIDGES)/bin/python -m pip install --quiet --requirement constraints-bridges.txt
+	touch $@
+
+bridges: $(READY) $(BRIDGES)/.ready  ## one round trip with each program of docs/bridges.md, in an environment of its own
+	OOCHUB_BRIDGES=$(CURDIR)/$(BRIDGES)/bin/python $(BIN)/python -m pytest -m "not campaign" tests/exchange/test_real_programs.py
 
 lint: $(READY)  ## ruff and mypy, which must be clean
 	$(BIN)/ruff check .

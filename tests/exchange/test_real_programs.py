@@ -4,16 +4,20 @@ The program reads what oochub wrote, and writes what oochub reads. MongoDB, whic
 in for by mongomock.
 """
 
+import json
 import os
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from bridge_rows import IDS, NAMES, bridge_data, bridge_predictions
+from bridge_rows import IDS, LABELS, LOGITS, NAMES, bridge_data, bridge_predictions
 
+import oochub
+from oochub import Predictions
 from oochub.evaluation.answers_file import join_answers, read_answers
 from oochub.exchange.export import export
+from oochub.exchange.join_columns import join_columns
 
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(os.environ.get("OOCHUB_BRIDGES", ROOT / ".venv" / "bridges" / "bin" / "python"))
@@ -86,3 +90,73 @@ def test_fiftyone(tmp_path):
     assert [NAMES[each] for each in second.prediction] == [
         "cat" if place == "indoors" else "dog" for place in second.column("place")
     ]
+
+
+CLEANLAB = """
+import sys
+import numpy as np
+from cleanlab import Datalab
+from cleanlab.filter import find_label_issues
+
+read, written = sys.argv[1:]
+with np.load(read, allow_pickle=False) as file:
+    given = dict(file)
+found = find_label_issues(given["labels"], given["pred_probs"])
+names = given["class_names"]
+lab = Datalab({"label": [str(names[k]) for k in given["labels"]]}, label_name="label", verbosity=0)
+lab.find_issues(pred_probs=given["pred_probs"], issue_types={"label": {}})
+lab.get_issues("label").to_csv(written)
+print("found", np.flatnonzero(found).tolist())
+"""
+
+
+def test_cleanlab(tmp_path):
+    """A hundred rows of which six have the other label: cleanlab finds them, and they stand beside their rows."""
+    rng = np.random.default_rng(0)
+    truth = np.arange(100) % 2
+    logits = 4 * np.eye(2)[truth] + rng.normal(scale=0.5, size=(100, 2))
+    wrong = [3, 10, 41, 60, 77, 98]
+    label = truth.copy()
+    label[wrong] = 1 - label[wrong]
+    given = Predictions.from_arrays(logits=logits, label=label, class_names=NAMES)
+    out = export(given, "cleanlab", tmp_path / "in.npz")
+    said = run(CLEANLAB, out, tmp_path / "issues.csv")
+    assert f"found {wrong}" in said
+    joined = join_columns(given, tmp_path / "issues.csv")
+    assert np.flatnonzero(joined.column("is_label_issue")).tolist() == wrong
+    assert joined.column("predicted_label")[3] == NAMES[truth[3]]
+    assert joined.column("label_score")[wrong].max() < np.delete(joined.column("label_score"), wrong).min()
+
+
+INSPECT = """
+import json, sys
+from inspect_ai import Task, eval
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
+from inspect_ai.scorer import choice
+from inspect_ai.solver import multiple_choice
+
+rows, folder, form = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+samples = [Sample(input="Which animal?", choices=["dog", "cat"], target=target, id=name) for name, target, _ in rows]
+answers = [ModelOutput.from_content("mockllm/model", f"ANSWER: {said}") for _, _, said in rows]
+for answer in answers:  # else it counts tokens by a vocabulary that it fetches
+    answer.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)
+model = get_model("mockllm/model", custom_outputs=answers)
+task = Task(dataset=MemoryDataset(samples), solver=multiple_choice(), scorer=choice(), name="pets")
+logs = eval(task, model=model, log_dir=folder, log_format=form, display="none", max_samples=1, max_connections=1)
+assert logs[0].status == "success", logs[0].error
+print("accuracy", logs[0].results.scores[0].metrics["accuracy"].value)
+"""
+
+
+@pytest.mark.parametrize("form", ["eval", "json"])
+def test_inspect_ai(form, tmp_path):
+    """A model that answers letters: the accuracy of the log is that of the report, row by row the same answers."""
+    said = [int(logits[1] > logits[0]) for logits in LOGITS]
+    rows = [(name, "BA"[label], "BA"[answer]) for name, label, answer in zip(IDS, LABELS, said, strict=True)]
+    told = run(INSPECT, json.dumps(rows), tmp_path, form)
+    (log,) = tmp_path.glob(f"*.{form}")
+    predictions = join_answers(read_answers(log), bridge_data())
+    assert predictions.prediction.tolist() == said and predictions.metadata.model.id == "mockllm/model"
+    accuracy = oochub.evaluate(predictions)["accuracy"].value
+    assert f"accuracy {accuracy}" in told and 0 < accuracy < 1

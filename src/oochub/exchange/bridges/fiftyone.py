@@ -53,7 +53,7 @@ class FiftyOne(Bridge):
         """See `Bridge.recognizes`; a samples.json begins with its list of samples."""
         if path.is_dir():
             return (path / "samples.json").is_file()
-        return path.suffix.lower() == ".json" and head.split(None, 1)[:1] != [] and b'"samples"' in head[:64]
+        return path.suffix.lower() == ".json" and head.split(b":")[0].split() in ([b'{"samples"'], [b"{", b'"samples"'])
 
     def files(self, path: Path) -> Sequence[Path]:
         """See `Bridge.files`; images are not read."""
