@@ -53,7 +53,7 @@ def test_a_member_that_lies_is_refused(what, tmp_path):
 
 @pytest.mark.parametrize("method", [8, 93])
 def test_a_bomb_is_never_expanded(method, tmp_path):
-    """64 MB of zeros that say to be 10 bytes take less than 4 MB; 512 MB that say so are refused before they are read."""
+    """64 MB of zeros that say to be 10 bytes take under 4 MB; 512 MB that say so are refused unread."""
     bomb = made_zip([Member("a", bytes(1 << 26), method=method, says_size=10)])
     tracemalloc.start()
     with pytest.raises(OochubError, match=r"a\.zip"):
