@@ -45,7 +45,6 @@ FUZZED = {
     "src/oochub/evaluation/row_selection.py": "row_files",
     "src/oochub/exchange/bridges/yolo_labels.py": "detections",
     "src/oochub/exchange/bridges/cleanlab.py": "bridges",
-    "src/oochub/exchange/bridges/fiftyone.py": "bridges",
     "src/oochub/exchange/bridges/inspect_ai.py": "bridges",
     "src/oochub/exchange/bridges/lmms_eval.py": "bridges",
     "src/oochub/exchange/zip_members.py": "bridges",
