@@ -21,7 +21,7 @@ class InspectAi(Bridge):
     """Reads a log of `inspect eval`: of each sample the answer that its first scorer found, else the completion.
 
     A letter stands for the choice of the sample; other text is compared with the classes or options as the answers of
-    `--mode generate` are. Samples that ended in an error are none of the classes. Of several epochs, the first counts.
+    `--mode generate` are. Samples that ended in an error are none of the classes. The first of several epochs counts.
 
     Source: inspect_ai, Log Files; `EvalLog` and `EvalSample` of inspect_ai.log.
     """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class LmmsEval(Bridge):
     """Reads what `--log_samples` writes: a line per sample, its number `doc_id` and the model's answer.
 
-    A written answer is compared with the classes or options as those of `--mode generate` are. Where the model scored
+    A written answer is compared with the classes or options as those of `--mode generate` are. If the model scored
     choices, a list of pairs of a loss and whether the choice is what the model would write, the smallest loss counts,
     as in lmms-eval.
 
