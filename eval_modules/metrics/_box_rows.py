@@ -64,8 +64,17 @@ class BoxRowsState:
         """
         if not self._images:
             raise OochubError("No rows yet, so the metric is undefined. Call update first.")
-        numbers = type(self).measure(self._rank())(np.ones(len(self._images), np.int64)).tolist()
-        return dict(zip(self.keys, numbers, strict=True)) if self.keys else numbers[0]
+        return self.of_counts()(np.ones(len(self._images), np.int64))
+
+    def of_counts(self) -> Callable[[Array], float | dict[str, float]]:
+        """The metric as a function of how often each image is there (n,), see `MetricFacts.of_counts`."""
+        measure = type(self).measure(self._rank())
+
+        def compute(times: Array) -> float | dict[str, float]:
+            numbers: list[float] = measure(times).tolist()
+            return dict(zip(self.keys, numbers, strict=True)) if self.keys else numbers[0]
+
+        return compute
 
     def estimate(self, sampling: Sampling) -> Any:
         """The metric of all images with its bootstrap of images, or of whole clusters: an Estimate, or a dict of them.

@@ -66,6 +66,8 @@ class MetricFacts:
             one that is drawn twice counts as two.
         group_means: For a metric that is the mean over groups of each group's mean of one number per row: makes these
             numbers (n,) of (columns, **options), so that a bootstrap works each row out once.
+        of_counts: For a metric that follows from how often each row is there: prepares it of (columns, **options), as a
+            function of these counts (n,), so that a bootstrap of two models works each row out once.
         from_record: Arguments that a report takes from the facts of the build record, each with the name of its fact.
     """
 
@@ -82,6 +84,7 @@ class MetricFacts:
     compact: bool = False
     whole_groups: bool = False
     group_means: Callable[..., NDArray[np.float64]] | None = None
+    of_counts: Callable[..., Callable[[NDArray[np.int64]], Any]] | None = None
     from_record: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -6,6 +6,8 @@ count 0; boxes of another size that count; more than 100 boxes of an image; rows
 """
 
 import json
+import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +15,10 @@ from coco_boxes_worlds import STATS, draw_detections, draw_truth, list_columns, 
 
 import oochub
 from oochub.errors import OochubError
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.evaluation_rows import make_evaluation_rows
+from oochub.evaluation.paired_difference import measure_difference
+from oochub.metric import read_facts
 from oochub.stats.bootstrap import draw_replicates
 from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import estimate
@@ -78,6 +84,7 @@ def test_a_case_by_hand():
     assert _RECALL(**columns) == pytest.approx({"ar1": 0.65, "ar10": 0.65, "ar100": 0.65})
 
 
+@pytest.mark.slow
 def test_the_bootstrap_is_that_of_whole_images():
     """reference: the metric itself of drawn rows, image ids anew."""
     truth = draw_truth(7, images=25)
@@ -95,6 +102,43 @@ def test_the_bootstrap_is_that_of_whole_images():
         assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=1e-9)
         assert "22 clusters" in found.method if cluster is not None else "bootstrap of images" in found.method
         assert "images have a true box: the interval may be too narrow" in found.reason
+
+
+def test_counts_of_images_stand_for_drawn_images():
+    """A bootstrap of two models counts images in place of drawing rows: the same numbers, for each of the metrics."""
+    truth = draw_truth(3, images=20)
+    columns = list_columns(truth, draw_detections(truth, 3, decimals=6), [image["id"] for image in truth["images"]])
+    for metric in (_PRECISION, _AT_IOU, _RECALL):
+        compute = read_facts(metric).of_counts(columns)
+        for seed in range(5):
+            drawn = np.random.default_rng(seed).integers(20, size=20)
+            rows = {name: [values[row] for row in drawn] for name, values in columns.items()}
+            assert compute(np.bincount(drawn, minlength=20)) == pytest.approx(metric(**rows), abs=1e-12)
+
+
+@pytest.mark.slow
+def test_two_detectors_are_compared_by_the_same_resamples(monkeypatch):
+    """reference: the metric of drawn rows, without its counts. Planted fault seen: counts of the first images alone."""
+    truth = draw_truth(5, images=20)
+    ids = [image["id"] for image in truth["images"]]
+    evaluated = []
+    for seed in (1, 2):
+        columns = list_columns(truth, draw_detections(truth, seed, decimals=6), ids)
+        made = oochub.Predictions.from_arrays(
+            detected_boxes=columns["boxes"],
+            scores=columns["scores"],
+            boxes=columns["true_boxes"],
+            crowd=columns["true_crowd"],
+            class_names=["thing"],
+            example_id=[str(each) for each in ids],
+        )
+        evaluated.append(make_evaluation_rows(made, find_declaration(made), sampling={"resamples": 100, "seed": 0})[0])
+    rows = np.arange(3, 20)
+    counted = measure_difference(_PRECISION, tuple(evaluated), rows).difference
+    file = sys.modules[_PRECISION.__module__]
+    monkeypatch.setattr(file, "FACTS", replace(file.FACTS, of_counts=None))
+    direct = measure_difference(_PRECISION, tuple(evaluated), rows).difference
+    assert counted.to_dict() == pytest.approx(direct.to_dict(), abs=1e-9)
 
 
 def test_images_without_a_true_box_have_no_number():

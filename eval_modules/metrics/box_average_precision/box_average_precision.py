@@ -15,7 +15,7 @@ Source: Lin et al. 2014, "Microsoft COCO: Common Objects in Context", ECCV, and 
 `COCOeval` of pycocotools.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from oochub.eval_modules.metrics._box_rows import BoxRowsState, Measure, measure_precision
 from oochub.metric import MetricFacts, MetricShell
@@ -90,7 +90,15 @@ def _estimate_interval(columns: Mapping[str, Array], sampling: Sampling, object_
     return found
 
 
-FACTS = MetricFacts(title="AP", direction="higher", outputs=("boxes",), interval=_estimate_interval)
+def _count_images(columns: Mapping[str, Array], object_size: ObjectSize = "all") -> Callable[[Array], object]:
+    state = _State(object_size=object_size)
+    state.update(**columns)
+    return state.of_counts()
+
+
+FACTS = MetricFacts(
+    title="AP", direction="higher", outputs=("boxes",), interval=_estimate_interval, of_counts=_count_images
+)
 
 
 class BoxAveragePrecision(MetricShell):

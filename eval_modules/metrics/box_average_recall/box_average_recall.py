@@ -14,7 +14,7 @@ Source: Lin et al. 2014, "Microsoft COCO: Common Objects in Context", ECCV, and 
 `COCOeval` of pycocotools.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -107,6 +107,12 @@ def _estimate_interval(
     return found
 
 
+def _count_images(columns: Mapping[str, Array], object_size: ObjectSize = "all") -> Callable[[Array], object]:
+    state = _State(object_size=object_size)
+    state.update(**columns)
+    return state.of_counts()
+
+
 FACTS = MetricFacts(
     title="AR",
     direction="higher",
@@ -117,6 +123,7 @@ FACTS = MetricFacts(
         "ar100": MetricFacts(title="AR@100", direction="higher", outputs=("boxes",)),
     },
     interval=_estimate_interval,
+    of_counts=_count_images,
 )
 
 

@@ -14,7 +14,7 @@ Source: Lin et al. 2014, "Microsoft COCO: Common Objects in Context", ECCV, and 
 `COCOeval` of pycocotools.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from oochub.eval_modules.metrics._box_rows import BoxRowsState, Measure, measure_precision
 from oochub.metric import MetricFacts, MetricShell
@@ -94,6 +94,12 @@ def _estimate_interval(
     return found
 
 
+def _count_images(columns: Mapping[str, Array], object_size: ObjectSize = "all") -> Callable[[Array], object]:
+    state = _State(object_size=object_size)
+    state.update(**columns)
+    return state.of_counts()
+
+
 FACTS = MetricFacts(
     title="AP at one overlap",
     direction="higher",
@@ -103,6 +109,7 @@ FACTS = MetricFacts(
         "ap75": MetricFacts(title="AP75", direction="higher", outputs=("boxes",)),
     },
     interval=_estimate_interval,
+    of_counts=_count_images,
 )
 
 

@@ -72,12 +72,24 @@ def list_paired_values(
     if facts is not None and facts.whole_groups:
         return _draw_whole_groups(metric, evaluated, rows)
 
-    def value(drawn: Rows) -> float:
-        number = evaluated.value(metric, drawn)
-        return float(number[key] if key is not None else number)
+    if facts is not None and facts.of_counts is not None:
+        compute = facts.of_counts(evaluated.arrays(metric, rows), **evaluated.options(metric))
+        places = np.arange(len(rows))
 
-    own = Estimate(value(rows), n=len(rows), method="")
-    return _make_values("t", draw_replicates(value, {"drawn": rows}, sampling), sampling, number=own)
+        def value(drawn: Rows) -> float:
+            return _read_number(compute(np.bincount(drawn, minlength=len(rows))), key)
+    else:
+        places = rows
+
+        def value(drawn: Rows) -> float:
+            return _read_number(evaluated.value(metric, drawn), key)
+
+    own = Estimate(value(places), n=len(rows), method="")
+    return _make_values("t", draw_replicates(value, {"drawn": places}, sampling), sampling, number=own)
+
+
+def _read_number(found: Any, key: str | None) -> float:
+    return float(found[key] if key is not None else found)
 
 
 def measure_worst_difference(first: Estimate, second: Estimate) -> TestedDifference:
