@@ -153,6 +153,19 @@ def test_a_rule_is_tested_on_other_data(rows, tmp_path):
         _score(rows, file, unseen=True)
 
 
+def test_an_answer_beside_a_class_is_the_outcome(rows, tmp_path):
+    """Dogs that are answered cat are all wrong: a rule of both would be clear in any world."""
+    shown = find_half(rows, find_declaration(rows))
+    example = rows.column("example_id")[shown][0]
+    for rule, left in (("label=dog&answered=cat", ("answered is cat",)), ("answered=cat", ())):
+        file = _write(tmp_path, f"# {rule}", "# looked at: half", example)
+        tested = _score(rows, file, unseen=True).chosen_rows.tested
+        column = rows.label == 1 if left else rows.prediction == 0
+        assert tested.left_out == left and tested.n_rule == int((column & ~shown).sum())
+    with pytest.raises(oochub.OochubError, match="A rule cannot name a place of a map"):
+        _score(rows, _write(tmp_path, "# mistakes=1", "# looked at: half", example), unseen=True)
+
+
 def test_the_words_of_a_tested_rule_are_true(reports):
     """What is said of it against the record; one rule of chance is not called clear."""
     tested = reports[2].chosen_rows.tested

@@ -90,9 +90,19 @@ class RowRule:
             f"{name} is {' or '.join(value or 'empty' for value in values)}" for name, values in self.conditions.items()
         ]
 
+    def outcome(self) -> "RowRule":
+        """The conditions that say whether the answer is right: beside a class or a group, an answer is right or wrong.
+
+        >>> RowRule.parse("label=dog&answered=cat&context=snow").outcome().words
+        'answered is cat'
+        """
+        told = {OUTCOME, *(["answered"] if {"label", "group"} & self.conditions.keys() else [])}
+        return RowRule({name: values for name, values in self.conditions.items() if name in told})
+
     def without_outcome(self) -> "RowRule":
-        """The conditions on anything but right and wrong."""
-        return RowRule({name: values for name, values in self.conditions.items() if name != OUTCOME})
+        """The other conditions, which a test may choose rows by."""
+        told = self.outcome().conditions
+        return RowRule({name: values for name, values in self.conditions.items() if name not in told})
 
     def find_rows(self, evaluated: EvaluationRows) -> NDArray[np.bool_]:
         """Which rows (n,) fit every condition; no condition fits all.
@@ -132,6 +142,11 @@ def _find_fitting(evaluated: EvaluationRows, name: str, values: tuple[str, ...])
         return _select_codes(name, codes % len(named), named, values)  # -1 is the last
     declared = {"context": benchmark.context_column, "group": benchmark.group_column}
     column = name if name in columns else declared.get(name, name)
+    if name in ("map", "mistakes") and column not in columns:
+        raise OochubError(
+            f"A rule cannot name a place of a map ({name}): other rows have none. Use what the rows there share, such "
+            "as a class or a context."
+        )
     if column not in columns:
         raise unknown_name("column for a rule", name, {*columns, *_COMPUTED})
     return _select_values(evaluated, name, column, values)

@@ -153,7 +153,7 @@ def find_half(predictions: Predictions, declared: Benchmark) -> NDArray[np.bool_
 
     >>> from oochub.evaluation.declaration import find_declaration
     >>> rows = Predictions.from_arrays(logits=[[1.0, 0.0]] * 400, label=[0] * 400)
-    >>> 170 < find_half(rows, find_declaration(rows)).sum() < 230
+    >>> 170 < int(find_half(rows, find_declaration(rows)).sum()) < 230
     True
     """
     units = predictions.rows.light.column(_name_unit(predictions, declared)).to_pylist()
@@ -343,7 +343,7 @@ def _test_rule(
     return TestedRule(
         unseen="half" if by else "others",
         by=by,
-        left_out=tuple(each for each in rule.list_words() if each not in rule.without_outcome().list_words()),
+        left_out=tuple(rule.outcome().list_words()),
         n_rule=int(has.sum()),
         n_others=int((~has).sum()),
         accuracy_rule=inside,
