@@ -17,13 +17,16 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from oochub.browsing.find_rows import ReportRows, find_rows
+from oochub.browsing.find_rows import ReportRows, find_rows, show_half
+from oochub.browsing.page_map import PageMap, make_page_map
 from oochub.browsing.row_columns import RowColumns, make_row_columns
 from oochub.browsing.row_images import collect_tiles, find_image_data
+from oochub.browsing.row_map import MapWay, check_features
 from oochub.browsing.row_texts import ROWS_OF_PART, read_row_texts
 from oochub.browsing.sprite_sheets import ACROSS, TILE, SpriteSheets
 from oochub.errors import OochubError
 from oochub.evaluation.evaluation_rows import EvaluationRows
+from oochub.evaluation.row_selection import describe_data
 from oochub.report import wording
 from oochub.report.self_contained_page import render_folder_page
 from oochub.settings.data_settings import DataSettings
@@ -43,6 +46,8 @@ def browse(
     predictions: Sequence[str | Path] = (),
     images: bool = True,
     images_from: str | Path | None = None,
+    half: bool = False,
+    row_map: MapWay | None = None,
     data: DataSettings = _NO_DATA,
 ) -> Path:
     """Writes a folder with a page of all rows of a report, whole or not at all.
@@ -55,25 +60,35 @@ def browse(
         images_from: The data that were predicted, as `oochub.load` takes them, whose images are shown. None takes the
             benchmark of the predictions, if its raw folder is given or stands in $OOCHUB_DATA, else the images of the
             worst mistakes that the predictions keep.
+        half: Show one half of the rows and keep the other back, for a test of what is found (`oochub evaluate --rows
+            ids.txt --unseen`). The page of the report in the folder is then of the shown half.
+        row_map: Add a map of the rows by their features, "pca" or "tsne"; see `oochub.browsing.row_map`.
         data: The place of these data, and which column has the images.
 
     Returns:
         The folder; `index.html` in it is the page, `report.html` that of the report.
 
     Raises:
-        OochubError: What `find_rows` and `find_image_data` refuse, more than a million rows, or a folder that cannot be
-            written.
+        OochubError: What `find_rows`, `find_image_data` and `make_row_map` refuse, more than a million rows, or a
+            folder that cannot be written.
     """
     target = check_writable(out, kind=BROWSER)
     found = find_rows(source, predictions)
+    if half:
+        found = show_half(found)
     rows = found.evaluated.predictions
     if len(rows) > MOST_ROWS:
         raise OochubError(
             f"{len(rows):,} rows are too many for one page, which shows at most {MOST_ROWS:,}. Take some of them: "
             "Predictions.load(FILE).select(mask).save(NEW)."
         )
+    if row_map is not None:
+        check_features(rows)
     loaded = find_image_data(rows, images_from, data) if images else None
     columns = make_row_columns(found.evaluated)
+    drawn = None if row_map is None else make_page_map(found.evaluated, columns, row_map)
+    columns = columns if drawn is None else drawn.columns
+    scripts = (*SCRIPTS[:-1], *([] if drawn is None else ["map"]), SCRIPTS[-1])
     with lock_target(target), write_whole_folder(target, kind=BROWSER) as draft:
         for name in ("page", "data/rows", "sheets"):
             (draft / name).mkdir(parents=True)
@@ -88,12 +103,12 @@ def browse(
                     sheets.close()
         if sizes is None and images and _has_text(found.evaluated):
             missing = ""  # they are no images
-        _write_data(draft / "data", found, columns, sizes, missing)
-        for name in SCRIPTS:
+        _write_data(draft / "data", found, columns, sizes, missing, drawn, half=half)
+        for name in scripts:
             with resources.as_file(_find_script(name)) as file:
                 shutil.copyfile(file, draft / "page" / f"{name}.js")
         (draft / "report.html").write_text(found.report.to_html(images=images, rows="index.html"), "utf-8")
-        (draft / "index.html").write_text(_render_page(found), "utf-8")
+        (draft / "index.html").write_text(_render_page(found, scripts), "utf-8")
     return target
 
 
@@ -102,17 +117,29 @@ def _find_script(name: str) -> Traversable:
 
 
 def _write_data(
-    folder: Path, found: ReportRows, columns: RowColumns, sizes: NDArray[np.uint8] | None, missing: str
+    folder: Path,
+    found: ReportRows,
+    columns: RowColumns,
+    sizes: NDArray[np.uint8] | None,
+    missing: str,
+    drawn: PageMap | None,
+    *,
+    half: bool,
 ) -> None:
     """Writes the scripts that hold what there is to see."""
     arrays: dict[str, NDArray[np.generic]] = {f"field {each.name}": each.codes for each in columns.fields}
     arrays |= dict(columns.numbers)
+    if drawn is not None:
+        arrays |= dict(drawn.places)
     if columns.cluster is not None:
         arrays["cluster"] = columns.cluster
     if sizes is not None:
         arrays |= {"tile width": sizes[:, 0], "tile height": sizes[:, 1]}
     about = _describe(found, columns, missing) | {
-        "columns": {name: f"{values.dtype.kind}{values.dtype.itemsize}" for name, values in arrays.items()}
+        "dataName": describe_data(found.evaluated.predictions),
+        "lookedAt": "half" if half else "all",
+        "map": None if drawn is None else dict(drawn.about),
+        "columns": {name: f"{values.dtype.kind}{values.dtype.itemsize}" for name, values in arrays.items()},
     }
     _write_call(folder / "about.js", "about", about)
     encoded = {name: base64.b64encode(values.tobytes()).decode() for name, values in arrays.items()}
@@ -165,12 +192,12 @@ def _write_call(path: Path, function: str, *values: object) -> None:
     path.write_text(f"oochubBrowse.{function}({written});\n", "ascii")
 
 
-def _render_page(found: ReportRows) -> str:
+def _render_page(found: ReportRows, scripts: Sequence[str]) -> str:
     report = found.report
     return render_folder_page(
         "browse.html.jinja",
         own="browse/browse",
         report=report,
         rows=len(found.evaluated.predictions),
-        scripts=[Markup(f"page/{name}.js") for name in SCRIPTS],  # noqa: S704  ours
+        scripts=[Markup(f"page/{name}.js") for name in scripts],  # noqa: S704  ours
     )

@@ -1,6 +1,7 @@
 """The rows behind a report: its predictions, found beside it or named, and held to be those that it was made of."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_rows import EvaluationRows, make_evaluation_rows
 from oochub.evaluation.present_classes import Classes, find_allowed
+from oochub.evaluation.row_selection import find_half
 from oochub.prediction.predictions import Predictions, concatenate_predictions
 from oochub.report.report import Report
 
@@ -57,6 +59,26 @@ def find_rows(source: str | Path, predictions: Sequence[str | Path] = ()) -> Rep
     return ReportRows(report, _make_rows(loaded, report))
 
 
+def show_half(found: ReportRows) -> ReportRows:
+    """One half of the rows and a report on it; the other half is kept back for a test of what is found.
+
+    Args:
+        found: All rows.
+
+    Raises:
+        OochubError: The rows are too few for two halves.
+    """
+    rows = found.evaluated.predictions
+    shown = find_half(rows, found.evaluated.benchmark)
+    if shown.all() or not shown.any():
+        raise OochubError(f"{len(rows):,} rows are too few for two halves. Show all of them, or predict more.")
+    note = f"{int(shown.sum()):,} of {len(rows):,} rows are shown; the others are kept back for a test"
+    metadata = replace(rows.metadata, notes=(note, *rows.metadata.notes))
+    part = replace(rows, metadata=metadata).select(shown)
+    report = evaluate(part, classes=_read_classes(found.report))
+    return ReportRows(report, _make_rows(part, found.report))
+
+
 def _name_flag() -> str:
     return choose_wording("predictions=", "--predictions")
 
@@ -101,7 +123,10 @@ def _choose_task(predictions: Predictions, report: Report) -> Predictions:
 
 def _make_rows(predictions: Predictions, report: Report) -> EvaluationRows:
     """The rows as the report's own command read them."""
-    words = report.provenance.command.split()
-    classes: Classes = "present" if ("--classes", "present") in pairwise(words) else "all"
-    allowed = find_allowed(predictions, classes, None)
+    allowed = find_allowed(predictions, _read_classes(report), None)
     return make_evaluation_rows(predictions, find_declaration(predictions), allowed)[0]
+
+
+def _read_classes(report: Report) -> Classes:
+    words = report.provenance.command.split()
+    return "present" if ("--classes", "present") in pairwise(words) else "all"

@@ -1,7 +1,7 @@
 """The command `oochub report`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -100,6 +100,20 @@ def report(
             help="For --browse: the data that were predicted, whose images are shown; default the benchmark's.",
         ),
     ] = None,
+    half: Annotated[
+        bool,
+        typer.Option(
+            "--half",
+            rich_help_panel=MORE,
+            help="For --browse: show half of the rows and keep the others back, for `oochub evaluate --rows --unseen`.",
+        ),
+    ] = False,
+    row_map: Annotated[
+        Literal["pca", "tsne"] | None,
+        typer.Option(
+            "--map", rich_help_panel=MORE, help="For --browse: add a map of the rows by the features that were stored."
+        ),
+    ] = None,
     images: Annotated[bool, typer.Option(rich_help_panel=MORE, help="Show images on the pages.")] = True,
     as_json: AsJson = False,
 ) -> None:
@@ -135,8 +149,10 @@ def report(
         )
     if embedding and not any("nearest" in figure.beside for figure in plots):
         raise OochubError("--embedding applies to the figures distance_regression and percentile_pictures only.")
-    if browse is None and (predictions or images_from):
-        raise OochubError("--predictions and --images-from apply to --browse FOLDER only. Add it, or leave them out.")
+    if browse is None and (predictions or images_from or half or row_map):
+        raise OochubError(
+            "--predictions, --images-from, --half and --map apply to --browse FOLDER only. Add it, or leave them out."
+        )
     if browse is not None and (len(source) > 1 or sources.kind not in ("reports", "predictions")):
         raise OochubError(f"--browse takes one report or one file of predictions, got {', '.join(source)}.")
     outputs = {name: path for name, path in (("html", html), ("markdown", markdown), ("latex", latex)) if path}
@@ -162,7 +178,16 @@ def report(
     if browse is not None:
         from oochub.browsing.browse import browse as write_rows
 
-        write_rows(source[0], browse, predictions=predictions or (), images=images, images_from=images_from, data=raw)
+        write_rows(
+            source[0],
+            browse,
+            predictions=predictions or (),
+            images=images,
+            images_from=images_from,
+            half=half,
+            row_map=row_map,
+            data=raw,
+        )
         outputs["browse"] = browse / "index.html"
     tables = draw(plots, sources)
     if not (outputs or plots or exports or as_json):

@@ -88,7 +88,7 @@
     if (found.children.length) form.append(folded);
     const clear = element("button", "Clear filters");
     clear.type = "button";
-    clear.addEventListener("click", () => choose({ ...asked, fields: {}, low: 0, high: 1, ids: "" }));
+    clear.addEventListener("click", () => choose({ ...asked, fields: {}, low: 0, high: 1, map: null, ids: "" }));
     form.append(clear);
     let waiting = 0;
     const take = () => {
@@ -177,7 +177,7 @@
           "the time (Bonferroni). What was seen elsewhere, such as in the report or among these images, is not counted. "
         : " Nothing is chosen yet: these are all rows. Each selection that you look at makes the intervals wider. ",
       "A pattern that is found here is a hypothesis. ",
-      element("code", "oochub evaluate OTHERS.parquet --rows ids.txt --unseen"),
+      element("code", `oochub evaluate ${about.lookedAt === "half" ? "PREDICTIONS.parquet" : "OTHERS.parquet"} --rows ids.txt --unseen`),
       " tests its rule on rows that nobody has looked at.",
     );
     at("banner").replaceChildren(...banner);
@@ -187,6 +187,7 @@
         "The numbers are of all rows that match the other filters, right or wrong: rows that are chosen by their outcome say nothing of how often it occurs.",
       );
     }
+    if (about.lookedAt === "half") notes.push("Half of the rows are kept back for a test of what is found here.");
     if (about.splits > 1 && asked.fields.split === undefined) notes.push("The rows are of several splits together.");
     if (about.clusters) notes.push(`Intervals count clusters of ${about.clusters}.`);
     if (about.missingImages) notes.push(about.missingImages);
@@ -215,6 +216,9 @@
     oochubBrowse.say("Reading the ids…");
     return rows.loadAll(() => show(note));
   };
+  // What views ask for.
+  oochubBrowse.choose = (some) => choose({ ...asked, ...some });
+  oochubBrowse.asked = () => asked;
   const follow = () => {
     const { asked: next, unknown } = selection.read(location.hash, about);
     const names = unknown.map(oochubBrowse.clean).join(", ");

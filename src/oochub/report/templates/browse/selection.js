@@ -12,7 +12,7 @@ oochubBrowse.selection = (() => {
   // What a link says: fields by name, `confidence=0.5..0.9`, `ids=text`, `sort`, `view`.
   const read = (fragment, about) => {
     const said = new URLSearchParams(fragment.replace(/^#/, ""));
-    const asked = { fields: {}, low: 0, high: 1, ids: said.get("ids") ?? "", sort: said.get("sort"), view: said.get("view") };
+    const asked = { fields: {}, low: 0, high: 1, map: null, ids: said.get("ids") ?? "", sort: said.get("sort"), view: said.get("view") };
     const unknown = [];
     for (const { name, values } of about.fields) {
       const value = said.get(name);
@@ -23,6 +23,9 @@ oochubBrowse.selection = (() => {
     const range = /^(\d*\.?\d+)\.\.(\d*\.?\d+)$/.exec(said.get("confidence") ?? "");
     if (range) [asked.low, asked.high] = [Math.min(Number(range[1]), 1), Math.min(Number(range[2]), 1)];
     else if (said.has("confidence")) unknown.push(`confidence=${said.get("confidence")}`);
+    const ends = (said.get("map") ?? "").split(",").map(Number);
+    if (about.map && said.has("map") && ends.length === 4 && ends.every((end) => end >= 0 && end <= 1)) asked.map = ends;
+    else if (said.has("map")) unknown.push(`map=${said.get("map")}`);
     if (!sorts(about).some(([name]) => name === asked.sort)) asked.sort = sorts(about)[0][0];
     return { asked, unknown };
   };
@@ -30,6 +33,7 @@ oochubBrowse.selection = (() => {
     const said = new URLSearchParams();
     for (const { name } of about.fields) if (asked.fields[name] !== undefined) said.set(name, asked.fields[name]);
     if (asked.low > 0 || asked.high < 1) said.set("confidence", `${asked.low}..${asked.high}`);
+    if (asked.map) said.set("map", asked.map.join(","));
     if (asked.ids) said.set("ids", asked.ids);
     return said;
   };
@@ -75,6 +79,13 @@ oochubBrowse.selection = (() => {
         if (!(confidence[row] >= asked.low && confidence[row] <= asked.high)) chosen[row] = 0;
       }
     }
+    if (asked.map) {
+      const [left, low, right, high] = asked.map;
+      const { "map x": x, "map y": y } = rows.columns;
+      for (let row = 0; row < about.rows; row++) {
+        if (!(x[row] >= left && x[row] <= right && y[row] >= low && y[row] <= high)) chosen[row] = 0;
+      }
+    }
     if (asked.ids) {
       const wanted = asked.ids.toLowerCase();
       for (let row = 0; row < about.rows; row++) {
@@ -109,6 +120,7 @@ oochubBrowse.selection = (() => {
       .filter(({ name }) => asked.fields[name] !== undefined)
       .map(({ name, title }) => `${title} is ${asked.fields[name]}`);
     if (asked.low > 0 || asked.high < 1) said.push(`Confidence is ${asked.low} to ${asked.high}`);
+    if (asked.map) said.push(`Place on the map is ${asked.map.join(", ")}`);
     if (asked.ids) said.push(`Id contains ${asked.ids}`);
     return said.join("; ");
   };
@@ -163,7 +175,7 @@ oochubBrowse.selection = (() => {
 
   // The rows that a selection is compared with: those of the same split, if one was asked for, that it leaves out.
   const others = (chosen, asked, about) => {
-    const same = mask({ ...asked, fields: { split: asked.fields.split }, low: 0, high: 1, ids: "" }, about);
+    const same = mask({ ...asked, fields: { split: asked.fields.split }, low: 0, high: 1, map: null, ids: "" }, about);
     return same.map((is, row) => (is && !chosen[row] ? 1 : 0));
   };
   // For each measure: the selection, the other rows, and their difference, if rows share nothing across the two.
@@ -196,12 +208,13 @@ oochubBrowse.selection = (() => {
     const said = String(rule(asked, about));
     return [
       ...(said ? [`# ${said}`] : []),
-      `# data: ${clean(about.madeOf.data)}`,
+      `# looked at: ${about.lookedAt}`,
+      `# data: ${clean(about.dataName)}`,
       `# model: ${clean(about.madeOf.model)}`,
       `# predictions: sha256 ${clean(about.madeOf.predictions)}`,
       `# in words: ${clean(words(asked, about) || "all rows")}`,
       `# selections in that visit: ${looked}`,
-      ...(left ? [`# left out: ${left} rows whose id has a line break or a tab`] : []),
+      ...(left ? [`# left out: ${left} rows whose id has a line break or a tab, or whose split begins as a comment`] : []),
       ...lines,
       "",
     ].join("\n");

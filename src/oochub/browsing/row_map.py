@@ -1,0 +1,133 @@
+"""Rows as points of a plane, by the features that the model stored: near points look alike to the model.
+
+PCA is a projection: distances are those of the features as far as two directions hold them, and the map says what share
+of their variance that is. t-SNE keeps neighbors together; how far apart two groups lie, how large they are and how
+dense says nothing. Neither knows labels or answers.
+
+Source: van der Maaten and Hinton 2008 (J. Mach. Learn. Res. 9:2579-2605); a start at the principal components:
+Kobak and Berens 2019 (Nat. Commun. 10:5416).
+"""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from oochub.errors import OochubError, choose_wording, unknown_name
+from oochub.prediction.predictions import Predictions
+
+MapWay = Literal["pca", "tsne"]
+MOST_IN_TSNE = 5_000
+"""Rows of a t-SNE: it takes half a minute for so many on one core, and grows faster than they do."""
+_PARTS = 50  # principal components that t-SNE and clusters see
+_FEWEST = 10  # rows of a map
+_PERPLEXITY = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowMap:
+    """A place for each row.
+
+    Attributes:
+        way: "pca" or "tsne".
+        places: x and y of each row in [0, 1] (n, 2); nan for a row that is not on the map.
+        parts: The first principal components of the features (n, k), k at most 50, that clusters are looked for in.
+        notes: How the map is to be read, a sentence each.
+    """
+
+    way: MapWay
+    places: NDArray[np.float32]
+    parts: NDArray[np.float32]
+    notes: tuple[str, ...]
+
+
+def make_row_map(predictions: Predictions, way: MapWay, *, seed: int = 0) -> RowMap:
+    """The map of the rows of predictions that have features.
+
+    Args:
+        predictions: The rows.
+        way: "pca" or "tsne".
+        seed: Random seed for t-SNE and for the rows that it takes.
+
+    Raises:
+        OochubError: Another way, rows without features, features that are not finite, or fewer than ten rows.
+
+    >>> features = np.repeat(np.eye(3, 8), 10, axis=0) + 0.1 * np.random.default_rng(0).normal(size=(30, 8))
+    >>> rows = Predictions.from_arrays(logits=[[1.0, 0.0]] * 30, label=[0] * 30, features=features)
+    >>> found = make_row_map(rows, "pca")
+    >>> found.places.shape, found.notes[0]
+    ((30, 2), 'The two axes hold 94% of the variance of the features (PCA).')
+    """
+    if way not in get_args(MapWay):
+        raise unknown_name("map", str(way), get_args(MapWay))
+    check_features(predictions)
+    features = predictions.features
+    assert features is not None  # noqa: S101  checked
+    if not np.isfinite(features).all():
+        raise OochubError("The features of these predictions are not all finite, so they have no map. Predict again.")
+    parts, shares = _find_parts(features)
+    if way == "pca":
+        share = float(shares[:2].sum())
+        note = f"The two axes hold {100 * share:.0f}% of the variance of the features (PCA)."
+        far = "Rows that lie together here may be far apart in the directions that are not shown."
+        return RowMap(way=way, places=_fit_to_square(parts[:, :2]), parts=parts, notes=(note, far))
+    places = np.full((len(predictions), 2), np.nan, np.float32)
+    taken = np.arange(len(predictions))
+    notes = [
+        "Only neighborhoods can be read off this map (t-SNE): distances, sizes and densities of groups mean nothing."
+    ]
+    if len(taken) > MOST_IN_TSNE:
+        taken = np.sort(np.random.default_rng(seed).choice(taken, MOST_IN_TSNE, replace=False))
+        notes.append(
+            f"The map has {MOST_IN_TSNE:,} of {len(places):,} rows, drawn at random, because t-SNE of more takes "
+            "minutes; PCA shows all."
+        )
+    places[taken] = _fit_to_square(_embed(parts[taken], seed))
+    return RowMap(way=way, places=places, parts=parts, notes=tuple(notes))
+
+
+def check_features(predictions: Predictions) -> None:
+    """Checks that rows have features, before anything slow.
+
+    Raises:
+        OochubError: They have none, or are fewer than ten.
+    """
+    if "features" not in predictions.column_names:
+        stored = choose_wording("oochub.predict(..., features=True)", "oochub predict MODEL SOURCE --features")
+        raise OochubError(f"A map needs the features of each row, which these predictions lack. Store them: {stored}.")
+    if len(predictions) < _FEWEST:
+        raise OochubError(f"A map needs {_FEWEST} rows or more, got {len(predictions)}.")
+
+
+def _find_parts(features: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """The first principal components (n, k), two at least, and their shares of the variance."""
+    from sklearn.decomposition import PCA
+
+    flat = features.reshape(len(features), -1)
+    if flat.shape[1] < 2:
+        flat = np.column_stack([flat, np.zeros(len(flat), flat.dtype)])
+    flat = np.asarray(flat, np.float64) if flat.std() < 1e-3 else flat  # too small for the squares of float32
+    found = PCA(min(_PARTS, *flat.shape), svd_solver="covariance_eigh").fit(flat)
+    total = max(float(found.explained_variance_.sum()), np.finfo(np.float64).tiny)
+    shares = np.nan_to_num(found.explained_variance_ratio_) if total > 0 else np.zeros(len(found.components_))
+    parts: NDArray[np.float32] = np.asarray(found.transform(flat), np.float32)
+    return parts, shares
+
+
+def _embed(parts: NDArray[np.float32], seed: int) -> NDArray[np.float32]:
+    from sklearn.manifold import TSNE
+
+    perplexity = min(_PERPLEXITY, (len(parts) - 1) / 3)
+    is_flat = not parts.any()
+    model = TSNE(perplexity=perplexity, init="random" if is_flat else "pca", random_state=seed)
+    placed: NDArray[np.float32] = model.fit_transform(parts).astype(np.float32)
+    return placed
+
+
+def _fit_to_square(places: NDArray[np.floating]) -> NDArray[np.float32]:
+    """The same places in [0, 1] on both axes, at one scale, so that no distance is stretched."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    size = float((high - low).max()) or 1.0
+    square: NDArray[np.float32] = (0.5 + (places - (low + high) / 2) / size).clip(0, 1).astype(np.float32)
+    return square
