@@ -163,7 +163,9 @@ def _name(
                 title=field.title, value=said or field.values[code], share=counts[code] / len(own), lift=lift
             )
             found.append((field, shared))
+    place = {field.name: number for number, field in enumerate(fields)}
     found = sorted(found, key=lambda each: -each[1].share)[:_MOST_NAMES]
+    found = sorted(found, key=lambda each: place[each[0].name])  # classes first, whatever the shares
     fits = np.ones(len(wrong), bool)
     for field, shared in found:
         value = "with" if field.name.startswith(_FOUND) else shared.value
