@@ -8,6 +8,7 @@ import pytest
 from accessibility import AXE, axe_faults, faint_texts
 from browsed import At, write_browsed
 from browser import CHROMIUM, Browser
+from hostile_names import NAMES
 from mapped import bad_places, mapped_predictions
 
 import oochub
@@ -183,3 +184,25 @@ def test_rows_without_features_are_refused_before_anything_is_made(tmp_path):
     with pytest.raises(oochub.OochubError, match="A map needs the features of each row"):
         write_browsed(tmp_path, without, row_map="tsne")
     assert not (tmp_path / "rows").exists()
+
+
+@pytest.mark.slow
+def test_hostile_names_are_text_on_the_map(browser, tmp_path):
+    """Classes and contexts of clusters and of the legend: nothing runs, nothing is asked for."""
+    rows = mapped_predictions(400)
+    names = NAMES[:3]
+    place = np.array(NAMES[3:6])[np.unique(rows.column("context"), return_inverse=True)[1]]
+    made = oochub.Predictions.from_arrays(
+        logits=rows.logits, label=rows.label, class_names=names, context=place, features=rows.features, model=NAMES[0]
+    )
+    page = write_browsed(tmp_path, made, row_map="pca")
+    _open(browser, page)
+    browser.evaluate("[...document.querySelectorAll('.clusters tbody button')][1].click()")
+    seen = browser.evaluate("""({ ran: String(window.ran), rows: document.querySelectorAll('.clusters tbody tr').length,
+        made: document.querySelectorAll('iframe, object, embed, img, svg, .map script').length,
+        handlers: [...document.querySelectorAll('*')].filter(
+            one => [...one.attributes].some(each => each.name.startsWith('on'))).length,
+        text: document.documentElement.textContent })""")
+    assert seen["ran"] == "undefined" and not seen["made"] and not seen["handlers"] and seen["rows"]
+    assert browser.requests() == {"file"} and browser.said() == [] and "\u202e" not in seen["text"]
+    assert 0 < _count(browser) < 400

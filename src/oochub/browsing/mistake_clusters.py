@@ -29,6 +29,7 @@ _SHARE = 0.5  # of a cluster's rows that share what names it
 _MOST_NAMES = 3  # conditions of a name
 _MOST_ROWS = 5_000  # wrong rows that clusters are looked for in
 _FEWEST = 10  # rows of a cluster
+_NEIGHBORS = 3  # that make a place dense: of more, small clusters are lost
 _MOST = 12  # clusters that are shown
 _DIRECTIONS = 15  # principal components: more make all rows equally far from each other
 _LEVEL = 0.05
@@ -132,7 +133,7 @@ def _cluster(parts: NDArray[np.float32]) -> NDArray[np.int64]:
     smallest = max(_FEWEST, len(parts) // 50)
     if not np.ptp(parts, axis=0).any():  # all rows are one point
         return np.zeros(len(parts), np.int64)
-    found = HDBSCAN(min_cluster_size=smallest, min_samples=5, copy=True).fit_predict(parts.astype(np.float64))
+    found = HDBSCAN(min_cluster_size=smallest, min_samples=_NEIGHBORS, copy=True).fit_predict(parts.astype(np.float64))
     sizes = np.bincount(found[found >= 0], minlength=1)
     number = np.empty(len(sizes), np.int64)
     number[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))

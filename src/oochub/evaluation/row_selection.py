@@ -307,7 +307,8 @@ def _leave_out_seen(predictions: Predictions, file: RowsFile, declared: Benchmar
         count = f"{len(numbers):,} of the {len(file.lines):,} rows" if len(numbers) < len(file.lines) else "All rows"
         raise OochubError(
             f"{count} of {file.name} are in these predictions, which were looked at, so its rule cannot be tested on "
-            "them. Evaluate predictions of other rows, such as another split."
+            "them. Evaluate predictions of other rows, or choose rows on a page of one half: oochub report REPORT "
+            "--browse FOLDER --half."
         )
     shown = find_half(predictions, declared)
     kept_back = numbers[~shown[numbers]]

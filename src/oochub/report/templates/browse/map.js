@@ -183,7 +183,7 @@ oochubBrowse.views.push(
       const place = element("section", undefined, "clusters");
       place.append(element("h2", "Clusters of wrong answers"));
       if (!clusters.length) {
-        place.append(element("p", "No cluster was found: the wrong answers are few, or lie apart."));
+        place.append(element("p", "No cluster was found: the wrong answers are few, or all alike, or lie apart."));
         return place;
       }
       place.append(
