@@ -280,6 +280,10 @@ COMMANDS: dict[str, Callable[[Inputs, Path], Words]] = {
         *("report", i("car.parquet"), "--data-dir", i("raw/nooch"), "--plot", f"gallery={o}/gallery.png"),
         *("--plot", f"gallery={o}/shown.csv"),
     ],
+    "report rows": lambda i, o: [
+        *("report", i("report.json"), "--predictions", i("preds.parquet"), "--data-dir", i("raw/spawrious")),
+        *("--browse", f"{o}/rows"),
+    ],
     "imagenet_ood detect": lambda i, o: [
         *(
             "imagenet_ood",

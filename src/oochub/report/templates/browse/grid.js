@@ -30,15 +30,16 @@ oochubBrowse.views.push(
         place.append(element("span", "no image", "sub"));
         return;
       }
-      const scale = side / tile;
+      const scale = side / Math.max(width, height); // a small image is shown larger
+      const step = tile * scale;
       const picture = element("div", undefined, "tile");
       const at = row % across ** 2;
       const sheet = String(Math.floor(row / across ** 2)).padStart(5, "0");
       picture.style.width = `${width * scale}px`;
       picture.style.height = `${height * scale}px`;
       picture.style.backgroundImage = `url("sheets/${sheet}.webp")`;
-      picture.style.backgroundSize = `${side * across}px auto`;
-      picture.style.backgroundPosition = `${-(at % across) * side}px ${-Math.floor(at / across) * side}px`;
+      picture.style.backgroundSize = `${step * across}px auto`;
+      picture.style.backgroundPosition = `${-(at % across) * step}px ${-Math.floor(at / across) * step}px`;
       place.append(picture);
     };
     oochubBrowse.paint = paint;
@@ -46,15 +47,17 @@ oochubBrowse.views.push(
     const value = (row, name) => (rows.has(name) ? rows.value(row, rows.field(name)) : "");
     const hasMarks = () => rows.field("outcome").values.some((each) => each !== "scored");
     const said = (row) => {
-      const answer = value(row, "answered") || rows.text(row, "answered");
+      const made = element("span", undefined, "said");
       const confidence = rows.columns.confidence?.[row];
-      return `said ${answer}${confidence === undefined ? "" : ` at ${(100 * confidence).toFixed(0)}%`}`;
+      made.append(element("span", `said ${value(row, "answered") || rows.text(row, "answered")}`, "line"));
+      if (confidence !== undefined) made.append(element("span", `at ${(100 * confidence).toFixed(0)}%`));
+      return made;
     };
     const fill = (card, row) => {
       const outcome = value(row, "outcome");
       card.dataset.outcome = outcome;
       const head = element("b", value(row, "label") || rows.text(row, "label") || "…");
-      const lines = [head, element("span", said(row), "line")];
+      const lines = [head, said(row)];
       if (hasMarks()) lines.push(element("span", outcome, "mark line"));
       const place = [value(row, "context"), value(row, "side")].filter(Boolean).join(" · ");
       if (place) lines.push(element("span", place, "sub line"));
