@@ -200,7 +200,7 @@
     const fragment = selection.write(asked, about);
     history.replaceState(null, "", fragment === "#" ? location.pathname : fragment);
     at("link").href = fragment;
-    at("filtered").textContent = selection.words(asked, about);
+    at("filtered").textContent = oochubBrowse.clean(selection.words(asked, about)).slice(0, 400);
     fillFilters();
     showNumbers();
     const view = views.find((each) => each.name === asked.view) ?? views[0];
