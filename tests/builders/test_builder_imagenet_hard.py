@@ -62,6 +62,7 @@ def test_rows_by_hand(tmp_path):
     assert "partial: 5 of 10,980 rows in test" in record.notes
 
 
+@pytest.mark.slow
 def test_bytes_are_those_of_the_files_in_any_number_of_processes(tmp_path):
     rows = [_row(k) for k in range(9)]
     _write(tmp_path, rows, group=2)

@@ -83,6 +83,7 @@ def test_missing_images_are_named_and_a_broken_one_is_refused(raw):
         load_dataset("openood", "cifar10", data_dir=raw)
 
 
+@pytest.mark.slow
 def test_new_classes_have_no_label(world):
     data = load_dataset("openood", "cifar10_tin", data_dir=world)["test"]
     assert set(data["label"]) == {-1} and set(data["is_ood"]) == {True}

@@ -58,6 +58,7 @@ def test_a_task_of_all_copies_no_picture(every):
     assert before == {file: file.stat().st_mtime_ns for folder in folders for file in folder.iterdir()}
 
 
+@pytest.mark.slow
 def test_a_context_of_exactly_beta_stays_below_it(coco, tmp_path):
     """.1 is above .1 once it was float32. It failed while the columns were read by the numpy format."""
     folder = tmp_path / "nooch"
@@ -223,6 +224,7 @@ def test_a_threshold_replaces_the_counts(coco, encoder):
         assert (challenge != "easy") == hard
 
 
+@pytest.mark.slow
 def test_areas_from_masks(coco, tmp_path):
     """The toy's `area` is its mask's pixels; a mask drawn twice counts twice, but once in the union."""
     field, mask = read_coco(coco), read_coco(coco, area="mask")

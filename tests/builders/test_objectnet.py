@@ -97,6 +97,7 @@ def test_a_mapping_that_changes_in_place_is_read_anew(small):
     assert set(load_dataset("imagenet_ood", "objectnet", data_dir=small)["test"]["label"]) == {906, 504}
 
 
+@pytest.mark.slow
 def test_counts_of_the_release():
     """A full-size list of names has no gap; one image less has."""
     folders = [f"class_{k}" for k in range(313)]
@@ -107,6 +108,7 @@ def test_counts_of_the_release():
     assert _list_gaps(found[:-1], known) == ["partial: 49,999 of 50,000 images"]
 
 
+@pytest.mark.slow
 def test_from_raw_folder_to_page(tmp_path):
     """One model of 1,000 classes: accuracy by hand, from the images without their border, and a page."""
     raw = toy_imagenet(tmp_path / "raw", size=1)

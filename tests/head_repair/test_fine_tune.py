@@ -92,6 +92,7 @@ def divided(rows: RepairRows) -> RowParts:
     return divide_rows(rows, trained=["train"], seed=0)
 
 
+@pytest.mark.slow
 def test_the_trainer_gets_the_rows_of_the_part_and_no_other(
     tuning: FineTuning, rows: RepairRows, data: datasets.DatasetDict
 ) -> None:

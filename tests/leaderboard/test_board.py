@@ -164,6 +164,7 @@ def test_the_order_of_the_rows_is_no_other_rows(tmp_path):
     assert [row.rank for row in board.rows] == [(1, 2), (1, 2)]
 
 
+@pytest.mark.slow
 def test_moved_rows_between_the_sides_are_other_rows(checked, tmp_path):
     """Ids and labels alike, but the rows that the model got wrong are called easy."""
     made = made_predictions(1.0, seed=100)

@@ -113,6 +113,7 @@ def _write(sent, out):
     return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_site_of_kept_pages_is_the_same_as_one_of_new_ones(sent, tmp_path, monkeypatch):
     """A page is rendered again if its entry's rank has changed. Planted fault seen: pages kept by their entry alone."""
     rendered, render = [], kept_entry.make_page_once

@@ -14,7 +14,7 @@ from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page
 from oochub.leaderboard.site import Site
 
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")]
 HOSTILE = '<img src="https://evil.example/x.png" onerror=alert(1)>'
 SENT = (
     (1.0, {"model": "low", "selection": "hard", "supervision": "groups"}),
@@ -87,7 +87,6 @@ def _sort(browser, key):
     return [name for name, _ in browser.evaluate(SHOWN)]
 
 
-@pytest.mark.slow
 def test_each_page_is_silent_and_fits(browser, site):
     """Planted fault seen: a style attribute on a row. A wide table scrolls in its place, the page never does."""
     for page in sorted(site.rglob("*.html")):
@@ -98,7 +97,6 @@ def test_each_page_is_silent_and_fits(browser, site):
         assert browser.said() == [] and browser.requests() <= {"file", "data"}, page.name
 
 
-@pytest.mark.slow
 def test_heads_sort(browser, board):
     """By "out" at first; each head by its own numbers, and the other way at the second click."""
     first = [name for name, _ in browser.evaluate(SHOWN)]
@@ -116,7 +114,6 @@ def test_heads_sort(browser, board):
     assert browser.evaluate("document.querySelectorAll('#open th[aria-sort]').length") == 1
 
 
-@pytest.mark.slow
 def test_filters_hide_rows_and_rank_those_that_are_shown(browser, board):
     """Planted fault seen: ranks of all rows, which stay as they were."""
     everything = dict(browser.evaluate(SHOWN))
@@ -140,7 +137,6 @@ def test_filters_hide_rows_and_rank_those_that_are_shown(browser, board):
     assert dict(browser.evaluate(SHOWN)) == everything
 
 
-@pytest.mark.slow
 def test_the_address_keeps_the_choice(browser, board):
     """A choice that is none, and text that is no address, stop nothing. Planted fault seen: without the `try`."""
     board("#rule=hard&verified&sort=i-")
@@ -200,7 +196,6 @@ def test_the_index_leads_to_the_boards(browser, site):
     _wait(browser, "document.readyState == 'complete' && location.pathname.includes('boards')")
 
 
-@pytest.mark.slow
 def test_ranks_of_what_is_shown_are_those_of_the_rule(browser, tmp_path):
     """By counting, for 20 sets of shown rows. Planted faults seen: a range's last place left out; worse for better."""
     (board,) = Board.all_of(draw_entries(CheckedEntry.of(sent_entry(tmp_path / "results", 1.5)), 60))
@@ -229,7 +224,6 @@ def test_ranks_of_what_is_shown_are_those_of_the_rule(browser, tmp_path):
             assert (x, width) == pytest.approx((100 * (first - 1) / len(shown), 100 * (last - first + 1) / len(shown)))
 
 
-@pytest.mark.slow
 def test_a_line_separates_tiers(browser, tmp_path):
     """Where every entry above is clearly better than every one below; only in the order of the numbers."""
     entry = CheckedEntry.of(sent_entry(tmp_path / "results", 1.5))
@@ -266,7 +260,6 @@ def _find_tiers(rows):
     ]
 
 
-@pytest.mark.slow
 def test_a_thousand_entries(browser, tmp_path):
     """By size and rows, those below the first view too; `speed/leaderboard.py` measures how long it takes."""
     entry = CheckedEntry.of(sent_entry(tmp_path / "results", 1.5))

@@ -85,6 +85,7 @@ def test_a_type_that_cannot_share_its_prompt_is_scored_apart(folder: Any, monkey
     np.testing.assert_allclose(logits(apart), logits(together), rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_normalized_and_calibrated(folder: Any) -> None:
     """Divided by tokens or characters; minus the same of a gray image of the same size. By hand, with bare passes."""
     where, some = folder("llava"), rows(count=2)

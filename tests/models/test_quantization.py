@@ -111,6 +111,7 @@ def test_scales_are_those_by_hand(monkeypatch):
     np.testing.assert_allclose(choice.logits.numpy(), by_hand, atol=own.max() * high / 255)  # a step of the bias
 
 
+@pytest.mark.slow
 def test_agreement_is_counted_on_the_images_that_check(monkeypatch):
     """By hand: those that check are far out of the range of those that calibrate, so that all logits are cut off.
 

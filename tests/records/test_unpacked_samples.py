@@ -45,6 +45,7 @@ def test_plain_samples_become_the_rows(shards, rows, streaming):
 
 
 @pytest.mark.parametrize("processes", [2, 3, 4])
+@pytest.mark.slow
 def test_processes_share_the_shards_of_a_stream(shards, rows, processes):
     """Nine shards: three processes have three each; of two or four each reads all and keeps its rows."""
     stream = unpack_samples(datasets.load_dataset(str(shards), "ce_car", split="test", streaming=True))

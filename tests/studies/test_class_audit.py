@@ -140,6 +140,7 @@ def test_the_52_are_those_of_the_class_facts(audited, real_data):
     assert len(expected) == 637 and content == expected
 
 
+@pytest.mark.slow
 def test_every_reason_is_a_way_through_wordnet(audited):
     result, edges = audited
     removed = result[~result["kept"] & (result["removed_by"] != "id_classes")]

@@ -153,6 +153,7 @@ def test_a_second_run_has_nothing_to_do(made: Path, small: GenerationPlan, monke
     assert times == {path: path.stat().st_mtime_ns for path in made.rglob("*")}
 
 
+@pytest.mark.slow
 def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Planted fault: one generator for a batch."""
     generate_spawrious(tmp_path / "dogs", replace(small, batch_size=1), device="cpu")
@@ -164,6 +165,7 @@ def test_the_batch_does_not_matter(made: Path, small: GenerationPlan, tmp_path: 
     assert kept[0] == kept[1]
 
 
+@pytest.mark.slow
 def test_more_is_added(made: Path, small: GenerationPlan, tmp_path: Path) -> None:
     """Fewer images first and one breed, then all. Planted fault: a seed that depends on how many are wanted."""
     for plan in (replace(small, images_per_prompt=1, breeds=("labrador",)), small):

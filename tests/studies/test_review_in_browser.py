@@ -160,6 +160,7 @@ def test_earlier_decisions_are_shown_and_the_later_holds(pair):
     assert dict(seen.evaluate(STATES))["n03158885_4"] == "drop"
 
 
+@pytest.mark.slow
 def test_a_browser_that_stores_nothing_says_so(pair):
     seen, opened = pair
     opened()

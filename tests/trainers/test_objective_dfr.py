@@ -77,6 +77,7 @@ def test_the_new_layer_is_the_mean_of_balanced_refits() -> None:
     assert np.isfinite(training.weight).all()
 
 
+@pytest.mark.slow
 def test_a_run(tmp_path: Path) -> None:
     """The last record is that of the new layer; all but the last layer is that of ERM; run again, it is equal."""
     splits = made_split(60, 1), made_split(30, 2)

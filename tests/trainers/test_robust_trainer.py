@@ -332,6 +332,7 @@ def test_patience_stops_and_the_best_epoch_is_restored(
     assert bytes_of(tmp_path / "run") == bytes_of(tmp_path / "two")
 
 
+@pytest.mark.slow
 def test_decoding_in_every_epoch_gives_the_same_weights(tmp_path: Path, train: Dataset) -> None:
     trainer_of(tmp_path / "cached", train).train()
     trainer_of(tmp_path / "decoded", train, cache="none", dataloader_num_workers=2).train()
