@@ -19,6 +19,7 @@ from huggingface_hub import DatasetCard
 from oochub import catalog
 from oochub.benchmark import Benchmark, find_data_folder
 from oochub.data.build_file import ConfigFiles, store_record
+from oochub.data.croissant import write_croissant
 from oochub.data.repository_card import name_size
 from oochub.data.write_webdataset import (
     ABOUT_SHARDS,
@@ -132,6 +133,7 @@ def _write_card(target: Path, builder: Any, written: WrittenSplits, about: str) 
         draft.write_text(_license_text(benchmark), "utf-8")
     with write_whole(readme) as draft:
         draft.write_text(f"---\n{data.to_yaml()}\n---\n{text}", "utf-8")
+    write_croissant(target)
 
 
 def _notes_of_others(readme: str, config: str) -> list[str]:

@@ -456,7 +456,8 @@ def test_the_same_command_replaces_its_own_repository_and_nothing_else(run, tmp_
         code, _, err = run(*words, at)
         assert code == 0, err
         counts = datasets.load_dataset(str(out))["train"].to_pandas()["challenge"].ne(0).sum()
-        assert counts == hard and sorted(path.name for path in out.iterdir()) == ["README.md", "build.json", "data"]
+        names = sorted(path.name for path in out.iterdir())
+        assert counts == hard and names == ["README.md", "build.json", "croissant.json", "data"]
     (out / "data" / "notes.txt").write_text("mine")
     card = (out / "README.md").read_text()
     for file, text in ((out / "data" / "notes.txt", "mine"), (out / "README.md", "# Another data set\n")):

@@ -9,15 +9,18 @@ import os
 import subprocess
 from pathlib import Path
 
+import datasets
 import numpy as np
 import pytest
 from bridge_rows import IDS, LABELS, LOGITS, NAMES, bridge_data, bridge_predictions
+from tried_configs import TRIED
 
 import oochub
 from oochub import Predictions
 from oochub.evaluation.answers_file import join_answers, read_answers
 from oochub.exchange.export import export
 from oochub.exchange.join_columns import join_columns
+from oochub.loading_scripts.build_repository import build_parquet
 
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(os.environ.get("OOCHUB_BRIDGES", ROOT / ".venv" / "bridges" / "bin" / "python"))
@@ -160,3 +163,37 @@ def test_inspect_ai(form, tmp_path):
     assert predictions.prediction.tolist() == said and predictions.metadata.model.id == "mockllm/model"
     accuracy = oochub.evaluate(predictions)["accuracy"].value
     assert f"accuracy {accuracy}" in told and 0 < accuracy < 1
+
+
+CROISSANT = """
+import json, sys
+import mlcroissant as mlc
+
+told = {}
+for path in sys.argv[1:]:
+    data = mlc.Dataset(path)
+    issues = data.metadata.issues
+    assert not issues.errors, (path, issues.errors)
+    told[path] = {
+        "warnings": sorted(issues.warnings),
+        "limits": data.metadata.data_limitations,
+        "rows": {each.uuid: sum(1 for _ in data.records(each.uuid)) for each in data.metadata.record_sets},
+    }
+print("told", json.dumps(told))
+"""
+ONE_CONFIG = {name: config for name, config in reversed(TRIED)}
+
+
+def test_mlcroissant(raw, tmp_path):
+    """Every benchmark, built of its toy world: no error, and as many records as rows, each read with its images."""
+    counts, paths = {}, []
+    for name, config in ONE_CONFIG.items():
+        folder = build_parquet(f"{name}/{config}", tmp_path / name, data_dir=str(raw(f"{name}/{config}")))
+        paths.append(folder / "croissant.json")
+        data = datasets.load_dataset(str(folder), config)
+        counts[str(paths[-1])] = {f"{config}/{split}": len(part) for split, part in data.items()}
+    out = run(CROISSANT, *paths)
+    told = json.loads(out.partition("told ")[2])
+    assert {path: each["rows"] for path, each in told.items()} == counts
+    assert all("toy world" in " ".join(each["limits"]) for each in told.values())
+    assert not {warning for each in told.values() for warning in each["warnings"]}

@@ -314,6 +314,22 @@ def list_configs(builds: Mapping[str, Any]) -> list[str]:
     return [name for name, build in builds.items() if isinstance(build, dict) and _WRITTEN in build]
 
 
+def read_all_builds(folder: Path) -> dict[str, tuple[BuildRecord, ConfigFiles]]:
+    """The record of each configuration with digests, and its files as they were written.
+
+    Raises:
+        OochubError: `build.json` is broken.
+    """
+    builds, place = read_builds(folder), folder / RECORDS
+    return {
+        config: (
+            from_json(BuildRecord, builds[config], what=f"the build record in {place}"),
+            from_json(ConfigFiles, builds[config][_WRITTEN], what=f"the digests of {config} in {place}"),
+        )
+        for config in list_configs(builds)
+    }
+
+
 def read_files(folder: Path, config: str | None) -> tuple[str, ConfigFiles] | None:
     """The name of a configuration, and its files as they were written.
 

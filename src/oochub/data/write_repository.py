@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from oochub.data.build_file import RECORDS, ConfigFiles, store_record
 from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
+from oochub.data.croissant import CROISSANT, write_croissant
 from oochub.data.load import is_benchmark, load_benchmark, load_columns
 from oochub.data.open_source import name_source, open_source
 from oochub.data.repository_card import name_size
@@ -49,7 +50,7 @@ def write_repository(
     tag: str,
     shard_size: float | None = None,
 ) -> None:
-    """Writes `target/data/<split>-<number>-<hash>.parquet`, `target/README.md` and `target/build.json`.
+    """Writes `target/data/<split>-<number>-<hash>.parquet`, `README.md`, `build.json` and `croissant.json`.
 
     Images keep their bytes; those that the data only point to are copied into the files.
 
@@ -91,6 +92,7 @@ def write_repository(
         datasets.info.DatasetInfosDict({"default": info}).to_dataset_card_data(data)
         store_record(draft, "default", record, ConfigFiles.of(draft, written, features))
         (draft / "README.md").write_text(f"---\n{data.to_yaml()}\n---\n\n{text}", "utf-8")
+        write_croissant(draft)
 
 
 def check_replaceable(out: str | Path, *, title: str, what: str) -> Path:
@@ -116,7 +118,7 @@ def _is_replaceable(folder: Path, title: str) -> bool:
     """Whether a folder is empty or holds a repository of ours and no file of anyone else."""
     names = {path.name for path in folder.iterdir()}
     return not names or (
-        names - {RECORDS} == {"README.md", "data"}
+        names - {RECORDS, CROISSANT} == {"README.md", "data"}
         and title in read_text(folder / "README.md")
         and all(_DATA_FILE.fullmatch(path.name) for path in (folder / "data").iterdir())
     )
