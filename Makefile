@@ -111,6 +111,7 @@ $(BRIDGES)/.ready: constraints-bridges.txt | $(READY)
 	test -x $(BRIDGES)/bin/python || $(PYTHON) -m venv $(BRIDGES)
 	$(BRIDGES)/bin/python -m pip install --quiet --upgrade pip
 	$(BRIDGES)/bin/python -m pip install --quiet --requirement constraints-bridges.txt
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(BRIDGES)/lmms_eval lmms-eval==0.7.3 loguru pytz  # beside torch
 	touch $@
 
 bridges: $(READY) $(BRIDGES)/.ready  ## one round trip with each program of docs/bridges.md, in an environment of its own

@@ -7,6 +7,7 @@ in for by mongomock.
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import datasets
@@ -24,19 +25,22 @@ from oochub.loading_scripts.build_repository import build_parquet
 
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(os.environ.get("OOCHUB_BRIDGES", ROOT / ".venv" / "bridges" / "bin" / "python"))
+LMMS = Path(
+    os.environ.get("OOCHUB_LMMS_EVAL", PYTHON.parents[1] / "lmms_eval")
+)  # a folder, beside torch of this Python
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not PYTHON.is_file(), reason="the programs are not installed: make bridges"),
 ]
 
 
-def run(script: str, *words: object) -> str:
-    """What a script prints that the programs' own Python runs."""
+def run(script: str, *words: object, python: str | Path = PYTHON, **more: str) -> str:
+    """What a script prints that the programs' own Python runs, with `more` in its environment."""
     kept = {"PATH", "HOME", "TMPDIR", "LANG"}
     environment = {name: value for name, value in os.environ.items() if name in kept}
     done = subprocess.run(
-        [PYTHON, "-c", script, *map(str, words)],
-        env=environment | {"HF_HUB_OFFLINE": "1", "FIFTYONE_DO_NOT_TRACK": "true"},
+        [python, "-c", script, *map(str, words)],
+        env=environment | {"HF_HUB_OFFLINE": "1", "FIFTYONE_DO_NOT_TRACK": "true"} | more,
         capture_output=True,
         text=True,
         timeout=300,
@@ -197,3 +201,38 @@ def test_mlcroissant(raw, tmp_path):
     assert {path: each["rows"] for path, each in told.items()} == counts
     assert all("toy world" in " ".join(each["limits"]) for each in told.values())
     assert not {warning for each in told.values() for warning in each["warnings"]}
+
+
+LMMS_EVAL = """
+import json, sys
+from lmms_eval.loggers.evaluation_tracker import EvaluationTracker
+
+samples = json.loads(sys.argv[1])
+tracker = EvaluationTracker(output_path=sys.argv[2])
+tracker.general_config_tracker.model_name_sanitized = "org__model"
+tracker.date_id = "20261126"
+tracker.save_results_samples("pets", samples)
+"""
+
+
+@pytest.mark.skipif(not LMMS.is_dir(), reason="lmms-eval is not installed: make bridges")
+@pytest.mark.parametrize("form", ["text", "losses"])
+def test_lmms_eval(form, tmp_path):
+    """What its tracker writes of the samples that its evaluator makes: one text per row, or a pair for each choice."""
+    said = LOGITS.argmax(axis=1).tolist()
+    samples = [
+        {
+            "doc_id": number,
+            "doc": {"id": number},
+            "target": NAMES[label] if form == "text" else label,
+            "arguments": [["Which animal?"]] * (1 if form == "text" else 2),
+            "resps": [[f" A {NAMES[answer]}.\n"]] if form == "text" else [[[-float(z), False]] for z in logits],
+            "filtered_resps": [f"A {NAMES[answer]}."] if form == "text" else [[-float(z), False] for z in logits],
+            "token_counts": [None],
+            "doc_hash": "0" * 64,
+        }
+        for number, (label, answer, logits) in enumerate(zip(LABELS, said, LOGITS, strict=True))
+    ]
+    run(LMMS_EVAL, json.dumps(samples), tmp_path, python=sys.executable, PYTHONPATH=str(LMMS))
+    predictions = join_answers(read_answers(tmp_path / "org__model" / "20261126_samples_pets.jsonl"), bridge_data())
+    assert predictions.prediction.tolist() == said and predictions.metadata.model.id == "org__model"
