@@ -1,6 +1,7 @@
 """cleanlab: its input as NumPy reads it, and its issues beside the rows, by id or in order.
 
-Planted faults seen: rows without a label that are exported; issues of other labels that are taken.
+Planted faults seen: rows without a label that are exported; issues of other labels that are taken; issues
+in the order of the predictions in place of that of the page.
 """
 
 from pathlib import Path
@@ -12,7 +13,10 @@ from bridge_rows import IDS, LABELS, LOGITS, NAMES, bridge_predictions
 
 import oochub
 from oochub import Predictions
+from oochub.browsing.row_columns import make_row_columns
 from oochub.errors import OochubError
+from oochub.evaluation.declaration import find_declaration
+from oochub.evaluation.evaluation_rows import make_evaluation_rows
 from oochub.exchange.export import export
 from oochub.exchange.join_columns import join_columns
 
@@ -75,6 +79,15 @@ def test_issues_stand_beside_the_rows(tmp_path):
     given.save(tmp_path / "p.parquet")
     report = oochub.evaluate([tmp_path / "p.parquet", issues(tmp_path)])
     assert report["accuracy"].value == oochub.evaluate(given)["accuracy"].value
+
+
+def test_rows_are_browsed_by_their_issues(tmp_path):
+    """The page of all rows has a field for them, in its own order, the highest loss first."""
+    joined = join_columns(bridge_predictions(), issues(tmp_path))
+    columns = make_row_columns(make_evaluation_rows(joined, find_declaration(joined))[0])
+    (field,) = [each for each in columns.fields if each.name == "flag is_label_issue"]
+    shown = [field.values[code] == "yes" for code in field.codes]
+    assert shown == (QUALITY < 0.2)[columns.order].tolist() and set(field.values) == {"yes", "no"}
 
 
 def test_issues_of_other_rows_are_refused(tmp_path):

@@ -65,6 +65,21 @@ def test_the_smallest_loss_is_the_choice(tmp_path):
     assert join_answers(read_answers(losses), DatasetDict(test=data)).prediction.tolist() == [2, 1]
 
 
+def test_a_target_beside_losses_is_the_number_of_a_class(tmp_path):
+    """Numbers as text, as lmms-eval writes them; a truth that is not that of the data is an error."""
+    lines = [
+        {"doc_id": number, "target": str(label), "filtered_resps": [["0.5", "False"], ["0.25", "True"]]}
+        for number, label in enumerate(LABELS)
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert join_answers(read_answers(path), bridge_data()).prediction.tolist() == [1] * 10
+    lines[4]["target"] = "1"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(OochubError, match="1 label is not that of the data"):
+        join_answers(read_answers(path), bridge_data())
+
+
 def test_what_is_no_answer_is_refused(tmp_path):
     for answers in (
         [["a", "b"]],

@@ -18,7 +18,7 @@ from oochub.evaluation.evaluation_rows import EvaluationRows
 from oochub.evaluation.row_sets import make_row_sets
 from oochub.metric import read_facts
 from oochub.prediction.rows_with_contexts import RowsWithContexts
-from oochub.records.build_record import CONTEXTS_COLUMN
+from oochub.records.build_record import CHOSEN_ON, CONTEXTS_COLUMN
 from oochub.records.sides import GroupsOfRows
 from oochub.report import wording
 from oochub.stats.mean_interval import RowNumbers
@@ -116,6 +116,7 @@ def make_row_columns(evaluated: EvaluationRows) -> RowColumns:
         *_list_side_fields(evaluated),
         _keep_used("outcome", "Right or wrong", _OUTCOMES, outcome),
         *_list_found_fields(evaluated),
+        *_list_flag_fields(evaluated),
     ]
     numbers: dict[str, NDArray[np.float64]] = {"loss": loss}
     if output.has_confidence:
@@ -192,6 +193,17 @@ def _list_found_fields(evaluated: EvaluationRows) -> list[Field]:
         has_it = np.where(known, np.where(has, 0, 1), 2)
         kept = _keep_used(f"has {name}", wording.name(name), ("with", "without", "not known"), has_it)
         fields.append(replace(kept, words=wording.name(words) if words != name else "", is_found=True))
+    return fields
+
+
+def _list_flag_fields(evaluated: EvaluationRows) -> list[Field]:
+    """One field for each column that is true or false, such as the issues that cleanlab found."""
+    rows = evaluated.predictions.rows
+    flags = [each.name for each in rows.light.schema if pa.types.is_boolean(each.type) and each.name != CHOSEN_ON]
+    fields = []
+    for name in flags:
+        codes = pc.fill_null(rows.column(name).cast(pa.int8()), 2).to_numpy()
+        fields.append(_keep_used(f"flag {name}", wording.name(name), ("no", "yes", "not known"), codes))
     return fields
 
 

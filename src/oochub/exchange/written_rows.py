@@ -121,8 +121,16 @@ def _match_classes(rows: Sequence[Mapping[str, object]], names: Sequence[str]) -
             said = find(choices[option], row) if isinstance(choices, list) else option if option < len(names) else _NONE
         else:
             said = find(row["answer"], row)
-        found.append((said, find(row["target"], row)))
+        truth = _read_number(row, len(names))
+        found.append((said, find(row["target"], row) if truth is None else truth))
     return found
+
+
+def _read_number(row: Mapping[str, object], count: int) -> int | None:
+    """The true choice by its number, as a program names it beside losses of choices; None for any other target."""
+    target = row["target"]
+    is_number = isinstance(row["option"], int) and isinstance(target, str) and target.isdecimal()
+    return int(str(target)) if is_number and int(str(target)) < count else None
 
 
 def _match_options(
@@ -147,6 +155,8 @@ def _match_options(
         option = row["option"]
         if isinstance(option, int):
             said = option if option < len(own) else _NONE
+            number = _read_number(row, len(own))
+            truth = truth if number is None else number
         found.append((said, truth))
     return found
 

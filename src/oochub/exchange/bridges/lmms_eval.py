@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from oochub.errors import OochubError
 from oochub.exchange.bridge import Bridge, BridgedAnswers
 from oochub.exchange.written_rows import WrittenRow, match_rows, tabulate_rows
-from oochub.storage.reading import parse_json, read_lines
+from oochub.storage.reading import parse_json, parse_plain_number, read_lines
 
 if TYPE_CHECKING:
     import datasets
@@ -65,10 +65,17 @@ def _read_row(content: object, path: Path, number: int) -> WrittenRow:
 def _find_smallest(pairs: list[object], path: Path, number: int) -> int:
     """The choice with the smallest loss."""
     firsts = [pair[0] if isinstance(pair, list) and pair else pair for pair in pairs]
-    losses = [float(each) for each in firsts if isinstance(each, int | float) and not isinstance(each, bool)]
-    if len(losses) != len(pairs) or not losses or not all(map(math.isfinite, losses)):
+    losses = [_read_loss(each) for each in firsts]
+    if not losses or not all(map(math.isfinite, losses)):
         raise OochubError(
             f"filtered_resps in line {number} of {path} are neither one text nor the losses of choices. Score one "
             "answer per row: lmms-eval without repeats."
         )
     return losses.index(min(losses))
+
+
+def _read_loss(value: object) -> float:
+    """A number, which lmms-eval writes as text; nan for anything else."""
+    if isinstance(value, str):
+        return parse_plain_number(value)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
