@@ -182,7 +182,7 @@ def _read_tex(text: str) -> str:
 
 
 def _find_source(config: str, split: str, written: ConfigFiles) -> dict[str, _Document]:
-    """The place where a reader finds the rows of a split: one file, or a set; nothing for shards, which hold members."""
+    """The place of the rows of a split: one file, or a set; nothing for shards, which hold members."""
     paths = [each.path for each in written.splits[split]]
     if not all(path.endswith(".parquet") for path in paths):
         return {}
