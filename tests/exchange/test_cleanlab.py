@@ -17,6 +17,7 @@ from oochub.browsing.row_columns import make_row_columns
 from oochub.errors import OochubError
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.evaluation_rows import make_evaluation_rows
+from oochub.evaluation.row_rule import RowRule
 from oochub.exchange.export import export
 from oochub.exchange.join_columns import join_columns
 
@@ -82,10 +83,12 @@ def test_issues_stand_beside_the_rows(tmp_path):
 
 
 def test_rows_are_browsed_by_their_issues(tmp_path):
-    """The page of all rows has a field for them, in its own order, the highest loss first."""
+    """The page of all rows has a field for them, in its own order, the highest loss first; a rule names it too."""
     joined = join_columns(bridge_predictions(), issues(tmp_path))
-    columns = make_row_columns(make_evaluation_rows(joined, find_declaration(joined))[0])
-    (field,) = [each for each in columns.fields if each.name == "flag is_label_issue"]
+    evaluated = make_evaluation_rows(joined, find_declaration(joined))[0]
+    columns = make_row_columns(evaluated)
+    (field,) = [each for each in columns.fields if each.name == "is_label_issue"]
+    assert RowRule.parse("is_label_issue=yes").find_rows(evaluated).tolist() == (QUALITY < 0.2).tolist()
     shown = [field.values[code] == "yes" for code in field.codes]
     assert shown == (QUALITY < 0.2)[columns.order].tolist() and set(field.values) == {"yes", "no"}
 

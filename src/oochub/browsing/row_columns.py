@@ -197,13 +197,13 @@ def _list_found_fields(evaluated: EvaluationRows) -> list[Field]:
 
 
 def _list_flag_fields(evaluated: EvaluationRows) -> list[Field]:
-    """One field for each column that is true or false, such as the issues that cleanlab found."""
+    """One field for each column that is true or false, such as the issues that cleanlab found; rules name it so too."""
     rows = evaluated.predictions.rows
     flags = [each.name for each in rows.light.schema if pa.types.is_boolean(each.type) and each.name != CHOSEN_ON]
     fields = []
     for name in flags:
         codes = pc.fill_null(rows.column(name).cast(pa.int8()), 2).to_numpy()
-        fields.append(_keep_used(f"flag {name}", wording.name(name), ("no", "yes", "not known"), codes))
+        fields.append(_keep_used(name, wording.name(name), ("no", "yes", "not known"), codes))
     return fields
 
 
