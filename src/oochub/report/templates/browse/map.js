@@ -76,7 +76,7 @@ oochubBrowse.views.push(
         lines.get(of[codes[row]]).push(row);
         shown += 1;
       }
-      const size = shown > 20000 ? 2 : shown > 4000 ? 3 : 5;
+      const size = shown > 20000 ? 2 : shown > 4000 || side < 450 ? 3 : 5;
       const first = isDark() ? "#8b949e" : "#6b7280"; // gray below the others
       const last = field.name === "outcome" ? of[field.values.indexOf("wrong")] : null;
       const rank = (color) => (color === first ? 0 : color === last ? 2 : 1);
@@ -197,9 +197,9 @@ oochubBrowse.views.push(
       const table = element("table", undefined, "counted");
       table.append(element("caption", "Clusters of wrong answers", "vh"));
       const head = element("tr");
-      for (const title of ["Cluster", "Wrong rows", "Wrong where its rule holds", ""]) {
-        const cell = element(title ? "th" : "td", title);
-        if (title) cell.scope = "col";
+      for (const title of ["Cluster", "Wrong rows", "Wrong where its rule holds"]) {
+        const cell = element("th", title);
+        cell.scope = "col";
         head.append(cell);
       }
       const top = element("thead");
@@ -212,7 +212,7 @@ oochubBrowse.views.push(
         name.append(element("span", each.shared.join("; "), "sub"));
         const rate = element("td", each.wrong ? percent(each.wrong[0]) : "—");
         if (each.wrong) rate.append(element("span", `[${percent(each.wrong[1])}, ${percent(each.wrong[2])}], n = ${count(each.n)}, looked at`, "sub"));
-        const buttons = element("td", undefined, "buttons");
+        const buttons = element("span", undefined, "buttons");
         const own = element("button", "Its rows");
         own.addEventListener("click", () => oochubBrowse.choose({ fields: { mistakes: each.value }, map: null }));
         buttons.append(own);
@@ -227,7 +227,8 @@ oochubBrowse.views.push(
           button.type = "button";
           button.setAttribute("aria-label", `${button.textContent}: cluster ${each.value}`);
         }
-        line.append(name, element("td", count(each.rows)), rate, buttons);
+        name.append(buttons);
+        line.append(name, element("td", count(each.rows)), rate);
         body.append(line);
       }
       table.append(top, body);
