@@ -57,7 +57,7 @@ def make_row_map(predictions: Predictions, way: MapWay, *, seed: int = 0) -> Row
     >>> rows = Predictions.from_arrays(logits=[[1.0, 0.0]] * 30, label=[0] * 30, features=features)
     >>> found = make_row_map(rows, "pca")
     >>> found.places.shape, found.notes[0]
-    ((30, 2), 'The two axes hold 94% of the variance of the features (PCA).')
+    ((30, 2), 'The two axes hold 92% of the variance of the features (PCA).')
     """
     if way not in get_args(MapWay):
         raise unknown_name("map", str(way), get_args(MapWay))
