@@ -215,6 +215,15 @@ KINDS = {
     "tokens": lambda: Predictions.from_arrays(
         tokens=np.arange(12).reshape(3, 4), predicted_tokens=np.arange(12).reshape(3, 4) % 7, kinds=np.full((3, 4), 6)
     ),
+    "choices": lambda: Predictions.from_arrays(
+        kind="choices", prediction=[0, 1, -1], label=[0, 0, 1], class_names=["cat", "dog"]
+    ),
+    "boxes": lambda: Predictions.from_arrays(
+        detected_boxes=np.full((2, 1, 4), [1.0, 1, 9, 9]),
+        scores=np.full((2, 1), 0.9),
+        boxes=np.full((2, 1, 4), [1.0, 1, 8, 8]),
+        class_names=["head"],
+    ),
     "texts": lambda: Predictions.from_arrays(
         logits=[[1.0, 0.0], [0.0, 1.0]], label=[0, 0], text=["a\nb", "c" * 900], class_names=["fine", "toxic"]
     ),
@@ -228,6 +237,34 @@ def test_every_kind_of_output_has_a_page(tmp_path, kind):
     assert about["measures"] and about["rows"] == len(columns["loss"]) == sum(len(part["id"]) for part in parts)
     if kind in ("tokens", "texts"):
         assert about["hasText"] and all(parts[0]["text"]) and max(map(len, parts[0]["text"])) <= 400
+
+
+def test_a_report_of_the_classes_present_has_the_same_answers(tmp_path):
+    """As its own command read them: an answer outside the classes that occur is none."""
+    rng = np.random.default_rng(0)
+    predictions = Predictions.from_arrays(
+        logits=rng.normal(size=(80, 6)), label=rng.integers(0, 3, 80), class_names=list("abcdef")
+    )
+    predictions.save(tmp_path / "predictions.parquet")
+    for classes, allowed in (("all", set("abcdef")), ("present", set("abc"))):
+        report = oochub.evaluate(tmp_path / "predictions.parquet", classes=classes, resamples=100)
+        report.save(tmp_path / "report.json")
+        made = _read(browse(tmp_path / "report.json", tmp_path / "rows"))
+        assert {*_by_id(*made, "answered").values()} == allowed
+        outcome = [*_by_id(*made, "outcome").values()]
+        assert outcome.count("right") / 80 == pytest.approx(float(report["accuracy"]))
+
+
+def test_a_report_of_several_files_has_the_rows_of_all(tmp_path):
+    """By their names, beside it."""
+    every = browsed_predictions(90, images=False)
+    for split in ("validation", "test"):
+        every.select(every.split == split).save(tmp_path / f"{split}.parquet")
+    files = [tmp_path / "validation.parquet", tmp_path / "test.parquet"]
+    oochub.evaluate(files, resamples=100).save(tmp_path / "report.json")
+    about, columns, parts = _read(browse(tmp_path / "report.json", tmp_path / "rows"))
+    splits = dict(zip(every.column("example_id"), every.split, strict=True))
+    assert _by_id(about, columns, parts, "split") == splits
 
 
 def test_the_command_says_what_fits_and_what_it_wrote(tmp_path, capsys, monkeypatch):

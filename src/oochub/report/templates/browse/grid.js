@@ -170,15 +170,20 @@ oochubBrowse.views.push(
       }
     };
 
-    let isAsked = false;
-    const later = (work) => () => {
-      if (isAsked || !list) return;
-      isAsked = true;
-      requestAnimationFrame(() => {
-        isAsked = false;
-        if (list) work();
-      });
+    const later = (work) => {
+      let isAsked = false;
+      return () => {
+        if (isAsked || !list) return;
+        isAsked = true;
+        requestAnimationFrame(() => {
+          isAsked = false;
+          if (list) work();
+        });
+      };
     };
+
+    addEventListener("scroll", later(draw), { passive: true });
+    addEventListener("resize", later(renew));
 
     return {
       name: "grid",
@@ -200,8 +205,6 @@ oochubBrowse.views.push(
             oochubBrowse.showRow(found[current]);
           });
           place.replaceChildren(list);
-          addEventListener("scroll", later(draw), { passive: true });
-          addEventListener("resize", later(renew));
         }
         renew();
         return geometry.shown < found.length

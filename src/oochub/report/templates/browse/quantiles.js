@@ -1,6 +1,7 @@
 "use strict";
 // The one name that all scripts of this page share. `views` are the ways to look at a selection: a script that adds one
-// pushes {name, title, show(selection), hide()} before page.js runs.
+// pushes {name, title, show(place, rows, about), hide()} before page.js runs: `show` draws the numbers of rows in an
+// element, in their order, and returns words for the count, or "".
 const oochubBrowse = { views: [] };
 
 // Quantiles that intervals need, to about 1e-12: those of the normal, Student's t and beta laws.
