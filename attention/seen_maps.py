@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from tqdm import tqdm
 
 from oochub.attention.smooth_grad_cam import SmoothGradCam
 from oochub.errors import OochubError
@@ -19,6 +18,7 @@ from oochub.inputs.pictures.stored_pictures import keep_encoded, read_picture_by
 from oochub.models.mode import PredictedData, choose_mode
 from oochub.models.model_source import ModelSource
 from oochub.prediction.predictions import Predictions
+from oochub.process.follow import follow
 
 _BATCH = 8
 
@@ -84,7 +84,7 @@ def make_seen_maps(
     ids, start = part["example_id"][:], 0
     pictures = part.select_columns(["image"])
     files = keep_encoded(pictures)
-    with tqdm(total=len(part), desc=f"Mapping {predictions.metadata.model.id}", unit=" image", disable=None) as bar:
+    with follow(total=len(part), desc=f"Mapping {predictions.metadata.model.id}", unit=" image", disable=None) as bar:
         for batch in inputs.batches(pictures, batch_size=_BATCH, device=device):
             count = len(batch.inputs["pixel_values"])
             maps = saliency_of(batch.inputs, answers[start : start + count]).cpu().numpy()

@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.errors import OochubError, choose_wording, unknown_name
 from oochub.evaluation.scenes import Scenes
+from oochub.process.follow import follow
 
 Side = Literal["positive", "negative"]
 SIDES: tuple[Side, Side] = ("positive", "negative")
@@ -42,7 +42,7 @@ def judge_pairs(
             f"alpha must be at least 0, got {min(alphas)}: a context is larger than the object on average."
         )
     areas = np.ascontiguousarray(scenes.area.T)
-    for row, alpha in enumerate(tqdm(alphas, desc="alphas", disable=None, leave=False)):
+    for row, alpha in enumerate(follow(alphas, desc="alphas", disable=None, leave=False)):
         largest = np.full(areas.shape, np.nan)
         for largest_of_class, contexts in zip(largest, scenes.contexts(alpha), strict=True):
             if contexts.any():

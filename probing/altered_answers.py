@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from PIL import Image
-from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.probing.altered_pictures import Donors, Pixels, cut_object, draw_donors, paste_object, remove_object
 from oochub.probing.probed_rows import PROBED, ProbedRows, SeenObject
+from oochub.process.follow import follow
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.parquet_file import read_parquet, write_parquet
 
@@ -63,7 +63,7 @@ class AlteredAnswers:
         if missing:
             states, donors = self._choose_states()
             answer = opened()
-            with tqdm(total=len(missing) * _ROWS, desc="Altering backgrounds", unit=" rows", disable=None) as bar:
+            with follow(total=len(missing) * _ROWS, desc="Altering backgrounds", unit=" rows", disable=None) as bar:
                 for start in missing:
                     tables[start] = self._compute_answers(self._asked[start : start + _ROWS], states, donors, answer)
                     self._keep(start, tables[start])
@@ -89,7 +89,7 @@ class AlteredAnswers:
         """The state of each row, and who lends it a background."""
         states: list[str] = []
         count = len(self._rows.places)
-        with tqdm(total=count, desc="Looking for objects", unit=" rows", delay=2, disable=None) as bar:
+        with follow(total=count, desc="Looking for objects", unit=" rows", delay=2, disable=None) as bar:
             for start in range(0, count, _AT_ONCE):
                 numbers = range(start, min(start + _AT_ONCE, count))
                 states += [each.state for each in self._rows.seen(numbers)]

@@ -182,10 +182,10 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
         OochubError: An example that is not in the data, or an image that cannot be read.
     """
     import datasets
-    from tqdm import tqdm
 
     from oochub.inputs.pictures.preprocessing import decode
     from oochub.inputs.pictures.stored_pictures import read_picture_bytes
+    from oochub.process.follow import follow
 
     parts = list(data.values()) if isinstance(data, Mapping) else [data]
     row_of = {
@@ -202,7 +202,7 @@ def make_thumbnails(data: Any, ids: Sequence[str], *, what: str) -> dict[str, st
         )
     pictures = {}
     raw = [part.select_columns(["image"]).cast_column("image", datasets.Image(decode=False)) for part in parts]
-    for example in tqdm(wanted, desc=f"{what} images", unit="img", delay=2, disable=None):
+    for example in follow(wanted, desc=f"{what} images", unit="img", delay=2, disable=None):
         number, row = row_of[example]
         where = f"{what} image {example}"
         pictures[example] = make_thumbnail(decode(read_picture_bytes(raw[number][row]["image"], where), where))

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
-from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.fine_tuning.validation import Validation
 from oochub.trainers.heads.fitted_head import FittedHead, Probe
@@ -73,7 +73,7 @@ def fit_linear_probe(
             heads[number] = FittedHead((), 0, None, [], str(error))
     stacks = group_by(samplers, lambda i: (len(samplers[i]), *(getattr(probes[i].args, name) for name in _STACKED)))
     total = sum(len(members) * probes[members[0]].args.num_train_epochs for members in stacks.values())
-    with tqdm(total=total, desc=f"{len(probes)} heads", unit="epoch", disable=None) as bar:
+    with follow(total=total, desc=f"{len(probes)} heads", unit="epoch", disable=None) as bar:
         for members in stacks.values():
             ours = [probes[number] for number in members]
             stack = HeadStack(train, features, ours, [samplers[i] for i in members], outputs=outputs, hidden=hidden)

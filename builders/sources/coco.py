@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.coco_file import OTHER, CocoFile
 from oochub.builders.sources.coco_masks import mask_areas
 from oochub.errors import OochubError, unknown_name
+from oochub.process.follow import follow
 
 _YEARS = ("train2017", "val2017")
 _COLUMN = np.full(256, -1, dtype=np.int64)
@@ -88,7 +88,7 @@ def read_coco(folder: Path, *, area: str = "field") -> CocoTable:
     annotations = folder / ("annotations" if (folder / "annotations").is_dir() else "annotations-json")
     halves, read = [], []
     files = [annotations / f"{kind}_{year}.json" for kind in ("instances", "stuff") for year in _YEARS]
-    for file in tqdm(files, desc="Reading annotations", unit="file", disable=None, leave=False):
+    for file in follow(files, desc="Reading annotations", unit="file", disable=None, leave=False):
         content = CocoFile.read(file, outlines=area != "field")
         if content.kind == "instances":
             halves.append(_read_images(content))

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from tqdm import tqdm
-
 from oochub.builders.sources.coco_json import coco_json
 from oochub.builders.sources.coco_records import CocoRecords
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 
 _FILES = ("captions_train2017.json", "captions_val2017.json")
 
@@ -47,7 +46,7 @@ def read_captions(folder: Path) -> dict[int, list[str]]:
             "http://images.cocodataset.org/annotations/annotations_trainval2017.zip (241 MB): unpack it there."
         )
     captions: dict[int, list[str]] = {}
-    for file in tqdm(files, desc="Reading captions", unit="file", disable=None, leave=False):
+    for file in follow(files, desc="Reading captions", unit="file", disable=None, leave=False):
         added = _read_captions(file)
         if twice := captions.keys() & added.keys():
             raise OochubError(

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 
 Sizes = Mapping[int, tuple[int, int]]
 
@@ -47,7 +47,7 @@ def mask_areas(
     pixels = np.zeros(len(annotations))
     masks_of: dict[tuple[int, int], list[Any]] = {}
     first: dict[tuple[int, int], int] = {}
-    for row, annotation in enumerate(tqdm(annotations, desc="Masks", unit="mask", disable=None, leave=False)):
+    for row, annotation in enumerate(follow(annotations, desc="Masks", unit="mask", disable=None, leave=False)):
         mask = run_lengths(annotation, sizes, file)
         if not union:
             pixels[row] = coco_mask.area(mask)

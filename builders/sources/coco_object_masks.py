@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.builders.sources.coco_categories import CATEGORY_IDS
 from oochub.builders.sources.coco_file import CocoFile
 from oochub.builders.sources.coco_masks import run_lengths
 from oochub.errors import OochubError, unknown_name
+from oochub.process.follow import follow
 
 _FIRST_STUFF = 92
 _YEARS = ("val2017", "train2017")  # the small one first: where it has every image, the large one is not read
@@ -58,7 +58,7 @@ def object_masks(folder: str | Path, image_ids: Iterable[int], class_names: Iter
     masks: Masks = {image_id: {name: [] for name in names} for image_id in wanted}
     left = {kind: set(wanted) for kind in sorted({_name_kind(number) for number in name_of})}
     files = _find_files(Path(folder).expanduser(), left)
-    for kind, file in tqdm(files, desc="Reading masks", unit="file", disable=None, leave=False):
+    for kind, file in follow(files, desc="Reading masks", unit="file", disable=None, leave=False):
         if left[kind]:
             content = CocoFile.read(file)
             content.check_annotated()

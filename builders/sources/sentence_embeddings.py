@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.remote.fetch import fetch_snapshot
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.files import check_writable, write_whole
@@ -170,7 +170,9 @@ def _encode(sentences: list[str], keys: NDArray[np.bytes_], folder: Path, name: 
     """Embeds the sentences and writes them to the cache, a chunk at a time."""
     check_writable(cache / "chunk")
     model = _load(folder, name)
-    with tqdm(total=done + len(keys), initial=done, desc=f"Embedding with {name}", unit="caption", disable=None) as bar:
+    with follow(
+        total=done + len(keys), initial=done, desc=f"Embedding with {name}", unit="caption", disable=None
+    ) as bar:
         for start in range(0, len(keys), _CHUNK):
             part = slice(start, start + _CHUNK)
             vectors = model.encode(sentences[part], batch_size=64, show_progress_bar=False, convert_to_numpy=True)
@@ -247,7 +249,7 @@ def _average_embeddings(
     start = np.cumsum([0, *map(len, chunks)])
     means = np.empty((len(captions), chunks[0]["vector"].shape[1]), dtype=np.float32)
     several = list(captions.values())
-    for first in tqdm(range(0, len(several), _IMAGES), desc="Averaging", disable=None, leave=False):
+    for first in follow(range(0, len(several), _IMAGES), desc="Averaging", disable=None, leave=False):
         part = several[first : first + _IMAGES]
         row = np.array([row_of[sentence] for sentences in part for sentence in sentences])
         vectors = np.empty((len(row), means.shape[1]))

@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import pyarrow as pa
-from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.storage.picture_file import check_beginning, check_inside, read_picture
 
 Enter = Callable[[str], bool]
@@ -164,7 +164,7 @@ def stored_pictures(
     ['snow/snow_corgi_7.png']
     """
     found = list(containers(place, enter, is_last=is_last, within=within))
-    for container in tqdm(found, desc=f"Listing {place.name}", unit="folder", disable=None, delay=2):
+    for container in follow(found, desc=f"Listing {place.name}", unit="folder", disable=None, delay=2):
         below = container.relative_to(place)
         if container.is_dir():
             folder = "" if container == place else f"{below.as_posix()}/"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder, _textures
+from oochub.process.follow import follow
 
 _SIZES = {"small": 120, "medium": 800}
 _CYCLE = 20
@@ -57,7 +57,7 @@ def toy_celebA(folder: str | Path, *, size: str | int = "small", seed: int = 0, 
 
 def _draw(draft: Path, *, count: int, seed: int, faces: bool) -> None:
     cells = [(split, number) for split, many in enumerate((count, count // 2, count)) for number in range(many)]
-    bar = tqdm(cells, desc="toy CelebA", unit="image", disable=None if count > _SIZES["small"] else True)
+    bar = follow(cells, desc="toy CelebA", unit="image", disable=None if count > _SIZES["small"] else True)
     attributes = [["image_id", *_ATTRIBUTES]]
     partition = [["image_id", "partition"]]
     (draft / "img_align_celeba").mkdir()

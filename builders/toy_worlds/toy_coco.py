@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.builders.sources import coco_categories
 from oochub.builders.toy_worlds import _folder
@@ -16,6 +15,7 @@ from oochub.builders.toy_worlds._painting import Mask, Painted, Thing, paint
 from oochub.builders.toy_worlds._scenes import OBJECTS, outline_box, scene
 from oochub.builders.toy_worlds._textures import PIXELS
 from oochub.errors import OochubError, unknown_name
+from oochub.process.follow import follow
 
 _SIZES = {"small": 400, "medium": 6000}
 _LARGEST_ID = 581_929
@@ -209,7 +209,7 @@ def _draw(draft: Path, *, count: int, seed: int, correlation: float | None, obje
     (draft / "annotations").mkdir()
     ids = np.random.default_rng([seed, 0, _ID_STREAM]).permutation(_LARGEST_ID)[:count] + 1
     quiet = None if count > _SIZES["small"] else True
-    for index, image_id in enumerate(tqdm(ids.tolist(), desc="toy COCO", unit="image", disable=quiet)):
+    for index, image_id in enumerate(follow(ids.tolist(), desc="toy COCO", unit="image", disable=quiet)):
         name = "val2017" if index % 4 == 3 else "train2017"
         content, style, words = np.random.default_rng([seed, 1, index]).spawn(3)
         drawn = scene(content, correlation=correlation, focus=focus)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps
-from tqdm import tqdm
 
 from oochub.builders.sources.imagenet_sets import CORRUPTIONS
 from oochub.builders.toy_worlds import _folder
@@ -20,6 +19,7 @@ from oochub.builders.toy_worlds._imagenet_ood_things import OOD_THINGS, OPEN_THI
 from oochub.builders.toy_worlds._imagenet_painting import PHOTO, RENDITIONS, SKETCH, Style, paint
 from oochub.builders.toy_worlds._imagenet_things import ID_THINGS, DrawnClass
 from oochub.class_names.imagenet_classes import IMAGENET_R_WNIDS, LABELS
+from oochub.process.follow import follow
 
 _SIZES = {"small": 3, "medium": 20}
 _TRAINING = 10
@@ -152,7 +152,7 @@ def toy_imagenet(folder: str | Path, *, size: str | int = "small", seed: int = 0
 
 def _draw(draft: Path, *, count: int, seed: int) -> None:
     pictures = chain(_list_known_classes(seed, count), _list_objectnet(seed, count), _list_unknown_classes(seed, count))
-    for name, picture in tqdm(pictures, desc="toy ImageNet", unit="image", disable=None, delay=2):
+    for name, picture in follow(pictures, desc="toy ImageNet", unit="image", disable=None, delay=2):
         path = draft / name
         path.parent.mkdir(parents=True, exist_ok=True)
         picture.save(path, "PNG" if path.suffix == ".png" else "JPEG", quality=_QUALITY)

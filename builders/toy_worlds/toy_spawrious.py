@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _breeds, _folder, _textures
+from oochub.process.follow import follow
 
 _SIZES = {"small": 20, "medium": 200}
 _BACKGROUND_SHARE = 0.35
@@ -101,7 +101,7 @@ def toy_spawrious(
 
 
 def _draw(draft: Path, *, count: int, seed: int, correlation: bool, dogs: bool) -> None:
-    bar = tqdm(_CELLS, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True)
+    bar = follow(_CELLS, desc="toy Spawrious", unit="folder", disable=None if count > _SIZES["small"] else True)
     for repeat, (location, place), (label, breed) in bar:
         target = draft / "spawrious224" / str(repeat) / place / breed
         target.mkdir(parents=True)

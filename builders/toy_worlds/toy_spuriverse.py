@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder, _textures
+from oochub.process.follow import follow
 
 _SIZES = {"small": 2, "medium": 8}
 _OF_ANCHOR = 10
@@ -59,7 +59,7 @@ def _draw(draft: Path, *, count: int, seed: int, shapes: bool) -> None:
     anchors = [["sample_ids", "benchmark"]]
     cells = [(source, number) for source in _TABLES for number in range(2 * _OF_ANCHOR * count)]
     tables: dict[str, list[list[str]]] = {source: [] for source in _TABLES}
-    for source, number in tqdm(cells, desc="toy SpuriVerse", unit="image", disable=None if count > 2 else True):
+    for source, number in follow(cells, desc="toy SpuriVerse", unit="image", disable=None if count > 2 else True):
         file, images, name, codes = _TABLES[source]
         rng = np.random.default_rng([seed, list(_TABLES).index(source), number])
         example = _ID_OF[source] + number

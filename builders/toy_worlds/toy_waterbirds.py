@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _birds, _folder, _textures
+from oochub.process.follow import follow
 
 _SIZES = {"small": 40, "medium": 200}
 _BACKGROUND_SHARE = 0.35
@@ -76,7 +76,7 @@ def _draw(draft: Path, *, count: int, seed: int, correlation: bool, birds: bool)
     with (draft / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["img_id", "img_filename", "y", "split", "place", "place_filename"])
-        bar = tqdm(rows, desc="toy Waterbirds", unit="image", disable=None if count > _SIZES["small"] else True)
+        bar = follow(rows, desc="toy Waterbirds", unit="image", disable=None if count > _SIZES["small"] else True)
         for img_id, (split, bird, number) in enumerate(bar, 1):
             label = int(bird == "waterbird")
             species = _birds.SPECIES[bird][number % 3]

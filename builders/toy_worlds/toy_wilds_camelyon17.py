@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder, _textures
+from oochub.process.follow import follow
 
 _SIZES = {"small": 24, "medium": 120}
 _TRAINED = (0, 3, 4)  # hospitals
@@ -55,7 +55,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         (draft / "RELEASE_v1.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
-        bar = tqdm(of, desc="toy Camelyon17", unit="patch", disable=None if count > _SIZES["small"] else True)
+        bar = follow(of, desc="toy Camelyon17", unit="patch", disable=None if count > _SIZES["small"] else True)
         for row, (center, split, k) in enumerate(bar):
             rng = np.random.default_rng([seed, center, split, k])
             tumor = int(k < round(_TUMOR_SHARE.get(center, 0.5) * count))

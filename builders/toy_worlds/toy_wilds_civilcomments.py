@@ -5,9 +5,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder, _words
+from oochub.process.follow import follow
 
 _SIZES = {"small": 100, "medium": 1_000}
 _SPLITS = {"train": 5, "val": 1, "test": 3}  # in units of the size
@@ -62,7 +62,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["", "id", "comment_text", "split", "article_id", "toxicity", *_OTHERS, *_WORDS, "identity_any"])
         rng = np.random.default_rng(seed)
-        bar = tqdm(comments, desc="toy CivilComments", unit="comment", disable=None if count > 1_000 else True)
+        bar = follow(comments, desc="toy CivilComments", unit="comment", disable=None if count > 1_000 else True)
         for row, (split, number) in enumerate(bar):
             is_toxic = rng.random() < _TOXIC
             mentions = dict(zip(_WORDS, rng.random(len(_WORDS)) < _MENTIONED, strict=True))

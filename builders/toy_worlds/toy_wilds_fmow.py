@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder, _textures
+from oochub.process.follow import follow
 
 _SIZES = {"small": 24, "medium": 120}
 _CATEGORIES = ("crop_field", "lake_or_pond", "road_bridge", "solar_farm", "stadium", "storage_tank")
@@ -72,7 +72,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
         (draft / "images").mkdir()
-        bar = tqdm(rows, desc="toy FMoW", unit="image", disable=None if count > _SIZES["small"] else True)
+        bar = follow(rows, desc="toy FMoW", unit="image", disable=None if count > _SIZES["small"] else True)
         for row, (split, (first, end), number) in enumerate(bar):
             rng = np.random.default_rng([seed, row])
             category = _CATEGORIES[number % len(_CATEGORIES)]

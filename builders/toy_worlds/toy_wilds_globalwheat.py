@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder, _textures
+from oochub.process.follow import follow
 
 _SIZES = {"small": 8, "medium": 40}
 _PIXELS = 96  # of a side of an image
@@ -94,7 +94,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
     pictures = [(name, number) for name, (_, times) in _SETS.items() for number in range(times * count)]
     rows: dict[str, list[tuple[str, str, int]]] = {name: [] for name in _SETS}
     (draft / "images").mkdir()
-    bar = tqdm(pictures, desc="toy wheat", unit="image", disable=None if count > _SIZES["small"] else True)
+    bar = follow(pictures, desc="toy wheat", unit="image", disable=None if count > _SIZES["small"] else True)
     for name, number in bar:
         rng = np.random.default_rng([seed, list(_SETS).index(name), number])
         sessions = _SETS[name][0]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _breeds, _folder, _textures
+from oochub.process.follow import follow
 
 _SIZES = {"small": 12, "medium": 60}
 _CLASSES = ("empty", *_breeds.BREEDS)
@@ -69,7 +69,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
         (draft / "train").mkdir()
-        bar = tqdm(events, desc="toy iWildCam", unit="event", disable=None if count > _SIZES["small"] else True)
+        bar = follow(events, desc="toy iWildCam", unit="event", disable=None if count > _SIZES["small"] else True)
         for sequence, (split, event) in enumerate(bar):
             rng = np.random.default_rng([seed, list(_EVENTS).index(split), event])
             location = _LOCATIONS[split][event % len(_LOCATIONS[split])]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder
+from oochub.process.follow import follow
 
 _SIZES = {"small": 2, "medium": 40}
 _COUNTRIES = (
@@ -53,7 +53,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         (draft / "images").mkdir()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
-        bar = tqdm(places, desc="toy PovertyMap", unit="place", disable=None if count > _SIZES["small"] else True)
+        bar = follow(places, desc="toy PovertyMap", unit="place", disable=None if count > _SIZES["small"] else True)
         for row, (country, number) in enumerate(bar):
             rng = np.random.default_rng([seed, country, number])
             is_urban = number % 2 == 0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
-from tqdm import tqdm
 
 from oochub.builders.toy_worlds import _folder
+from oochub.process.follow import follow
 
 _SIZES = {"small": 6, "medium": 30}
 _CELL_TYPES = {"HEPG2": 5, "HUVEC": 8, "RPE": 11, "U2OS": 7}  # and how many cells an image shows
@@ -70,7 +70,7 @@ def _draw(draft: Path, *, count: int, seed: int) -> None:
         (draft / "RELEASE_v1.0.txt").touch()
         table = csv.writer(file, lineterminator="\n")
         table.writerow(_COLUMNS)
-        bar = tqdm(wells, desc="toy RxRx1", unit="well", disable=None if count > _SIZES["small"] else True)
+        bar = follow(wells, desc="toy RxRx1", unit="well", disable=None if count > _SIZES["small"] else True)
         for experiment_number, (cell_type, experiment, split, k) in enumerate(bar):
             batch = np.random.default_rng([seed, experiment_number // count])
             gains = batch.uniform(0.45, 1.0, 3)

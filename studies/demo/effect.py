@@ -262,8 +262,7 @@ def main(
     workers: Annotated[int, typer.Option(help="Trainings side by side.")] = 2,
 ) -> None:
     """Trains the whole table and writes the page."""
-    from tqdm import tqdm
-
+    from oochub.process.follow import follow
     from oochub.storage.files import write_whole
 
     jobs = [(row, seed) for row in TABLE for seed in range(seeds)]
@@ -272,9 +271,11 @@ def main(
     # One thread each: two small trainings side by side are faster than one with two threads after the other.
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_limit_to_one_thread) as pool:
         renders = pool.map(_render_row, worlds.values(), [folder] * len(worlds))
-        list(tqdm(renders, total=len(worlds), desc="Worlds", unit="world", disable=None))
+        list(follow(renders, total=len(worlds), desc="Worlds", unit="world", disable=None))
         reports = pool.map(_run_row, *zip(*jobs, strict=True), [folder] * len(jobs))
-        for (row, _), report in zip(jobs, tqdm(reports, total=len(jobs), desc="Trainings", disable=None), strict=True):
+        for (row, _), report in zip(
+            jobs, follow(reports, total=len(jobs), desc="Trainings", disable=None), strict=True
+        ):
             results.setdefault(row, []).append(report)
     numbers = [{**asdict(row), "title": row.title, **_convert_to_json(reports)} for row, reports in results.items()]
     with write_whole(out.with_suffix(".json")) as draft:

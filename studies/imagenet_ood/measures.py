@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.evaluation.detection_rows import join_pair, make_detection_rows
@@ -23,6 +22,7 @@ from oochub.evaluation.detector_scores import (
 from oochub.evaluation.present_classes import Classes
 from oochub.figures._detector_comparison import compare_auroc, gain_from_incorrect
 from oochub.prediction.predictions import Predictions
+from oochub.process.follow import follow
 from oochub.process.ranks import Ranks
 from oochub.records.finding_records import DetectionRow
 from oochub.stats.array_checks import Array
@@ -100,7 +100,7 @@ def scores_of(
     fitted: dict[str, Any] = {}
     scores: dict[str, Any] = {}
     unfit = {key: str(each) for key, each in made.items() if isinstance(each, OochubError)}
-    for key in tqdm(
+    for key in follow(
         [key for key in made if key not in unfit], desc="Scoring", unit="detector", leave=False, disable=None, delay=2
     ):
         try:
@@ -114,7 +114,7 @@ def scores_of(
         raise OochubError(f"No detector can score: {'; '.join(f'{key}: {reason}' for key, reason in unfit.items())}")
     del training
     scores_by_set = {sets[0]: _keep_first_row(replace(scored, scores=scores, detectors=fitted))}
-    for name in tqdm(sets[1:], desc="Scoring", unit="set", leave=False, disable=None, delay=2):
+    for name in follow(sets[1:], desc="Scoring", unit="set", leave=False, disable=None, delay=2):
         (scored,) = score_sets([Predictions.load(files[name])], list(fitted.values()), classes=classes)
         scores_by_set[name] = _keep_first_row(scored)
     return scores_by_set, unfit
@@ -209,4 +209,4 @@ def _make_row(detector: str, pair: Pair, metric: str, number: Estimate | PairedD
 
 def _iterate_combinations(pairs: Sequence[Pair], detectors: Sequence[str]) -> Iterator[tuple[Pair, str]]:
     every = [(pair, key) for pair in pairs for key in detectors]
-    yield from tqdm(every, desc="Random copies", unit="detector", leave=False, disable=None, delay=2)
+    yield from follow(every, desc="Random copies", unit="detector", leave=False, disable=None, delay=2)

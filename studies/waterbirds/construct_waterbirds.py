@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
-from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.records.schema import to_json
 from oochub.storage.files import check_writable, lock_target, write_whole_folder
 from oochub.storage.picture_file import open_picture
@@ -81,7 +81,7 @@ def construct_waterbirds(
     counts = Counter(f"{_SPLITS[row.split]}/{_BIRDS[row.y]}/{_PLACES[row.place]}" for row in rows)
     made = Construction(seed=seed, species=species, categories=CATEGORIES, rows=dict(sorted(counts.items())))
     with lock_target(out), write_whole_folder(out, kind=WATERBIRDS) as draft:
-        for image, row in zip(tqdm(images, desc="Waterbirds", unit="image", disable=None), rows, strict=True):
+        for image, row in zip(follow(images, desc="Waterbirds", unit="image", disable=None), rows, strict=True):
             target = draft / row.img_filename
             target.parent.mkdir(exist_ok=True)
             bird, place = birds / "images" / image.file, scenes / row.place_filename[1:]

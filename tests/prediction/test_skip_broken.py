@@ -135,9 +135,9 @@ def test_the_bar_says_speed_and_the_wait_for_data(monkeypatch, capsys):
     """Planted: no share of the time; a bar where nobody looks."""
     predicted({"test": rows(broken={})})
     assert "Predicting" not in capsys.readouterr().err
-    file, bar = io.StringIO(), extracted_parts.tqdm
+    file, bar = io.StringIO(), extracted_parts.follow
     monkeypatch.setattr(
-        extracted_parts, "tqdm", lambda **words: bar(**words | {"disable": False, "file": file, "mininterval": 0})
+        extracted_parts, "follow", lambda **words: bar(**words | {"disable": False, "file": file, "mininterval": 0})
     )
     predicted({"test": rows(broken={})})
     assert "9/9" in file.getvalue() and "images/s" in file.getvalue() and "% waiting for data" in file.getvalue()

@@ -14,9 +14,9 @@ import torch
 from accelerate import Accelerator, skip_first_batches
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
-from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.storage.cache_folder import cache_folder
 from oochub.trainers.arguments import RobustTrainingArguments
 from oochub.trainers.batch import Batch, Mixed, mix_losses
@@ -125,7 +125,7 @@ class Loop:
             progress = self._resume()
             self._tell("on_train_begin", progress)
             quiet = None if self._accelerator.is_main_process else True
-            with tqdm(initial=progress.global_step, unit="step", disable=quiet) as bar:
+            with follow(initial=progress.global_step, unit="step", disable=quiet) as bar:
                 while True:
                     if not self._end_stage(progress):
                         bar.total = progress.stage_began + progress.stage_steps

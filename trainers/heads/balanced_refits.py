@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
-from tqdm import tqdm
 
+from oochub.process.follow import follow
 from oochub.trainers.samplers import draw_balanced_rows
 
 _ITERATIONS = 2000
@@ -57,7 +57,7 @@ def fit_balanced_heads(
     deviation = deviation.where(deviation > 0, 1.0)
     features = (features - mean) / deviation
     fits = []
-    for _ in tqdm(range(refits), desc="Refits", disable=None, leave=False):
+    for _ in follow(range(refits), desc="Refits", disable=None, leave=False):
         rows = torch.from_numpy(draw_balanced_rows(groups, draws))
         fits.append(_fit(features[rows], label[rows], classes, c))
     weight, bias = (torch.stack(each).mean(0) for each in zip(*fits, strict=True))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from tqdm import tqdm
 
 from oochub import catalog
 from oochub.benchmark import find_data_folder
@@ -14,6 +13,7 @@ from oochub.browsing.sprite_sheets import SpriteSheets, make_tile, read_stored_t
 from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow
 from oochub.prediction.predictions import Predictions
+from oochub.process.follow import follow
 from oochub.settings.data_settings import DataSettings
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _collect_from_split(predictions: Predictions, split: str, part: "datasets.Da
         batch_size=_BATCH,
         broken=broken,
     )
-    with tqdm(total=len(there), desc=f"Images of {split}", unit="image", disable=None) as progress:
+    with follow(total=len(there), desc=f"Images of {split}", unit="image", disable=None) as progress:
         for batch in images:
             for name, tile in zip(batch.columns["example_id"], batch.made, strict=True):
                 sheets.add(place[str(name)], tile)

@@ -16,13 +16,13 @@ import datasets
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.context_finder import ContextWay, OpenedPicture
 from oochub.errors import OochubError, choose_wording
 from oochub.inputs.pictures.preprocessing import decode
 from oochub.inputs.pictures.stored_pictures import cut_border, keep_encoded, read_picture_bytes
 from oochub.prediction.ray_engine import RayEngine
+from oochub.process.follow import follow
 from oochub.process.ranks import Ranks
 from oochub.records.build_record import find_border
 from oochub.settings.context_settings import MeasurementSettings
@@ -114,7 +114,7 @@ def measure_images(
     tables: list[pa.Table] = []
     with (
         _Measuring(part, way, split, skip_broken=skip_broken, cache=cache, is_cached=is_cached) as measuring,
-        tqdm(total=len(part), desc=f"{way.words()} {split}", unit="img", delay=2, disable=None) as bar,
+        follow(total=len(part), desc=f"{way.words()} {split}", unit="img", delay=2, disable=None) as bar,
     ):
         made: Iterable[list[pa.Table]] = map(measuring.measure, blocks)
         if engine is not None:

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tqdm import tqdm
-
 from oochub.benchmark import Archive
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.remote.remote_repository import RemoteRepository
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.file_state import describe_state
@@ -122,7 +121,7 @@ def _digest_file(file: Path, kind: str) -> str:
     try:
         with (
             file.open("rb") as content,
-            tqdm(total=file.stat().st_size, desc=f"Reading {file.name}", unit="B", unit_scale=True, delay=2,
+            follow(total=file.stat().st_size, desc=f"Reading {file.name}", unit="B", unit_scale=True, delay=2,
                  disable=None) as bar,
         ):  # fmt: skip
             while block := content.read(_BLOCK):

@@ -19,7 +19,6 @@ from datasets.arrow_writer import ParquetWriter
 from datasets.table import embed_table_storage
 from datasets.utils.metadata import MetadataConfigs
 from huggingface_hub import DatasetCardData
-from tqdm import tqdm
 
 from oochub.data.build_file import RECORDS, ConfigFiles, store_record
 from oochub.data.challenge import KINDS, Arguments, ChallengeSet, challenge, check_arguments, check_columns
@@ -29,6 +28,7 @@ from oochub.data.open_source import name_source, open_source
 from oochub.data.repository_card import name_size
 from oochub.data.write_webdataset import ABOUT_SHARDS, SplitRows, check_shard_size, write_webdataset
 from oochub.errors import OochubError, choose_wording
+from oochub.process.follow import follow
 from oochub.records.build_record import BUILD_COLUMN, OWN, BuildRecord
 from oochub.records.own_declaration import OwnDeclaration
 from oochub.settings.data_settings import DataSettings
@@ -134,7 +134,7 @@ def _write(part: datasets.Dataset, folder: Path, split: str, record: BuildRecord
     """Writes one split and returns its files, named by content: `datasets` caches by name."""
     names: list[str] = []
     rows = part.with_format("arrow")
-    bar = tqdm(total=len(part), desc=split, unit=" rows", disable=None)
+    bar = follow(total=len(part), desc=split, unit=" rows", disable=None)
     start = 0
     while start < len(part) or not names:
         draft = folder / "draft"

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError, choose_wording
@@ -19,6 +18,7 @@ from oochub.evaluation.groups_of_sets import measure_near_and_far
 from oochub.evaluation.present_classes import Classes
 from oochub.evaluation.zoom_probe import probe_zoom
 from oochub.prediction.predictions import Predictions
+from oochub.process.follow import follow
 from oochub.records.finding_records import AllowedClasses, DetectionRow, DetectorDifference, ProbeRow, Recall
 from oochub.records.near_and_far_records import NearAndFarNumbers
 from oochub.stats.delong import compare_aucs, delong_covariance, paired_delong
@@ -115,7 +115,7 @@ def make_detection_rows(
     keys = list(sets[0].detectors)
     sampling: dict[str, Any] = {"resamples": resamples, "seed": seed, "without": without}
     rows = {}
-    with tqdm(total=len(keys) * len(pairs), desc="Scoring detectors", unit="pair", disable=None) as bar:
+    with follow(total=len(keys) * len(pairs), desc="Scoring detectors", unit="pair", disable=None) as bar:
         for inside, outside in pairs:
             columns = join_pair(named[inside], named[outside])
             against = compare_detectors(columns.scores, columns.is_ood, columns.correct, cluster=columns.cluster)

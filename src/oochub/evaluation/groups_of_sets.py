@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub import catalog
 from oochub.evaluation.detector_scores import ScoredSet
+from oochub.process.follow import follow
 from oochub.records.near_and_far_records import GroupOfSetsRow, NearAndFarNumbers
 from oochub.records.spectrum import Reading, Spectrum
 from oochub.stats.estimate import Estimate
@@ -74,7 +74,7 @@ def measure_near_and_far(
     pools = list(_make_pools(named, spectrum))
     keys = list(sets[0].detectors)
     rows = []
-    with tqdm(total=len(pools) * len(groups) * len(keys), desc="Near and far", unit="group", disable=None) as bar:
+    with follow(total=len(pools) * len(groups) * len(keys), desc="Near and far", unit="group", disable=None) as bar:
         for name, parts in groups.items():
             for pool in pools:
                 for key in keys:

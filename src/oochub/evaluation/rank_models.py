@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
-from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError, unknown_name
@@ -19,6 +18,7 @@ from oochub.evaluation.paired_numbers import compute_numbers, compute_side_numbe
 from oochub.evaluation.paired_rows import pair_rows
 from oochub.evaluation.row_sets import RowSet, estimate_side, is_computed, make_row_sets
 from oochub.prediction.predictions import Predictions
+from oochub.process.follow import follow
 from oochub.records.report_records import ComparedNumber
 from oochub.records.sides import GroupsOfRows
 from oochub.report import wording
@@ -115,7 +115,7 @@ def _rank(rows: RowSet, name: str, metric: Callable[..., Any], models: Sequence[
     values = [estimate_side(rows, metric, each) if is_groups else each.of(metric, members) for each in models]
     numbers: dict[str, dict[Pair, ComparedNumber]] = {}
     pairs = list(combinations(range(len(models)), 2))
-    for i, j in tqdm(pairs, desc=f"Testing {name}", unit="pair", delay=2, disable=None):
+    for i, j in follow(pairs, desc=f"Testing {name}", unit="pair", delay=2, disable=None):
         pair, own = (models[i], models[j]), (values[i], values[j])
         if isinstance(side, GroupsOfRows):
             found = {name: compute_side_number(rows, side, pair, own)}

@@ -191,11 +191,11 @@ def find_nearest_rows(features: Any, bank: Any) -> tuple[NDArray[np.int64], NDAr
         raise OochubError(
             f"features have {rows.shape[1]} columns and the bank {others.shape[1]}. Take both from the same model."
         )
-    from tqdm import tqdm
+    from oochub.process.follow import follow
 
     best, index = np.full(len(rows), -np.inf), np.zeros(len(rows), np.int64)
     parts = range(0, len(others), _ROWS)
-    for start in tqdm(parts, desc="Nearest", unit="block", delay=2, disable=None if len(parts) > 1 else True):
+    for start in follow(parts, desc="Nearest", unit="block", delay=2, disable=None if len(parts) > 1 else True):
         block = _scale_to_unit(others, slice(start, start + _ROWS), "bank")
         for some in _make_slices(len(rows)):
             cosine = _scale_to_unit(rows, some, "features") @ block.T

@@ -11,7 +11,6 @@ from typing import Any
 import datasets
 import numpy as np
 import pyarrow as pa
-from tqdm import tqdm
 
 from oochub import catalog
 from oochub.data.load import use_text_columns
@@ -20,6 +19,7 @@ from oochub.evaluation.evaluate import evaluate
 from oochub.evaluation.evaluation_inputs import open_parts
 from oochub.evaluation.scenes import Scenes
 from oochub.prediction.predictions import Predictions, concatenate_predictions
+from oochub.process.follow import follow
 from oochub.records.build_record import BuildFacts, BuildRecord, drop_build_column
 from oochub.records.output_columns import make_vectors, vectors
 from oochub.report.report import Report
@@ -208,7 +208,7 @@ def evaluate_tasks(
     names = _list_tasks(loaded) if EVERY in tasks else list(dict.fromkeys(tasks))
     for name in names:
         task(loaded, name)
-    bar = tqdm(names, desc="Evaluating", unit="task", disable=True if single else None)
+    bar = follow(names, desc="Evaluating", unit="task", disable=True if single else None)
     reports: dict[str, Report] = {name: evaluate(task(loaded, name), **options) for name in bar}
     if single:
         return {name: report.save(out) for name, report in reports.items()}

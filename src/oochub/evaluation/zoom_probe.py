@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.errors import OochubError, choose_wording
 from oochub.evaluation.detector_scores import BASELINE, ScoredSet, make_detector_key
 from oochub.evaluation.present_classes import choose_answers
+from oochub.process.follow import follow
 from oochub.records.finding_records import ProbeRow
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.right_classes import count_as_label
@@ -63,7 +63,7 @@ def probe_zoom(
     for name in dict.fromkeys(inside for inside, _ in probed):
         _check_stored(named[name])
     rows: list[ProbeRow] = []
-    with tqdm(total=len(probed) * resamples, desc="Zoom probe", unit="resample", disable=None) as bar:
+    with follow(total=len(probed) * resamples, desc="Zoom probe", unit="resample", disable=None) as bar:
         for inside, outside in probed:
             rows += _probe_rows(named[inside], named[outside], resamples, seed, bar)
     return tuple(rows)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
-from tqdm import tqdm
 
 from oochub import catalog
 from oochub.head_repair.fine_tune import FineTunedNetwork
@@ -17,6 +16,7 @@ from oochub.head_repair.head_method import HeadMethod, HeadRows
 from oochub.head_repair.repair_rows import RepairRows
 from oochub.head_repair.row_parts import FEWEST, RowParts
 from oochub.prediction.predictions_file import StoredHead
+from oochub.process.follow import follow
 from oochub.report.repair import FINE_TUNE, TriedHead
 from oochub.stats.estimate import Sampling
 from oochub.stats.mean_interval import t_interval
@@ -93,7 +93,7 @@ def choose_head(rows: RepairRows, parts: RowParts, *, at_most_lost: float, seed:
     refit = refit_plainly(rows, parts.fit) if head is not None and is_refit else None
     before = _score(own, rows, parts.choose)
     scores = [(_Candidate(NONE, {}, "", ""), before)]
-    for each in tqdm(list(_list_candidates(rows, parts, head)), desc="Fitting heads", disable=None):
+    for each in follow(list(_list_candidates(rows, parts, head)), desc="Fitting heads", disable=None):
         scores.append((each, _score(_answer(each, rows, parts, head, refit, seed), rows, parts.choose)))
     best, allowed = _pick([score for _, score in scores], before, rows, parts.choose, at_most_lost=at_most_lost)
     tried = tuple(

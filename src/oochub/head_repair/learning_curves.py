@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub.head_repair.cell_rows import CellRows, list_cells
 from oochub.head_repair.head_method import HeadRows
@@ -17,6 +16,7 @@ from oochub.head_repair.head_methods.retrain_weighted import RetrainWeighted
 from oochub.head_repair.repair_rows import RepairRows
 from oochub.head_repair.row_parts import FEWEST, RowParts
 from oochub.prediction.predictions_file import StoredHead
+from oochub.process.follow import follow
 from oochub.report.collection import CellGain, Collection, CurvePoint
 from oochub.report.format_numbers import count
 from oochub.stats.estimate import Estimate
@@ -86,7 +86,7 @@ def draw_learning_curves(rows: RepairRows, parts: RowParts, *, more: int, seed: 
     cells = [_count(curves, cell) for cell in list_cells(rows, body)]
     drawn = [each for each in cells if each.rows >= _FEWEST_IN_CELL]
     drawn = sorted(drawn, key=lambda each: (each.is_part, each.accuracy))[:_MOST_CELLS]
-    bar = tqdm(drawn, desc="Drawing learning curves", disable=None)
+    bar = follow(drawn, desc="Drawing learning curves", disable=None)
     gains = sorted((_measure_gain(curves, each, more=more) for each in bar), key=lambda cell: -cell.per_row)
     gains += [_leave_out(cell, len(scored), more) for cell in cells if not any(cell is each for each in drawn)]
     kind = curves.kind

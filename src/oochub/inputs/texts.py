@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from tqdm import tqdm
 
 from oochub.errors import OochubError
 from oochub.input import BrokenRow, Fetch, Input, InputBatch
 from oochub.inputs._columns import pad_tokens
+from oochub.process.follow import follow
 from oochub.remote.fetch import fetch_model_folder
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Texts(Input):
         """See `Input.fetch`; the tokens stay in memory."""
         texts = dataset.select_columns(["text"]).with_format(None)
         tokens: list[Any] = []
-        with tqdm(total=len(texts), desc="Tokenizing", unit="text", disable=None) as bar:
+        with follow(total=len(texts), desc="Tokenizing", unit="text", disable=None) as bar:
             for part in texts.iter(_TOKENIZED_TOGETHER):
                 tokens += [np.asarray(ids, np.int32) for ids in self._encode_texts(part["text"])]
                 bar.update(len(part["text"]))

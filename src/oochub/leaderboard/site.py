@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
 from oochub.errors import OochubError, OochubWarning
 from oochub.leaderboard.board import Board, BoardRow
 from oochub.leaderboard.checked_entry import CheckedEntry
 from oochub.leaderboard.leaderboard_pages import make_board_page, make_entry_page, make_index_page, name_page
+from oochub.process.follow import follow
 from oochub.records.schema import to_json
 from oochub.stats.estimate import Estimate
 from oochub.storage.artifacts import SITE, format_csv
@@ -125,7 +124,7 @@ def _own(truth: Sequence[str | Path]) -> "dict[tuple[str, str], BenchmarkRows]":
 def _check_entries(folder: Path, own: "Mapping[tuple[str, str], BenchmarkRows]") -> list[CheckedEntry]:
     """The entry of each folder, by name; hidden folders, and those with neither file of an entry, are none."""
     places = [path for path in sorted(folder.iterdir()) if not path.name.startswith(".") and _is_entry(path)]
-    return [CheckedEntry.of(path, own) for path in tqdm(places, desc="Checking", unit="entry", disable=None)]
+    return [CheckedEntry.of(path, own) for path in follow(places, desc="Checking", unit="entry", disable=None)]
 
 
 def _is_entry(path: Path) -> bool:
@@ -149,7 +148,7 @@ def _write_site(
     """Writes every page and table into an empty folder."""
     boards, unread = Board.all_of(checked, own), _refuse_unread(checked)
     placed = [(row, board) for board in boards for row in board.rows]
-    for row, board in tqdm(placed, desc="Writing", unit="page", disable=None):
+    for row, board in follow(placed, desc="Writing", unit="page", disable=None):
         page = make_entry_page(row, board, link=f"{link}/{row.name}" if link else None)
         _write(draft / "entries" / f"{name_page(row.name)}.html", page)
     for board in boards:

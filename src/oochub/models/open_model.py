@@ -76,7 +76,7 @@ def open_pretrained(
     config = read_model_config(source, kind=kind, words=words, hint=hint, changes=changes)
     _refuse_pickles(source)
     _check_index(source)
-    with model_load_errors(source, words=words, hint=hint):
+    with model_load_errors(source, words=words, hint=hint), _without_bars():
         model, loading = auto.from_pretrained(
             fetch_model_folder(source),
             config=config,
@@ -113,6 +113,20 @@ def open_pretrained(
             stacklevel=2,
         )
     return Pretrained(model, unexpected)
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Without the bars of transformers: loading weights takes no time worth one, and the work itself has one."""
+    from transformers.utils import logging
+
+    is_shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if is_shown:
+            logging.enable_progress_bar()
 
 
 def check_memory(source: str, device: torch.device | None = None) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import torch
 from torch.nn.functional import pad
-from tqdm import tqdm
 
 from oochub.input import BrokenRow, InputBatch
 from oochub.models.mode import Mode
 from oochub.prediction.prediction_data import select_rows
+from oochub.process.follow import follow
 from oochub.records.output_columns import ALSO_RIGHT, drop_right_classes, make_vectors
 
 
@@ -74,7 +74,7 @@ def extract_parts(
     held = _Held()
     done: set[int] = set()
     seen = 0
-    with tqdm(total=total, desc=f"Predicting {name}", unit=f" {unit}s", disable=True if is_quiet else None) as bar:
+    with follow(total=total, desc=f"Predicting {name}", unit=f" {unit}s", disable=True if is_quiet else None) as bar:
         for batch in _time_batches(read(part, broken=broken if skip_broken else None), bar):
             outputs = extraction(batch)
             count = len(outputs["logits"])

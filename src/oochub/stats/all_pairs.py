@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
-from tqdm import tqdm
 
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.stats.array_checks import Array
 from oochub.stats.delong import delong_covariance
 from oochub.stats.estimate import Estimate
@@ -69,7 +69,7 @@ def compare_all_pairs(models: Sequence[PairedValues]) -> PairTests:
     find = _AT_ONCE.get(models[0].kind)
     tests = find(models) if find else _Found(empty, np.ones(empty.gain.shape, bool))
     places = [(i, j) for i, j in empty.list_pairs() if tests.is_left[i, j]]
-    for i, j in tqdm(places, desc="Testing", unit="pair", delay=2, disable=None):
+    for i, j in follow(places, desc="Testing", unit="pair", delay=2, disable=None):
         _note(tests.found, i, j, *compare_values(models[i], models[j])[:2])
     for each in tests.found:
         np.fill_diagonal(each, np.nan)
@@ -114,7 +114,7 @@ def _flip_signs(models: Sequence[PairedValues], values: Array) -> _Found:
     sampling, is_left = models[0].sampling, np.zeros((len(models),) * 2, bool)
     found = PairTests(*(np.full(is_left.shape, np.nan) for _ in range(3)))
     typical, largest = draw_typical_means(values, sampling)
-    for i, j in tqdm([*found.list_pairs()], desc="Testing", unit="pair", delay=2, disable=None):
+    for i, j in follow([*found.list_pairs()], desc="Testing", unit="pair", delay=2, disable=None):
         changes = values[j] - values[i]
         if np.ptp(changes) == 0:
             is_left[i, j] = True

@@ -16,10 +16,10 @@ def row_blocks(rows: int, together: int, *, what: str = "") -> Iterator[slice]:
     >>> list(row_blocks(5, 2, what="score"))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    from tqdm import tqdm
+    from oochub.process.follow import follow
 
     starts = range(0, rows, together)
-    for start in tqdm(starts, desc=what, delay=2, disable=None if what and len(starts) > 1 else True):
+    for start in follow(starts, desc=what, delay=2, disable=None if what and len(starts) > 1 else True):
         yield slice(start, min(start + together, rows))
 
 

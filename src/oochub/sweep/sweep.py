@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from tqdm import tqdm
 
 from oochub import catalog
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.process.program import serve_parent
 from oochub.process.start_process import start_process
 from oochub.records.schema import from_json, to_json
@@ -231,7 +231,7 @@ def _sweep_recipe(
     known: list[Run] = []
     results: dict[str, RunResult | None] = {}
     table = pd.DataFrame()
-    with tqdm(total=sum(map(len, planned)), desc=recipe.name, unit="run", disable=None) as bar:
+    with follow(total=sum(map(len, planned)), desc=recipe.name, unit="run", disable=None) as bar:
         for stage in planned:
             settled = [_settle_run(run, table) for run in stage]
             known += settled

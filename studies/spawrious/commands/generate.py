@@ -71,9 +71,9 @@ def generate(
 
 
 def _show_progress(jobs: Sequence[Any]) -> Iterable[Any]:
-    from tqdm import tqdm
+    from oochub.process.follow import follow
 
-    bar: Iterable[Any] = tqdm(jobs, desc="prompts", unit="prompt", disable=None)
+    bar: Iterable[Any] = follow(jobs, desc="prompts", unit="prompt", disable=None)
     return bar
 
 

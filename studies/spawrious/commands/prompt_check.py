@@ -74,9 +74,9 @@ def prompt_check(
 
 
 def _show_progress(batches: Any) -> Any:
-    from tqdm import tqdm
+    from oochub.process.follow import follow
 
-    return tqdm(batches, desc="images", unit="batch", disable=None)
+    return follow(batches, desc="images", unit="batch", disable=None)
 
 
 def _judge(folder: Path, answers: Path, as_json: bool) -> None:

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from oochub import catalog
 from oochub.builders.sources.spawrious_compositions import BACKGROUNDS, BREEDS, SpawriousComposition
 from oochub.errors import OochubError
+from oochub.process.follow import follow
 from oochub.stats.estimate import Estimate
 from oochub.stats.proportion import wilson
 from oochub.trainers.arguments import RobustTrainingArguments
@@ -116,7 +116,7 @@ def composition_search(
     if len(lengths) > 1:
         raise OochubError(f"Compositions are compared at equally many training rows, got {lengths}. Search each alone.")
     epochs = _count_epochs(rows[0]["train"]) if rows else 0
-    with tqdm(total=2 * len(rows) * epochs, desc=f"{2 * len(rows)} heads", unit="epoch", disable=None) as bar:
+    with follow(total=2 * len(rows) * epochs, desc=f"{2 * len(rows)} heads", unit="epoch", disable=None) as bar:
         for number, half in enumerate(halves):
             measured.append([])
             for start in range(0, len(rows), _SIDE_BY_SIDE):

@@ -194,7 +194,8 @@ def cache_pixels(
         OochubError: An image that cannot be read, or a folder that cannot be written.
     """
     from filelock import FileLock
-    from tqdm import tqdm
+
+    from oochub.process.follow import follow
 
     target = check_writable(Path(cache_dir) / f"{dataset._fingerprint}-{preprocessing.key}.npy")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -205,7 +206,7 @@ def cache_pixels(
             )
             shape = (len(dataset), *preprocessing.size, 3)
             header = {"descr": "|u1", "fortran_order": False, "shape": shape}
-            bar = tqdm(total=len(dataset), desc="Decoding", unit="img", disable=None)
+            bar = follow(total=len(dataset), desc="Decoding", unit="img", disable=None)
             with write_whole(target) as draft, draft.open("wb") as file, bar:
                 np.lib.format.write_array_header_1_0(file, header)
                 for batch in read_batches(pictures, preprocessing, batch_size=64, num_workers=num_workers):

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import nn
-from tqdm import tqdm
 from transformers.modeling_outputs import ImageClassifierOutput
 
 from oochub.errors import OochubError, OochubWarning, choose_wording
@@ -23,6 +22,7 @@ from oochub.models.encoder import Encoder
 from oochub.models.mode import Mode, PredictedData
 from oochub.models.model_source import ModelSource
 from oochub.output import find_output_of_features, get_output
+from oochub.process.follow import follow
 from oochub.storage.cache_folder import cache_folder
 from oochub.storage.files import write_whole
 from oochub.storage.tensor_file import load_tensors, save_tensors
@@ -199,7 +199,7 @@ def _extract_features(encoder: Encoder, inputs: Input, data: PredictedData, part
     features, labels = [], []
     broken: list[BrokenRow] | None = [] if data.skip_broken else None
     total = len(part) if hasattr(part, "__len__") else None
-    with tqdm(total=total, desc=f"Extracting {split}", unit=inputs.unit, disable=None) as bar:
+    with follow(total=total, desc=f"Extracting {split}", unit=inputs.unit, disable=None) as bar:
         for batch in inputs.batches(part, batch_size=data.batch_size, device=data.device, broken=broken):
             with torch.inference_mode():
                 features.append(encoder(**batch.inputs).cpu().numpy())
