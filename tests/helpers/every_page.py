@@ -86,15 +86,23 @@ def labels_page() -> str:
 
 
 def boxes_page() -> str:
-    """Boxes, drawn over the images of the mistakes."""
+    """Boxes, drawn over the images of the mistakes; every fourth image has no true one."""
+    return oochub.evaluate(boxes_predictions(), resamples=100).to_html()
+
+
+def boxes_predictions() -> Predictions:
+    """The predictions of that page."""
     corner = np.abs(_noise(2)) * 20
     true = np.concatenate([corner, corner + 40], 1)
     moved = true + np.where(_HARD, 30, 3)[:, None] * _noise(4, seed=1)
     moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 5)
-    return _page(
+    is_empty = np.arange(N) % 4 == 0
+    return Predictions.from_arrays(
+        **_ROWS,
+        model="my-model",
         detected_boxes=moved[:, None],
-        scores=np.full((N, 1), 0.9),
-        boxes=true[:, None],
+        scores=np.where(is_empty & ~_HARD, 0.4, 0.9)[:, None],
+        boxes=[[] if empty else [box] for empty, box in zip(is_empty, true.tolist(), strict=True)],
         class_names=["head"],
         thumbnail=[_picture(seed) for seed in range(N)],
         width=[160] * N,

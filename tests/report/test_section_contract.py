@@ -36,6 +36,7 @@ MAKERS = {
     "chosen rows": lambda: _chosen(unseen=False),
     "tested rule": lambda: _chosen(unseen=True),
     "pictures": lambda: oochub.evaluate(_pictures(), resamples=100),
+    "boxes": lambda: oochub.evaluate(every_page.boxes_predictions(), resamples=100),
 }
 FORMS = ("terminal", "markdown", "latex", "notebook", "page", "frame")
 LATEX = {

@@ -29,6 +29,7 @@ from oochub.evaluation.evaluation_rows import (
     check_one_task,
     make_evaluation_rows,
 )
+from oochub.evaluation.images_without_object import measure_empty_images
 from oochub.evaluation.matching import check_match
 from oochub.evaluation.mistakes import choose_mistakes
 from oochub.evaluation.present_classes import find_allowed
@@ -211,7 +212,10 @@ def evaluate(
         calibration=_calibrate_sides(evaluated, behind, by_role, slices) if kind.has_confidence else None,
         mistakes=choose_mistakes(evaluated, behind.get("out"), everything.mask, behind.get("in", nowhere)),
         findings=_add_findings(
-            measure_sections(predictions), near_and_far=detected and detected.groups, **{SELECTION: chosen_rows}
+            measure_sections(predictions),
+            near_and_far=detected and detected.groups,
+            empty_images=measure_empty_images(by_role, evaluated),
+            **{SELECTION: chosen_rows},
         ),
         provenance=Provenance(
             **provenance(),
