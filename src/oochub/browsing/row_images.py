@@ -9,7 +9,7 @@ import numpy as np
 
 from oochub import catalog
 from oochub.benchmark import find_data_folder
-from oochub.browsing.sprite_sheets import SpriteSheets, make_tile, read_stored_tiles
+from oochub.browsing.sprite_sheets import TILE, SpriteSheets, make_tile, read_stored_tiles
 from oochub.errors import OochubError, choose_wording
 from oochub.input import BrokenRow
 from oochub.prediction.predictions import Predictions
@@ -108,7 +108,7 @@ def _collect_from_split(predictions: Predictions, split: str, part: "datasets.Da
     broken: list[BrokenRow] = []
     images = map_images(
         some.select_columns(["example_id", "image"]),
-        lambda content, where: make_tile(decode(content, where)),
+        lambda content, where: make_tile(decode(content, where, draft=TILE)),
         batch_size=_BATCH,
         broken=broken,
     )
