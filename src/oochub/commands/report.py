@@ -123,6 +123,7 @@ def report(
     alpha_beta_loss:side=negative=loss.png. Figures of detectors need predictions by one model, one file per set:
     --detector vim --reference train.parquet --plot score_distributions=vim.png. `gallery` shows what a model gets most
     wrong out of context: oochub report erm.parquet --data-dir COCO --plot gallery:than=dro.parquet=g.png
+
     --browse makes a page of all rows, not only the worst: filters, numbers of what is filtered, its ids as a file.
     """
     from oochub.commands._drawing import Plot, draw
