@@ -12,6 +12,10 @@ from oochub.exchange.bridge import Bridge, get_bridge
 if TYPE_CHECKING:
     import datasets
 
+    from oochub.prediction.predictions import Predictions
+
+_SIDE = "side"
+
 
 @dataclass(frozen=True)
 class Export:
@@ -60,8 +64,29 @@ def write_exports(exports: Sequence[Export], sources: Sources) -> None:
     for each in exports:
         each.bridge.check(sources.predictions)
     data = _load_data(sources) if any(each.bridge.needs_images for each in exports) else None
+    told = _add_sides(sources.predictions)
     for each in exports:
-        export(sources.predictions, each.bridge.name, each.path, data=data)
+        export(told, each.bridge.name, each.path, data=data)
+
+
+def _add_sides(predictions: "Predictions") -> "Predictions":
+    """The predictions with a column `side`, "in" or "out" of context, unless they have one or sides are of groups."""
+    import numpy as np
+    import pyarrow as pa
+
+    from oochub.evaluation.declaration import find_declaration
+    from oochub.records.sides import GroupsOfRows
+
+    declared, names = find_declaration(predictions), set(predictions.column_names)
+    sides = {"in": declared.in_context, "out": declared.out_of_context}
+    needed = {column for side in sides.values() for column in side.where}
+    if _SIDE in names or not needed <= names or any(isinstance(side, GroupsOfRows) for side in sides.values()):
+        return predictions
+    columns = {name: predictions.column(name) for name in {"split", *needed}}
+    told = np.full(len(predictions), None, object)
+    for name, side in sides.items():
+        told[side.mask(columns)] = name
+    return predictions.with_table(predictions.rows.with_column(_SIDE, pa.array(told, pa.string())))
 
 
 def _load_data(sources: Sources) -> "Mapping[str, datasets.Dataset] | None":
