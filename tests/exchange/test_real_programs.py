@@ -23,8 +23,7 @@ from oochub.exchange.export import export
 from oochub.exchange.join_columns import join_columns
 from oochub.loading_scripts.build_repository import build_parquet
 
-ROOT = Path(__file__).parents[2]
-PYTHON = Path(os.environ.get("OOCHUB_BRIDGES", ROOT / ".venv" / "bridges" / "bin" / "python"))
+PYTHON = Path(os.environ.get("OOCHUB_BRIDGES", "nowhere/bin/python"))  # `make bridges` names it once all is installed
 LMMS = Path(
     os.environ.get("OOCHUB_LMMS_EVAL", PYTHON.parents[1] / "lmms_eval")
 )  # a folder, beside torch of this Python
