@@ -15,6 +15,7 @@ import oochub
 from oochub.evaluation.declaration import find_declaration
 from oochub.evaluation.row_selection import find_half
 from oochub.report.forms import terminal
+from oochub.section import sections
 from oochub.stats.stratified_gap import stratified_gap
 
 
@@ -272,11 +273,19 @@ def test_names_of_a_file_of_rows_are_text_on_a_page(rows, tmp_path):
         assert "&lt;script&gt;" in text
 
 
+def test_nothing_follows_from_chosen_rows_but_a_test_of_their_rule(reports):
+    """No training, rules or repair is proposed for them; a rule that was tested asks for nothing more."""
+    section = next(each for each in sections() if each.name == "what_next")
+    commands = [[step.command for each in section.passages(of) for step in each.steps] for of in reports]
+    assert len(commands[0]) == 3 and not any("--unseen" in command for command in commands[0])
+    assert commands[1:] == [["oochub evaluate UNSEEN --rows ids.txt --unseen"], []]
+
+
 def test_a_board_refuses_chosen_rows(rows, reports, tmp_path):
     from oochub.leaderboard.recomputation import recompute_report
 
     file = rows.save(tmp_path / "p.parquet")
-    assert "A board has numbers of a whole split" in recompute_report(reports[1], [file]).reason
+    assert "A board has numbers of a whole split" in recompute_report(reports[1], [file]).outcome.reason
 
 
 @pytest.mark.campaign

@@ -92,8 +92,11 @@ def _suggest(reports: list[Path], asked: CheckSettings, rules: Path | None, othe
         check_writable(rules, kind=RULES)
     from oochub.checking import open_report
     from oochub.report.check_rules import suggest_rules
+    from oochub.report.report import check_all_rows
 
-    text = suggest_rules(open_report(reports[0]), name=str(reports[0]), margin=asked.margin)
+    report = open_report(reports[0])
+    check_all_rows(report, str(reports[0]), why="Rules hold a model to bounds on all rows")
+    text = suggest_rules(report, name=str(reports[0]), margin=asked.margin)
     if rules is None:
         out_console.print(text, markup=False, end="")
         return

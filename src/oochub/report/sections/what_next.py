@@ -38,6 +38,7 @@ _STANDS_FOR = {
     "REPORT": "this report",
     "PREDICTIONS": "its predictions",
     "OTHER": "the predictions of another model",
+    "UNSEEN": "predictions of rows that nobody looked at",
 }
 
 
@@ -51,6 +52,8 @@ class WhatNext(Section["Report"]):
     4. What the verdict leaves unknown: the group whose error is least certain, contexts that nobody labelled, mistakes
        that are not shown, detectors that read features.
     5. What is always possible: rules for later models, a comparison with another one.
+
+    From rows that were chosen after looking nothing follows but a test of the rule of their choice on other rows.
 
     Each has a reason with a number of the report, and a command of the names that the report knows.
     """
@@ -71,11 +74,23 @@ class WhatNext(Section["Report"]):
 def _list_steps(report: "Report") -> Iterator[NextStep]:
     """Every step of which the report has the reason, the most useful first; a command once, for its first reason."""
     known = set()
-    for propose in _RANKED:
+    for propose in _RANKED if report.chosen_rows is None else (_test_rule,):
         step = propose(report)
         if step is not None and step.command not in known:
             known.add(step.command)
             yield step
+
+
+def _test_rule(report: "Report") -> NextStep | None:
+    """A test on other rows, for rows that were chosen by a rule after looking; nothing else follows from such rows."""
+    chosen = report.chosen_rows
+    if chosen is None or chosen.tested is not None or not chosen.rule:
+        return None
+    reason = (
+        f"{format_numbers.count(chosen.n)} of {format_numbers.count(chosen.among)} rows were chosen after looking, so "
+        "their numbers say nothing about others. A test of the rule on rows that nobody looked at does."
+    )
+    return NextStep(reason, _write("evaluate", "UNSEEN", "--rows", wording.name(chosen.file), "--unseen"))
 
 
 def _learn_task(report: "Report") -> NextStep | None:
