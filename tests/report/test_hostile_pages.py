@@ -150,6 +150,30 @@ def test_hostile_names_are_text_in_a_browser(browser, tmp_path, kind):
 
 
 @pytest.mark.slow
+def test_hostile_names_stay_in_the_frame_of_a_notebook(browser, tmp_path):
+    """A report, a comparison and predictions in one notebook: one frame, its page as text, nothing that runs."""
+    first, second = _predictions(NAMES[1], 1.0), _predictions(NAMES[3], 2.0)
+    report = oochub.evaluate(first, match="label", resamples=100)
+    shown = [each._repr_html_() for each in (report, paired_comparison(first, second), first)]
+    path = tmp_path / "page.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{''.join(shown)}", encoding="utf-8")
+    browser.events.clear()
+    browser.show(path, width=1280)
+    seen = browser.evaluate("""(() => {
+        const page = document.querySelector('iframe').contentDocument
+        const every = [...document.querySelectorAll('*'), ...page.querySelectorAll('*')]
+        return {
+            ran: String(window.ran) + String(document.querySelector('iframe').contentWindow.ran),
+            made: every.filter(one => /^(iframe|script|object|embed|base|form)$/i.test(one.tagName)).length,
+            handlers: every.filter(one => [...one.attributes].some(a => a.name.startsWith('on'))).length,
+            text: page.body.textContent.includes('window.ran') && document.body.textContent.includes('window.ran'),
+        }
+    })()""")
+    assert seen == {"ran": "undefinedundefined", "made": 1, "handlers": 1, "text": True}  # ours: that of the height
+    assert browser.requests() <= {"file", "data", "about"}, browser.requests()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_each_hostile_model_is_text_in_a_browser(browser, tmp_path, name):
     """One at a time, so that none hides another."""

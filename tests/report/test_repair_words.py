@@ -3,12 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from parsed_page import ParsedPage
 from repair_rows_by_hand import predictions_by_hand
 
 from oochub.repairing import repair_predictions
 from oochub.report.repair import FINE_TUNE, Repair
 from oochub.report.repair_card import write_repair_card
-from oochub.report.repair_words import describe_choice, write_sentences
+from oochub.report.repair_page import repair_page
+from oochub.report.repair_words import describe_choice, write_sentences, write_verdict
 from oochub.settings.repair_settings import RepairSettings
 
 BOTH = "It is better in usual contexts too, so not all of the gain comes from relying less on context."
@@ -52,3 +54,10 @@ def test_networks_are_counted_apart_and_the_card_says_which_weights_are_new(made
     cards = [write_repair_card(each, class_names=["cat", "dog"], is_wrapper=False) for each in (made, deep)]
     assert ["All weights but those of the last layer" in card for card in cards] == [True, False]
     assert ["The whole network was fine-tuned" in card for card in cards] == [False, True]
+
+
+def test_a_repair_in_a_notebook_is_its_page_in_a_frame_and_its_numbers_as_tables(made: Repair) -> None:
+    shown = ParsedPage(made._repr_html_())
+    (frame,) = (attributes for tag, attributes in shown.tags if tag == "iframe")
+    assert frame["srcdoc"].replace(' target="_blank"', "") == repair_page(made)
+    assert write_verdict(made) in shown.words and "allow-scripts" not in frame["sandbox"]

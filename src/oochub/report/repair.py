@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from oochub.errors import OochubError
 from oochub.records.report_records import ComparedNumber
 from oochub.records.schema import Count, Share, from_json, optional, to_json
 from oochub.report.collection import Collection
@@ -157,6 +158,24 @@ class Repair:
     def outside(self) -> ComparedNumber | None:
         """The same out of context."""
         return self.draws[0].outside if self.draws else None
+
+    def _repr_html_(self) -> str:
+        from oochub.prediction.notebook_table import make_notebook_table
+        from oochub.report.notebook_frame import frame_page
+        from oochub.report.repair_page import repair_page
+        from oochub.report.repair_words import make_repair_tables, write_sentences, write_verdict
+
+        said = make_notebook_table([[line] for line in write_sentences(self)], title=write_verdict(self))
+        shown = [
+            make_notebook_table(each.rows, heads=each.heads, title=each.title, footnotes=each.footnotes)
+            for each in make_repair_tables(self)
+        ]
+        tables = "\n".join([said, *shown])
+        try:
+            page = repair_page(self)
+        except OochubError:  # too large
+            return tables
+        return frame_page(page, title=write_verdict(self), tables=tables)
 
     def save(self, path: str | Path) -> Path:
         """Writes the record as JSON, whole or not at all."""

@@ -1,6 +1,6 @@
 """The page of a repair: the verdict, both numbers, what was done, groups that won and lost, images that changed."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oochub.report import format_numbers, wording
 from oochub.report.collection import Collection
@@ -8,7 +8,6 @@ from oochub.report.collection_chart import draw_learning_curves
 from oochub.report.collection_words import describe_collection, make_collection_table
 from oochub.report.comparison_page import lay_out_table
 from oochub.report.paired_page import make_paired_sections
-from oochub.report.repair import Repair
 from oochub.report.repair_words import (
     describe_choice,
     describe_draws,
@@ -18,11 +17,14 @@ from oochub.report.repair_words import (
 )
 from oochub.report.self_contained_page import self_contained_page
 
+if TYPE_CHECKING:
+    from oochub.report.repair import Repair
+
 _NAMES = ("before", "after", "change")
 _TITLES = {"Only B is right": "Right after the repair alone", "Only A is right": "Right before the repair alone"}
 
 
-def repair_page(repair: Repair, *, images: bool = True) -> str:
+def repair_page(repair: "Repair", *, images: bool = True) -> str:
     """Renders a repair as a self-contained HTML page; the same repair gives the same bytes.
 
     Args:
@@ -80,7 +82,7 @@ def _name_flips(part: dict[str, Any]) -> dict[str, Any]:
     return {"title": _TITLES[part["title"]], "who": "before " if is_won else "after ", "cards": cards}
 
 
-def _list_facts(repair: Repair) -> list[tuple[str, str]]:
+def _list_facts(repair: "Repair") -> list[tuple[str, str]]:
     known = repair.provenance
     versions = {"oochub": known.get("oochub"), **(known.get("packages") or {}), "Python": known.get("python")}
     when = known.get("when") or {}
@@ -94,7 +96,7 @@ def _list_facts(repair: Repair) -> list[tuple[str, str]]:
     return [(title, wording.name(str(text), 400)) for title, text in facts.items() if text]
 
 
-def _write_commands(repair: Repair) -> str:
+def _write_commands(repair: "Repair") -> str:
     """The command of the repair, and those that look at what it left."""
     if not repair.command:
         return ""

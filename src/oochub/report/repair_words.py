@@ -8,11 +8,12 @@ from oochub.records.table import Table
 from oochub.report import format_numbers, wording
 from oochub.report.collection_words import describe_collection, make_collection_table
 from oochub.report.footnotes import Footnotes, describe_interval
-from oochub.report.repair import PartOfSplit, Repair, TriedHead
 from oochub.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from rich.console import Group
+
+    from oochub.report.repair import PartOfSplit, Repair, TriedHead
 
 _SHOWN = 12
 """Heads that were tried, of which the page has the best."""
@@ -24,7 +25,7 @@ _PARTS: Mapping[str, str] = {
 _SIDES: Mapping[str, str] = {"in": "in usual contexts", "out": "in unusual contexts"}
 
 
-def write_verdict(repair: Repair) -> str:
+def write_verdict(repair: "Repair") -> str:
     """The outcome in one sentence, the last line of the command: better, nothing to repair, or not shown."""
     if repair.outcome == "better":
         return "The repaired model is better in unusual contexts."
@@ -35,7 +36,7 @@ def write_verdict(repair: Repair) -> str:
     return "It is not shown that a repair makes the model better."
 
 
-def write_sentences(repair: Repair) -> list[str]:
+def write_sentences(repair: "Repair") -> list[str]:
     """What follows the verdict: both numbers with their intervals, why, and what would show more."""
     said = []
     if repair.outside is not None and repair.inside is not None:
@@ -70,7 +71,7 @@ def write_sentences(repair: Repair) -> list[str]:
     return said
 
 
-def describe_choice(repair: Repair) -> str:
+def describe_choice(repair: "Repair") -> str:
     """What was done: how many heads were tried, which was chosen, by what rule, and its temperature."""
     if not repair.tried:
         return "No new last layer was fitted."
@@ -94,7 +95,7 @@ def describe_choice(repair: Repair) -> str:
     )
 
 
-def describe_draws(repair: Repair) -> str:
+def describe_draws(repair: "Repair") -> str:
     """How much the result depends on how the rows were divided; "" for one division."""
     changes = [draw.outside.difference for draw in repair.draws if draw.outside is not None]
     if len(repair.draws) < 2 or not changes:
@@ -108,13 +109,13 @@ def describe_draws(repair: Repair) -> str:
     )
 
 
-def name_head(tried: TriedHead) -> str:
+def name_head(tried: "TriedHead") -> str:
     """A head in words: "last layer retrained on weighted groups (c = 0.1; class and side)"."""
     about = _describe_settings(tried)
     return f"{wording.clean(tried.title)} ({about})" if about else wording.clean(tried.title)
 
 
-def _describe_settings(tried: TriedHead) -> str:
+def _describe_settings(tried: "TriedHead") -> str:
     """Its hyperparameters, groups and rows: "c = 0.1; class and context"."""
     settings = [f"{name} = {value:g}" for name, value in tried.settings.items()]
     groups = {"context": "class and context", "side": "class and side"}.get(tried.groups, "")
@@ -122,13 +123,13 @@ def _describe_settings(tried: TriedHead) -> str:
     return "; ".join(filter(None, (", ".join(settings), groups, rows)))
 
 
-def make_repair_tables(repair: Repair) -> list[Table]:
+def make_repair_tables(repair: "Repair") -> list[Table]:
     """The tables: both sides before and after, where the rows went, the heads that were tried, the divisions."""
     tables = [_make_sides(repair), _make_parts(repair), _make_tried(repair), _make_draws(repair)]
     return [table for table in tables if table.rows]
 
 
-def terminal(repair: Repair, width: int) -> "Group":
+def terminal(repair: "Repair", width: int) -> "Group":
     """Both sides before and after, where the rows went, and what was done; the other tables are on the page.
 
     Args:
@@ -152,7 +153,7 @@ def terminal(repair: Repair, width: int) -> "Group":
     return Group(*parts)
 
 
-def _make_sides(repair: Repair) -> Table:
+def _make_sides(repair: "Repair") -> Table:
     notes, rows = Footnotes(), []
     for side, number in (("out", repair.outside), ("in", repair.inside)):
         if number is not None:
@@ -167,7 +168,7 @@ def _make_sides(repair: Repair) -> Table:
     )
 
 
-def _make_parts(repair: Repair) -> Table:
+def _make_parts(repair: "Repair") -> Table:
     return Table(
         title="Where the rows of each split went",
         heads=("Part", "split", "rows", "in unusual contexts", "model trained on it"),
@@ -175,12 +176,12 @@ def _make_parts(repair: Repair) -> Table:
     )
 
 
-def _part_cells(each: PartOfSplit) -> tuple[str, ...]:
+def _part_cells(each: "PartOfSplit") -> tuple[str, ...]:
     counts = map(format_numbers.count, (each.rows, each.out))
     return (_PARTS[each.part], wording.name(each.split, 40), *counts, "yes" if each.is_seen else "no")
 
 
-def _make_tried(repair: Repair) -> Table:
+def _make_tried(repair: "Repair") -> Table:
     best = sorted(repair.tried, key=lambda each: (-each.is_chosen, -each.is_allowed, -min(each.inside, each.outside)))
     shown = sorted(best[:_SHOWN], key=repair.tried.index)
     rows = [
@@ -205,7 +206,7 @@ def _make_tried(repair: Repair) -> Table:
     )
 
 
-def _make_draws(repair: Repair) -> Table:
+def _make_draws(repair: "Repair") -> Table:
     notes, rows = Footnotes(), []
     for draw in repair.draws if len(repair.draws) > 1 else ():
         cells = [
