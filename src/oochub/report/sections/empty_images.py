@@ -59,10 +59,10 @@ def _write_finding(report: "Report", found: EmptyImageNumbers) -> str:
     ]
     change, clear = row.difference, ""
     if format_numbers.has_interval(change):
-        ends = f"95% interval {format_numbers.interval_points(change)}"
+        ends = f"95% interval {format_numbers.interval_points(change)} points"
         is_clear = change.low > 0 or change.high < 0
         clear = f"; the difference is {'clear' if is_clear else 'not clear'} ({ends})"
-    return f"Without the object, a box of a score above {_SAID:g} is drawn in {parts[0]}, and in {parts[1]}{clear}."
+    return f"Without the object, a box with a score above {_SAID:g} is drawn in {parts[0]}, and in {parts[1]}{clear}."
 
 
 def _write_contexts(report: "Report", found: EmptyImageNumbers) -> str:
