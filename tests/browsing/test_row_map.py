@@ -55,6 +55,7 @@ def test_t_sne_keeps_neighbors_is_seeded_and_says_how_it_is_read():
     assert "distances, sizes and densities of groups mean nothing" in first.notes[0] and len(first.notes) == 1
 
 
+@pytest.mark.slow
 def test_t_sne_takes_some_rows_and_says_why(monkeypatch):
     monkeypatch.setattr("oochub.browsing.row_map.MOST_IN_TSNE", 60)
     made = make_row_map(_plain(100), "tsne")
@@ -75,6 +76,7 @@ def test_rows_without_a_map_are_refused(rows, way, said):
         make_row_map(rows, way)
 
 
+@pytest.mark.slow
 def test_rows_that_are_all_one_point_have_a_map():
     rows = _plain(40)
     same = rows.with_table(
@@ -108,6 +110,7 @@ def test_the_planted_places_are_found_and_named():
         assert label.lift.low > 1
 
 
+@pytest.mark.slow
 def test_mistakes_that_share_nothing_get_no_name():
     """Clusters of features that go with no class or context, in 40 worlds: a name by chance in at most two."""
     named = 0
