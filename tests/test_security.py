@@ -142,7 +142,8 @@ def _network(module: str, tree: ast.Module) -> list[str]:
         return []
     names = {"snapshot_download", "hf_hub_download", "HfApi", "push_to_hub", "upload_file", "upload_folder", "login"}
     used = {name.rpartition(".")[2] for name, _, _ in _calls(tree)} & names
-    return [*_imports(tree, _NETWORK), *(used - _DOWNLOADS.get(module, set()))]
+    reaching = [name for name in _imports(tree, _NETWORK) if not name.startswith("urllib.parse.")]  # it reads text
+    return [*reaching, *(used - _DOWNLOADS.get(module, set()))]
 
 
 RULES: dict[str, tuple[Callable[[str, ast.Module], list[str]], tuple[str, ...]]] = {

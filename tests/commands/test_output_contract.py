@@ -69,6 +69,7 @@ READ = {  # options of paths that are read
     ("waterbirds construct", "--places"),
     ("waterbirds construct", "--segmentations"),
     ("evaluate", "--reference"),
+    ("evaluate", "--rows"),
     ("push", "--predictions"),
     ("report", "--embedding"),
     ("report", "--predictions"),

@@ -86,6 +86,7 @@ ELSEWHERE = {
     "builders/sources/sentence_embeddings.py": "weights by name, tests/builders/test_sentence_embeddings.py",
     "builders/sources/spawrious_compositions.py": "TOML, tests/builders/test_spawrious_compositions.py",
     "src/oochub/sweep/model_soup.py": "recipes of the runs of its own sweep, tests/sweep/test_model_soup.py",
+    "src/oochub/browsing/sprite_sheets.py": "tiles that it wrote just before, images by the decoder of all",
     "src/oochub/class_names/wordnet.py": "WordNet as its package installs it",
     "figures/_picture_grid.py": "images of a data set that was built",
     "src/oochub/storage/artifacts.py": "tells what stands in the place of an output",
