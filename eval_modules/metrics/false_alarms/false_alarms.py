@@ -4,7 +4,8 @@
 
 If the object's usual context is there and the object is not, a false alarm says that the context was enough.
 
-Interval: Wilson's of images; where images share clusters, that of a mean of clusters.
+Interval: Wilson's of images if fewer than ten have a false alarm, or fewer than ten have none; else their bootstrap.
+With clusters, Clopper and Pearson's with the effective number of images.
 
 Limitations: The rate depends on the threshold, and so on how scores are calibrated: a detector that draws nothing has
 none. Objects that nobody annotated count as false alarms where they are found.
