@@ -232,8 +232,8 @@ class Benchmark:
         """What differs from this declaration in kind of output, headline or sides, in words: the configs of each.
 
         >>> from oochub import get
-        >>> get("benchmark", "nooch").differences
-        {'output labels': ['all']}
+        >>> {words: len(configs) for words, configs in get("benchmark", "nooch").differences.items()}
+        {'output labels': 1, 'output boxes; headline box_average_precision': 80}
         """
         differences: dict[str, list[str]] = {}
         for config, own in self.configs.items():

@@ -98,7 +98,7 @@ def test_boxes_without_an_area_match_nothing():
 
 
 def test_the_form_of_wilds_ignores_the_overlap_that_it_is_given():
-    columns = subject("detection_accuracy").columns(60, 0)
+    columns = subject("detection_accuracy").columns(60, 2)
     at_half = detection_accuracy(**columns)
     assert detection_accuracy(**columns, iou=0.9, form="wilds") == at_half != detection_accuracy(**columns, iou=0.9)
     strict = detection_accuracy(**columns, threshold=0.75)

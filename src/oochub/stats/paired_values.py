@@ -68,7 +68,7 @@ def compare_values(first: PairedValues, second: PairedValues) -> TestedDifferenc
     >>> models = [PairedValues(kind="shares", values=each, number=Estimate(each.mean(), n=7, method=""), n=7)
     ...           for each in right]
     >>> compare_values(*models)
-    TestedDifference(difference=0.857 [0.324, 1.000] n=7, p_value=0.03125, test='exact McNemar')
+    TestedDifference(difference=0.857 [0.231, 1.000] n=7, p_value=0.03125, test='exact McNemar')
     """
     return _TESTS[first.kind](first, second)
 
