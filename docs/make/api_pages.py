@@ -25,6 +25,7 @@ _KINDS: Mapping[str, str] = {
     "mode": "Modes of a model",
     "model": "Built-in models",
     "figure": "Figures",
+    "bridge": "Bridges",
 }
 _TO_SUBCLASS = (
     "benchmark.Benchmark",
@@ -42,6 +43,7 @@ _TO_SUBCLASS = (
     "models.built_in_model.BuiltInModel",
     "context_finder.ContextWay",
     "head_repair.head_method.HeadMethod",
+    "exchange.bridge.Bridge",
     "section.Section",
     "section.Passage",
     "section.NamedNumber",
