@@ -118,6 +118,8 @@ class _Command(typer.core.TyperCommand):
             is_short = kind == "MissingParameter" and getattr(missing, "param_type_name", "") == "argument"
             if takes_file and (is_short or (has_file and "unexpected extra argument" in str(error))):
                 raise OochubError(_WHAT_TO_NAME.format(self.name)) from error
+            if hasattr(error, "message"):
+                error.message = str(error.message).removeprefix("Value error, ")  # how pydantic begins
             raise
         return parsed
 

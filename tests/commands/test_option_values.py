@@ -87,6 +87,12 @@ def test_a_key_is_given_once(refused, name, option):
     assert f"{option} gives key twice" in refused(*name.split(), *required(name), option, "key=1", option, "key=2")
 
 
+@pytest.mark.parametrize(("option", "allowed"), [("--style", "'compact', 'full'"), ("--map", "'pca', 'tsne'")])
+def test_a_choice_is_refused_in_plain_words(refused, option, allowed):
+    """Planted fault seen: "Value error, " before the words, as pydantic begins them."""
+    assert f"Invalid value for '{option}': 'none' is not one of {allowed}." in refused("report", "r", option, "none")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("words", [("--split", ""), ("--split=",), ("--option", "")])
 def test_an_empty_text_is_refused(refused, words):
