@@ -57,7 +57,8 @@ def test_fields_of_real_files(real_data, monkeypatch, name):
 
 
 @pytest.mark.slow
-def test_a_broken_file_is_refused_by_both_or_by_none(coco, tmp_path, monkeypatch):
+@pytest.mark.parametrize("boxes", [False, True])
+def test_a_broken_file_is_refused_by_both_or_by_none(coco, tmp_path, monkeypatch, boxes):
     """Files with a random fault: one content, or one error; planted: UTF-8 and halves of characters not looked at."""
     pytest.importorskip("msgspec")
     file, rng = tmp_path / "instances_val2017.json", random.Random(0)
@@ -69,18 +70,18 @@ def test_a_broken_file_is_refused_by_both_or_by_none(coco, tmp_path, monkeypatch
         start = rng.randrange(len(whole))
         text = whole[:start] + rng.choice(_FAULTS) + whole[start + rng.choice((0, 1, 3, 10)) :]
         file.write_bytes(text.encode("latin-1" if rng.random() < 0.3 else "utf-8"))
-        results = [_result(file)]
-        fast += module._decode_with_msgspec(file) is not None
+        results = [_result(file, boxes)]
+        fast += module._decode_with_msgspec(file, module._BOX if boxes else ()) is not None
         with monkeypatch.context() as patched:
             _without_msgspec(patched)
-            results.append(_result(file))
+            results.append(_result(file, boxes))
         assert repr(results[0]) == repr(results[1]), text  # by repr, since nan is not nan
         refused += isinstance(results[0], str)
     assert refused > 300 and fast > 300
 
 
-def _result(file):
+def _result(file, boxes):
     try:
-        return coco_json(file)
+        return coco_json(file, boxes=boxes)
     except OochubError as error:
         return str(error)
