@@ -1,6 +1,6 @@
 """What the metrics of ranked boxes share: the state that keeps every image, and the intervals by images."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,27 @@ class BoxRowsState:
         else:
             found = [Estimate(np.nan, n=n, method="none", reason="no image has a true box") for _ in values]
         return dict(zip(self.keys, found, strict=True)) if self.keys else found[0]
+
+    @classmethod
+    def estimate_columns(
+        cls, columns: Mapping[str, Array], sampling: Sampling, object_size: ObjectSize = "all"
+    ) -> Estimate | dict[str, Estimate]:
+        """`estimate` of columns, for `MetricFacts.interval`."""
+        found: Estimate | dict[str, Estimate] = cls._of(columns, object_size).estimate(sampling)
+        return found
+
+    @classmethod
+    def count_columns(
+        cls, columns: Mapping[str, Array], object_size: ObjectSize = "all"
+    ) -> Callable[[Array], float | dict[str, float]]:
+        """`of_counts` of columns, for `MetricFacts.of_counts`."""
+        return cls._of(columns, object_size).of_counts()
+
+    @classmethod
+    def _of(cls, columns: Mapping[str, Array], object_size: ObjectSize) -> "BoxRowsState":
+        state = cls(object_size=object_size)
+        state.update(**columns)
+        return state
 
     def _rank(self) -> list[BoxRanking]:
         ids = None if self._ids[0] is None else np.concatenate([each for each in self._ids if each is not None])

@@ -15,13 +15,11 @@ Source: Lin et al. 2014, "Microsoft COCO: Common Objects in Context", ECCV, and 
 `COCOeval` of pycocotools.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from oochub.eval_modules.metrics._box_rows import BoxRowsState, Measure, measure_precision
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array
 from oochub.stats.box_ranking import BoxRanking, ObjectSize
-from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.image_boxes import RaggedRows
 
 
@@ -83,21 +81,8 @@ class _State(BoxRowsState):
     measure = staticmethod(_measure)
 
 
-def _estimate_interval(columns: Mapping[str, Array], sampling: Sampling, object_size: ObjectSize = "all") -> Estimate:
-    state = _State(object_size=object_size)
-    state.update(**columns)
-    found: Estimate = state.estimate(sampling)
-    return found
-
-
-def _count_images(columns: Mapping[str, Array], object_size: ObjectSize = "all") -> Callable[[Array], object]:
-    state = _State(object_size=object_size)
-    state.update(**columns)
-    return state.of_counts()
-
-
 FACTS = MetricFacts(
-    title="AP", direction="higher", outputs=("boxes",), interval=_estimate_interval, of_counts=_count_images
+    title="AP", direction="higher", outputs=("boxes",), interval=_State.estimate_columns, of_counts=_State.count_columns
 )
 
 

@@ -14,13 +14,11 @@ Source: Lin et al. 2014, "Microsoft COCO: Common Objects in Context", ECCV, and 
 `COCOeval` of pycocotools.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from oochub.eval_modules.metrics._box_rows import BoxRowsState, Measure, measure_precision
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array
 from oochub.stats.box_ranking import BoxRanking, ObjectSize
-from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.image_boxes import RaggedRows
 
 _PLACES = {"ap50": 0, "ap75": 5}  # among the ten overlaps
@@ -85,21 +83,6 @@ class _State(BoxRowsState):
     measure = staticmethod(_measure)
 
 
-def _estimate_interval(
-    columns: Mapping[str, Array], sampling: Sampling, object_size: ObjectSize = "all"
-) -> dict[str, Estimate]:
-    state = _State(object_size=object_size)
-    state.update(**columns)
-    found: dict[str, Estimate] = state.estimate(sampling)
-    return found
-
-
-def _count_images(columns: Mapping[str, Array], object_size: ObjectSize = "all") -> Callable[[Array], object]:
-    state = _State(object_size=object_size)
-    state.update(**columns)
-    return state.of_counts()
-
-
 FACTS = MetricFacts(
     title="AP at one overlap",
     direction="higher",
@@ -108,8 +91,8 @@ FACTS = MetricFacts(
         "ap50": MetricFacts(title="AP50", direction="higher", outputs=("boxes",)),
         "ap75": MetricFacts(title="AP75", direction="higher", outputs=("boxes",)),
     },
-    interval=_estimate_interval,
-    of_counts=_count_images,
+    interval=_State.estimate_columns,
+    of_counts=_State.count_columns,
 )
 
 
