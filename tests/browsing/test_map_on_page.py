@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from accessibility import AXE, axe_faults, faint_texts
-from browsed import At, write_browsed
+from browsed import open_rows, wait_for, write_browsed
 from browser import CHROMIUM, Browser
 from hostile_names import NAMES
 from mapped import bad_places, mapped_predictions
@@ -37,18 +37,7 @@ def folder(tmp_path_factory, rows):
 
 
 def _open(browser, folder, fragment="#view=map", **view):
-    browser.call("Page.navigate", url="about:blank")
-    _wait(browser, "location.href === 'about:blank'")
-    browser.events.clear()
-    browser.show(At(folder, fragment), **{"width": 1280} | view)
-    _wait(browser, "document.getElementById('count').textContent !== ''")
-
-
-def _wait(browser, condition):
-    deadline = time.monotonic() + 20
-    while not browser.evaluate(condition):
-        assert time.monotonic() < deadline, condition
-        time.sleep(0.02)
+    open_rows(browser, folder, fragment, **view)
 
 
 def _count(browser):
@@ -134,7 +123,7 @@ def test_colors_are_filters_and_a_point_opens_its_row(browser, folder, rows):
     at = left + 10 + float(x) * (side - 20), top + 10 + (1 - float(y)) * (side - 20)
     for kind, held in (("mousePressed", 1), ("mouseReleased", 0)):
         _mouse(browser, kind, *at, held=held)
-    _wait(browser, "document.getElementById('row').open")
+    wait_for(browser, "document.getElementById('row').open")
 
 
 def test_what_is_found_on_the_map_is_tested_on_the_half_that_was_kept_back(browser, rows, tmp_path):

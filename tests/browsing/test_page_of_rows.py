@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 from accessibility import AXE, axe_faults, broken_pictures, faint_texts
-from browsed import CLASSES, At, browsed_predictions, write_browsed
+from browsed import CLASSES, browsed_predictions, open_rows, wait_for, write_browsed
 from browser import CHROMIUM, Browser
 from found_rows import predictions_of, rows
 from hostile_names import NAMES
@@ -33,21 +33,6 @@ def folder(tmp_path_factory):
     return write_browsed(tmp_path_factory.mktemp("browsed"), browsed_predictions(240))
 
 
-def _open(browser, folder, fragment="", **view):
-    browser.call("Page.navigate", url="about:blank")  # else another fragment is no new page
-    _wait(browser, "location.href === 'about:blank'")
-    browser.events.clear()
-    browser.show(At(folder, fragment), **{"width": 1280} | view)
-    _wait(browser, "document.getElementById('count').textContent !== ''")
-
-
-def _wait(browser, condition):
-    deadline = time.monotonic() + 20
-    while not browser.evaluate(condition):
-        assert time.monotonic() < deadline, condition
-        time.sleep(0.02)
-
-
 def _count(browser):
     return browser.evaluate("document.getElementById('count').textContent")
 
@@ -67,7 +52,7 @@ def _press(browser, key, **more):
 def test_a_filter_is_a_link_that_restores_it(browser, folder):
     """The address after a filter gives the same rows; planted fault seen: a link that drops the confidence."""
     predictions = browsed_predictions(240)
-    _open(browser, folder)
+    open_rows(browser, folder)
     assert _count(browser).startswith("240 of 240 rows")
     _choose(browser, "label", "dog")
     _choose(browser, "outcome", "wrong")
@@ -76,21 +61,21 @@ def test_a_filter_is_a_link_that_restores_it(browser, folder):
     assert wrong.any() and _count(browser).startswith(f"{wrong.sum()} of 240")
     address, link = browser.evaluate("[location.hash, document.getElementById('link').getAttribute('href')]")
     assert address == link and "label=dog" in address
-    _open(browser, folder, address)
+    open_rows(browser, folder, address)
     assert _count(browser).startswith(f"{wrong.sum()} of 240")
     assert browser.evaluate("document.getElementById('filters').elements.label.value") == "dog"
     shown = browser.evaluate("[...document.querySelectorAll('.card b')].map(each => each.textContent)")
     assert set(shown) == {"dog"}
-    _open(browser, folder, "#label=zebra&context=grass")
+    open_rows(browser, folder, "#label=zebra&context=grass")
     assert "label=zebra" in browser.evaluate("document.getElementById('state').textContent")
     assert _count(browser).startswith(f"{(predictions.column('context') == 'grass').sum()} of 240")
 
 
 def test_what_was_looked_at_widens_the_intervals_and_is_said(browser, folder):
     """Bonferroni over distinct selections, however often and in whatever words each was asked for."""
-    _open(browser, folder)
+    open_rows(browser, folder)
     browser.evaluate("sessionStorage.clear()")
-    _open(browser, folder)
+    open_rows(browser, folder)
     banner = "document.getElementById('banner').textContent"
     assert "Nothing is chosen yet" in browser.evaluate(banner)
     cell = "document.querySelector('#counted td').textContent"
@@ -103,15 +88,15 @@ def test_what_was_looked_at_widens_the_intervals_and_is_said(browser, folder):
     _choose(browser, "label", "dog")
     assert "2 selections were looked at" in browser.evaluate(banner) and "97.5%" in browser.evaluate(banner)
     assert browser.evaluate(cell) != first  # the same rows, at the level of two
-    _open(browser, folder, "#label=dog")
+    open_rows(browser, folder, "#label=dog")
     assert "2 selections" in browser.evaluate(banner)  # loaded again in one visit
 
 
 def test_the_numbers_of_mistakes_are_of_the_rows_they_are_mistakes_of(browser, folder):
     """A filter by the outcome never gives an accuracy of 0 or 1."""
-    _open(browser, folder, "#label=dog")
+    open_rows(browser, folder, "#label=dog")
     whole = browser.evaluate("document.getElementById('counted').textContent")
-    _open(browser, folder, "#label=dog&outcome=wrong")
+    open_rows(browser, folder, "#label=dog&outcome=wrong")
     assert browser.evaluate("document.getElementById('counted').textContent") == whole
     assert "right or wrong" in browser.evaluate("document.getElementById('about').textContent")
 
@@ -120,7 +105,7 @@ def test_the_export_is_the_selection_as_split_and_id(browser, folder, tmp_path):
     """Through the button, as a file; the first line is the rule."""
     predictions = browsed_predictions(240)
     browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    _open(browser, folder, "#label=dog&outcome=wrong")
+    open_rows(browser, folder, "#label=dog&outcome=wrong")
     browser.evaluate("document.getElementById('export').click()")
     file = tmp_path / "ids.txt"
     deadline = time.monotonic() + 20
@@ -141,7 +126,7 @@ def test_the_export_is_the_selection_as_split_and_id(browser, folder, tmp_path):
 def test_a_link_and_a_rule_choose_the_same_rows(browser, tmp_path, make):
     """Each value of each field, as `oochub evaluate --rows` reads the rule that the page writes."""
     predictions = make()
-    _open(browser, write_browsed(tmp_path, predictions))
+    open_rows(browser, write_browsed(tmp_path, predictions))
     evaluated, _ = make_evaluation_rows(predictions, find_declaration(predictions))
     links = json.loads(
         browser.evaluate("JSON.stringify(oochubBrowse.links().map(link => [link, oochubBrowse.rowsOf(link)]))")
@@ -154,8 +139,8 @@ def test_a_link_and_a_rule_choose_the_same_rows(browser, tmp_path, make):
 
 def test_ids_are_found_by_a_part_of_them(browser, folder):
     """In any case; the sort stays."""
-    _open(browser, folder, "#ids=IMG_0001&sort=lowest+loss")
-    _wait(browser, "document.getElementById('count').textContent.startsWith('10 of')")
+    open_rows(browser, folder, "#ids=IMG_0001&sort=lowest+loss")
+    wait_for(browser, "document.getElementById('count').textContent.startsWith('10 of')")
     ids = browser.evaluate("[...document.querySelectorAll('.card .mono')].map(each => each.textContent)")
     predictions = browsed_predictions(240)
     order = np.argsort(predictions.summary.loss[10:20]) + 10
@@ -164,7 +149,7 @@ def test_ids_are_found_by_a_part_of_them(browser, folder):
 
 def test_keys_move_among_the_cards_and_open_one(browser, folder):
     """Arrows, ends and Enter; the focus stays on a card that is far down."""
-    _open(browser, folder)
+    open_rows(browser, folder)
     browser.evaluate("document.querySelector('.card[tabindex=\"0\"]').focus()")
     at = "document.activeElement.closest('.card')?.getAttribute('aria-posinset')"
     _press(browser, "ArrowRight", windowsVirtualKeyCode=39)
@@ -191,7 +176,7 @@ def test_keys_move_among_the_cards_and_open_one(browser, folder):
 def test_everybody_can_read_the_page(browser, folder, view):
     """No fault by axe-core, no faint text, nothing beside the screen, nothing on the console, no request but files."""
     width, scheme = view
-    _open(browser, folder, "#label=dog", width=width, scheme=scheme)
+    open_rows(browser, folder, "#label=dog", width=width, scheme=scheme)
     browser.evaluate("document.getElementById('filtering').open = true")
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
     assert axe_faults(browser, impacts=("minor", "moderate", "serious", "critical")) == []
@@ -202,7 +187,7 @@ def test_everybody_can_read_the_page(browser, folder, view):
 
 def test_the_policy_allows_the_folder_alone(browser, folder):
     """An inline script, a style attribute and another server are refused by the page itself."""
-    _open(browser, folder)
+    open_rows(browser, folder)
     browser.evaluate(
         """(() => { const script = document.createElement("script"); script.textContent = "window.ran = 1";
         document.body.append(script); const far = document.createElement("img"); far.src = "http://evil.example/a";
@@ -237,7 +222,7 @@ def _look_for_markup(browser, folder, fragments):
     """Opens the page at each link, and a row; returns its text after what no name may do was not found."""
     text = ""
     for fragment in fragments:
-        _open(browser, folder, fragment, width=420)
+        open_rows(browser, folder, fragment, width=420)
         browser.evaluate("document.querySelector('.card')?.click()")
         time.sleep(0.2)
         seen = browser.evaluate("""({
@@ -286,9 +271,9 @@ def test_the_ids_of_a_hostile_selection_are_lines_that_can_be_read(browser, tmp_
     predictions = browsed_predictions(6, images=False, example_id=["#a", "b\nc", "d\te", "  f ", "g,h", "ü"])
     folder = write_browsed(tmp_path / "made", predictions)
     browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
-    _open(browser, folder)
+    open_rows(browser, folder)
     browser.evaluate("document.getElementById('export').click()")
-    _wait(browser, "true")
+    wait_for(browser, "true")
     deadline = time.monotonic() + 20
     while not (tmp_path / "ids.txt").exists():
         assert time.monotonic() < deadline

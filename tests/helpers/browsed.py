@@ -1,5 +1,6 @@
 """Predictions with what a page of all rows filters, their folder, and the page in a browser at a link."""
 
+import time
 from dataclasses import replace
 
 import every_page
@@ -59,3 +60,20 @@ class At:
     def as_uri(self):
         """The address."""
         return self._address
+
+
+def open_rows(browser, folder, fragment="", **view):
+    """Shows the page of a folder at a link, and waits until it has counted its rows."""
+    browser.call("Page.navigate", url="about:blank")  # else another fragment is no new page
+    wait_for(browser, "location.href === 'about:blank'")
+    browser.events.clear()
+    browser.show(At(folder, fragment), **{"width": 1280} | view)
+    wait_for(browser, "document.getElementById('count').textContent !== ''")
+
+
+def wait_for(browser, condition):
+    """Waits until an expression is true in the page."""
+    deadline = time.monotonic() + 20
+    while not browser.evaluate(condition):
+        assert time.monotonic() < deadline, condition
+        time.sleep(0.02)
