@@ -11,9 +11,10 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_group
+from oochub.stats.effective_clusters import effective_clusters
 
 _FEWEST, _MOST, _LARGEST_SEED = 100, 1_000_000, 2**63 - 1
-_SOME_CLUSTERS = 40  # below, intervals cover 0.87 to 0.92 where clusters are of one piece; else 0.95
+_SOME_CLUSTERS = 40  # of equal size; below, intervals cover 0.87 to 0.92 where clusters are of one piece; else 0.95
 
 
 class Estimate(float):
@@ -166,15 +167,36 @@ class Sampling:
         return None if self.cluster is None else int(self.cluster.max()) + 1
 
     @property
+    def effective_clusters(self) -> float | None:
+        """How many clusters of equal size tell as much, see `effective_clusters`; None where rows are independent.
+
+        >>> Sampling(cluster=np.array([0, 0, 0, 0, 1, 2])).effective_clusters
+        2.0
+        """
+        return None if self.cluster is None else effective_clusters(self.cluster)
+
+    @property
     def unit(self) -> str:
         """What is resampled, in words."""
         return "rows" if self.clusters is None else f"{self.clusters} clusters"
 
     @property
     def warning(self) -> str | None:
-        """What the number of clusters does to an interval; None if nothing."""
-        if self.clusters is None or self.clusters >= _SOME_CLUSTERS:
+        """What the number of clusters does to an interval; None if nothing.
+
+        >>> Sampling(cluster=np.array([0, 0, 0, 0, 1, 2])).warning
+        '3 clusters count as 2 of equal size: the interval may be too narrow'
+        """
+        if self.cluster is None:
             return None
-        if self.clusters == 1:
+        clusters, effective = self.clusters, round(effective_clusters(self.cluster))
+        if clusters == 1:
             return "one cluster only: nothing is known about differences between clusters"
-        return f"only {self.clusters} clusters: the interval may be too narrow"
+        if effective >= _SOME_CLUSTERS:
+            return None
+        few = (
+            f"only {clusters} clusters"
+            if effective == clusters
+            else f"{clusters} clusters count as {effective} of equal size"
+        )
+        return f"{few}: the interval may be too narrow"
