@@ -280,6 +280,8 @@ def bracket(counts: Counts, text: str, value: float | None = None, by: float = 1
 
 _REASONS = (
     r"only (?P<fewest>\d+)(?: to (?P<most>\d+))? clusters: the interval may be too narrow",
+    r"(?P<unequal>\d+)(?: to \d+)? clusters count as (?P<equal>\d+)(?: to \d+)? of equal size: the interval may be too"
+    r" narrow",
     r"one cluster only: nothing is known about differences between clusters",
     r"only (?P<few>\d+)(?: to (?P<many>\d+))? rows: the interval may be too narrow",
     r"\S+ in every resample: the bootstrap has no width and says nothing about further rows",
@@ -318,6 +320,8 @@ def reasons(counts: Counts, text: str) -> str:
         of = match.groupdict()
         n, c = int(counts.known.sum()), counts.clusters
         if of.get("fewest") and not (c and 2 <= int(of["fewest"]) <= int(of["most"] or of["fewest"]) <= min(c, 39)):
+            return f"{reason!r}, and there are {c} clusters"
+        if of.get("unequal") and not (c and 1 <= int(of["equal"]) < int(of["unequal"]) <= c and int(of["equal"]) < 40):
             return f"{reason!r}, and there are {c} clusters"
         if of.get("few") and not 1 <= int(of["few"]) <= int(of["many"] or of["few"]) <= min(n, 99):
             return f"{reason!r}, and there are {n} rows"

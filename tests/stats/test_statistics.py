@@ -305,7 +305,8 @@ def test_few_clusters_say_so() -> None:
     assert math.isnan(item.low) and "one cluster only" in str(item.reason)
     few = mean_estimate(values, Sampling(cluster=np.arange(60) % 5))
     assert "only 5 clusters" in str(few.reason) and few.method.startswith("t interval")
-    assert mean_estimate(values, Sampling(cluster=np.arange(60) % 40)).reason is None
+    many = np.random.default_rng(0).random(80)
+    assert mean_estimate(many, Sampling(cluster=np.arange(80) % 40)).reason is None
 
 
 def test_cluster_rows_are_drawn_whole() -> None:

@@ -106,7 +106,7 @@ def _compare_means(models: Sequence[PairedValues]) -> _Found:
     gain = of.mean - of.mean[:, None]
     variance, is_left = _subtract(of.residuals @ of.residuals.T)
     half = -float(special.stdtrit(of.freedom, _TAIL)) * np.sqrt(variance)
-    return _Found(PairTests(gain, _read_p_values(gain, half, units - 1), half / _Z), is_left)
+    return _Found(PairTests(gain, _read_p_values(gain, half, of.freedom), half / _Z), is_left)
 
 
 def _flip_signs(models: Sequence[PairedValues], values: Array) -> _Found:
@@ -155,7 +155,7 @@ def _subtract(covariance: Array) -> tuple[Array, Array]:
     return np.where(is_left, np.nan, variance), is_left
 
 
-def _read_p_values(gain: Array, half: Array, degrees: int) -> Array:
+def _read_p_values(gain: Array, half: Array, degrees: float) -> Array:
     """`interval_p_value` of many differences with intervals of Student's t."""
     ratio = np.abs(gain) / half
     p_value: Array = 2 * special.stdtr(degrees, float(special.stdtrit(degrees, _TAIL)) * ratio)

@@ -1,7 +1,8 @@
 """Percentile bootstrap of any metric, of single rows or of whole clusters.
 
-Below 20 clusters percentiles are too narrow; then the interval is value +- t(clusters - 1) times the standard
-deviation of the replicates, scaled by sqrt(c / (c - 1)). Below two there is none.
+Below 20 clusters percentiles are too narrow; then the interval is value +- t(c - 1) times the standard deviation of the
+replicates, scaled by sqrt(c / (c - 1)). Clusters of unequal size count as the c of equal size that tell as much
+(`oochub.stats.effective_clusters`). Of a single cluster there is none.
 """
 
 import math
@@ -16,7 +17,9 @@ from oochub.stats.estimate import Estimate, Sampling
 
 FEW_ROWS = 100
 """Below so many rows percentiles are too narrow, and Student's t is where numbers are skewed (docs/intervals.md)."""
-_FEW_CLUSTERS = 20  # below, percentiles of a cluster bootstrap cover too little, and a t interval stands instead
+_FEW_CLUSTERS = (
+    20  # of equal size; below, percentiles of a cluster bootstrap cover too little, and a t interval stands instead
+)
 
 
 def bootstrap(
@@ -140,11 +143,12 @@ def replicate_interval(
     undefined = len(drawn) - len(kept)
     reasons = [f"undefined in {undefined} of {len(drawn)} resamples"] if undefined else []
     reason = "; ".join([*reasons, *([sampling.warning] if sampling.warning else [])]) or None
-    count = n if sampling.clusters is None else sampling.clusters
-    if 2 * len(kept) < len(drawn) or sampling.clusters == 1 or (by_t and count == 1):
+    units = n if sampling.clusters is None else sampling.clusters
+    if 2 * len(kept) < len(drawn) or sampling.clusters == 1 or (by_t and units == 1):
         return Estimate(value, n=n, method=method, reason=reason)
-    if by_t or (sampling.clusters is not None and sampling.clusters < _FEW_CLUSTERS):
-        half = -special.stdtrit(count - 1, sampling.tail) * kept.std(ddof=1) * math.sqrt(count / (count - 1))
+    freedom = replicate_freedom(n, sampling, by_t=by_t)
+    if freedom is not None:
+        half = -special.stdtrit(freedom, sampling.tail) * kept.std(ddof=1) * math.sqrt((freedom + 1) / freedom)
         method = f"t interval, bootstrap of {unit or sampling.unit}, {len(drawn)} resamples"
         return Estimate(value, low=value - half, high=value + half, n=n, method=method, reason=reason)
     low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
@@ -152,6 +156,23 @@ def replicate_interval(
         # Where nearly all resamples lie on one side of the value, it is an end itself.
         low, high = np.clip((min(2 * value - high, value), max(2 * value - low, value)), *basic_within)
     return Estimate(value, low=low, high=high, n=n, method=method, reason=reason)
+
+
+def replicate_freedom(n: int, sampling: Sampling, *, by_t: bool = False) -> float | None:
+    """Degrees of freedom of the Student's t that an interval from replicates takes; None where it takes percentiles.
+
+    Args:
+        n: Number of rows.
+        sampling: Clusters, which count by their effective number.
+        by_t: As in `bootstrap`.
+
+    >>> replicate_freedom(300, Sampling(cluster=np.arange(300) % 10)), replicate_freedom(300, Sampling())
+    (9.0, None)
+    """
+    effective = sampling.effective_clusters
+    if by_t or (effective is not None and effective < _FEW_CLUSTERS):
+        return max((n if effective is None else effective) - 1.0, 1.0)
+    return None
 
 
 def drop_no_width(estimate: Estimate) -> Estimate:

@@ -189,7 +189,7 @@ class Sampling:
         """
         if self.cluster is None:
             return None
-        clusters, effective = self.clusters, round(effective_clusters(self.cluster))
+        clusters, effective = self.clusters, math.floor(effective_clusters(self.cluster) + 0.5)
         if clusters == 1:
             return "one cluster only: nothing is known about differences between clusters"
         if effective >= _SOME_CLUSTERS:

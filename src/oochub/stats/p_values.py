@@ -19,7 +19,7 @@ from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.bootstrap import note_few_rows
 from oochub.stats.estimate import Estimate, Sampling
-from oochub.stats.mean_interval import mean_estimate, t_interval
+from oochub.stats.mean_interval import leave_means, mean_estimate, t_interval
 
 Correction = Literal["holm", "benjamini_hochberg"]
 _LEVEL = 0.05  # as the 95% intervals of a report
@@ -103,7 +103,7 @@ def holm(p_values: Sequence[float | None], *, level: float = _LEVEL) -> list[boo
     return [p <= level for p in adjusted_p_values(p_values)]
 
 
-def interval_p_value(estimate: Estimate, *, degrees: int | None = None, confidence: float = 0.95) -> float:
+def interval_p_value(estimate: Estimate, *, degrees: float | None = None, confidence: float = 0.95) -> float:
     """The two-sided p-value of 0, by the normal law that the interval's half towards 0 has, or by Student's t.
 
         p = 2 Phi(-z |value| / h),  h = value - low above 0, high - value below 0
@@ -181,9 +181,8 @@ def sign_flips(values: object, sampling: Sampling = Sampling()) -> TestedMean:  
         return TestedMean(mean, 2.0 ** (1 - min(units, 1000)) if value else 1.0, "sign flips")
     if not is_flipped(units):
         mean = t_interval(values, sampling)
-        return TestedMean(
-            mean, 1.0 if math.isnan(mean.low) else interval_p_value(mean, degrees=units - 1), "Student's t"
-        )
+        freedom = leave_means(values[None], sampling.cluster).freedom
+        return TestedMean(mean, 1.0 if math.isnan(mean.low) else interval_p_value(mean, degrees=freedom), "Student's t")
     (typical,), (largest,) = draw_typical_means(values[None], sampling)
     value = float(values.mean())
     low, high, p_value = read_typical_means(typical, value, largest=largest, tail=sampling.tail)

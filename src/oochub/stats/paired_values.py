@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from oochub.stats.array_checks import Array
-from oochub.stats.bootstrap import drop_no_width, note_few_rows, replicate_interval
+from oochub.stats.bootstrap import drop_no_width, note_few_rows, replicate_freedom, replicate_interval
 from oochub.stats.delong import paired_delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.estimation import difference
@@ -110,7 +110,7 @@ def _compare_resamples(first: PairedValues, second: PairedValues) -> TestedDiffe
     value, drawn = second.number.value - first.number.value, second.values - first.values
     change = replicate_interval(drawn, value, first.n, sampling, by_t=by_t)
     change = drop_no_width(change if sampling.cluster is not None else note_few_rows(change, first.unit))
-    degrees = (first.n if sampling.clusters is None else sampling.clusters) - 1 if by_t else None
+    degrees = replicate_freedom(first.n, sampling, by_t=by_t)
     return TestedDifference(change, interval_p_value(change, degrees=degrees), FROM_INTERVAL)
 
 

@@ -47,7 +47,14 @@ oochubBrowse.intervals = (() => {
     }
     return { sums, sizes };
   };
-  const warn = (m) => (m < SOME_CLUSTERS ? `only ${m} clusters: the interval may be too narrow` : null);
+  // By the clusters of equal size that tell as much: (sum of sizes)^2 / sum of sizes^2.
+  const warn = (sizes) => {
+    const m = sizes.length;
+    const effective = Math.round(sum(sizes) ** 2 / sum(sizes.map((size) => size * size)));
+    if (effective >= SOME_CLUSTERS) return null;
+    const few = effective === m ? `only ${m} clusters` : `${m} clusters count as ${effective} of equal size`;
+    return `${few}: the interval may be too narrow`;
+  };
   const alone = (values) =>
     without(sum(values) / values.length, values.length, "none",
       "one cluster only: nothing is known about differences between clusters");
@@ -108,7 +115,7 @@ oochubBrowse.intervals = (() => {
     const low = ones === 0 ? 0 : beta(hits, effective - hits + 1, tail);
     const high = ones === n ? 1 : 1 - beta(effective - hits, hits + 1, tail);
     return make(share, low, high, n, `clopper-pearson of ${effective.toPrecision(3)} effective rows, ${m} clusters`,
-      warn(m));
+      warn(sizes));
   };
 
   // The share of ones: Wilson's interval, by cluster Clopper and Pearson's with the effective number of rows.
@@ -134,7 +141,7 @@ oochubBrowse.intervals = (() => {
     const [low, high] = ends(spread, tail);
     const few = n < FEW_ROWS ? `only ${n} rows: the interval may be too narrow` : null;
     return make(spread.mean, Math.max(low, within[0]), Math.min(high, within[1]), n, method,
-      of ? warn(of.sizes.length) : few);
+      of ? warn(of.sizes) : few);
   };
 
   const designEffect = (values, of, largest) => {
@@ -182,7 +189,7 @@ oochubBrowse.intervals = (() => {
     const high = Math.min(Math.max(...found.map((each) => each[1])), within[1]);
     const unit = of ? `${of.sizes.length} clusters` : "rows";
     const method = `t interval of ${unit}, joined with that of two right and two wrong rows more`;
-    return make(own.mean, low, high, n, method, of ? warn(of.sizes.length) : null);
+    return make(own.mean, low, high, n, method, of ? warn(of.sizes) : null);
   };
 
   // `first` minus `second`, of rows that share nothing: each end adds the squares of two arms.
