@@ -15,17 +15,18 @@ Source: Sagawa, Koh, Hashimoto and Liang 2020, "Distributionally Robust Neural N
 """
 
 import math
-from collections.abc import Hashable, Mapping
-from functools import partial
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics._group_counts import GroupCounts
+from oochub.eval_modules.metrics.worst_group.worst_group import _check_inputs
 from oochub.metric import MetricFacts, MetricShell
-from oochub.stats.array_checks import Array
-from oochub.stats.bootstrap import bootstrap
+from oochub.stats.array_checks import Array, check_same_length
+from oochub.stats.bootstrap import draw_sums, drop_no_width, note_few_rows, replicate_interval
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
 
@@ -78,6 +79,17 @@ class _AdjustedAccuracyState(GroupCounts):
             return math.nan
         return math.fsum(share * accuracies.get(name, 0.0) for name, share in weights.items())
 
+    def weigh(self, names: Sequence[Hashable], rows: Array, right: Array) -> Array:
+        """What `compute` gives of other counts (k, groups) of the groups of these names."""
+        present, accuracies = rows > 0, right / np.maximum(rows, 1)
+        if self._weights is None:
+            weighed: Array = accuracies.sum(axis=1) / present.sum(axis=1)
+            return weighed
+        shares = self._compute_shares()
+        share = np.array([shares.get(name, 0.0) for name in names])
+        is_unknown = (~present[:, share > 0]).any(axis=1) | bool(set(shares) - set(names))
+        return np.where(is_unknown & (not self._empty_is_wrong), math.nan, accuracies @ share)
+
     def estimate(self, sampling: Sampling) -> Estimate:
         value, weights, n = self.compute(), self._compute_shares(), sum(n for n, _ in self.counts.values())
         method = f"wilson of {len(weights)} groups, squared and added, or the normal law of the sum where wider"
@@ -118,11 +130,20 @@ def _check_weights(weights: Weights) -> dict[Hashable, float]:
 def _estimate_interval(
     columns: dict[str, Array], sampling: Sampling, weights: Weights | None = None, form: str | None = None
 ) -> Estimate:
-    if sampling.cluster is not None or form is not None:
-        return bootstrap(partial(adjusted_accuracy, weights=weights, form=form), columns, sampling)
-    state = _AdjustedAccuracyState(weights=weights)
+    state = _AdjustedAccuracyState(weights=weights, form=form)
     state.update(**columns)
-    return state.estimate(sampling)
+    if sampling.cluster is None and form is None:
+        return state.estimate(sampling)
+    label, prediction, groups = _check_inputs(**columns)
+    n, places = len(label), len(groups.names)
+    unit = np.arange(n) if sampling.cluster is None else sampling.cluster
+    check_same_length(label=label, cluster=unit)
+    at, units = unit * places + groups.codes, int(unit.max()) + 1
+    counts = [np.bincount(at, of, units * places).reshape(units, places) for of in (None, label == prediction)]
+    rows, right = np.split(draw_sums(np.hstack(counts), sampling), 2, axis=1)
+    drawn = state.weigh(groups.names, rows, right)
+    found = drop_no_width(replicate_interval(drawn, state.compute(), n, sampling))
+    return found if sampling.cluster is not None else note_few_rows(found)
 
 
 FACTS = MetricFacts(

@@ -21,8 +21,10 @@ import numpy as np
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import NO_CLASS, Array, check_answer, check_label, check_same_length
-from oochub.stats.bootstrap import bootstrap
+from oochub.stats.bootstrap import draw_sums, drop_no_width, note_few_rows, replicate_interval
 from oochub.stats.estimate import Estimate, Sampling
+
+_MANY = 10_000  # independent rows from here: rows with one label and one answer are drawn together, by the same law
 
 
 def f1_macro(label: Any, prediction: Any) -> float:
@@ -65,7 +67,7 @@ class _F1MacroState:
     def compute(self) -> float:
         if not self._counts[0].any():
             raise OochubError("No rows yet, so the metric is undefined. Call update first.")
-        return _mean(self._counts)
+        return float(_mean(self._counts))
 
     def _add(self, counts: Array) -> None:
         grown = np.zeros((3, max(counts.shape[1], self._counts.shape[1])), np.int64)
@@ -79,10 +81,12 @@ def _count_outcomes(label: Array, prediction: Array, classes: int) -> Array:
     return np.stack([np.bincount(part, minlength=classes) for part in parts])
 
 
-def _mean(counts: Array) -> float:
-    rows, answers, right = counts
+def _mean(counts: Array) -> Any:
+    """The mean of F1 over the classes that have rows, of counts (..., 3, classes)."""
+    rows, answers, right = np.moveaxis(counts, -2, 0)
     known = rows > 0
-    return float(np.mean(2 * right[known] / (rows + answers)[known]))
+    of_class = 2 * right / np.maximum(rows + answers, 1)
+    return np.where(known, of_class, 0.0).sum(axis=-1) / known.sum(axis=-1)
 
 
 def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimate:
@@ -90,11 +94,32 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
     names, codes = np.unique(np.stack([label, np.where(answer < 0, label, answer)]), return_inverse=True)
     label, prediction = codes.reshape(2, -1)
     prediction = np.where(answer < 0, NO_CLASS, prediction)
-    return bootstrap(
-        lambda label, prediction: _mean(_count_outcomes(label, prediction, len(names))),
-        {"label": label, "prediction": prediction},
-        sampling,
+    n, classes = len(label), len(names)
+    value = float(_mean(_count_outcomes(label, prediction, classes)))
+    unit, cells = (np.arange(n), None) if sampling.cluster is None else (sampling.cluster, None)
+    check_same_length(label=label, cluster=unit)
+    if sampling.cluster is None and n >= _MANY:  # rows of one label and one answer count as a cell
+        pairs, cells = np.unique(np.stack([label, prediction]), axis=1, return_counts=True)
+        label, prediction = pairs
+        unit = np.arange(len(cells))
+    drawn = draw_sums(_count_by_unit(label, prediction, unit, classes), sampling, cells=cells)
+    of_resamples = _mean(drawn.reshape(-1, 3, classes))
+    found = drop_no_width(replicate_interval(of_resamples, value, n, sampling))
+    return found if sampling.cluster is not None else note_few_rows(found)
+
+
+def _count_by_unit(label: Array, prediction: Array, unit: Array, classes: int) -> Any:
+    """`_count_outcomes` of each unit of rows, side by side (units, 3 x classes), as a sparse array."""
+    from scipy import sparse
+
+    parts = (label, prediction, label)
+    kept = (np.full(len(label), True), prediction >= 0, label == prediction)
+    column = np.concatenate(
+        [place * classes + part[of] for place, (part, of) in enumerate(zip(parts, kept, strict=True))]
     )
+    row = np.concatenate([unit[of] for of in kept])
+    shape = (int(unit.max()) + 1, 3 * classes)
+    return sparse.csr_array((np.ones(len(row)), (row, column)), shape=shape)
 
 
 FACTS = MetricFacts(title="Macro F1", direction="higher", outputs=("classes", "choices"), interval=_estimate_interval)

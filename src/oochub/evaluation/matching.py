@@ -26,6 +26,7 @@ from oochub.evaluation.weighted_metric import list_weighted_names, make_weighted
 from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
 from oochub.stats.array_checks import Array
+from oochub.stats.bootstrap import draw_counts
 from oochub.stats.estimate import Estimate, Sampling
 
 _OF_THE_MODEL = {
@@ -318,15 +319,8 @@ def _sum_by_stratum(code: Array, count: Array, strata: int) -> Array:
 
 def _draw_counts(rows: Array, sampling: Sampling, together: int) -> Iterator[Array]:
     """Blocks (k, n), k at most `together`, of how often each row is drawn, or the rows of each cell."""
-    generator = np.random.default_rng(sampling.seed)
-    n, units = int(rows.sum()), sampling.clusters or len(rows)
-    for start in range(0, sampling.resamples, together):
-        size = min(together, sampling.resamples - start)
-        if len(rows) < n:
-            yield generator.multinomial(n, rows / n, size).astype(np.float64)
-            continue
-        drawn = generator.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
+    cells = rows if len(rows) < int(rows.sum()) else None
+    for counts in draw_counts(sampling.clusters or len(rows), sampling, together, cells=cells):
         yield counts if sampling.cluster is None else counts[:, sampling.cluster]
 
 

@@ -17,9 +17,8 @@ from oochub.stats.estimate import Estimate, Sampling
 
 FEW_ROWS = 100
 """Below so many rows percentiles are too narrow, and Student's t is where numbers are skewed (docs/intervals.md)."""
-_FEW_CLUSTERS = (
-    20  # of equal size; below, percentiles of a cluster bootstrap cover too little, and a t interval stands instead
-)
+_BLOCK = 1 << 20  # counts held at once
+_FEW_CLUSTERS = 20  # of equal size; below, percentiles of a cluster bootstrap cover too little: a t interval instead
 
 
 def bootstrap(
@@ -109,6 +108,58 @@ def draw_replicates(
     n = check_same_length(**arrays, cluster=sampling.cluster)
     drawn = [metric(**{name: array[rows] for name, array in arrays.items()}) for rows in _resample_rows(n, sampling)]
     return np.array(drawn, dtype=np.float64)
+
+
+def draw_sums(
+    sums: Any,
+    sampling: Sampling = Sampling(),  # noqa: B008 frozen
+    *,
+    cells: Array | None = None,
+) -> Array:
+    """The sums of each bootstrap resample, of sums by row or by cluster: what `draw_replicates` makes of such numbers.
+
+    A resample is how often each unit counts, so all resamples together are one product of matrices, whose cost does not
+    depend on the number of rows in a cluster. The same seed draws the same resamples as in `draw_replicates`, unless
+    cells of equal rows stand for the rows: how often these are drawn has the same law.
+
+    Args:
+        sums: Sums of each row, or of the rows of each cluster (units, k), in the order of the clusters' numbers; for
+            cells what each of their rows has. A sparse array is as good.
+        sampling: Number of resamples and seed.
+        cells: How many rows each cell (units,) of independent rows has; None if units are rows or clusters.
+
+    Returns:
+        float64 (resamples, k).
+
+    >>> draw_sums(np.ones((5, 2)), Sampling(resamples=100)).shape
+    (100, 2)
+    """
+    units = sums.shape[0]
+    parts = [counts @ sums for counts in draw_counts(units, sampling, max(1, _BLOCK // units), cells=cells)]
+    drawn: Array = np.concatenate(parts)
+    return drawn
+
+
+def draw_counts(units: int, sampling: Sampling, together: int, *, cells: Array | None = None) -> Iterator[Array]:
+    """Blocks (k, units), k at most `together`, of how often each unit is drawn in each bootstrap resample.
+
+    Args:
+        units: Number of rows or clusters.
+        sampling: Number of resamples and seed.
+        together: Number of resamples in a block; the counts do not depend on it.
+        cells: As in `draw_sums`.
+
+    >>> [block.sum(axis=1).tolist() for block in draw_counts(7, Sampling(resamples=100), 99)][1]
+    [7.0]
+    """
+    generator = np.random.default_rng(sampling.seed)
+    for start in range(0, sampling.resamples, together):
+        size = min(together, sampling.resamples - start)
+        if cells is not None:
+            yield generator.multinomial(int(cells.sum()), cells / cells.sum(), size).astype(np.float64)
+            continue
+        chosen = generator.integers(units, size=(size, units)) + units * np.arange(size)[:, None]
+        yield np.bincount(chosen.ravel(), minlength=size * units).reshape(size, units).astype(np.float64)
 
 
 def replicate_interval(
