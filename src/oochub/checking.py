@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _ROUNDING = 1e-9
 _WHOLE = 1e-6  # so near a count is a whole number
 _SHARES = ("accuracy", "error_rate")
-_OF_ROWS = ("wilson", "percentile bootstrap of rows", "normal law of a mean of rows")  # that are independent
+_OF_ROWS = ("wilson", "percentile bootstrap of rows")  # that are independent
 _MOST_TIMES = 1_000  # as many rows as are there, of which nothing is said beyond
 _Source = Report | str | Path
 _NO_CHANGE = "the same model and the same answers"

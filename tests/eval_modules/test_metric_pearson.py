@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr
+from scipy.stats import pearsonr, t
 
 from oochub.errors import OochubError
 from oochub.eval_modules.metrics.pearson.pearson import _PearsonState, pearson
@@ -101,15 +101,14 @@ def _rows(n: int, seed: int, kind: str) -> dict[str, np.ndarray]:
 def test_many_rows_have_the_ends_of_the_bootstrap_and_cover(kind: str) -> None:
     """Of 10,000 rows against resampled ones, scored by numpy; of 200 samples 91% to 99% hold that of 2 million rows.
 
-    Planted faults: the standard error of normal rows, 1 - r^2, for rows of any distribution; the influence without
-    what it has of the two variances.
+    Planted fault: the standard error of normal rows, 1 - r^2, for rows of any distribution.
     """
     columns, rng = _rows(10_000, 0, kind), np.random.default_rng(1)
     interval, rows = estimate(pearson, columns), np.stack(list(columns.values()))
     drawn = [np.corrcoef(rows[:, rng.integers(10_000, size=10_000)])[0, 1] for _ in range(1000)]
     low, high = np.quantile(drawn, (0.025, 0.975))
     assert [interval.low, interval.high] == pytest.approx([low, high], abs=0.08 * (high - low))
-    assert interval.method == "normal law of Fisher's z" and interval == pearson(**columns)
+    assert interval.method == "jackknife of rows, Fisher's z" and interval == pearson(**columns)
     truth = pearson(**_rows(2_000_000, 0, kind))
     intervals = [estimate(pearson, _rows(10_000, seed, kind)) for seed in range(1, 201)]
     assert 0.91 <= np.mean([each.low <= truth <= each.high for each in intervals]) <= 0.99
@@ -119,7 +118,35 @@ def test_many_rows_have_the_ends_of_the_bootstrap_and_cover(kind: str) -> None:
 def test_rows_on_a_line_have_no_interval(n: int) -> None:
     number = estimate(pearson, {"label": np.arange(n) / 7, "prediction": 3 - np.arange(n) / 3})
     assert number == pytest.approx(-1) and np.isnan([number.low, number.high]).all()
-    assert number.reason.startswith("-1 in every resample")
+    assert number.reason == "all rows lie on one line: this says nothing about further rows"
+
+
+@pytest.mark.parametrize("cluster", [None, np.array([0, 0, 1, 2, 2, 2, 3, 4, 4, 0])])
+def test_the_interval_is_the_jackknife_by_a_loop(cluster: np.ndarray | None) -> None:
+    """Each row or cluster left out in turn, scored by scipy. Planted fault: the variance without units - 1."""
+    rng = np.random.default_rng(3)
+    label, noise = rng.normal(size=(2, 10))
+    prediction = 100 + 7 * label + 5 * noise
+    number = estimate(pearson, {"label": label, "prediction": prediction}, cluster=cluster)
+    unit = np.arange(10) if cluster is None else cluster
+    left = [np.arctanh(pearsonr(label[unit != one], prediction[unit != one]).statistic) for one in np.unique(unit)]
+    units = len(left)
+    error = np.sqrt((units - 1) * np.var(left))
+    freedom = units - 1 if cluster is None else 10**2 / (9 + 1 + 9 + 1 + 4) - 1
+    middle = np.arctanh(pearsonr(label, prediction).statistic)
+    expected = np.tanh(middle + np.array([-1, 1]) * t.ppf(0.975, freedom) * error)
+    assert [number.low, number.high] == pytest.approx(expected)
+
+
+def test_few_rows_that_decide_are_said() -> None:
+    """400 rows of which one makes the correlation; without it all predictions of the others are equal."""
+    rng = np.random.default_rng(4)
+    label, prediction = rng.normal(size=(2, 400))
+    plain = estimate(pearson, {"label": label, "prediction": prediction})
+    far = estimate(pearson, {"label": np.append(label, 40), "prediction": np.append(prediction, 40)})
+    assert plain.reason is None and "few values make most of the spread" in far.reason
+    alone = estimate(pearson, {"label": np.append(label, 40), "prediction": np.append(np.zeros(400), 40)})
+    assert np.isnan(alone.low) and alone.reason.startswith("without one row or cluster")
 
 
 def test_messages() -> None:

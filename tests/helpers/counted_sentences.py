@@ -283,6 +283,9 @@ _REASONS = (
     r"(?P<unequal>\d+)(?: to \d+)? clusters count as (?P<equal>\d+)(?: to \d+)? of equal size: the interval may be too"
     r" narrow",
     r"one cluster only: nothing is known about differences between clusters",
+    r"all rows lie on one line: this says nothing about further rows",
+    r"without one row or cluster all labels or all predictions are equal",
+    r"a few values make most of the spread: the interval may be too narrow",
     r"only (?P<few>\d+)(?: to (?P<many>\d+))? rows: the interval may be too narrow",
     r"\S+ in every resample: the bootstrap has no width and says nothing about further rows",
     r"only (?P<ordered>\d+)(?: to \d+)? groups: the (?:lower end is the smallest|upper end is the largest) possible"

@@ -2,8 +2,8 @@
 
     MAE = 1/n sum_i |prediction_i - label_i|
 
-Interval: a percentile bootstrap; Student's t of fewer than 100 rows, which may be too narrow, and of clusters. Errors
-that are all alike have none.
+Interval: Student's t of rows or whole clusters, corrected for skewness. If there are fewer than 100 rows, or if few
+rows make most of the spread, it may be too narrow, and says so. Errors that are all alike have none.
 
 Limitations: It is in units of the label, so that errors of two labels, or of two scales of one, do not compare. The
 median of what may come makes it smallest: of many small labels and few large ones it rewards small answers.

@@ -2,8 +2,8 @@
 
     MSE = 1/n sum_i (prediction_i - label_i)^2
 
-Interval: a percentile bootstrap; Student's t of fewer than 100 rows, which may be too narrow, and of clusters. Errors
-that are all alike have none.
+Interval: Student's t of rows or whole clusters, corrected for skewness. If there are fewer than 100 rows, or if few
+rows make most of the spread, it may be too narrow, and says so. Errors that are all alike have none.
 
 Limitations: It is in squared units of the label, so that errors of two labels, or of two scales of one, do not compare.
 A few rows that are far off can outweigh all else: see mean_absolute_error beside it.

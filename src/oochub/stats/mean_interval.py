@@ -8,7 +8,9 @@ Three kinds of mean need three intervals, chosen by simulated coverage (tests/st
   nothing of the wrong ones that more rows would show. The model's own probabilities do: the t interval is joined
   with that of the rows with two right and two wrong ones added (Agresti and Coull 1998, The American Statistician
   52:119-126, for shares).
-- All other numbers: the percentile bootstrap, or its normal limit; Student's t of few rows, or of clusters.
+- All other numbers, such as squared errors: Student's t after Hall's transformation, which takes the skewness of the
+  mean off (Hall 1992, J. R. Statist. Soc. B 54:221-228). Of 150 to 1,000 squared errors with heavy tails it covers
+  0.92 where percentiles cover 0.86 to 0.90. Rows that are more skewed than so few can tell have a caveat.
 
 Clusters: the bias-reduced standard error CR2 with the degrees of freedom of Bell and McCaffrey (2002, Survey
 Methodology 28:169-181), under rows that are independent or clusters that are of one piece, whichever gives fewer.
@@ -21,17 +23,16 @@ import numpy as np
 from scipy import special  # scipy.stats has the same, and takes half a second to import
 
 from oochub.stats.array_checks import Array, check_same_length, check_score
-from oochub.stats.bootstrap import FEW_ROWS, note_few_rows, replicate_interval
+from oochub.stats.bootstrap import note_few_rows, replicate_interval
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
 
 _FEW = 10  # fewer successes or failures than this: the bootstrap of a proportion is too narrow
-MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a thousandth of the cost
-_SOME = 1_000  # from here too, where the skewness moves the ends by less than another seed of the bootstrap does
-_PER_SKEWNESS = 30  # rows for each square of the skewness: 0.474 skewness / sqrt(n) standard errors are then below 0.09
+MANY = 10_000  # rows from here: two right and two wrong ones more would change nothing
+_PER_SKEWNESS = 30  # rows for each square of the skewness; of fewer, few large values decide, and some may be missing
+_SYMMETRIC = 1e-6  # a skewness below moves no end
 ADDED = 2  # right rows, and as many wrong ones
 WITH_ADDED = "t interval of {unit}, joined with that of two right and two wrong rows more"
-_BLOCK = 1 << 20  # row draws held at once
 
 
 class Answers(NamedTuple):
@@ -106,14 +107,9 @@ def mean_estimate(
         return share_of_clusters(values, sampling)
     if is_share:
         return share_of_rows(int(values.sum()), n, sampling)
-    generator = np.random.default_rng(sampling.seed)
     if answers is not None and n < MANY:
         return _add_rows(values, answers, sampling, within)
-    if sampling.cluster is not None or n < FEW_ROWS:
-        return t_interval(values, sampling, within=within)
-    if _is_normal(values):
-        return _estimate_normal_interval(values, sampling)
-    return replicate_interval(_resample_mean(values, generator, sampling.resamples), float(values.mean()), n, sampling)
+    return _skewed_interval(values, sampling, within)
 
 
 def share_of_rows(ones: int, n: int, sampling: Sampling) -> Estimate:
@@ -207,6 +203,35 @@ def t_interval(values: Array, sampling: Sampling, *, within: tuple[float, float]
     low, high = np.clip(spread.interval(sampling), *within)
     estimate = Estimate(spread.mean, low=low, high=high, n=n, method=method, reason=sampling.warning)
     return estimate if sampling.cluster is not None else note_few_rows(estimate)
+
+
+def _skewed_interval(values: Array, sampling: Sampling, within: tuple[float, float]) -> Estimate:
+    """The mean of rows or clusters by Student's t after Hall's transformation.
+
+    T + k T^2 / 3 + k^2 T^3 / 27 + k / 6, of the studentized mean T and the skewness k of the mean, is nearer to its law
+    than T is. The ends are the means at which it has the law's quantiles.
+    """
+    plain = t_interval(values, sampling, within=within)
+    if math.isnan(plain.low):
+        return plain
+    of = leave_means(values[None], sampling.cluster)
+    parts, mean = of.residuals[0], plain.value
+    error = math.sqrt(float((parts**2).sum()))
+    skewness = float((parts**3).sum()) / error**3
+    quantile = -float(special.stdtrit(of.freedom, sampling.tail))
+    low, high = (mean - error * _undo_hall(at, skewness) for at in (quantile, -quantile))
+    low, high = np.clip((min(low, mean), max(high, mean)), *within)
+    few = "a few values make most of the spread: the interval may be too narrow"
+    reasons = [each for each in (plain.reason, few if _PER_SKEWNESS * skewness**2 > 1 else None) if each]
+    method = f"{plain.method}, corrected for skewness"
+    return Estimate(mean, low=low, high=high, n=plain.n, method=method, reason="; ".join(reasons) or None)
+
+
+def _undo_hall(at: float, skewness: float) -> float:
+    """The studentized mean that Hall's transformation takes to `at`."""
+    if abs(skewness) < _SYMMETRIC:
+        return at
+    return 3 / skewness * (float(np.cbrt(1 + skewness * (at - skewness / 6))) - 1)
 
 
 class _Spread(NamedTuple):
@@ -329,29 +354,3 @@ def _estimate_design_effect(values: Array, cluster: Array, largest: float) -> fl
     """How many rows of a cluster count for one, in [1, largest]; the largest where all values are one."""
     alone = float(values.std()) / math.sqrt(len(values))
     return largest if alone == 0 else min(max((_spread(values, cluster).error / alone) ** 2, 1.0), largest)
-
-
-def _is_normal(values: Array) -> bool:
-    """Whether the mean of so many rows has the normal law, to within what another seed moves percentiles."""
-    n = len(values)
-    if not _SOME <= n < MANY:
-        return n >= MANY
-    apart = values - values.mean()
-    return bool(_PER_SKEWNESS * (apart**3).mean() ** 2 <= n * (apart**2).mean() ** 3)
-
-
-def _estimate_normal_interval(values: Array, sampling: Sampling) -> Estimate:
-    value, n = float(values.mean()), len(values)
-    half = -special.ndtri(sampling.tail) * values.std() / math.sqrt(n)
-    low, high = max(value - half, values.min()), min(value + half, values.max())
-    return Estimate(value, low=low, high=high, n=n, method="normal law of a mean of rows")
-
-
-def _resample_mean(values: Array, generator: np.random.Generator, resamples: int) -> Array:
-    drawn = np.empty(resamples)
-    together = max(1, _BLOCK // len(values))
-    for start in range(0, resamples, together):
-        count = min(together, resamples - start)
-        rows = generator.integers(len(values), size=(count, len(values)), dtype=np.int32)
-        drawn[start : start + count] = values[rows].mean(axis=1)
-    return drawn
