@@ -27,7 +27,9 @@ from oochub.records.report_records import MatchedGap, Stratum
 from oochub.report import wording
 from oochub.stats.array_checks import Array
 from oochub.stats.bootstrap import draw_counts
+from oochub.stats.effective_clusters import effective_clusters
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.hall_interval import hall_interval
 
 _OF_THE_MODEL = {
     "label",
@@ -92,9 +94,10 @@ def estimate_matched_gap(
 ) -> MatchedGap:
     """The metric out of context minus in context, with the column spread on both sides as out of context.
 
-    The interval is a percentile bootstrap of both sides; strata stay, weights are made anew in each resample. Clusters
-    with rows on both sides are drawn with all of them. If a side has 10,000 independent rows or more, cells of rows
-    with like values are drawn (`oochub.evaluation.matching`).
+    The interval is Student's t with the spread and the skewness of a bootstrap of both sides
+    (`oochub.stats.hall_interval`); strata stay, weights are made anew in each resample. Clusters with rows on both
+    sides are drawn with all of them. If a side has 10,000 independent rows or more, cells of rows with like values are
+    drawn (`oochub.evaluation.matching`).
 
     Args:
         metric: auc, accuracy, error_rate or nll; for others the gap is nan with the reason.
@@ -198,7 +201,7 @@ def _estimate_gap(
     units_of_both: list[Array] | None,
 ) -> Estimate:
     n, sampling = sum(len(rows) for rows in codes), samplings[0]
-    method = f"percentile bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
+    method = f"t interval, bootstrap of {sampling.unit}, {sampling.resamples} resamples, reweighted by stratum"
     if metric not in list_weighted_names():
         able = wording.join_names(list_weighted_names())
         return Estimate(np.nan, n=n, method="none", reason=f"{metric} has no weighted form; {able} have one")
@@ -210,7 +213,7 @@ def _estimate_gap(
     if np.isnan(value):
         return Estimate(value, n=n, method=method, reason="the two sides have no rows with similar values to compare")
     classes = [side["label"] if metric == "auc" else np.zeros(len(side["label"])) for side in sides]
-    few = min(_count_effective(rows[0], of) for rows, of in zip(whole, classes, strict=True))
+    few = min(_count_effective(rows[0], of, None) for rows, of in zip(whole, classes, strict=True))
     if few < _FEW:
         why = f"the weighted rows are equivalent to {few:.1f} unweighted ones, too few for an interval"
         return Estimate(value, n=n, method=method, reason=why)
@@ -228,8 +231,23 @@ def _estimate_gap(
     if 2 * len(kept) < len(drawn) or np.ptp(kept) < _ROUNDING:
         reasons.append("too few resamples have a value or differ: no interval")
     else:
-        low, high = np.quantile(kept, (sampling.tail, 1 - sampling.tail))
+        units = min(
+            _count_effective(rows[0], of, each.cluster)
+            for rows, of, each in zip(whole, classes, samplings, strict=True)
+        )
+        low, high = _find_ends(kept, value, units, sampling.tail)
     return Estimate(value, low=low, high=high, n=n, method=method, reason="; ".join(reasons) or None)
+
+
+def _find_ends(drawn: Array, value: float, units: float, tail: float) -> tuple[float, float]:
+    """Both ends from the resamples' spread and skewness, by Student's t of as many units as the side with fewer has.
+
+    Percentiles err on one side: a share near 1 that is too large by chance has a spread that is too small.
+    """
+    apart, freedom = drawn - drawn.mean(), max(units - 1, 1.0)
+    skewness = float((apart**3).mean() / (apart**2).mean() ** 1.5)
+    error = float(drawn.std(ddof=1)) * ((freedom + 1) / freedom) ** 0.5
+    return hall_interval(value, error, skewness, freedom, tail)
 
 
 def _resample_gap(
@@ -306,10 +324,11 @@ def _compute_differences(forms: Sequence[Callable[[Array], Array]], weights: Seq
     return np.where(np.abs(outside - inside) < _ROUNDING, 0.0, outside - inside)
 
 
-def _count_effective(weights: Array, label: Array) -> float:
-    """How many equal rows the weights (n,) of the scarcest label are worth: (sum w)^2 / sum w^2 (Kish 1965)."""
-    parts = [weights[label == number] for number in np.unique(label)]
-    return min(float(part.sum() ** 2 / np.square(part).sum()) for part in parts if part.any())
+def _count_effective(weights: Array, label: Array, cluster: Array | None) -> float:
+    """How many equal rows or clusters the weights (n,) of the scarcest label are worth (Kish 1965)."""
+    units = np.arange(len(weights)) if cluster is None else cluster
+    parts = [label == number for number in np.unique(label)]
+    return min(effective_clusters(units[part], weights[part]) for part in parts if weights[part].any())
 
 
 def _sum_by_stratum(code: Array, count: Array, strata: int) -> Array:

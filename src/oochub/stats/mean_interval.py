@@ -8,8 +8,8 @@ Three kinds of mean need three intervals, chosen by simulated coverage (tests/st
   nothing of the wrong ones that more rows would show. The model's own probabilities do: the t interval is joined
   with that of the rows with two right and two wrong ones added (Agresti and Coull 1998, The American Statistician
   52:119-126, for shares).
-- All other numbers, such as squared errors: Student's t after Hall's transformation, which takes the skewness of the
-  mean off (Hall 1992, J. R. Statist. Soc. B 54:221-228). Of 150 to 1,000 squared errors with heavy tails it covers
+- All other numbers, such as squared errors: Student's t with the skewness of the mean taken off
+  (`oochub.stats.hall_interval`). Of 150 to 1,000 squared errors with heavy tails it covers
   0.92 where percentiles cover 0.86 to 0.90. Rows that are more skewed than so few can tell have a caveat.
 
 Clusters: the bias-reduced standard error CR2 with the degrees of freedom of Bell and McCaffrey (2002, Survey
@@ -25,12 +25,12 @@ from scipy import special  # scipy.stats has the same, and takes half a second t
 from oochub.stats.array_checks import Array, check_same_length, check_score
 from oochub.stats.bootstrap import note_few_rows, replicate_interval
 from oochub.stats.estimate import Estimate, Sampling
+from oochub.stats.hall_interval import hall_interval
 from oochub.stats.proportion import wilson
 
 _FEW = 10  # fewer successes or failures than this: the bootstrap of a proportion is too narrow
 MANY = 10_000  # rows from here: two right and two wrong ones more would change nothing
 _PER_SKEWNESS = 30  # rows for each square of the skewness; of fewer, few large values decide, and some may be missing
-_SYMMETRIC = 1e-6  # a skewness below moves no end
 ADDED = 2  # right rows, and as many wrong ones
 WITH_ADDED = "t interval of {unit}, joined with that of two right and two wrong rows more"
 
@@ -206,32 +206,18 @@ def t_interval(values: Array, sampling: Sampling, *, within: tuple[float, float]
 
 
 def _skewed_interval(values: Array, sampling: Sampling, within: tuple[float, float]) -> Estimate:
-    """The mean of rows or clusters by Student's t after Hall's transformation.
-
-    T + k T^2 / 3 + k^2 T^3 / 27 + k / 6, of the studentized mean T and the skewness k of the mean, is nearer to its law
-    than T is. The ends are the means at which it has the law's quantiles.
-    """
+    """The mean of rows or clusters by Student's t, with its skewness taken off."""
     plain = t_interval(values, sampling, within=within)
     if math.isnan(plain.low):
         return plain
     of = leave_means(values[None], sampling.cluster)
-    parts, mean = of.residuals[0], plain.value
-    error = math.sqrt(float((parts**2).sum()))
-    skewness = float((parts**3).sum()) / error**3
-    quantile = -float(special.stdtrit(of.freedom, sampling.tail))
-    low, high = (mean - error * _undo_hall(at, skewness) for at in (quantile, -quantile))
-    low, high = np.clip((min(low, mean), max(high, mean)), *within)
+    error = math.sqrt(float((of.residuals**2).sum()))
+    skewness = float((of.residuals**3).sum()) / error**3
+    low, high = np.clip(hall_interval(plain.value, error, skewness, of.freedom, sampling.tail), *within)
     few = "a few values make most of the spread: the interval may be too narrow"
     reasons = [each for each in (plain.reason, few if _PER_SKEWNESS * skewness**2 > 1 else None) if each]
     method = f"{plain.method}, corrected for skewness"
-    return Estimate(mean, low=low, high=high, n=plain.n, method=method, reason="; ".join(reasons) or None)
-
-
-def _undo_hall(at: float, skewness: float) -> float:
-    """The studentized mean that Hall's transformation takes to `at`."""
-    if abs(skewness) < _SYMMETRIC:
-        return at
-    return 3 / skewness * (float(np.cbrt(1 + skewness * (at - skewness / 6))) - 1)
+    return Estimate(plain.value, low=low, high=high, n=plain.n, method=method, reason="; ".join(reasons) or None)
 
 
 class _Spread(NamedTuple):

@@ -1,6 +1,7 @@
 "use strict";
-// Estimates with intervals by the formulas of `oochub.stats`: wilson, share_of_clusters, t_interval, the mean that is
-// joined with two right and two wrong rows more, and the difference of two estimates. A test holds them equal to Python.
+// Estimates with intervals by the formulas of `oochub.stats`: wilson, share_of_clusters, the mean with its skewness taken
+// off, the mean that is joined with two right and two wrong rows more, and the difference of two estimates. A test holds
+// them equal to Python.
 // `cluster` is null, or the number of the cluster of each row; `tail` is what lies outside on either side.
 oochubBrowse.intervals = (() => {
   const { normal, student, beta } = oochubBrowse.quantiles;
@@ -8,6 +9,8 @@ oochubBrowse.intervals = (() => {
   const FEW_ROWS = 100;
   const MANY = 10000;
   const ADDED = 2;
+  const PER_SKEWNESS = 30;
+  const SYMMETRIC = 1e-6;
 
   const sum = (values) => {
     let total = 0;
@@ -84,15 +87,17 @@ oochubBrowse.intervals = (() => {
     const total = sum(sizes);
     const mean = sum(sums) / total;
     const part = sizes.map((size) => size / total);
-    const error = Math.sqrt(sum(sums.map((each, i) => (each - mean * sizes[i]) ** 2 / (1 - part[i])))) / total;
+    const left = sums.map((each, i) => (each - mean * sizes[i]) / Math.sqrt(1 - part[i]));
+    const error = Math.sqrt(sum(left.map((each) => each * each))) / total;
     const freedom = Math.min(freedomOf(part, sizes), freedomOf(part, sizes.map((size) => size * size)));
-    return { mean, error, freedom };
+    return { mean, error, freedom, left };
   };
   const spreadOfRows = (values) => {
     const n = values.length;
     const mean = sum(values) / n;
-    const squares = sum(Float64Array.from(values, (each) => (each - mean) ** 2));
-    return { mean, error: n > 1 ? Math.sqrt(squares / (n - 1)) / Math.sqrt(n) : NaN, freedom: n - 1, squares };
+    const left = Float64Array.from(values, (each) => each - mean);
+    const squares = sum(left.map((each) => each * each));
+    return { mean, error: n > 1 ? Math.sqrt(squares / (n - 1)) / Math.sqrt(n) : NaN, freedom: n - 1, squares, left };
   };
   const ends = ({ mean, error, freedom }, tail) => {
     const half = -student(freedom, tail) * error;
@@ -126,7 +131,11 @@ oochubBrowse.intervals = (() => {
     return of.sizes.length === 1 ? alone(values) : shareOfClusters(values, of, tail);
   };
 
-  const tInterval = (values, cluster, tail, within = [-Infinity, Infinity]) => {
+  // Hall's transformation: the studentized mean that it takes to a quantile.
+  const undoHall = (at, skewness) =>
+    Math.abs(skewness) < SYMMETRIC ? at : (3 / skewness) * (Math.cbrt(1 + skewness * (at - skewness / 6)) - 1);
+
+  const mean = (values, cluster, tail, within = [-Infinity, Infinity]) => {
     const n = values.length;
     if (n === 0) return without(NaN, 0, "none", "no rows");
     const of = units(values, cluster);
@@ -138,10 +147,15 @@ oochubBrowse.intervals = (() => {
       const why = `${Number(spread.mean.toPrecision(6))} in every row or cluster: this says nothing about further rows`;
       return without(spread.mean, n, method, why);
     }
-    const [low, high] = ends(spread, tail);
+    const skewness = sum(spread.left.map((each) => each ** 3)) / sum(spread.left.map((each) => each * each)) ** 1.5;
+    const quantile = -student(spread.freedom, tail);
+    const [low, high] = [quantile, -quantile].map((at) => spread.mean - spread.error * undoHall(at, skewness));
     const few = n < FEW_ROWS ? `only ${n} rows: the interval may be too narrow` : null;
-    return make(spread.mean, Math.max(low, within[0]), Math.min(high, within[1]), n, method,
-      of ? warn(of.sizes) : few);
+    const skewed = PER_SKEWNESS * skewness ** 2 > 1
+      ? "a few values make most of the spread: the interval may be too narrow" : null;
+    return make(spread.mean, Math.max(Math.min(low, spread.mean), within[0]),
+      Math.min(Math.max(high, spread.mean), within[1]), n, `${method}, corrected for skewness`,
+      join(of ? warn(of.sizes) : few, skewed));
   };
 
   const designEffect = (values, of, largest) => {
@@ -156,18 +170,7 @@ oochubBrowse.intervals = (() => {
     if (n === 0) return without(NaN, 0, "none", "no rows");
     const of = units(values, cluster);
     if (of && of.sizes.length === 1) return alone(values);
-    if (n >= MANY && of) return tInterval(values, cluster, tail, within);
-    if (n >= MANY) {
-      const { mean, squares } = spreadOfRows(values);
-      const half = (-normal(tail) * Math.sqrt(squares / n)) / Math.sqrt(n);
-      let least = Infinity;
-      let most = -Infinity;
-      for (const each of values) {
-        if (each < least) least = each;
-        if (each > most) most = each;
-      }
-      return make(mean, Math.max(mean - half, least), Math.min(mean + half, most), n, "normal law of a mean of rows");
-    }
+    if (n >= MANY) return mean(values, cluster, tail, within);
     const own = of ? spreadOfUnits(of) : spreadOfRows(values);
     const { sums, sizes } = of ?? { sums: values, sizes: new Float64Array(n).fill(1) };
     let size = 1;
@@ -203,5 +206,5 @@ oochubBrowse.intervals = (() => {
       join(first.reason, second.reason),
     );
 
-  return Object.freeze({ wilson, share, tInterval, answered, difference });
+  return Object.freeze({ wilson, share, mean, answered, difference });
 })();

@@ -169,7 +169,7 @@ oochubBrowse.selection = (() => {
     const { values, right, wrong, cluster } = take(measure, chosen, outcomes(about), 2);
     const within = measure.within.map((end, i) => end ?? (i ? Infinity : -Infinity));
     if (measure.form === "share") return intervals.share(values, cluster, tail);
-    if (measure.form === "mean") return intervals.tInterval(values, cluster, tail, within);
+    if (measure.form === "mean") return intervals.mean(values, cluster, tail, within);
     return intervals.answered(values, right, wrong, cluster, tail, within);
   };
 
