@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from oochub.errors import OochubError
-from oochub.eval_modules.metrics.ece.ece import ece
+from oochub.eval_modules.metrics.ece.ece import _resample_calibrated, ece
+from oochub.stats.estimate import Sampling
 from oochub.stats.estimation import estimate
 from oochub.stats.logits import summarize_softmax
 
@@ -110,3 +111,57 @@ def test_the_limit_law_is_that_of_the_bootstrap(bins: int, lowest: float, excess
     assert interval.value - interval.low == pytest.approx(reach, rel=0.06)
     clustered = estimate(ece, {"label": label, "probability": confidence}, cluster=np.arange(n) // 2, resamples=100)
     assert clustered.method.startswith("bootstrap")
+
+
+def _falling(clusters: int, rows: int) -> np.ndarray:
+    part = 1 / np.arange(1, clusters + 1)
+    return np.repeat(np.arange(clusters), np.maximum(1, np.round(rows * part / part.sum())).astype(int))
+
+
+def _bootstrap_by_loop(
+    bin_of: np.ndarray, surplus: np.ndarray, cluster: np.ndarray, seed: int, draws: int
+) -> np.ndarray:
+    """Distances of the bins' residuals, each resample drawn row by row."""
+    rng, members = np.random.default_rng(seed), [np.flatnonzero(cluster == one) for one in np.unique(cluster)]
+    own, found = np.bincount(bin_of, surplus, 15) / len(surplus), []
+    for _ in range(draws):
+        rows = np.concatenate([members[one] for one in rng.integers(len(members), size=len(members))])
+        found.append(np.abs(np.bincount(bin_of[rows], surplus[rows], 15) / len(rows) - own).sum())
+    return np.array(found)
+
+
+def _answers(cluster: np.ndarray, seed: int, surplus: float) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    shift = 0.15 * rng.normal(size=cluster.max() + 1)[cluster]
+    confidence = 0.5 + rng.random(len(cluster)) / 2
+    return confidence, (rng.random(len(cluster)) < confidence - surplus + shift) * 1
+
+
+def test_sums_of_clusters_have_the_law_of_resampled_rows() -> None:
+    """Unequal clusters, each resample drawn row by row here with the same seed: the same reach, to rounding.
+
+    And with another seed quantiles within the error of so many draws. Planted faults: sums divided by the rows of all
+    clusters in place of those drawn; clusters drawn by their sizes.
+    """
+    cluster = _falling(60, 1500)
+    confidence, label = _answers(cluster, 0, 0.1)
+    surplus, bin_of = label - confidence, np.ceil(confidence * 15).astype(int) - 1
+    found = estimate(ece, {"label": label, "probability": confidence}, cluster=cluster, resamples=500, seed=3)
+    reach = np.quantile(_bootstrap_by_loop(bin_of, surplus, cluster, 3, 500), 0.95)
+    assert found.value - found.low == pytest.approx(reach, rel=1e-9)
+    other = estimate(ece, {"label": label, "probability": confidence}, cluster=cluster, resamples=4000, seed=4)
+    assert other.value - other.low == pytest.approx(reach, rel=0.1)
+    assert estimate(ece, {"label": label, "probability": confidence}, cluster=cluster, resamples=500, seed=3) == found
+
+
+@pytest.mark.parametrize(("bins", "n"), [(15, 200), (15, 3000), (1, 300), (200, 1000)])
+def test_calibrated_answers_are_drawn_as_wide_as_row_by_row(bins: int, n: int) -> None:
+    """One binomial a cell against one uniform number a row. Planted fault: half of the variance."""
+    rng = np.random.default_rng(n + bins)
+    binned = 0.5 + rng.random(n) / 2
+    bin_of = np.ceil(binned * bins).astype(int) - 1
+    sums = [np.bincount(bin_of, (rng.random(n) < binned) - binned, bins) / n for _ in range(4000)]
+    by_row = np.abs(sums).sum(axis=1)
+    by_cell = np.abs(_resample_calibrated(bin_of, binned, bins, Sampling(resamples=4000))).sum(axis=1)
+    assert by_cell.mean() == pytest.approx(by_row.mean(), rel=0.05)  # four standard errors of a single bin
+    assert np.quantile(by_cell, 0.95) == pytest.approx(np.quantile(by_row, 0.95), rel=0.07)

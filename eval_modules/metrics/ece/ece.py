@@ -27,7 +27,7 @@ from oochub.stats.logits import ClassProbability
 from oochub.stats.row_blocks import row_blocks
 
 _TOGETHER = 1 << 16  # rows looked at together
-_CELLS = 300  # of confidence: rows that differ by less than 1/300 count as alike
+_CELLS = 60  # of confidence: rows that differ by less than 1/60 count as alike
 _MANY = 10_000  # independent rows from here: a test shows that the limit law covers, at a hundredth of the cost
 
 
