@@ -7,12 +7,14 @@ an interval holds the truth.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from ranking_worlds import RANKINGS, find_truths, measure_ranking
 from scipy import special
 from sklearn import metrics as sklearn
 
@@ -33,15 +35,29 @@ _BINS = 15
 
 
 class Cell(NamedTuple):
-    """What is drawn: a family of numbers, rows, clusters (0: independent rows) and groups."""
+    """What is drawn: a family of numbers, rows, clusters (0: independent rows) and groups.
+
+    With `sizes` "falling" the sizes of the clusters fall as 1, 1/2, 1/3, ...
+    """
 
     family: str
     rows: int
     clusters: int
     groups: int = 2
+    sizes: str = "equal"
 
     def __str__(self) -> str:
-        return "-".join(map(str, self))
+        parts = [re.sub(r"[^a-z0-9]+", "_", self.family), *self[1:4], *([self.sizes] if self.sizes != "equal" else [])]
+        return "-".join(map(str, parts))
+
+    @property
+    def cluster(self) -> Array:
+        """The cluster of each row (n,), of its own where rows are independent."""
+        if self.sizes == "equal":
+            return np.arange(self.rows) % (self.clusters or self.rows)
+        share = 1 / np.arange(1, self.clusters + 1)
+        ends = np.round(self.rows * np.cumsum(share) / share.sum()).astype(int)
+        return np.unique(np.searchsorted(ends, np.arange(self.rows), side="right"), return_inverse=True)[1]
 
 
 class Family(NamedTuple):
@@ -66,8 +82,7 @@ def world(cell: Cell, seed: int, *, resamples: int = 1000) -> dict[str, Estimate
         seed: Of this world.
         resamples: Of the intervals that are bootstraps.
     """
-    rng, family = np.random.default_rng([seed, *cell[1:]]), FAMILIES[cell.family]
-    cluster = np.arange(cell.rows) % (cell.clusters or cell.rows)
+    rng, family, cluster = np.random.default_rng([seed, *cell[1:4]]), FAMILIES[cell.family], cell.cluster
     columns = family.draw(rng, cluster, cell.groups)
     sampling = Sampling(cluster=cluster if cell.clusters else None, seed=seed, resamples=resamples)
     return family.numbers(columns, sampling)
@@ -275,6 +290,14 @@ def _truth_of_number(columns: Columns) -> dict[str, float]:
     }
 
 
+def _draw_errors(rng: np.random.Generator, cluster: Array, groups: int) -> dict[str, Array]:
+    """The same with errors of Student's t5 that grow with the label."""
+    n = len(cluster)
+    group, label = rng.integers(0, groups, n), rng.normal(size=n)
+    error = rng.standard_t(5, size=n) + _SHARED * rng.normal(size=cluster.max() + 1)[cluster]
+    return {"label": label, "prediction": label + error * np.exp(0.3 * label), "group": group}
+
+
 def _draw_labels(rng: np.random.Generator, cluster: Array, _groups: int) -> dict[str, Array]:
     """Three properties of a molecule, each true of some."""
     n = len(cluster)
@@ -375,15 +398,32 @@ FAMILIES: dict[str, Family] = {
     "tokens": Family(_draw_tokens, _numbers_of_tokens, _truth_of_tokens),
     "users": Family(_draw_users, _numbers_of_users, _truth_of_users),
     "boxes": Family(_draw_boxes, _numbers_of_boxes, _truth_of_boxes),
+    "errors": Family(_draw_errors, _numbers_of_number, _truth_of_number),
+    **{name: Family(each.draw, measure_ranking, find_truths) for name, each in RANKINGS.items()},
 }
 """Every family of numbers, by its name."""
 
 _SIZES = ((10, 0), (30, 0), (100, 0), (1000, 0), (10, 5), (30, 10), (100, 5), (100, 33), (1000, 10), (1000, 100))
 _GROUPS = ((30, 0, 2), (100, 0, 2), (100, 0, 10), (1000, 0, 2), (1000, 0, 10), (1000, 0, 30), (1000, 0, 100))
 _GROUPS += ((100, 20, 2), (1000, 20, 2), (1000, 100, 10), (1000, 100, 30))
+_ERRORS = ((30, 0), (150, 0), (1000, 0), (1000, 100))
 _WHOLE = ((100, 10), (300, 30), (1000, 100))  # rows of groups that are clusters
-_OWN = {"groups": _GROUPS, "users": _WHOLE, "boxes": _WHOLE}
-CELLS = tuple(Cell(family, *size) for family in FAMILIES for size in _OWN.get(family, _SIZES))
+_OWN = {"groups": _GROUPS, "users": _WHOLE, "boxes": _WHOLE, "errors": _ERRORS}
+_FALLING = ((600, 50), (2000, 100), (2000, 300))
+_RANKED = {
+    name: ((600, 50, "equal"), (1000, 200, "equal"), *((*size, "falling") for size in _FALLING))
+    if each.shared
+    else ((600, 0, "equal"), (5000, 0, "equal"))
+    if each.positives >= 0.1
+    else ((2000, 0, "equal"), (5000, 0, "equal"))
+    for name, each in RANKINGS.items()
+}
+CELLS = (
+    *(Cell(family, *size) for family in FAMILIES if family not in RANKINGS for size in _OWN.get(family, _SIZES)),
+    *(Cell("classes", *size, sizes="falling") for size in _FALLING),
+    *(Cell(name, rows, clusters, sizes=sizes) for name, cells in _RANKED.items() for rows, clusters, sizes in cells),
+    *(Cell(name, 40, 0) for name in ("normal noise, AUC .95", "t4 noise, AUC .998", "0.1% mislabeled")),
+)
 """All that the table shows."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from oochub.errors import OochubError
 from oochub.stats.array_checks import Array, check_score
-from oochub.stats.bootstrap import draw_replicates, drop_no_width, note_few_rows, replicate_interval
+from oochub.stats.bootstrap import draw_replicates, note_few_rows, replicate_interval
 from oochub.stats.delong import delong
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.proportion import wilson
@@ -104,7 +104,7 @@ def auroc_estimate(ahead: Masks, behind: Masks, score: Any, sampling: Sampling) 
 
 
 def area_estimate(area: Callable[..., float], masks: Masks, score: Any, sampling: Sampling) -> Estimate:
-    """A function of tallies with its percentile bootstrap; without one where every resample gives the same.
+    """A function of tallies with its percentile bootstrap, which has no width where every resample gives the same.
 
     Args:
         area: Function of a tally for each of `masks`, in their order.
@@ -115,7 +115,7 @@ def area_estimate(area: Callable[..., float], masks: Masks, score: Any, sampling
     undefined = _explain_undefined(masks)
     if undefined is not None:
         return undefined
-    return drop_no_width(note_few_rows(_bootstrap(area, masks, score, sampling), at_least=_FEW_OF_AREAS))
+    return note_few_rows(_bootstrap(area, masks, score, sampling), at_least=_FEW_OF_AREAS)
 
 
 def share_estimate(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.metrics import auc, average_precision_score, precision_recall_curve
 
 from oochub.errors import OochubError
@@ -71,13 +72,28 @@ def test_resamples_are_those_of_rows(form: str, positive: str) -> None:
         score = arrays["score"][rows] * (1 if positive == "id" else -1)
         precision, recall, _ = precision_recall_curve(truth, score)
         areas.append(average_precision_score(truth, score) if form == "step" else auc(recall, precision))
-    assert [interval.low, interval.high] == pytest.approx(np.quantile(areas, (0.025, 0.975)), abs=1e-12)
+    low, high = np.quantile(areas, (0.025, 0.975))
+    wilson = lower_end_by_hand(interval.value, high - low, truth_of_all=arrays["is_ood"] == (positive == "ood"))
+    assert [interval.low, interval.high] == pytest.approx([min(low, wilson), high], abs=1e-12)
 
 
-def test_a_perfect_order_has_no_bootstrap() -> None:
+def test_a_perfect_order_leaves_room_for_a_row_that_nobody_saw() -> None:
+    """10 + 10 rows: one row more loses 1/20 as a positive below all, the mean of 1/2 to 1/11 as a negative above."""
     interval = estimate(average_precision, {"score": range(20), "is_ood": np.arange(20) < 10}, resamples=200)
-    assert interval == 1 and np.isnan([interval.low, interval.high]).all()
-    assert interval.reason.startswith("1 in every resample")
+    losses = np.array([1 / 20, np.mean([1 / k for k in range(2, 12)])])
+    effective = losses.sum() / (losses**2).sum()
+    assert (interval.value, interval.high) == (1, 1)
+    assert interval.low == pytest.approx(1 - 1.959964**2 / (effective + 1.959964**2), abs=1e-6)  # Wilson, 0 of so many
+
+
+def lower_end_by_hand(value: float, width: float, truth_of_all: np.ndarray) -> float:
+    """Wilson's with effective rows, of scipy's normal law, as `oochub.stats.unseen_rows` writes it down."""
+    m, n, z = truth_of_all.sum(), (~truth_of_all).sum(), stats.norm.ppf(0.975)
+    losses = np.array([n / (m + n) / m, np.mean([1 / (k + 1) for k in range(1, m + 1)])])
+    loss, variance = 1 - value, (width / 2 / z) ** 2
+    rows = (loss + losses.sum() / 2) * (1 - loss) / (variance + (losses**2).sum() / 2)
+    root = z * np.sqrt(loss * (1 - loss) / rows + z**2 / (4 * rows**2))
+    return float(1 - (loss + z**2 / (2 * rows) + root) / (1 + z**2 / rows)) if value >= 0.5 else np.inf
 
 
 def test_undefined_is_nan_with_a_reason() -> None:

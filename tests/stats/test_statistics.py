@@ -163,12 +163,6 @@ def test_plain_delong_would_not_cover() -> None:
     assert coverage(plain, 0.76) < 0.92
 
 
-def test_delong_of_few_rows_of_a_class_says_so() -> None:
-    rng = np.random.default_rng(0)
-    assert "29 rows of class 1 and 500 of class 0" in str(delong(*binormal(rng, 29, 500, 0.8)).reason)
-    assert delong(*binormal(rng, 30, 500, 0.8)).reason is None
-
-
 def test_perfect_order_has_a_bound() -> None:
     """(alpha / 2)^(1 / k) of k = min(m, n) disjoint pairs, by hand; and it covers where such orders are common.
 

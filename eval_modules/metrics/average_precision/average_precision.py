@@ -6,7 +6,9 @@ over the distinct scores in the order in which rows are taken as positive. With 
 AUPR-in, with positive="ood" by AUPR-out.
 
 Interval: a percentile bootstrap; of 2,000 independent rows and more, of how many rows each of 512 cells of scores
-draws, which gives the same ends. A perfect order has none, for every resample of it is perfect.
+draws, which gives the same ends. The lower end is never nearer than that with one further row that no sample has shown,
+a positive below all others or a negative above them (`oochub.stats.unseen_rows`): near 1 resamples alone hold the truth
+in 9% to 90% of samples, and with it in 95% and more. A perfect order has an interval too.
 
 Limitations: Values of different shares of positives do not compare. form="trapezoid" is too large where scores tie:
 0.79 for equal scores of 4 positives and 3 negatives, of which 0.57 are positive.
@@ -15,7 +17,11 @@ Source: Davis and Goadrich 2006, "The Relationship Between Precision-Recall and 
 why the points are not to be joined by lines.
 """
 
+import math
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from oochub.eval_modules.metrics._ranking import NewClassState, area_estimate, masks_of
 from oochub.metric import MetricFacts, MetricShell
@@ -31,6 +37,7 @@ from oochub.stats.ranking import (
     precision_area,
     resampled_precision_area,
 )
+from oochub.stats.unseen_rows import UNITS, count_together, extend_by_unseen, find_variance, unseen_of_precision
 
 _MANY = 2000  # independent rows from here: a test shows the ends of the bootstrap of rows
 
@@ -75,19 +82,28 @@ class _State(NewClassState):
 def _estimate_interval(
     columns: dict[str, Array], sampling: Sampling, positive: Positive = "id", form: Form = "step"
 ) -> Estimate:
-    ood, inside = count_by_score(**columns)
-    sides = order_tallies(ood, inside, positive)
-    n = int(sides[0][-1] + sides[1][-1])
-    if sampling.cluster is None and n >= _MANY and sides[0][-1] and sides[1][-1]:
-        drawn = resampled_precision_area(*sides, sampling, form)
-        return drop_no_width(
-            replicate_interval(drawn, precision_area(*sides, form), n, sampling, unit="cells of scores")
-        )
+    sides = order_tallies(*count_by_score(**columns), positive)
+    m, n = (int(side[-1]) for side in sides)
+    if not (m and n):
+        return area_estimate(lambda *_: math.nan, masks_of(**columns), columns["score"], sampling)
+    alone = resampled_precision_area(*sides, replace(sampling, cluster=None), form)  # as if rows were independent
+    if sampling.cluster is None and m + n >= _MANY:
+        drawn = replicate_interval(alone, precision_area(*sides, form), m + n, sampling, unit="cells of scores")
+        return extend_by_unseen(drawn, unseen_of_precision(m, n), sampling)
 
     def area(ood: Array, inside: Array) -> float:
         return precision_area(*order_tallies(ood, inside, positive), form)
 
-    return area_estimate(area, masks_of(**columns), columns["score"], sampling)
+    drawn = area_estimate(area, masks_of(**columns), columns["score"], sampling)
+    if sampling.cluster is None:
+        unseen = unseen_of_precision(m, n)
+    else:
+        spread = float(np.nanvar(alone, ddof=1))
+        design = find_variance(drawn, sampling) / spread if spread else math.inf
+        is_positive = columns["is_ood"].astype(bool) == (positive == "ood")
+        together = [count_together(design, sampling.cluster[rows]) for rows in (is_positive, ~is_positive)]
+        unseen = unseen_of_precision(m, n, together=(together[0], together[1]), count=UNITS)
+    return drop_no_width(extend_by_unseen(drawn, unseen, sampling))
 
 
 FACTS = MetricFacts(title="Average precision", direction="higher", ranking=True, interval=_estimate_interval)

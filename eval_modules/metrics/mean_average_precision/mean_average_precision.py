@@ -10,7 +10,8 @@ Interval: the basic bootstrap of rows, 2 mAP less the quantiles of the resamples
 high, and more so of resamples: of 10 labels held by 2% of 1,000 rows it covers 0.93, the percentile bootstrap 0.41.
 From 10,000 independent rows on, if each label has 100 known rows of either kind, it is made of the resamples' normal
 law and bias. With fewer than 300 rows it is made of Student's t and the resamples' spread, which cover 0.86 of 10 rows,
-where the basic one covers 0.61.
+where the basic one covers 0.61. The lower end leaves room for a row that no sample has shown, as that of
+`average_precision` does.
 
 Limitations: Every label counts once, the rare ones too, and chance is the share of positives of each: values of
 different labels, or of different rows, do not compare. With few positives a label's average precision is biased
@@ -29,9 +30,17 @@ from scipy import special
 from oochub.errors import OochubError
 from oochub.metric import MetricFacts, MetricShell
 from oochub.stats.array_checks import Array, check_labels
-from oochub.stats.bootstrap import bootstrap, drop_no_width, note_few_rows
+from oochub.stats.bootstrap import bootstrap, note_few_rows
 from oochub.stats.estimate import Estimate, Sampling
 from oochub.stats.ranking import precision_area, resampled_precision_area
+from oochub.stats.unseen_rows import (
+    UNITS,
+    Unseen,
+    count_together,
+    extend_by_unseen,
+    find_variance,
+    unseen_of_precision,
+)
 
 _MANY = 10_000  # independent rows from here, with as many positives and negatives of each label as below,
 _SURE = 300  # rows; below, average precision is too high, and the interval may be too narrow
@@ -175,13 +184,33 @@ def _estimate_interval(columns: dict[str, Array], sampling: Sampling) -> Estimat
         return Estimate(math.nan, n=n, method="none", reason="no label has a known positive and a known negative row")
     few = min(min(len(each.positive), len(each.rows) - len(each.positive)) for each in rankings)
     if sampling.cluster is None and n >= _MANY and few >= _FEW:
-        return drop_no_width(_estimate_normal_interval(rankings, n, sampling))
+        drawn = _estimate_normal_interval(rankings, n, sampling)
+        return extend_by_unseen(drawn, _list_unseen(rankings, drawn, sampling), sampling)
 
     def of_resample(row: Array) -> float:
         return _mean(rankings, np.bincount(row, minlength=n))  # sorted once, not in every resample
 
     drawn = bootstrap(of_resample, {"row": np.arange(n)}, sampling, basic_within=(0.0, 1.0), by_t=n < _SURE)
-    return note_few_rows(drawn, at_least=_SURE)
+    if drawn.value == 1 and math.isnan(drawn.low):  # a perfect order, in every resample too
+        drawn = Estimate(1.0, low=1.0, high=1.0, n=n, method=drawn.method, reason=sampling.warning)
+    extended = extend_by_unseen(drawn, _list_unseen(rankings, drawn, sampling), sampling)
+    return note_few_rows(extended, at_least=_SURE)
+
+
+def _list_unseen(rankings: list[_Ranking], drawn: Estimate, sampling: Sampling) -> list[Unseen]:
+    """What average precision may lack in one of the labels, each as likely."""
+    labels, together, count = len(rankings), (1.0, 1.0), 1.0
+    if sampling.cluster is not None:
+        influence = sum(_compute_influence(each, drawn.n) for each in rankings) / labels
+        alone = float(np.sum(influence**2))
+        rows = count_together(find_variance(drawn, sampling) / alone if alone else math.inf, sampling.cluster)
+        together, count = (rows, rows), float(UNITS)
+    found = []
+    for each in rankings:
+        positives = len(each.positive)
+        of_label = unseen_of_precision(positives, len(each.rows) - positives, together=together, count=count / labels)
+        found += [Unseen(part.count, min(1.0, part.loss) / labels) for part in of_label]
+    return found
 
 
 FACTS = MetricFacts(
