@@ -70,7 +70,9 @@ def compare_all_pairs(models: Sequence[PairedValues]) -> PairTests:
     places: dict[Hashable, int] = {}
     group = np.array([places.setdefault(_name_values(each), len(places)) for each in models], np.int64)
     firsts = [models[k] for k in np.unique(group, return_index=True)[1]]
-    alone = [_test_alone(each, each) if n > 1 else (np.nan,) * 3 for each, n in zip(firsts, np.bincount(group), strict=True)]
+    alone = [
+        _test_alone(each, each) if n > 1 else (np.nan,) * 3 for each, n in zip(firsts, np.bincount(group), strict=True)
+    ]
     same = group[:, None] == group
     tests = PairTests(
         *(
