@@ -177,7 +177,7 @@ _DEEP = {  # the format of the file, its pixels, and the gray levels by hand
 
 @pytest.mark.parametrize("kind", _DEEP)
 def test_pixels_of_more_than_a_byte_have_a_rule_or_are_refused(kind: str) -> None:
-    """Never all white or all black. Faults planted: Pillow's own convert, which cuts off at 0 and 255; floats times 255."""
+    """Never all white or all black. Faults planted: Pillow's own convert, which cuts off; floats times 255."""
     codec, pixels, expected = _DEEP[kind]
     image = Image.new("LAB", (20, 10), (120, 130, 140)) if isinstance(pixels, str) else Image.fromarray(pixels)
     data = encoded(image, codec)

@@ -8,8 +8,8 @@ import json
 import math
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
