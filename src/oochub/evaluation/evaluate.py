@@ -81,6 +81,7 @@ def evaluate(
     benchmark: Any = None,
     data_dir: str | None = None,
     loading: Mapping[str, Any] | None = None,
+    probabilities: bool = False,
     model_name: str | None = None,
 ) -> Report:
     """Scores predictions; the model is not needed.
@@ -117,6 +118,8 @@ def evaluate(
             `oochub.load`, or the splits that it returned.
         data_dir: Raw folder; default $OOCHUB_DATA/<benchmark>.
         loading: Other arguments of `oochub.load`, such as {"label": "breed", "context": "place"} of your own data.
+        probabilities: Read the numbers of such a file as probabilities, whatever its columns are called. The columns
+            `logits`, `logit_<class>` and those named by the classes; by default these are logits.
         model_name: Name of the model for such a file; default the file's stem.
 
     Returns:
@@ -152,6 +155,7 @@ def evaluate(
         raise OochubError(f"loading= takes values by name, such as {{'label': 'breed'}}, got {loading!r:.80}.")
     named = _read_rows(asked, detectors)
     source = {"benchmark": benchmark, "data_dir": data_dir, "model_name": model_name, **(loading or {})}
+    source["probabilities"] = asked.probabilities
     opened = open_parts(parts, **source)
     compared = choose_pairs(opened, pairs) if detectors else []
     # With detectors sets stand beside each other; the classifier itself is scored on the first.
