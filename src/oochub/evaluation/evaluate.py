@@ -46,6 +46,7 @@ from oochub.evaluation.row_sets import (
     measure_gap_at_equal,
     measure_slice,
 )
+from oochub.prediction.image_copies import describe_copies
 from oochub.prediction.predictions import Predictions, concatenate_predictions, join_integrity
 from oochub.records.build_record import OWN
 from oochub.records.origin_records import PredictionsSource, Provenance
@@ -323,7 +324,7 @@ def _write_notes(
     evaluated: EvaluationRows, allowed: NDArray[np.int64] | None, shadowed: Sequence[str], chose: EpochRows
 ) -> tuple[str, ...]:
     metadata, classes = evaluated.predictions.metadata, evaluated.predictions.class_names
-    notes, name = list(metadata.notes), metadata.benchmark
+    notes, name = [*metadata.notes, *describe_copies(evaluated.predictions)], metadata.benchmark
     if name not in (None, OWN, *catalog.names("benchmark")):
         notes.append(
             f"the benchmark {name} is not installed here: its sides, words and the paper's numbers are not used"
